@@ -1,0 +1,42 @@
+"""Files appear whole or not at all: written beside their place, synced, then renamed over it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from hccl_kit.errors import KitError
+
+
+def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
+    """Write `content` (text as UTF-8) to `path`, which holds the old content or the new one at every moment.
+
+    KitError names the path and the reason (no such folder, no permission, disk full); no temporary file is left.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    temporary: Path | None = None
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        temporary = Path(name)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(mode)
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise KitError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,93 @@
+"""Facts about Ascend products, as data. Rules read them; nothing here decides anything.
+
+Sources: HCCL user guide (rank table configuration for 910, A2, A3, A5, 300I Duo) and HCCL's own parser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hccl_kit.errors import KitError
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What one generation of hardware accepts.
+
+    `max_device_id`: the highest physical id on a server. `groups`: sets of ids linked with each other, empty where
+    every card of a server is linked with every other. `server_counts`: legal numbers of cards in a job on one server,
+    empty for any. `cluster_counts`: legal numbers per server in a job of several, empty for any. `equal_counts`: every
+    server must bring as many cards. `parser_quads`: sets of four cards that HCCL's parser takes besides the groups.
+    `planes`: how many parallel networks the RoCE ports of a server form (port i belongs to plane i mod planes).
+    `table_versions`: the rank table versions its HCCL reads; "" is template 2, which has no version key.
+    """
+
+    name: str
+    title: str
+    max_device_id: int
+    table_versions: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...] = ()
+    server_counts: tuple[int, ...] = ()
+    cluster_counts: tuple[int, ...] = ()
+    equal_counts: bool = False
+    parser_quads: tuple[tuple[int, ...], ...] = ()
+    planes: int = 1
+
+
+PRODUCTS: tuple[Product, ...] = (
+    Product(
+        name="910",
+        title="Atlas 800-9000/9010 (910A)",
+        max_device_id=7,
+        table_versions=("1.0", ""),
+        groups=((0, 1, 2, 3), (4, 5, 6, 7)),
+        server_counts=(1, 2, 4, 8),
+        cluster_counts=(1, 2, 4, 8),
+        equal_counts=True,
+        parser_quads=((0, 1, 4, 5), (0, 2, 4, 6), (0, 3, 4, 7), (1, 2, 5, 6), (1, 3, 5, 7), (2, 3, 6, 7)),
+        planes=4,
+    ),
+    Product(
+        name="a2",
+        title="Atlas A2 (910B)",
+        max_device_id=15,
+        table_versions=("1.0",),
+        cluster_counts=tuple(range(1, 9)),
+    ),
+    Product(
+        name="a2-box16",
+        title="Atlas 200T A2 Box16",
+        max_device_id=15,
+        table_versions=("1.0",),
+        server_counts=(1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16),
+    ),
+    Product(
+        name="a3",
+        title="Atlas A3 (910C)",
+        max_device_id=15,
+        table_versions=("1.0", "1.2"),
+    ),
+    Product(
+        name="a5",
+        title="Atlas 950 (A5)",
+        max_device_id=64,
+        table_versions=("2.0",),
+    ),
+    Product(
+        name="300i-duo",
+        title="Atlas 300I Duo (310P)",
+        max_device_id=31,
+        table_versions=("1.0",),
+        equal_counts=True,
+    ),
+)
+
+PRODUCT_NAMES: tuple[str, ...] = tuple(product.name for product in PRODUCTS)
+
+
+def find_product(name: str) -> Product:
+    """The row called `name`; KitError with the accepted names where there is none."""
+    for product in PRODUCTS:
+        if product.name == name:
+            return product
+    raise KitError(f"product {name!r} is not known; accepted: {', '.join(PRODUCT_NAMES)}")

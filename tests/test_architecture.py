@@ -1,0 +1,87 @@
+"""The floors of the house: imports point down, the two wings never meet, and the command line starts light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "hccl_kit"
+
+# The first component below hccl_kit -> (wing, floor). A module may import only lower floors of its own wing or of the
+# shared rooms; rooms inside one folder are free among themselves.
+FLOORS = {
+    "errors": ("shared", 0),
+    "finding": ("shared", 1),
+    "rank_table": ("shared", 2),
+    "products": ("shared", 1),
+    "device_range": ("shared", 1),
+    "worker_env": ("shared", 1),
+    "atomic_file": ("shared", 1),
+    "document": ("shared", 3),
+    "schema": ("shared", 4),
+    "formats": ("shared", 5),
+    "world": ("shared", 6),
+    "rules": ("launch", 6),
+    "discovery": ("launch", 6),
+    "launch": ("launch", 6),
+    "check": ("launch", 7),
+    "generate": ("launch", 8),
+    "report": ("launch", 8),
+    "cli": ("launch", 9),
+    "ocr": ("training", 7),
+}
+HEAVY = ("mindspore", "mpi4py", "numpy", "cv2", "torch")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    """The rooms of this package that a module imports, anywhere in its text except under TYPE_CHECKING."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    rooms = set()
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if isinstance(node, ast.ImportFrom) and node.module == "hccl_kit":
+            names = [f"hccl_kit.{alias.name}" for alias in node.names]
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        rooms |= {name.split(".")[1] for name in names if name.startswith("hccl_kit.")}
+    return rooms - {"__version__"}
+
+
+def test_every_room_has_its_floor() -> None:
+    rooms = {room_of(path) for path in PACKAGE.rglob("*.py")} - {"__init__"}
+    assert rooms - FLOORS.keys() == set()
+
+
+def test_imports_point_down() -> None:
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        room = room_of(path)
+        if room == "__init__":
+            continue
+        wing, floor = FLOORS[room]
+        for other in imports_of(path) - {room}:
+            other_wing, other_floor = FLOORS[other]
+            if other_floor >= floor or other_wing not in (wing, "shared"):
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {other}")
+    assert wrong == []
+
+
+def test_command_line_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, hccl_kit.cli, hccl_kit.cli.gen, hccl_kit.cli.check, hccl_kit.world;"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
