@@ -58,15 +58,19 @@ MISLEADING = (
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnv:
-    """What one worker process is told. `table` is None where the way of starting needs none (mpirun, torch)."""
+    """What one worker process is told.
+
+    `table` is None where the way of starting needs none (mpirun, torch); `master_addr` and `master_port` are None where
+    they are found when the job starts (a free port of that machine) or are the framework's own matter (msrun).
+    """
 
     rank: int
     size: int
     local_rank: int
     local_size: int
     device: int
-    master_addr: str
-    master_port: int
+    master_addr: str | None = None
+    master_port: int | None = None
     table: str | None = None
 
     def __post_init__(self) -> None:
@@ -77,7 +81,7 @@ class WorkerEnv:
             raise KitError(f"local rank {self.local_rank} of {self.local_size} does not fit a job of {self.size}")
         if self.device < 0:
             raise KitError(f"device {self.device} is negative")
-        if not 1 <= self.master_port <= 65535:
+        if self.master_port is not None and not 1 <= self.master_port <= 65535:
             raise KitError(f"master port {self.master_port} is outside 1..65535")
 
     def to_environ(self) -> dict[str, str]:
@@ -92,17 +96,15 @@ class WorkerEnv:
         KitError where a variable is missing, is no number, or where the two names of one field disagree.
         """
 
-        def text(key: str) -> str:
-            return consistent(environ, NAMES[key])
-
+        has_port = bool(environ.get("MASTER_PORT"))
         return cls(
             rank=integer(environ, "rank"),
             size=integer(environ, "size"),
             local_rank=integer(environ, "local_rank"),
             local_size=integer(environ, "local_size"),
             device=integer(environ, "device"),
-            master_addr=text("master_addr"),
-            master_port=integer(environ, "master_port"),
+            master_addr=environ.get("MASTER_ADDR") or None,
+            master_port=integer(environ, "master_port") if has_port else None,
             table=environ.get(RANK_TABLE_FILE) or None,
         )
 
