@@ -1,0 +1,1 @@
+"""From label files to batches: samples, transforms, and the share of each rank."""

@@ -1,0 +1,1 @@
+"""Decoders: from a network's output to what a person reads."""

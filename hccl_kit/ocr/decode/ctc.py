@@ -1,0 +1,34 @@
+"""Best path decoding of CTC outputs: the likeliest class of every step, runs folded, blanks dropped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.charset import Charset
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text and how sure the network is: the mean probability of its characters, 0 for an empty text."""
+
+    text: str
+    confidence: float
+
+
+def decode(logits: NDArray[np.float32], charset: Charset) -> list[Reading]:
+    """Logits (T, N, classes) to N readings."""
+    shifted = np.exp(logits - logits.max(axis=2, keepdims=True))
+    best = logits.argmax(axis=2).T
+    sure = (shifted.max(axis=2) / shifted.sum(axis=2)).T
+    return [_fold(classes, probabilities, charset) for classes, probabilities in zip(best, sure, strict=True)]
+
+
+def _fold(classes: NDArray[np.intp], probabilities: NDArray[np.float32], charset: Charset) -> Reading:
+    starts = np.ones(len(classes), bool)
+    starts[1:] = classes[1:] != classes[:-1]
+    kept = starts & (classes != charset.blank)
+    confidence = float(probabilities[kept].mean()) if kept.any() else 0.0
+    return Reading(charset.decode(classes[kept].tolist()), confidence)

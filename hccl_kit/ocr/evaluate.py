@@ -1,0 +1,80 @@
+"""How well the network reads a data set; every sample counts once, whatever the number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from mindspore import Tensor, nn
+from numpy.typing import NDArray
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import recipes
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data import loader, samples, transforms
+from hccl_kit.ocr.decode.ctc import Reading
+from hccl_kit.ocr.metrics.words import WordCounts, compare
+from hccl_kit.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One sample of an evaluation: what was read and what is written there."""
+
+    path: str
+    truth: str
+    reading: Reading
+
+
+class Evaluator:
+    """Reads the data set of the section `eval` with a network; built once, used after any number of epochs."""
+
+    def __init__(self, config: Config, world: World, warn: Callable[[str], None]) -> None:
+        self.config = config
+        self.world = world
+        self.warn = warn
+        self.charset = recipes.charset_of(config)
+        self.decode = recipes.find(config).decode
+        self.samples = samples.read_label_file(config["eval"]["dataset"])
+        self.transform = transforms.pipeline(config["eval"]["dataset"]["transform_pipeline"], labels=False)
+        self.bad: set[str] = set()
+
+    def __call__(self, network: nn.Cell) -> tuple[WordCounts, list[Read]]:
+        """The counts over all ranks, and what this rank read; every rank must call it."""
+        reads = list(self._read(network))
+        metric = self.config["metric"]
+        known = set(self.charset.characters) | {" "}
+        total = WordCounts()
+        for read in reads:
+            truth = "".join(c for c in read.truth if (c.lower() if metric["lower"] else c) in known)
+            truth = truth if metric["filter_ood"] else read.truth
+            text = read.reading.text
+            total += compare(text, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
+        counts = WordCounts.from_array(self.world.all_reduce(total.to_array()))
+        if not counts.words:
+            raise KitError("the evaluation holds no words")
+        return counts, reads
+
+    def _read(self, network: nn.Cell):  # type: ignore[no-untyped-def]
+        options = self.config["eval"]["loader"]
+        size = options["batch_size"]
+        share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
+        tasks = [share[start : start + size] for start in range(0, len(share), size)]
+        make = partial(_make, self.samples, self.transform, size)
+        network.set_train(False)
+        for batch in loader.prefetch(tasks, make, options["num_workers"]):
+            for sample, reason in batch.bad:
+                if str(sample.path) not in self.bad:
+                    self.bad.add(str(sample.path))
+                    self.warn(f"evaluation: {sample.path} counts as not read: {reason}")
+            readings = self.decode(network(Tensor(batch.images)).asnumpy(), self.charset)
+            for sample, reading in zip(batch.samples, readings, strict=False):  # the rest fills the batch up
+                yield Read(str(sample.path), sample.text, reading)
+
+
+def _make(
+    rows: list[samples.Sample], transform: transforms.Transform, size: int, indices: NDArray[np.intp]
+) -> loader.Batch:
+    return loader.eval_batch(rows, indices, transform, size)

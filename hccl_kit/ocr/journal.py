@@ -1,0 +1,59 @@
+"""What a run leaves behind for people and programs: log_<rank>.txt, metrics.jsonl, summary.json."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.atomic_file import write_atomically
+from hccl_kit.errors import KitError
+
+
+class Journal:
+    """The files of one rank in `folder`; rank 0 also speaks on the screen and writes the files of the whole job."""
+
+    def __init__(self, folder: Path, rank: int) -> None:
+        self.folder = folder
+        self.is_main = rank == 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            handler: logging.Handler = logging.FileHandler(folder / f"log_{rank}.txt", encoding="utf-8")
+        except OSError as error:
+            raise KitError(f"cannot write into {folder}: {error.strerror}", hint="see train.ckpt_save_dir") from error
+        self._log = logging.getLogger(f"hccl_kit.rank{rank}")
+        self._log.setLevel(logging.INFO)
+        self._log.propagate = False
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self._log.handlers = [handler]
+        if self.is_main:
+            screen = logging.StreamHandler(sys.stdout)
+            screen.setFormatter(logging.Formatter("%(message)s"))
+            self._log.addHandler(screen)
+
+    def say(self, message: str) -> None:
+        """One line for people."""
+        self._log.info(message)
+
+    def warn(self, message: str) -> None:
+        """One line that should not be overlooked."""
+        self._log.warning("warning: %s", message)
+
+    def metrics(self, row: dict[str, Any]) -> None:
+        """One line of metrics.jsonl (rank 0)."""
+        if self.is_main:
+            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+    def write(self, name: str, text: str) -> None:
+        """A file of the whole job (rank 0)."""
+        if self.is_main:
+            write_atomically(self.folder / name, text)
+
+    def close(self) -> None:
+        """Close the log file."""
+        for handler in self._log.handlers:
+            handler.close()
+        self._log.handlers = []

@@ -1,0 +1,1 @@
+"""Losses: from a network's output and a batch's labels to one number."""

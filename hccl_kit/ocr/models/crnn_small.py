@@ -1,0 +1,67 @@
+"""A CRNN of about 0.15 million parameters for short words on one line.
+
+After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition", with one path
+more: the classifier sees the convolution features beside what the BiLSTM makes of them. A net this small learns slowly
+without it, because gradients reach the convolutions only through an LSTM that knows nothing yet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindspore import Tensor, nn, ops
+
+CHANNELS = (16, 32, 64, 64, 96)
+
+
+def _stage(before: int, after: int, pool: tuple[int, int] | None) -> list[nn.Cell]:
+    """A 3x3 convolution with batch normalisation and, where asked, a pooling that divides height and width."""
+    cells = [
+        nn.Conv2d(before, after, 3, pad_mode="pad", padding=1, has_bias=False),
+        nn.BatchNorm2d(after),
+        nn.ReLU(),
+    ]
+    return [*cells, nn.MaxPool2d(pool, pool)] if pool else cells
+
+
+class Backbone(nn.Cell):
+    """Images (N, 3, 32, W) to a sequence (W/4, N, 96): one step for every four columns."""
+
+    out_channels = CHANNELS[-1]
+
+    def __init__(self) -> None:
+        super().__init__()
+        one, two, three, four, five = CHANNELS
+        self.features = nn.SequentialCell(
+            *_stage(3, one, (2, 2)),
+            *_stage(one, two, (2, 2)),
+            *_stage(two, three, None),
+            *_stage(three, four, (2, 1)),
+            nn.Conv2d(four, five, (4, 1), pad_mode="valid", has_bias=False),
+            nn.BatchNorm2d(five),
+            nn.ReLU(),
+        )
+
+    def construct(self, images: Tensor) -> Tensor:
+        return ops.transpose(ops.squeeze(self.features(images), 2), (2, 0, 1))
+
+
+class CrnnSmall(nn.Cell):
+    """Images (N, 3, 32, W) to logits (W/4, N, classes), without softmax."""
+
+    def __init__(self, *, hidden_size: int, classes: int) -> None:
+        super().__init__()
+        self.backbone = Backbone()
+        width = self.backbone.out_channels
+        self.neck = nn.LSTM(width, hidden_size, bidirectional=True)
+        self.head = nn.Dense(width + 2 * hidden_size, classes)
+
+    def construct(self, images: Tensor) -> Tensor:
+        features = self.backbone(images)
+        sequence, _ = self.neck(features)
+        return self.head(ops.concat((features, sequence), 2))
+
+
+def build(model: dict[str, Any]) -> CrnnSmall:
+    """The network that the section `model` of a configuration describes."""
+    return CrnnSmall(hidden_size=model["neck"]["hidden_size"], classes=model["head"]["out_channels"])

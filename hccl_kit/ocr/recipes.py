@@ -1,0 +1,77 @@
+"""Which network, loss and decoder belong together. A model family is one module and one row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mindspore import nn
+from numpy.typing import NDArray
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.decode import ctc
+from hccl_kit.ocr.losses.ctc import CTCLoss
+from hccl_kit.ocr.models import crnn_small
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The parts of one family, found by the names of the sections `model` and `loss`."""
+
+    backbone: str
+    neck: str
+    head: str
+    network: Callable[[dict[str, Any]], nn.Cell]
+    loss: Callable[[Charset], nn.Cell]
+    decode: Callable[[NDArray[np.float32], Charset], list[ctc.Reading]]
+
+
+RECIPES: tuple[Recipe, ...] = (
+    Recipe(
+        backbone="rec_conv_small",
+        neck="RNNEncoder",
+        head="CTCHead",
+        network=crnn_small.build,
+        loss=lambda charset: CTCLoss(charset.blank),
+        decode=ctc.decode,
+    ),
+)
+
+
+def find(config: Config) -> Recipe:
+    """The row of this configuration; KitError where its parts do not go together."""
+    names = tuple(config["model"][part]["name"] for part in ("backbone", "neck", "head"))
+    for recipe in RECIPES:
+        if (recipe.backbone, recipe.neck, recipe.head) == names:
+            return recipe
+    known = "; ".join(f"{r.backbone} + {r.neck} + {r.head}" for r in RECIPES)
+    raise KitError(f"no recipe joins {' + '.join(names)}; known: {known}")
+
+
+def charset_of(config: Config) -> Charset:
+    """The dictionary of this configuration, checked against the network's classes and the labels' dictionary."""
+    post = config["postprocess"]
+    charset = Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
+    classes = config["model"]["head"]["out_channels"]
+    if classes != charset.classes:
+        raise KitError(
+            f"model.head.out_channels is {classes}, but the dictionary has {charset.classes - 1} characters and a blank",
+            hint=f"set out_channels to {charset.classes}, or postprocess.character_dict_path to the right file",
+        )
+    options = label_options(config)
+    labels = Charset.load(options.get("character_dict_path"), use_space_char=options.get("use_space_char", False))
+    if labels != charset:
+        raise KitError("RecCTCLabelEncode and postprocess use different dictionaries")
+    return charset
+
+
+def label_options(config: Config) -> dict[str, Any]:
+    """The options of RecCTCLabelEncode in the training pipeline."""
+    for step in config["train"]["dataset"]["transform_pipeline"]:
+        if "RecCTCLabelEncode" in step:
+            return step["RecCTCLabelEncode"] or {}
+    raise KitError("train.dataset.transform_pipeline lacks RecCTCLabelEncode")

@@ -1,0 +1,95 @@
+"""What happens between the command line and the first tensor: launcher, device, MindSpore's settings, the group."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr.config import Config
+from hccl_kit.world import World, detect, join, prepare
+
+ISA_VARIABLE = "ONEDNN_MAX_CPU_ISA"
+LOG_ERRORS = "3"
+"""MindSpore's warnings are about its own deprecations and graphs; GLOG_v=2 shows them."""
+
+
+def start(config: Config, *, launcher: str | None, say: Callable[[str], None]) -> World:
+    """Join the group that the environment describes, on the device of the configuration.
+
+    KitError where more than one rank was started with `system.distribute: False`, where the ranks have different
+    configurations, or where the group does not form.
+    """
+    launch = detect(os.environ, launcher=launcher)
+    if launch.env.size > 1 and not config["system"]["distribute"]:
+        raise KitError(
+            f"{launch.env.size} ranks were started ({launch.reason}), but system.distribute is False: "
+            "each would train a network of its own",
+            hint="set system.distribute: True, or start one process",
+        )
+    target = _device_target(config["system"]["device_target"])
+    if target == "CPU":
+        _cap_instruction_set(say)
+    os.environ.setdefault("GLOG_v", LOG_ERRORS)
+    env = prepare(launch, config.digest, os.environ)
+    _set_context(config, target)
+    world = join(launch, env, target)
+    say(f"launcher {launch.launcher} ({launch.reason}): rank {world.rank} of {world.size} on {target}")
+    _assert_equal_digests(world, config.digest)
+    return world
+
+
+def leave(code: int, world_size: int) -> NoReturn:
+    """End the process. With other ranks a failed one ends at once: orderly ends would wait for ranks that wait for it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code and world_size > 1:
+        os._exit(code)
+    sys.exit(code)
+
+
+def _device_target(wanted: str) -> str:
+    """Ascend where the driver shows cards (/dev/davinci0 and so on)."""
+    cards = [path for path in Path("/dev").glob("davinci*") if path.name.removeprefix("davinci").isdecimal()]
+    if wanted == "Ascend" and not cards:
+        raise KitError("system.device_target is Ascend, but there is no /dev/davinci*", hint="set it to auto or CPU")
+    if wanted == "auto":
+        return "Ascend" if cards else "CPU"
+    return wanted
+
+
+def _cap_instruction_set(say: Callable[[str], None]) -> None:
+    """Under AVX-512 MindSpore's oneDNN picks reference code for plain convolutions: a step takes 35 times longer."""
+    if platform.machine() in ("x86_64", "AMD64") and ISA_VARIABLE not in os.environ:
+        os.environ[ISA_VARIABLE] = "AVX2"
+        say(f"{ISA_VARIABLE}=AVX2: under AVX-512 the convolutions of MindSpore on CPU are many times slower")
+
+
+def _set_context(config: Config, target: str) -> None:
+    import mindspore as ms  # noqa: PLC0415  # after the environment is complete
+
+    system = config["system"]
+    ms.set_context(mode=ms.GRAPH_MODE if system["mode"] == 0 else ms.PYNATIVE_MODE)
+    if target == "CPU":
+        ms.set_device("CPU")
+        ms.set_context(jit_config={"jit_level": "O0"})
+    ms.set_seed(system["seed"])
+
+
+def _assert_equal_digests(world: World, digest: str) -> None:
+    """Ranks with different configurations would train different things without a word."""
+    if world.size == 1:
+        return
+    rows = world.gather(np.frombuffer(bytes.fromhex(digest), np.uint8).astype(np.float32))
+    different = [rank for rank, row in enumerate(rows) if (row != rows[0]).any()]
+    if different:
+        raise KitError(
+            f"rank {different[0]} has another configuration than rank 0 ({len(different)} of {world.size} ranks differ)",
+            hint="start all ranks with the same --config, -o options and files",
+        )

@@ -1,0 +1,65 @@
+"""What ranks under mpirun tell each other over MPI before MindSpore is loaded: hosts, meeting point, configuration.
+
+The only room that imports mpi4py; importing `MPI` starts MPI, so the import stands inside the function.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+
+from hccl_kit.errors import KitError
+from hccl_kit.worker_env import WorkerEnv
+
+
+def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
+    """Fill in the meeting point and check, host by host, what mpirun told this rank.
+
+    `digest` names what every rank must share (configuration and program); KitError says which rank differs from rank 0.
+    Every rank raises together, so that none waits for another.
+    """
+    mpi = _start_mpi()
+    world = mpi.COMM_WORLD
+    if (world.Get_rank(), world.Get_size()) != (env.rank, env.size):
+        raise KitError(
+            f"mpirun says rank {env.rank} of {env.size}, mpi4py says {world.Get_rank()} of {world.Get_size()}",
+            hint="mpi4py and mpirun come from different MPI installations; pip install 'hccl-kit[mpi]' brings a pair",
+        )
+    host = socket.gethostname()
+    port = _free_port() if env.rank == 0 else None
+    rows: list[tuple[str, str, int | None]] = world.allgather((host, digest, port))
+    different = [rank for rank, row in enumerate(rows) if row[1] != rows[0][1]]
+    if different:
+        raise KitError(
+            f"rank {different[0]} on {rows[different[0]][0]} has another configuration than rank 0 on {rows[0][0]} "
+            f"({len(different)} of {env.size} ranks differ)",
+            hint="start all ranks with the same --config, -o options and files",
+        )
+    mates = [rank for rank, row in enumerate(rows) if row[0] == host]
+    one_host = len(mates) == env.size
+    local_rank = mates.index(env.rank)
+    return replace(
+        env,
+        local_rank=local_rank,
+        local_size=len(mates),
+        device=local_rank,
+        master_addr="127.0.0.1" if one_host else rows[0][0],
+        master_port=rows[0][2],
+    )
+
+
+def _start_mpi():  # type: ignore[no-untyped-def]  # mpi4py ships no types for its module object
+    try:
+        from mpi4py import MPI  # noqa: PLC0415  # starts MPI
+    except (ImportError, RuntimeError) as error:
+        raise KitError(f"mpirun started this program, but mpi4py cannot be loaded: {error}",
+                       hint="pip install 'hccl-kit[mpi]'") from error
+    return MPI
+
+
+def _free_port() -> int:
+    """A port of this host that nobody listens on now, found by binding."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port: int = probe.getsockname()[1]
+        return port
