@@ -78,7 +78,8 @@ class _Loader(yaml.SafeLoader):
     """SafeLoader, with 1e-3 read as a number: YAML 1.1 takes it for a text."""
 
 
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), [*"-+0123456789"])
+_EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, [*"-+0123456789"])
 
 
 def _parse(text: str, source: str) -> tuple[dict[str, Any], yaml.Node | None]:
@@ -167,21 +168,26 @@ def _place(pointer: Pointer, places: Mapping[Pointer, str], source: str) -> str:
 def _explain(error: ValidationError) -> Iterator[tuple[Pointer, str]]:
     """One message a mistake: the name of the key, what was found, what is accepted."""
     pointer: Pointer = tuple(error.absolute_path)
-    name = ".".join(map(str, pointer))
+    found: Any = error.instance
+    rule: Any = error.validator_value
     if error.validator == "additionalProperties":
-        known = list(error.schema["properties"])
-        for key in error.instance.keys() - known:
-            yield (*pointer, key), f"{'.'.join(filter(None, [name, key]))} is not a key of this release{_nearest(key, known)}"
+        known = list(error.schema["properties"]) if isinstance(error.schema, Mapping) else []
+        for key in found.keys() - known:
+            yield (*pointer, key), f"{_dotted(*pointer, key)} is not a key of this release{_nearest(key, known)}"
     elif error.validator == "required":
-        for key in error.validator_value:
-            if key not in error.instance:
-                yield pointer, f"{'.'.join(filter(None, [name, key]))} is missing"
+        for key in rule:
+            if key not in found:
+                yield pointer, f"{_dotted(*pointer, key)} is missing"
     elif error.validator in ("enum", "const"):
-        accepted = error.validator_value if error.validator == "enum" else [error.validator_value]
+        accepted = rule if error.validator == "enum" else [rule]
         shown = ", ".join(map(str, accepted))
-        yield pointer, f"{name} is {error.instance!r}; accepted: {shown}{_nearest(str(error.instance), accepted)}"
+        yield pointer, f"{_dotted(*pointer)} is {found!r}; accepted: {shown}{_nearest(str(found), accepted)}"
     else:
-        yield pointer, f"{name} is {_shortened(error.instance)}: {_shortened(error.message, plain=True)}"
+        yield pointer, f"{_dotted(*pointer)}: {_shortened(error.message)}"
+
+
+def _dotted(*parts: str | int) -> str:
+    return ".".join(map(str, parts))
 
 
 def _nearest(word: str, known: Iterable[Any]) -> str:
@@ -189,8 +195,7 @@ def _nearest(word: str, known: Iterable[Any]) -> str:
     return f"; did you mean {match[0]}?" if match else ""
 
 
-def _shortened(value: object, *, plain: bool = False) -> str:
-    text = str(value) if plain else repr(value)
+def _shortened(text: str) -> str:
     return text if len(text) <= 100 else text[:97] + "..."
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from mindspore import Tensor, nn
-from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import recipes
@@ -57,12 +55,12 @@ class Evaluator:
             raise KitError("the evaluation holds no words")
         return counts, reads
 
-    def _read(self, network: nn.Cell):  # type: ignore[no-untyped-def]
+    def _read(self, network: nn.Cell) -> Iterator[Read]:
         options = self.config["eval"]["loader"]
         size = options["batch_size"]
         share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
         tasks = [share[start : start + size] for start in range(0, len(share), size)]
-        make = partial(_make, self.samples, self.transform, size)
+        make = partial(loader.eval_batch, self.samples, transform=self.transform, batch_size=size)
         network.set_train(False)
         for batch in loader.prefetch(tasks, make, options["num_workers"]):
             for sample, reason in batch.bad:
@@ -72,9 +70,3 @@ class Evaluator:
             readings = self.decode(network(Tensor(batch.images)).asnumpy(), self.charset)
             for sample, reading in zip(batch.samples, readings, strict=False):  # the rest fills the batch up
                 yield Read(str(sample.path), sample.text, reading)
-
-
-def _make(
-    rows: list[samples.Sample], transform: transforms.Transform, size: int, indices: NDArray[np.intp]
-) -> loader.Batch:
-    return loader.eval_batch(rows, indices, transform, size)

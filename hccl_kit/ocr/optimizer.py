@@ -33,7 +33,7 @@ class Update(nn.Cell):
     """
 
     def __init__(self, optimizer: nn.Optimizer, decay: list[float], *, decoupled: bool) -> None:
-        super().__init__()
+        super().__init__(auto_prefix=False)  # parameters keep the names of the network
         self.optimizer = optimizer
         self.parameters: tuple[Parameter, ...] = tuple(optimizer.parameters)
         self.shapes = [parameter.shape for parameter in self.parameters]
@@ -42,7 +42,7 @@ class Update(nn.Cell):
         self.decoupled = decoupled
 
     def construct(self, flat: Tensor, factor: Tensor, rate: Tensor) -> Tensor:
-        gradients = ()
+        gradients: tuple[Tensor, ...] = ()
         start = 0
         for index in range(len(self.shapes)):
             piece = ops.reshape(flat[start : start + self.sizes[index]], self.shapes[index]) * factor

@@ -59,7 +59,7 @@ def charset_of(config: Config) -> Charset:
     classes = config["model"]["head"]["out_channels"]
     if classes != charset.classes:
         raise KitError(
-            f"model.head.out_channels is {classes}, but the dictionary has {charset.classes - 1} characters and a blank",
+            f"model.head.out_channels is {classes}, but the dictionary makes {charset.classes} with the blank",
             hint=f"set out_channels to {charset.classes}, or postprocess.character_dict_path to the right file",
         )
     options = label_options(config)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.config import Config
+from hccl_kit.worker_env import WorkerEnv
 from hccl_kit.world import World, detect, join, prepare
 
 ISA_VARIABLE = "ONEDNN_MAX_CPU_ISA"
@@ -38,20 +37,13 @@ def start(config: Config, *, launcher: str | None, say: Callable[[str], None]) -
         _cap_instruction_set(say)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
     env = prepare(launch, config.digest, os.environ)
+    if target == "CPU":
+        _share_cores(env, launch.launcher, say)
     _set_context(config, target)
     world = join(launch, env, target)
     say(f"launcher {launch.launcher} ({launch.reason}): rank {world.rank} of {world.size} on {target}")
     _assert_equal_digests(world, config.digest)
     return world
-
-
-def leave(code: int, world_size: int) -> NoReturn:
-    """End the process. With other ranks a failed one ends at once: orderly ends would wait for ranks that wait for it."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if code and world_size > 1:
-        os._exit(code)
-    sys.exit(code)
 
 
 def _device_target(wanted: str) -> str:
@@ -69,6 +61,20 @@ def _cap_instruction_set(say: Callable[[str], None]) -> None:
     if platform.machine() in ("x86_64", "AMD64") and ISA_VARIABLE not in os.environ:
         os.environ[ISA_VARIABLE] = "AVX2"
         say(f"{ISA_VARIABLE}=AVX2: under AVX-512 the convolutions of MindSpore on CPU are many times slower")
+
+
+def _share_cores(env: WorkerEnv, launcher: str, say: Callable[[str], None]) -> None:
+    """Give each rank of this host its own cores: the thread pools of two share badly (measured: half speed).
+
+    mpirun may have bound its ranks already; then it is left as it is.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    bound = launcher == "mpirun" and len(cores) < (os.cpu_count() or 1)
+    if env.local_size == 1 or env.local_size > len(cores) or bound:
+        return
+    first, end = (len(cores) * part // env.local_size for part in (env.local_rank, env.local_rank + 1))
+    os.sched_setaffinity(0, cores[first:end])
+    say(f"cores of this rank: {','.join(map(str, cores[first:end]))} of {len(cores)}")
 
 
 def _set_context(config: Config, target: str) -> None:
@@ -90,6 +96,7 @@ def _assert_equal_digests(world: World, digest: str) -> None:
     different = [rank for rank, row in enumerate(rows) if (row != rows[0]).any()]
     if different:
         raise KitError(
-            f"rank {different[0]} has another configuration than rank 0 ({len(different)} of {world.size} ranks differ)",
+            f"rank {different[0]} has another configuration than rank 0 "
+            f"({len(different)} of {world.size} ranks differ)",
             hint="start all ranks with the same --config, -o options and files",
         )

@@ -39,7 +39,7 @@ class Compute(nn.Cell):
     """Inputs: images (N, C, H, W), labels (N, L), lengths (N,). Outputs: the loss and the gradients, one vector."""
 
     def __init__(self, network: nn.Cell, loss: nn.Cell) -> None:
-        super().__init__()
+        super().__init__(auto_prefix=False)  # parameters keep the names of the network
         self.forward = _Forward(network, loss)
         self.differentiate = ops.value_and_grad(self.forward, None, network.trainable_params())
 
@@ -50,7 +50,7 @@ class Compute(nn.Cell):
 
 class _Forward(nn.Cell):
     def __init__(self, network: nn.Cell, loss: nn.Cell) -> None:
-        super().__init__()
+        super().__init__(auto_prefix=False)  # parameters keep the names of the network
         self.network = network
         self.loss = loss
 
@@ -65,7 +65,7 @@ class Reduce(nn.Cell):
     """
 
     def __init__(self, statistics: list[Parameter], size: int) -> None:
-        super().__init__()
+        super().__init__(auto_prefix=False)  # parameters keep the names of the network
         self.statistics = statistics
         self.sizes = [parameter.size for parameter in statistics]
         self.shapes = [parameter.shape for parameter in statistics]

@@ -1,11 +1,11 @@
 """From the environment of a worker to a joined process group.
 
-    launch = detect(os.environ)                      # pure: who started us, which rank are we
-    env = prepare(launch, digest, os.environ)        # before MindSpore is imported
-    world = join(launch, env, "CPU")                 # the group exists
+launch = detect(os.environ)                      # pure: who started us, which rank are we
+env = prepare(launch, digest, os.environ)        # before MindSpore is imported
+world = join(launch, env, "CPU")                 # the group exists
 """
 
 from hccl_kit.world.detect import LAUNCHERS, Launch, detect
-from hccl_kit.world.join import World, join, prepare
+from hccl_kit.world.join import World, finish, join, prepare
 
-__all__ = ["LAUNCHERS", "Launch", "World", "detect", "join", "prepare"]
+__all__ = ["LAUNCHERS", "Launch", "World", "detect", "finish", "join", "prepare"]

@@ -74,7 +74,7 @@ def _mpirun(environ: Mapping[str, str]) -> WorkerEnv:
 
 
 def _msrun(environ: Mapping[str, str]) -> WorkerEnv:
-    """msrun gives DEVICE_ID the local index; its scheduler, which runs the same program, is not a rank.
+    """Msrun gives DEVICE_ID the local index; its scheduler, which runs the same program, is not a rank.
 
     msrun says nowhere how many ranks a server holds: on the first one it is taken to hold them all.
     """
@@ -87,7 +87,7 @@ def _msrun(environ: Mapping[str, str]) -> WorkerEnv:
 
 
 def _torchrun(environ: Mapping[str, str]) -> WorkerEnv:
-    """torch's names; under torchrun itself its agent listens on MASTER_PORT, so rank 0 takes the next one."""
+    """Torch's names; under torchrun itself its agent listens on MASTER_PORT, so rank 0 takes the next one."""
     taken = environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     port = integer(environ, "master_port") + (1 if taken else 0)
     rank, size = integer(environ, "rank"), integer(environ, "size")

@@ -16,9 +16,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.errors import EXIT_OK, KitError
+from hccl_kit.worker_env import RANK_TABLE_FILE, WorkerEnv
 from hccl_kit.world import mpi
 from hccl_kit.world.detect import MS_SCHEDULER, Launch
-from hccl_kit.worker_env import RANK_TABLE_FILE, WorkerEnv
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,6 +109,13 @@ def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
     return World(env, launch.launcher, device_target, store)
 
 
+def finish(world: World) -> None:
+    """The orderly end of a rank: all are done, and MPI, where it was started, is told so."""
+    world.barrier()
+    if world.launcher == "mpirun":
+        mpi.finish()
+
+
 def _join_ascend(launch: Launch, env: WorkerEnv) -> None:
     """HCCL: by the rank table where the launch has one, by MPI or msrun's scheduler where not."""
     import mindspore as ms  # noqa: PLC0415  # heavy
@@ -138,8 +145,8 @@ def _join_msrun(env: WorkerEnv) -> None:
 def _join_cpu(env: WorkerEnv) -> Any:
     """A TCPStore on rank 0; measured at 3 s for two ranks where MindSpore's scheduler takes 10 to 14.
 
-    `_init_with_store` is private: MindSpore's public `init_process_group` takes only "hccl". A test fails when a release
-    moves it. The others must not knock before rank 0 listens: MindSpore would retry for 10 to 100 s.
+    `_init_with_store` is private: the public `init_process_group` takes only "hccl". A test fails when a release moves
+    it. The others must not knock before rank 0 listens: MindSpore would retry for 10 to 100 s.
     """
     from mindspore.communication import management  # noqa: PLC0415
     from mindspore.mint.distributed import TCPStore  # noqa: PLC0415

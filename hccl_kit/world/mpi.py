@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import replace
+from typing import Any
 
 from hccl_kit.errors import KitError
 from hccl_kit.worker_env import WorkerEnv
@@ -48,12 +49,18 @@ def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
     )
 
 
-def _start_mpi():  # type: ignore[no-untyped-def]  # mpi4py ships no types for its module object
+def finish() -> None:
+    """Tell mpirun that this rank ends in order."""
+    _start_mpi().Finalize()
+
+
+def _start_mpi() -> Any:
     try:
         from mpi4py import MPI  # noqa: PLC0415  # starts MPI
     except (ImportError, RuntimeError) as error:
-        raise KitError(f"mpirun started this program, but mpi4py cannot be loaded: {error}",
-                       hint="pip install 'hccl-kit[mpi]'") from error
+        raise KitError(
+            f"mpirun started this program, but mpi4py cannot be loaded: {error}", hint="pip install 'hccl-kit[mpi]'"
+        ) from error
     return MPI
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr.data.samples import BadSample, Sample
+from hccl_kit.ocr.data.samples import BadSampleError, Sample
 from hccl_kit.ocr.data.transforms import Transform
 
 cv2.setNumThreads(0)  # the loader's own threads work side by side; OpenCV's would only get in their way
@@ -62,7 +62,9 @@ def eval_share(count: int, *, rank: int, size: int) -> NDArray[np.intp]:
     return np.arange(rank, count, size)
 
 
-def prefetch(tasks: Sequence[NDArray[np.intp]], make: Callable[[NDArray[np.intp]], Batch], workers: int) -> Iterator[Batch]:
+def prefetch(
+    tasks: Sequence[NDArray[np.intp]], make: Callable[[NDArray[np.intp]], Batch], workers: int
+) -> Iterator[Batch]:
     """The batches of `tasks` in order, prepared by `workers` threads, at most two batches ahead of each."""
     with ThreadPoolExecutor(workers, thread_name_prefix="data") as pool:
         waiting: deque[Future[Batch]] = deque()
@@ -78,13 +80,15 @@ def prefetch(tasks: Sequence[NDArray[np.intp]], make: Callable[[NDArray[np.intp]
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def train_batch(samples: Sequence[Sample], indices: NDArray[np.intp], transform: Transform, label_width: int) -> Batch:
+def train_batch(
+    samples: Sequence[Sample], indices: NDArray[np.intp], *, transform: Transform, label_width: int
+) -> Batch:
     """A full batch; the place of a bad sample is taken by a good one of the same batch."""
     good, bad = [], []
     for index in indices:
         try:
             good.append(transform(samples[index]))
-        except BadSample as error:
+        except BadSampleError as error:
             bad.append((samples[index], str(error)))
     if not good:
         raise KitError(f"no sample of a whole batch can be used; the first: {bad[0][0].path}: {bad[0][1]}")
@@ -92,7 +96,7 @@ def train_batch(samples: Sequence[Sample], indices: NDArray[np.intp], transform:
     return _stack(rows, label_width, samples=tuple(rows), bad=tuple(bad))
 
 
-def eval_batch(samples: Sequence[Sample], indices: NDArray[np.intp], transform: Transform, batch_size: int) -> Batch:
+def eval_batch(samples: Sequence[Sample], indices: NDArray[np.intp], *, transform: Transform, batch_size: int) -> Batch:
     """A batch filled up to `batch_size`; a bad image becomes a blank one, since its word still counts as unread."""
     rows, bad, blank = [], [], None
     for index in indices:
@@ -100,7 +104,7 @@ def eval_batch(samples: Sequence[Sample], indices: NDArray[np.intp], transform: 
         try:
             sample = transform(sample)
             blank = blank if sample.image is None else np.zeros_like(sample.image)
-        except BadSample as error:
+        except BadSampleError as error:
             bad.append((sample, str(error)))
         rows.append(sample)
     if blank is None:
@@ -110,7 +114,9 @@ def eval_batch(samples: Sequence[Sample], indices: NDArray[np.intp], transform: 
     return _stack(padded, 0, samples=tuple(rows), bad=tuple(bad))
 
 
-def _stack(rows: Sequence[Sample], label_width: int, *, samples: tuple[Sample, ...], bad: tuple[tuple[Sample, str], ...]) -> Batch:
+def _stack(
+    rows: Sequence[Sample], label_width: int, *, samples: tuple[Sample, ...], bad: tuple[tuple[Sample, str], ...]
+) -> Batch:
     shapes = {row.image.shape for row in rows if row.image is not None}
     if len(shapes) != 1:
         raise KitError(f"the images of a batch have different shapes {sorted(shapes)}; the pipeline lacks RecResizeImg")

@@ -25,7 +25,7 @@ class Sample:
     label: tuple[int, ...] = ()
 
 
-class BadSample(Exception):
+class BadSampleError(Exception):
     """A sample that cannot be used, with the reason; it is counted and named, and the run goes on."""
 
 

@@ -11,7 +11,10 @@ import numpy as np
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.data.samples import BadSample, Sample
+from hccl_kit.ocr.data.samples import BadSampleError, Sample
+
+MAX_TEXT_LEN = 24
+"""Characters of a label, where RecCTCLabelEncode does not say."""
 
 Transform = Callable[[Sample], Sample]
 
@@ -23,17 +26,21 @@ def decode_image(*, img_mode: str = "BGR") -> Transform:
         try:
             data = np.fromfile(sample.path, np.uint8)
         except OSError as error:
-            raise BadSample(str(error.strerror)) from error
+            raise BadSampleError(str(error.strerror)) from error
         image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
         if image is None:
-            raise BadSample("not an image that OpenCV reads")
+            raise BadSampleError("not an image that OpenCV reads")
         return replace(sample, image=image[:, :, ::-1] if img_mode == "RGB" else image)
 
     return apply
 
 
 def encode_label(
-    *, max_text_len: int = 24, character_dict_path: str | None = None, use_space_char: bool = False, lower: bool = True
+    *,
+    max_text_len: int = MAX_TEXT_LEN,
+    character_dict_path: str | None = None,
+    use_space_char: bool = False,
+    lower: bool = True,
 ) -> Transform:
     """The text as class numbers; an empty label or one of more than `max_text_len` characters is a bad sample."""
     charset = Charset.load(character_dict_path, use_space_char=use_space_char)
@@ -41,9 +48,9 @@ def encode_label(
     def apply(sample: Sample) -> Sample:
         label = charset.encode(sample.text, lower=lower)
         if not label:
-            raise BadSample(f"no character of {sample.text!r} is in the dictionary")
+            raise BadSampleError(f"no character of {sample.text!r} is in the dictionary")
         if len(label) > max_text_len:
-            raise BadSample(f"{sample.text[:40]!r} has {len(label)} characters, max_text_len is {max_text_len}")
+            raise BadSampleError(f"{sample.text[:40]!r} has {len(label)} characters, max_text_len is {max_text_len}")
         return replace(sample, label=tuple(label))
 
     return apply

@@ -20,6 +20,10 @@ class WordCounts:
         """The counts of both."""
         return WordCounts(self.words + other.words, self.right + other.right, self.similarity + other.similarity)
 
+    def __str__(self) -> str:
+        """`136 of 140 words right (97.14%)`."""
+        return f"{int(self.right)} of {int(self.words)} words right ({self.accuracy:.2%})"
+
     def to_array(self) -> NDArray[np.float32]:
         """For an all-reduce: shape (3,). Exact up to 16 million words."""
         return np.array(astuple(self), np.float32)

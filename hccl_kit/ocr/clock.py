@@ -1,0 +1,46 @@
+"""Where the time of training steps goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hccl_kit.ocr.step import StepResult
+
+
+@dataclass
+class Clock:
+    """Seconds spent waiting for data, computing and communicating, and the samples of all ranks in that time."""
+
+    data_s: float = 0.0
+    compute_s: float = 0.0
+    communication_s: float = 0.0
+    samples: int = 0
+
+    def add(self, data_s: float, result: StepResult, samples: int) -> None:
+        """Count one step."""
+        self.data_s += data_s
+        self.compute_s += result.compute_s
+        self.communication_s += result.communication_s
+        self.samples += samples
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all parts."""
+        return self.data_s + self.compute_s + self.communication_s
+
+    def row(self) -> dict[str, Any]:
+        """The figures for metrics.jsonl and summary.json; samples per second of all ranks together."""
+        return {
+            "samples_per_s": round(self.samples / self.total_s, 1) if self.samples else 0.0,
+            "data_s": round(self.data_s, 3),
+            "compute_s": round(self.compute_s, 3),
+            "communication_s": round(self.communication_s, 3),
+        }
+
+    def __str__(self) -> str:
+        """The figures for a line of the log."""
+        whole = self.total_s or 1.0
+        parts = {"data": self.data_s, "compute": self.compute_s, "communication": self.communication_s}
+        shares = " ".join(f"{name} {seconds / whole:.0%}" for name, seconds in parts.items())
+        return f"{self.row()['samples_per_s']:.0f} samples/s, {shares}"

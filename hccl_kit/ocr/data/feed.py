@@ -1,0 +1,70 @@
+"""The training data of one rank: usable samples, and the batches of any range of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr.data import loader, samples, transforms
+
+
+class Feed:
+    """What rank `rank` of `size` sees of the section `train`; `label` holds the options of RecCTCLabelEncode.
+
+    KitError where the samples do not fill one step of all ranks.
+    """
+
+    def __init__(
+        self, train: dict[str, Any], label: dict[str, Any], *, rank: int, size: int, warn: Callable[[str], None]
+    ) -> None:
+        self.loader = train["loader"]
+        self.rank, self.size = rank, size
+        self.warn = warn
+        self.samples = _usable(train["dataset"], label, warn)
+        self.joint_batch = self.loader["batch_size"] * size
+        self.steps_per_epoch = len(self.samples) // self.joint_batch
+        self.bad: set[str] = set()
+        transform = transforms.pipeline(train["dataset"]["transform_pipeline"])
+        width = label.get("max_text_len", transforms.MAX_TEXT_LEN)
+        self._make = partial(loader.train_batch, self.samples, transform=transform, label_width=width)
+        if not self.steps_per_epoch:
+            raise KitError(
+                f"{len(self.samples)} samples make no step of {self.joint_batch} ({size} ranks x batch size)",
+                hint="set train.loader.batch_size lower",
+            )
+
+    def batches(self, first: int, last: int, *, seed: int) -> Iterator[tuple[int, loader.Batch]]:
+        """The batches of steps `first` to `last`, each with its step, in an order that only the seed decides."""
+        while first < last:
+            epoch, start = divmod(first, self.steps_per_epoch)
+            order = loader.epoch_order(len(self.samples), seed=seed, epoch=epoch, shuffle=self.loader["shuffle"])
+            steps = loader.train_steps(order, batch_size=self.loader["batch_size"], rank=self.rank, size=self.size)
+            rest = list(steps[start : start + last - first])
+            for batch in loader.prefetch(rest, self._make, self.loader["num_workers"]):
+                self._name_bad(batch)
+                yield first, batch
+                first += 1
+
+    def _name_bad(self, batch: loader.Batch) -> None:
+        for sample, reason in batch.bad:
+            if str(sample.path) not in self.bad:
+                self.bad.add(str(sample.path))
+                self.warn(f"{sample.path} is left out: {reason}")
+
+
+def _usable(dataset: dict[str, Any], label: dict[str, Any], warn: Callable[[str], None]) -> list[samples.Sample]:
+    """The samples whose label the network can learn; the others are counted and the first ones named."""
+    rows = samples.read_label_file(dataset)
+    encode = transforms.encode_label(**label)
+    usable, bad = [], []
+    for row in rows:
+        try:
+            encode(row)
+            usable.append(row)
+        except samples.BadSampleError as error:
+            bad.append(f"{row.path}: {error}")
+    if bad:
+        warn(f"{len(bad)} of {len(rows)} labels are left out: {'; '.join(bad[:3])}")
+    return usable

@@ -1,0 +1,72 @@
+"""Word images made by the project itself, so that a first training needs no download.
+
+The strokes are OpenCV's built-in Hershey fonts; size, tilt, colours, blur and noise vary with the generator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.charset import ALPHANUMERIC
+
+FONTS = (
+    cv2.FONT_HERSHEY_SIMPLEX,
+    cv2.FONT_HERSHEY_DUPLEX,
+    cv2.FONT_HERSHEY_COMPLEX,
+    cv2.FONT_HERSHEY_TRIPLEX,
+)
+REAL_WORDS = tuple(
+    """
+    ascend atlas server rank table device group link fabric plane bandwidth reduce gather scatter broadcast
+    barrier gradient momentum learning epoch batch sample weight bias layer network vision image text word
+    letter number street market bridge river mountain forest island harbour station airport museum theatre
+    library school hospital coffee orange pepper butter cheese breakfast dinner kitchen window garden summer
+    winter spring autumn morning evening thunder lightning silver copper golden yellow purple crimson quick
+    brown jumps lazy zebra quartz sphinx 910a 910b 8p 4p 2026 1024 4567 60000 port22 room101 gate7 line12 bus66
+    """.split()  # noqa: SIM905  # ninety words read better as text than as a column
+)
+"""Words that people write; the training strings are random, so none of these is learnt by heart."""
+
+SHORTEST, LONGEST = 2, 9
+
+
+def random_text(generator: np.random.Generator) -> str:
+    """A string of 2 to 9 characters out of 0-9 and a-z."""
+    length = generator.integers(SHORTEST, LONGEST + 1)
+    return "".join(ALPHANUMERIC[n] for n in generator.integers(0, len(ALPHANUMERIC), length))
+
+
+def render(text: str, generator: np.random.Generator) -> NDArray[np.uint8]:
+    """`text` as an image HxWx3 uint8, about 40 pixels high."""
+    font = FONTS[generator.integers(len(FONTS))]
+    scale, thickness = generator.uniform(0.9, 1.3), int(generator.integers(1, 3))
+    (width, height), baseline = cv2.getTextSize(text, font, scale, thickness)
+    left, top = generator.integers(4, 12, 2)
+    shape = (height + baseline + 2 * int(top), width + 2 * int(left), 3)
+    paper, ink = _colours(generator)
+    image: NDArray[Any] = np.full(shape, paper, np.uint8)
+    cv2.putText(image, text, (int(left), height + int(top)), font, scale, ink, thickness, cv2.LINE_AA)
+    image = _tilt(image, generator.uniform(-4, 4), generator.uniform(-0.15, 0.15), paper)
+    if generator.random() < 0.5:
+        image = cv2.GaussianBlur(image, (3, 3), 0)
+    noise = generator.normal(0, generator.uniform(2, 12), image.shape)
+    return np.clip(image + noise, 0, 255).astype(np.uint8)
+
+
+def _colours(generator: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Paper and ink, light on dark or dark on light, far enough apart to be read."""
+    light, dark = generator.integers(150, 256, 3), generator.integers(0, 90, 3)
+    pair = (light, dark) if generator.random() < 0.7 else (dark, light)
+    return tuple(map(int, pair[0])), tuple(map(int, pair[1]))
+
+
+def _tilt(image: NDArray[Any], degrees: float, shear: float, paper: tuple[int, ...]) -> NDArray[Any]:
+    height, width = image.shape[:2]
+    matrix = cv2.getRotationMatrix2D((width / 2, height / 2), degrees, 1.0)
+    matrix[0, 1] += shear
+    matrix[0, 2] -= shear * height / 2
+    return cv2.warpAffine(image, matrix, (width, height), borderValue=paper)

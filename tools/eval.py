@@ -1,0 +1,64 @@
+"""Read a data set with trained weights and count the words that are right.
+
+python tools/eval.py -c configs/rec/crnn/crnn_small.yaml -o eval.ckpt_load_path=./runs/crnn_small/best.ckpt
+
+The data set is the section `eval` of the configuration. With several ranks each reads its share.
+Exit codes: 0 done; 2 it could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hccl_kit.ocr import program
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.config import Config
+    from hccl_kit.world import World
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Evaluate as the command line says; ends the process with one of the exit codes above."""
+    parser = program.parser(__doc__)
+    parser.add_argument("--wrong", action="store_true", help="print every word that was misread: path, truth, reading")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    args = parser.parse_args(argv)
+    program.run(args, partial(_evaluate, args))
+
+
+def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:
+    from hccl_kit.ocr.evaluate import Evaluator  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.loop import trained_network  # noqa: PLC0415
+
+    for note in notes if world.is_main and not args.json else ():
+        print(note)
+    evaluator = Evaluator(config, world, lambda message: print(f"warning: {message}", file=sys.stderr))
+    counts, reads = evaluator(trained_network(config))
+    for read in reads if args.wrong else ():
+        if read.truth != read.reading.text:
+            print(f"{Path(read.path)}\t{read.truth}\t{read.reading.text}")
+    if not world.is_main:
+        return
+    if args.json:
+        print(
+            json.dumps(
+                {
+                    "words": int(counts.words),
+                    "right": int(counts.right),
+                    "word_accuracy": counts.accuracy,
+                    "norm_edit_distance": counts.norm_edit_distance,
+                }
+            )
+        )
+    else:
+        print(counts)
+
+
+if __name__ == "__main__":
+    main()
