@@ -1,0 +1,97 @@
+"""hccl-gen: the rank table and the launch script of one server, from a range of cards.
+
+Only the parser is here, so that `--help` is quick; the work is in `gen_steps`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from hccl_kit import __version__
+from hccl_kit.cli import run
+from hccl_kit.errors import KitError
+
+DEFAULT_COMMAND = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/crnn_small.yaml")
+
+_EPILOG = f"""\
+Everything after -- is the command that each rank runs; without it:
+  {" ".join(DEFAULT_COMMAND)}
+
+examples:
+  hccl-gen --device_num "[0,8)"
+  hccl-gen --device_num "[4,8)" -- python -u train.py --epochs 3
+  hccl-gen --device_num "[0,4)" --visible_devices 4,5,6,7
+  hccl-gen --device_num "[0,8)" --simulate --dry-run
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write `hccl_{n}p_{ids}_{server}.json` and `ascend{n}p.sh`; the exit code is 0, or 2 where nothing was done."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    at = given.index("--") if "--" in given else len(given)
+    options = _parser().parse_args(given[:at])
+    command = tuple(given[at + 1 :])
+
+    def program() -> int:
+        if at < len(given) and not command:
+            raise KitError("no command follows --", hint="leave -- out to take the default command")
+        # Here and not above: --help and --version must not pay for it.
+        from hccl_kit.cli.gen_steps import generate_files  # noqa: PLC0415
+
+        return generate_files(options, command or DEFAULT_COMMAND)
+
+    return run(program)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hccl-gen",
+        usage="hccl-gen --device_num RANGE [options] [-- COMMAND ...]",
+        description="Write the HCCL rank table of this server and the script that starts one process per card.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    job = parser.add_argument_group("the job")
+    job.add_argument(
+        "--device_num",
+        "--device-num",
+        metavar="RANGE",
+        required=True,
+        help='the cards: "[4,8)" without 8, "[4,7]" with 7, "0-3,6", "4,5,6,7", "4"',
+    )
+    job.add_argument(
+        "--visible_devices",
+        "--visible-devices",
+        metavar="IDS",
+        help="physical ids this process may see; --device_num then counts from 0 within them",
+    )
+    job.add_argument(
+        "--server_ip",
+        "--server-ip",
+        metavar="ADDRESS",
+        help="the server's id in the table (default: the address HCCL itself would choose)",
+    )
+    job.add_argument(
+        "--product",
+        metavar="NAME",
+        default="910",
+        help="whose rules apply: 910 (default), a2, a2-box16, a3, a5, 300i-duo",
+    )
+    source = parser.add_argument_group("where card addresses come from (default: hccn_tool, else /etc/hccn.conf)")
+    one = source.add_mutually_exclusive_group()
+    one.add_argument("--hccn-conf", metavar="FILE", help="the driver's file, or a copy of it")
+    one.add_argument("--inventory", metavar="FILE", help="YAML: server to device id to address")
+    one.add_argument("--simulate", action="store_true", help="no hardware: documentation addresses (RFC 5737)")
+    output = parser.add_argument_group("what is written")
+    output.add_argument("--output-dir", metavar="DIR", default=".", help="where to write (default: the current folder)")
+    output.add_argument("--force", action="store_true", help="overwrite files that hold something else")
+    output.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,75 @@
+"""Card addresses from hccn.conf, the file in which the driver keeps what hccn_tool set.
+
+Lines are `key=value` in any order; `address_N` and `IPv6address_N` are read here, all other keys are the driver's.
+The driver refuses lines above 384 bytes and files above 1,024,000, so both are errors here too.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from hccl_kit.errors import KitError
+
+DEFAULT = Path("/etc/hccn.conf")
+MAX_LINE = 384
+MAX_FILE = 1_024_000
+
+_KEY = re.compile(r"(address|IPv6address)_(0|[1-9][0-9]{0,3})")
+
+
+def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
+    """The address of every card in `ids` (physical ids): `address_N`, else `IPv6address_N`.
+
+    KitError where the file cannot be read, a line is too long, a key stands twice with two values, a value is no IP
+    address of its family, or a card has neither key; every card without one is named.
+    """
+    found = _parse(_read(path), path)
+    there = sorted({device_id for _, device_id in found})
+    missing = [device_id for device_id in ids if device_id not in there]
+    if missing:
+        shown = ", ".join(map(str, there)) or "no card"
+        raise KitError(
+            f"{path} has no address for card {', '.join(map(str, missing))}; it has: {shown}",
+            hint=f"set one with: hccn_tool -i {missing[0]} -ip -s address A.B.C.D netmask M.M.M.M",
+        )
+    return {device_id: found.get(("address", device_id)) or found["IPv6address", device_id] for device_id in ids}
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise KitError(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > MAX_FILE:
+        raise KitError(f"{path} is larger than {MAX_FILE} bytes, the driver's limit for hccn.conf")
+    return data
+
+
+def _parse(data: bytes, path: Path) -> dict[tuple[str, int], str]:
+    """`(address or IPv6address, device id) -> value` for every such line."""
+    found: dict[tuple[str, int], str] = {}
+    for number, raw in enumerate(data.split(b"\n"), start=1):
+        if len(raw) > MAX_LINE:
+            raise KitError(f"{path}:{number}: the line has {len(raw)} bytes, the driver takes {MAX_LINE}")
+        name, sign, value = (part.strip() for part in raw.decode("utf-8", "replace").partition("="))
+        match = _KEY.fullmatch(name)
+        if not (match and sign):
+            continue
+        family, device_id = match[1], int(match[2])
+        _check(value, family, f"{path}:{number}: {name}")
+        first = found.setdefault((family, device_id), value)
+        if first != value:
+            raise KitError(f"{path}:{number}: {name}={value}, but it was {first} further up; one of the two must go")
+    return found
+
+
+def _check(value: str, family: str, place: str) -> None:
+    wanted = ipaddress.IPv4Address if family == "address" else ipaddress.IPv6Address
+    try:
+        wanted(value)
+    except ValueError:
+        raise KitError(f"{place}={value!r} is not an IPv{wanted(0).version} address") from None

@@ -1,0 +1,139 @@
+"""This server's own address: the one HCCL itself would choose.
+
+HCCL's order (HCCL user guide, HCCL_IF_IP and HCCL_SOCKET_IFNAME; its bootstrap code agrees):
+
+1. HCCL_IF_IP, which must be an address of this machine;
+2. HCCL_SOCKET_IFNAME: the first interface that it names. `eth,enp` are prefixes, `=eth0,enp0` whole names,
+   a `^` in front of either turns the choice round;
+3. the first interface by name that is neither docker* nor lo*, then docker*, then lo*.
+
+HCCL_SOCKET_FAMILY (AF_INET, which is the default, or AF_INET6) is tried first, the other family after it.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import ipaddress
+import socket
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hccl_kit.errors import KitError
+
+_SIOCGIFCONF = 0x8912  # linux/sockios.h
+_IFREQ = 40 if struct.calcsize("P") == 8 else 32  # bytes of a struct ifreq: a name of 16 and a union
+_MAX_ADDRESSES = 4096
+_LINK_LOCAL = "20"  # the scope column of if_inet6: such an address means nothing on another machine
+_FAMILIES = {"": 4, "AF_INET": 4, "AF_INET6": 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """One address of one network interface of this machine."""
+
+    name: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The address that names this server in a table, and why it is this one."""
+
+    address: str
+    reason: str
+
+
+def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choice:
+    """What HCCL would choose among `interfaces` (in the system's order) under the variables of `environ`.
+
+    KitError where a variable names nothing that this machine has (HCCL would stop with EI0001), and where the
+    machine has no address at all.
+    """
+    if wanted := environ.get("HCCL_IF_IP"):
+        if not any(_same(interface.address, wanted) for interface in interfaces):
+            raise _nothing(f"HCCL_IF_IP={wanted} is not an address of this machine", interfaces)
+        return Choice(wanted, "HCCL_IF_IP")
+    ordered = _by_family(interfaces, environ.get("HCCL_SOCKET_FAMILY", ""))
+    if names := environ.get("HCCL_SOCKET_IFNAME"):
+        for interface in ordered:
+            if _matches(interface.name, names):
+                return Choice(interface.address, f"interface {interface.name}, HCCL_SOCKET_IFNAME={names}")
+        raise _nothing(f"HCCL_SOCKET_IFNAME={names} matches no interface of this machine", interfaces)
+    if not ordered:
+        raise _nothing("this machine has no network address", interfaces)
+    family = _version(ordered[0])
+    first = min((i for i in ordered if _version(i) == family), key=lambda i: (_rank(i.name), i.name))
+    return Choice(first.address, f"interface {first.name}, the one HCCL would choose")
+
+
+def is_loopback(address: str) -> bool:
+    """Whether no other machine can reach `address`; a text that is no address (a host name) is not loopback."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def interfaces() -> tuple[Interface, ...]:
+    """Every address of this machine, IPv4 before IPv6, link-local IPv6 left out; read from the kernel (Linux)."""
+    buffer = array.array("B", bytes(_IFREQ * _MAX_ADDRESSES))
+    start, size = buffer.buffer_info()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        answer = fcntl.ioctl(probe.fileno(), _SIOCGIFCONF, struct.pack("iP", size, start))
+    (filled,) = struct.unpack_from("i", answer)
+    data = buffer.tobytes()[:filled]
+    ipv4 = [
+        Interface(_name(data[at : at + 16]), socket.inet_ntoa(data[at + 20 : at + 24]))
+        for at in range(0, filled, _IFREQ)
+    ]
+    return (*ipv4, *_ipv6(Path("/proc/net/if_inet6")))
+
+
+def _ipv6(path: Path) -> Iterable[Interface]:
+    """Lines are: 32 hex digits, interface index, prefix length, scope, flags, name. No file: no IPv6."""
+    lines = path.read_text(encoding="ascii", errors="replace").splitlines() if path.exists() else []
+    for digits, _index, _prefix, scope, _flags, name in map(str.split, lines):
+        if scope != _LINK_LOCAL:
+            yield Interface(name, str(ipaddress.IPv6Address(int(digits, 16))))
+
+
+def _name(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def _version(interface: Interface) -> int:
+    return ipaddress.ip_address(interface.address).version
+
+
+def _by_family(interfaces: Sequence[Interface], family: str) -> list[Interface]:
+    if family not in _FAMILIES:
+        raise KitError(f"HCCL_SOCKET_FAMILY={family} is not known; accepted: AF_INET, AF_INET6")
+    return sorted(interfaces, key=lambda interface: _version(interface) != _FAMILIES[family])
+
+
+def _matches(name: str, wanted: str) -> bool:
+    """Whether HCCL_SOCKET_IFNAME=`wanted` takes the interface `name`."""
+    listed = wanted.removeprefix("^")
+    parts = [part for part in listed.removeprefix("=").split(",") if part]
+    found = name in parts if listed.startswith("=") else name.startswith(tuple(parts))
+    return found != wanted.startswith("^")
+
+
+def _rank(name: str) -> int:
+    """The class of an interface in HCCL's order; HCCL goes by the beginning of the name alone."""
+    return 2 if name.startswith("lo") else 1 if name.startswith("docker") else 0
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return ipaddress.ip_address(one) == ipaddress.ip_address(other)
+    except ValueError:
+        return False
+
+
+def _nothing(message: str, interfaces: Sequence[Interface]) -> KitError:
+    there = ", ".join(f"{interface.name} {interface.address}" for interface in interfaces) or "none"
+    return KitError(f"{message}; its addresses are: {there}", hint="name the server yourself: --server_ip ADDRESS")

@@ -1,0 +1,362 @@
+"""hccl-gen as a user meets it: real processes, fake programs on PATH."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hccl_kit import __version__
+from hccl_kit.discovery import hccn_conf, hccn_tool
+from hccl_kit.products import PRODUCT_NAMES
+
+ROOT = Path(__file__).parent.parent.parent
+FAKES = ROOT / "tests" / "fakes" / "bin"
+TUTORIAL = Path(__file__).parent / "tutorial"
+NOTHING: Mapping[str, str] = {}
+DETECTED = {"HCCL_IF_IP": "127.0.0.1"}
+"""What every machine can be asked to detect."""
+
+
+class Desk:
+    """An empty folder to work in, and the eight cards of the tutorial behind a fake hccn_tool."""
+
+    def __init__(self, folder: Path) -> None:
+        self.work = folder / "work"
+        self.cards = folder / "cards"
+        self.work.mkdir()
+        self.cards.mkdir()
+        for i in range(8):
+            self.set_address(i, f"192.168.{100 + i % 4}.{101 if i < 4 else 100}")
+
+    def set_address(self, card: int, address: str) -> None:
+        (self.cards / f"ipv4.{card}").write_text(f"ipaddr:{address}\nnetmask:255.255.255.0\n")
+
+    def gen(
+        self, *arguments: str, tool: bool = True, variables: Mapping[str, str] = NOTHING
+    ) -> subprocess.CompletedProcess[str]:
+        environ = {key: value for key, value in os.environ.items() if not key.startswith(("HCCL_", "ASCEND_"))}
+        environ |= {"PYTHONPATH": str(ROOT), "FAKE_HCCN": str(self.cards), **variables}
+        if tool:
+            environ["PATH"] = f"{FAKES}{os.pathsep}{environ['PATH']}"
+        return subprocess.run(
+            [sys.executable, "-m", "hccl_kit.cli.gen", *arguments],
+            cwd=self.work,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def written(self) -> list[str]:
+        return sorted(path.name for path in self.work.iterdir())
+
+    def asked(self) -> bool:
+        return (self.cards / "log").exists()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def refused(done: subprocess.CompletedProcess[str], desk: Desk) -> str:
+    """The error of a run that must have written nothing."""
+    assert (done.returncode, desk.written()) == (2, [])
+    assert done.stderr.count("error:") == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(("cards", "ids"), [("[0,8)", "01234567"), ("[4,8)", "4567")])
+def test_tables_of_the_tutorial_come_out_byte_for_byte(desk: Desk, cards: str, ids: str) -> None:
+    done = desk.gen("--device_num", cards, "--server_ip", "127.0.0.1")
+    table, script = f"hccl_{len(ids)}p_{ids}_127.0.0.1.json", f"ascend{len(ids)}p.sh"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert desk.written() == [script, table]
+    assert (desk.work / table).read_bytes() == (TUTORIAL / table).read_bytes()
+    assert (desk.work / table).read_text() == json.dumps(json.loads((desk.work / table).read_text()), indent=4)
+    assert done.stdout.splitlines() == [
+        "server id: 127.0.0.1, from --server_ip",
+        f"addresses: {FAKES / 'hccn_tool'}",
+        f"wrote: {table}",
+        f"wrote: {script}",
+        f"next: bash {script}",
+    ]
+
+
+def test_script_runs_the_command_after_two_dashes(desk: Desk) -> None:
+    desk.gen("--device_num", "[4,8)", "--server_ip", "10.0.0.1")
+    script = desk.work / "ascend4p.sh"
+    assert "tools/train.py --config configs/rec/crnn/crnn_small.yaml" in script.read_text()
+    assert os.access(script, os.X_OK)
+    desk.gen("--device_num", "[4,8)", "--server_ip", "10.0.0.1", "--force", "--", "python", "my train.py", "--lr", "1")
+    assert "tools/train.py" not in script.read_text()
+    assert "'my train.py' --lr 1" in script.read_text()
+    done = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_options_take_dashes_too_and_another_folder(desk: Desk) -> None:
+    out = desk.work / "o ut"
+    out.mkdir()
+    done = desk.gen(
+        "--device-num", "0,1,2,3", "--visible-devices", "4-7", "--server-ip", "node7", "--output-dir", "o ut"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(path.name for path in out.iterdir()) == ["ascend4p.sh", "hccl_4p_4567_node7.json"]
+    assert "next: bash 'o ut/ascend4p.sh'" in done.stdout
+
+
+def test_logical_ids_become_physical_ones_and_are_shown(desk: Desk) -> None:
+    done = desk.gen("--device_num", "[0,4)", "--visible_devices", "4,5,6,7", "--server_ip", "127.0.0.1")
+    assert done.stdout.splitlines()[:4] == [f"logical {i} -> physical {i + 4}" for i in range(4)]
+    name = "hccl_4p_4567_127.0.0.1.json"
+    assert (desk.work / name).read_bytes() == (TUTORIAL / name).read_bytes()
+
+
+def test_visible_devices_of_the_environment_are_not_used_silently(desk: Desk) -> None:
+    done = desk.gen("--device_num", "[0,4)", "--server_ip", "a", variables={"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"})
+    assert done.returncode == 0
+    assert done.stderr.startswith("note: --device_num is read as physical ids; ASCEND_RT_VISIBLE_DEVICES=4,5,6,7")
+    assert "hccl_4p_0123_a.json" in desk.written()
+
+
+def test_closed_range_is_closed(desk: Desk) -> None:
+    assert desk.gen("--device_num", "[0,7]", "--server_ip", "a").returncode == 0
+    assert "hccl_8p_01234567_a.json" in desk.written()
+
+
+def test_nine_cards_are_refused_with_the_eight_that_were_meant(desk: Desk) -> None:
+    text = refused(desk.gen("--device_num", "[0,8]", "--server_ip", "a"), desk)
+    lines = text.splitlines()
+    assert lines[0].startswith("error: HK")
+    assert lines[1:3] == ["    [0,8]", "        ^"]
+    assert '  fix: did you mean "[0,8)"?' in lines
+    assert not desk.asked()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "marked", "nearest"),
+    [
+        (("--device_num", "[2,6)"), "^^^^^", '--device_num "[0,4)"'),
+        (("--device_num", " 0-2"), " ^^^", '--device_num "[0,4)"'),
+        (("--device_num", "[0,2)", "--visible_devices", "3,4"), "^^^^^", "physical"),
+    ],
+)
+def test_cards_that_are_not_linked_are_refused_with_the_nearest_legal_choice(
+    desk: Desk, arguments: tuple[str, ...], marked: str, nearest: str
+) -> None:
+    text = refused(desk.gen(*arguments, "--server_ip", "a"), desk)
+    assert text.startswith("error: HK4")
+    assert f"    {marked}\n" in text
+    assert nearest in text
+    assert not desk.asked()
+
+
+def test_rules_are_those_of_the_product(desk: Desk) -> None:
+    done = desk.gen("--device_num", "[2,5)", "--server_ip", "a", "--product", "a2")
+    assert (done.returncode, desk.written()) == (0, ["ascend3p.sh", "hccl_3p_234_a.json"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--device_num", "4:8"), "expected ',' or '-', found ':'"),
+        (("--device_num", ""), "the device range is empty"),
+        (("--device_num", "[0,999999999999)"), "larger than 1023"),
+        ((), "required: --device_num"),
+        (("--device_num", "[0,8)", "--frobnicate"), "unrecognized arguments: --frobnicate"),
+        (("--device", "[0,8)"), "--device_num"),
+        (("--device_num", "[0,8)", "--"), "no command follows --"),
+        (("--device_num", "[0,8)", "--product", "920"), "product '920' is not known; accepted: 910, a2"),
+        (("--device_num", "[0,8)", "--product", "a5"), "Atlas 950 (A5) reads rank tables of version 2.0"),
+        (("--device_num", "[0,8)", "--server_ip", "a/b"), "'a/b' contains '/'"),
+        (("--device_num", "[0,8)", "--server_ip", ""), "the server id is empty"),
+        (("--device_num", "[0,8)", "--visible_devices", "4-7"), "logical device 4, 5, 6, 7 is outside"),
+        (("--device_num", "[0,8)", "--simulate", "--hccn-conf", "x"), "not allowed with argument"),
+        (("--device_num", "[0,8)", "--inventory", "x", "--hccn-conf", "x"), "not allowed with argument"),
+        (("--device_num", "[0,8)", "--hccn-conf", "none.conf"), "cannot read none.conf: No such file"),
+        (("--device_num", "[0,8)", "--inventory", "none.yaml"), "cannot read none.yaml: No such file"),
+        (("--device_num", "[0,8)", "--output-dir", "none"), "none is not a folder"),
+    ],
+)
+def test_wrong_usage_is_one_clear_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
+    named = () if "--server_ip" in arguments else ("--server_ip", "a")
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    assert message in refused(desk.gen(*arguments[:at], *named, *arguments[at:]), desk)
+
+
+def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:
+    (desk.work / "t.json.d").mkdir()
+    done = desk.gen("--device_num", "[0,8)", "--server_ip", "a", "--output-dir", "t.json.d")
+    assert (done.returncode, list((desk.work / "t.json.d").iterdir())) == (2, [])
+    assert "contains .json, which HCCL takes for the end" in done.stderr
+
+
+def test_every_card_without_an_address_stands_in_one_error(desk: Desk) -> None:
+    (desk.cards / "ipv4.5").unlink()
+    (desk.cards / "ipv4.7").unlink()
+    text = refused(desk.gen("--device_num", "[4,8)", "--server_ip", "a"), desk)
+    assert "gave no address for 2 of 4 cards:" in text
+    assert "    card 5: Get ipconf failed, because no ip was preset there!\n    card 7: Get ipconf" in text
+
+
+def test_addresses_that_break_a_rule_are_refused(desk: Desk) -> None:
+    desk.set_address(5, "192.168.100.100")
+    text = refused(desk.gen("--device_num", "[4,8)", "--server_ip", "a"), desk)
+    assert text.startswith("error: HK3")
+    assert "192.168.100.100" in text
+
+
+def test_hccn_conf_beats_the_tool(desk: Desk, tmp_path: Path) -> None:
+    conf = tmp_path / "hccn.conf"
+    conf.write_text("".join(f"address_{i}=10.1.{i}.1\nnetmask_{i}=255.255.0.0\n" for i in range(8)))
+    done = desk.gen("--device_num", "[0,4)", "--server_ip", "a", "--hccn-conf", str(conf))
+    assert f"addresses: {conf}" in done.stdout
+    assert '"device_ip": "10.1.3.1"' in (desk.work / "hccl_4p_0123_a.json").read_text()
+    assert not desk.asked()
+
+
+def test_inventory_gives_the_server_that_is_asked_for(desk: Desk, tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.yaml"
+    servers = {"127.0.0.1": 1, "10.0.0.2": 2}
+    inventory.write_text(
+        "".join(f"{name}: {{{', '.join(f'{i}: 10.{n}.{i}.1' for i in range(4))}}}\n" for name, n in servers.items())
+    )
+    done = desk.gen("--device_num", "[0,4)", "--server_ip", "10.0.0.2", "--inventory", str(inventory))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"device_ip": "10.2.0.1"' in (desk.work / "hccl_4p_0123_10.0.0.2.json").read_text()
+    done = desk.gen("--device_num", "[0,4)", "--inventory", str(inventory), "--force", variables=DETECTED)
+    assert '"device_ip": "10.1.0.1"' in (desk.work / "hccl_4p_0123_127.0.0.1.json").read_text()
+    done = desk.gen("--device_num", "[0,4)", "--server_ip", "b", "--inventory", str(inventory))
+    assert done.returncode == 2
+    assert "has no server b; it has: 127.0.0.1, 10.0.0.2" in done.stderr
+
+
+def test_simulation_needs_no_hardware_and_says_so(desk: Desk) -> None:
+    done = desk.gen("--device_num", "[0,8)", "--simulate", tool=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    table = (desk.work / "hccl_8p_01234567_127.0.0.1.json").read_text()
+    assert [device["device_ip"] for device in json.loads(table)["server_list"][0]["device"]] == [
+        f"192.0.2.{last}" for last in (1, 65, 129, 193, 2, 66, 130, 194)
+    ]
+    assert "simulated, documentation addresses of RFC 5737" in done.stdout
+    assert "the job runs on this host only" in done.stdout
+
+
+def test_machine_without_any_source_tells_the_ways_forward(desk: Desk) -> None:
+    if hccn_tool.find() or hccn_conf.DEFAULT.exists():
+        pytest.skip("this machine has cards")
+    text = refused(desk.gen("--device_num", "[0,8)", "--server_ip", "a", tool=False), desk)
+    for word in (
+        "hccn_tool",
+        str(hccn_conf.DEFAULT),
+        *hccn_tool.USUAL_PLACES,
+        "--hccn-conf",
+        "--inventory",
+        "--simulate",
+    ):
+        assert word in text
+
+
+def test_etc_hccn_conf_serves_where_the_tool_is_missing(desk: Desk, tmp_path: Path) -> None:
+    unshare = shutil.which("unshare")
+    if unshare is None or hccn_tool.find():
+        pytest.skip("unshare is not installed, or this machine has cards")
+    conf = tmp_path / "hccn.conf"
+    conf.write_text("".join(f"address_{i}=10.1.{i}.1\n" for i in range(8)))
+    gen = f"PYTHONPATH={ROOT} {sys.executable} -m hccl_kit.cli.gen --device_num '[0,4)' --server_ip a"
+    # An /etc of its own, in a mount namespace.
+    inside = f"mount -t tmpfs tmpfs /etc || exit 77; cp {conf} /etc/hccn.conf && cd {desk.work} && exec env {gen}"
+    done = subprocess.run([unshare, "-rm", "sh", "-c", inside], capture_output=True, text=True, check=False)
+    if done.returncode == 77 or done.stderr.startswith("unshare:"):
+        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+    assert "addresses: /etc/hccn.conf" in done.stdout
+
+
+def test_detected_loopback_is_a_warning(desk: Desk) -> None:
+    done = desk.gen("--device_num", "[0,8)", variables=DETECTED)
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: server id 127.0.0.1 is loopback (HCCL_IF_IP)")
+    assert "server id: 127.0.0.1, from HCCL_IF_IP" in done.stdout
+
+
+def test_interface_that_hccl_would_not_find_is_refused(desk: Desk) -> None:
+    text = refused(desk.gen("--device_num", "[0,8)", variables={"HCCL_SOCKET_IFNAME": "=nosuch0"}), desk)
+    assert "HCCL_SOCKET_IFNAME==nosuch0 matches no interface" in text
+    assert "--server_ip" in text
+
+
+def test_second_run_changes_nothing(desk: Desk) -> None:
+    arguments = ("--device_num", "[4,8)", "--server_ip", "a")
+    desk.gen(*arguments)
+    before = {path.name: path.stat().st_mtime_ns for path in desk.work.iterdir()}
+    done = desk.gen(*arguments)
+    assert done.returncode == 0
+    assert "unchanged: hccl_4p_4567_a.json\nunchanged: ascend4p.sh\n" in done.stdout
+    assert {path.name: path.stat().st_mtime_ns for path in desk.work.iterdir()} == before
+
+
+def test_file_with_other_content_needs_force(desk: Desk) -> None:
+    mine = desk.work / "ascend4p.sh"
+    mine.write_text("mine\n")
+    arguments = ("--device_num", "[4,8)", "--server_ip", "a")
+    done = desk.gen(*arguments)
+    assert (done.returncode, desk.written(), mine.read_text()) == (2, ["ascend4p.sh"], "mine\n")
+    assert done.stderr.startswith("error: ascend4p.sh exists and holds something else\n  fix: --force")
+    done = desk.gen(*arguments, "--force")
+    assert (done.returncode, mine.read_text() == "mine\n") == (0, False)
+    mine.write_text(mine.read_text().replace("a", "b"))  # as long, but other
+    assert desk.gen(*arguments).returncode == 2
+
+
+def test_folder_in_the_place_of_a_file_is_refused(desk: Desk) -> None:
+    (desk.work / "ascend4p.sh").mkdir()
+    done = desk.gen("--device_num", "[4,8)", "--server_ip", "a", "--force")
+    assert (done.returncode, desk.written()) == (2, ["ascend4p.sh"])
+    assert "ascend4p.sh is a folder" in done.stderr
+
+
+def test_dry_run_shows_everything_and_writes_nothing(desk: Desk) -> None:
+    arguments = ("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
+    dry = desk.gen(*arguments, "--dry-run")
+    assert (dry.returncode, dry.stderr, desk.written()) == (0, "", [])
+    desk.gen(*arguments)
+    for name in ("hccl_4p_4567_127.0.0.1.json", "ascend4p.sh"):
+        assert f"would write: {name}\n{(desk.work / name).read_text().rstrip()}\n" in dry.stdout
+    (desk.work / "ascend4p.sh").write_text("mine\n")
+    dry = desk.gen(*arguments, "--dry-run")
+    assert (dry.returncode, (desk.work / "ascend4p.sh").read_text()) == (2, "mine\n")
+    assert "unchanged: hccl_4p_4567_127.0.0.1.json" in dry.stdout
+    assert "exists and holds something else" in dry.stderr
+
+
+def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
+    code = (
+        "import sys\nbefore = set(sys.modules)\nfrom hccl_kit.cli.gen import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "print(sorted(set(sys.modules) - before), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    for word in (*PRODUCT_NAMES, "--device_num", "--visible_devices", "--server_ip", "-- COMMAND"):
+        assert word in done.stdout
+    loaded = set(json.loads(done.stderr.replace("'", '"')))
+    assert "argparse" in loaded
+    heavy = {"dataclasses", "inspect", "json", "yaml", "jsonschema", "subprocess", "concurrent.futures", "pathlib"}
+    assert loaded & heavy == set()
+    assert {name for name in loaded if name.startswith("hccl_kit")} == {
+        "hccl_kit",
+        "hccl_kit.cli",
+        "hccl_kit.cli.gen",
+        "hccl_kit.errors",
+    }
+
+
+def test_version_is_the_packages(desk: Desk) -> None:
+    assert desk.gen("--version").stdout == f"hccl-gen {__version__}\n"

@@ -1,0 +1,102 @@
+"""The fake tool prints what the real one was seen to print."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.discovery import hccn_tool
+from hccl_kit.errors import KitError
+
+FAKES = Path(__file__).parent.parent / "fakes" / "bin"
+TOOL = str(FAKES / "hccn_tool")
+
+
+def wait_for_end(pid: int) -> bool:
+    """Whether a process ends within 5 s; one that nobody has waited for yet has ended too."""
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture
+def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder the fake answers from, with the eight cards of the MindSpore tutorial."""
+    for i in range(8):
+        address = f"192.168.{100 + i % 4}.{101 if i < 4 else 100}"
+        (tmp_path / f"ipv4.{i}").write_text(f"ipaddr:{address}\nnetmask:255.255.255.0\n")
+    monkeypatch.setenv("FAKE_HCCN", str(tmp_path))
+    return tmp_path
+
+
+def test_every_card_is_asked_and_keeps_its_order(cards: Path) -> None:
+    found = hccn_tool.addresses(TOOL, [6, 4, 5])
+    assert list(found.items()) == [(6, "192.168.102.100"), (4, "192.168.100.100"), (5, "192.168.101.100")]
+
+
+def test_ipv6_answers_where_no_ipv4_is_set(cards: Path) -> None:
+    (cards / "ipv4.4").unlink()
+    (cards / "ipv6.4").write_text("ipv6_address:fd00:100::4\nprefix_length:64\n")
+    assert hccn_tool.addresses(TOOL, [4, 5]) == {4: "fd00:100::4", 5: "192.168.101.100"}
+
+
+def test_tool_speaks_english_and_sees_all_cards(cards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "4,5")
+    hccn_tool.addresses(TOOL, [4])
+    assert (cards / "log").read_text() == "-i 4 -ip -g LC_ALL=C VISIBLE=\n"
+
+
+def test_all_failing_cards_stand_in_one_error(cards: Path) -> None:
+    (cards / "ipv4.1").unlink()
+    (cards / "ipv4.3").write_text("ipaddr:-.-.-.-\n")
+    (cards / "ipv4.5").write_text("")
+    (cards / "ipv4.7").write_text("\x1b[2Jerror while loading shared libraries: libdcmi.so\n" * 20)
+    with pytest.raises(KitError) as caught:
+        hccn_tool.addresses(TOOL, range(8))
+    text = caught.value.render()
+    first, *cards_shown = text.split("\n")[:5]
+    assert first == f"error: {TOOL} gave no address for 4 of 8 cards:"
+    assert cards_shown[0] == "    card 1: Get ipconf failed, because no ip was preset there!"
+    assert cards_shown[1] == "    card 3: '-.-.-.-' is not an IP address"
+    assert cards_shown[2] == "    card 5: the tool printed nothing"
+    assert cards_shown[3].startswith("    card 7: ?[2Jerror while loading shared libraries: libdcmi.so ?[2Jerror")
+    assert len(cards_shown[3]) < 140
+    assert "hccn_tool -i 1 -ip -s address" in text
+
+
+def test_silence_ends_with_the_time_out(cards: Path) -> None:
+    (cards / "hang").touch()
+    start = time.monotonic()
+    with pytest.raises(KitError, match=r"card 0: no answer in 1 s\n    card 1: no answer in 1 s"):
+        hccn_tool.addresses(TOOL, [0, 1], timeout=1.0)
+    assert time.monotonic() - start < 10
+    children = (cards / "children").read_text().split()
+    assert len(children) == 2
+    assert all(wait_for_end(int(child)) for child in children)
+
+
+@pytest.mark.parametrize("content", ["#!/bin/sh\n", "#!/no/such/shell\n"])
+def test_tool_that_does_not_start_is_an_error(tmp_path: Path, content: str) -> None:
+    tool = tmp_path / "hccn_tool"
+    tool.write_text(content)
+    tool.chmod(0o755 if "no" in content else 0o644)
+    with pytest.raises(KitError, match=r"card 0: the tool cannot be started: (Permission denied|No such file)"):
+        hccn_tool.addresses(str(tool), [0])
+
+
+def test_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{FAKES}{os.pathsep}{os.environ['PATH']}")
+    assert hccn_tool.find() == TOOL
+
+
+def test_tool_is_looked_for_in_its_usual_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    there = [place for place in hccn_tool.USUAL_PLACES if Path(place).is_file()]
+    assert hccn_tool.find() == (there[0] if there else None)

@@ -1,0 +1,114 @@
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from hccl_kit.discovery.server_id import Choice, Interface, choose, interfaces, is_loopback
+from hccl_kit.errors import KitError
+
+LO = Interface("lo", "127.0.0.1")
+DOCKER = Interface("docker0", "172.17.0.1")
+ETH0 = Interface("eth0", "10.0.0.1")
+ETH1 = Interface("eth1", "10.0.1.1")
+ENP = Interface("enp3s0", "10.0.2.1")
+ETH0_V6 = Interface("eth0", "fd00::1")
+ALL = (LO, DOCKER, ETH1, ETH0, ENP, ETH0_V6)
+
+
+@pytest.mark.parametrize(
+    ("there", "chosen"),
+    [
+        (ALL, ENP),  # by name, not in the system's order
+        ((LO, DOCKER, ETH1, ETH0), ETH0),
+        ((LO, DOCKER), DOCKER),
+        ((LO,), LO),
+        ((LO, ETH0_V6), LO),  # IPv4 first, even loopback: HCCL turns to IPv6 only where it finds none
+        ((ETH0_V6,), ETH0_V6),
+    ],
+)
+def test_order_of_interfaces_is_hccls(there: tuple[Interface, ...], chosen: Interface) -> None:
+    assert choose(there, {}) == Choice(chosen.address, f"interface {chosen.name}, the one HCCL would choose")
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        ("eth", ETH1),  # the first of the system that matches
+        ("enp,eth0", ETH0),
+        ("=eth0", ETH0),
+        ("=enp3s0,eth0", ETH0),
+        ("^lo,docker,eth", ENP),
+        ("^=lo,docker0,eth1", ETH0),
+        ("^eth0", LO),
+        ("lo", LO),
+    ],
+)
+def test_socket_ifname_takes_prefixes_names_and_their_opposites(names: str, chosen: Interface) -> None:
+    choice = choose(ALL, {"HCCL_SOCKET_IFNAME": names})
+    assert choice == Choice(chosen.address, f"interface {chosen.name}, HCCL_SOCKET_IFNAME={names}")
+
+
+@pytest.mark.parametrize("names", ["ib", "=eth", "^lo,docker,eth,enp"])
+def test_socket_ifname_that_matches_nothing_is_an_error(names: str) -> None:
+    with pytest.raises(
+        KitError, match=r"matches no interface of this machine; its addresses are: lo 127.0.0.1, docker0"
+    ):
+        choose(ALL, {"HCCL_SOCKET_IFNAME": names})
+
+
+def test_if_ip_beats_socket_ifname() -> None:
+    environ = {"HCCL_IF_IP": "10.0.1.1", "HCCL_SOCKET_IFNAME": "enp"}
+    assert choose(ALL, environ) == Choice("10.0.1.1", "HCCL_IF_IP")
+
+
+@pytest.mark.parametrize("address", ["10.9.9.9", "eth0", "10.0.1"])
+def test_if_ip_must_be_an_address_of_this_machine(address: str) -> None:
+    with pytest.raises(KitError, match=f"HCCL_IF_IP={address} is not an address of this machine"):
+        choose(ALL, {"HCCL_IF_IP": address})
+
+
+def test_socket_family_is_tried_first() -> None:
+    assert choose(ALL, {"HCCL_SOCKET_FAMILY": "AF_INET6"}).address == "fd00::1"
+    assert choose((LO, ETH0), {"HCCL_SOCKET_FAMILY": "AF_INET6"}).address == "10.0.0.1"
+    assert choose(ALL, {"HCCL_SOCKET_FAMILY": "AF_INET6", "HCCL_SOCKET_IFNAME": "eth"}).address == "fd00::1"
+    with pytest.raises(KitError, match="HCCL_SOCKET_FAMILY=IPv6 is not known; accepted: AF_INET, AF_INET6"):
+        choose(ALL, {"HCCL_SOCKET_FAMILY": "IPv6"})
+
+
+def test_machine_without_an_address_is_an_error() -> None:
+    with pytest.raises(KitError, match="no network address; its addresses are: none"):
+        choose((), {})
+
+
+def test_loopback_is_known() -> None:
+    assert [is_loopback(text) for text in ("127.0.0.1", "127.1.2.3", "::1")] == [True] * 3
+    assert [is_loopback(text) for text in ("10.0.0.1", "fd00::1", "localhost")] == [False] * 3
+
+
+def test_interfaces_are_those_that_ip_shows() -> None:
+    program = shutil.which("ip")
+    if program is None:
+        pytest.skip("ip is not installed")
+    done = subprocess.run([program, "-o", "addr"], capture_output=True, text=True, check=True)
+    shown = set()
+    for line in done.stdout.splitlines():
+        _, name, family, address, *rest = line.split()
+        if family in ("inet", "inet6") and "link" not in rest:
+            label = rest[-2].rstrip("\\") if family == "inet" and len(rest) > 1 else name
+            shown.add((name if ":" not in label else label, address.split("/")[0]))
+    assert {(interface.name, interface.address) for interface in interfaces()} == shown
+
+
+def test_interfaces_of_a_network_without_any() -> None:
+    """In a network namespace of its own a machine has no address until lo is up, then only loopback."""
+    unshare, ip = shutil.which("unshare"), shutil.which("ip")
+    code = "from hccl_kit.discovery.server_id import interfaces; print([i.address for i in interfaces()])"
+    inside = f"{sys.executable} -c '{code}'; {ip} link set lo up; {sys.executable} -c '{code}'"
+    if unshare is None or ip is None:
+        pytest.skip("unshare or ip is not installed")
+    done = subprocess.run([unshare, "-rn", "sh", "-c", inside], capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr:
+        pytest.skip(f"no network namespace here: {done.stderr.strip()}")
+    assert done.stdout.splitlines()[0] == "[]"
+    assert done.stdout.splitlines()[1].startswith("['127.0.0.1'")

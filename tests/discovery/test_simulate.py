@@ -1,0 +1,51 @@
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.discovery import simulate
+from hccl_kit.errors import KitError
+from hccl_kit.products import PRODUCTS, Product
+
+
+def test_910_spreads_its_cards_over_four_planes() -> None:
+    assert simulate.addresses(range(8), planes=4) == {
+        0: "192.0.2.1",
+        1: "192.0.2.65",
+        2: "192.0.2.129",
+        3: "192.0.2.193",
+        4: "192.0.2.2",
+        5: "192.0.2.66",
+        6: "192.0.2.130",
+        7: "192.0.2.194",
+    }
+
+
+@given(st.sampled_from([1, 2, 4, 8]), st.integers(min_value=0, max_value=300))
+def test_addresses_are_unique_and_stay_inside_their_plane(planes: int, count: int) -> None:
+    ids = range(count + 1)
+    try:
+        found = simulate.addresses(ids, planes=planes)
+    except KitError:
+        assert count >= 192
+        return
+    assert len(set(found.values())) == len(ids)
+    block = 256 // planes
+    for device_id, address in found.items():
+        last = ipaddress.IPv4Address(address).packed[3]
+        assert address.startswith("192.0.2.")
+        assert last // block == device_id % planes
+        assert 0 < last % block < block - 1
+
+
+@pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.name)
+def test_every_card_of_every_product_can_be_simulated(product: Product) -> None:
+    ids = range(product.max_device_id + 1)
+    assert len(set(simulate.addresses(ids, planes=product.planes).values())) == len(ids)
+
+
+def test_id_that_does_not_fit_is_refused() -> None:
+    assert simulate.addresses([253], planes=1) == {253: "192.0.2.254"}
+    with pytest.raises(KitError, match=r"card 254 cannot be simulated: .* ends with card 253"):
+        simulate.addresses([254], planes=1)
