@@ -77,11 +77,11 @@ class _Scanner:
         self.position += 1
         return self.tokens[self.position - 1]
 
-    def number(self) -> tuple[int, int]:
+    def number(self, largest: int = MAX_ID) -> tuple[int, int]:
         token, column = self.take()
         if not re.fullmatch("[0-9]+", token):
             raise self.error(f"expected a device id, found {_shown(token)}", column, len(token))
-        if len(token) > len(str(MAX_ID)) or int(token) > MAX_ID:
+        if len(token) > len(str(largest)) or int(token) > largest:
             shown = token if len(token) <= 20 else token[:20] + "..."
             raise self.error(f"device id {shown} is larger than {MAX_ID}", column, len(token))
         return int(token), column
@@ -100,10 +100,12 @@ def _interval(scanner: _Scanner) -> range:
     comma, column = scanner.take()
     if comma != ",":
         raise scanner.error(f"expected ',' between the two ends, found {_shown(comma)}", column, len(comma))
-    high, high_column = scanner.number()
+    high, high_column = scanner.number(MAX_ID + 1)
     closing, column = scanner.take()
     if closing not in (")", "]"):
         raise scanner.error(f"expected ')' or ']' after the last id, found {_shown(closing)}", column, len(closing))
+    if closing == "]" and high > MAX_ID:
+        raise scanner.error(f"device id {high} is larger than {MAX_ID}", high_column, len(str(high)))
     rest, column = scanner.take()
     if rest:
         raise scanner.error(f"nothing may follow the range, found {rest!r}", column, len(rest))

@@ -52,6 +52,9 @@ MISLEADING = (
     "MS_SCHED_HOST",
     "MS_SCHED_PORT",
     "MS_NODE_ID",
+    "OMPI_COMMAND",  # in a shell under mpirun, these two make MindSpore start MPI
+    "PMIX_RANK",
+    "TORCHELASTIC_USE_AGENT_STORE",  # in a shell under torchrun, makes rank 0 wait for an agent to listen
 )
 """Variables that a launcher of ours unsets, because they would override what it sets."""
 
@@ -61,7 +64,8 @@ class WorkerEnv:
     """What one worker process is told.
 
     `table` is None where the way of starting needs none (mpirun, torch); `master_addr` and `master_port` are None where
-    they are found when the job starts (a free port of that machine) or are the framework's own matter (msrun).
+    they are the framework's own matter (msrun). A plan leaves None what is found when the job starts: a free port of
+    that machine, and the path of the table there.
     """
 
     rank: int
@@ -95,7 +99,6 @@ class WorkerEnv:
 
         KitError where a variable is missing, is no number, or where the two names of one field disagree.
         """
-
         has_port = bool(environ.get("MASTER_PORT"))
         return cls(
             rank=integer(environ, "rank"),

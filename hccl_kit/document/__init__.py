@@ -1,0 +1,115 @@
+"""A text as a value with places: JSON read strictly, every fault explained, every value traceable to line and column.
+
+Reading is total: hostile input gives a fault, never an exception, and takes time and memory in proportion to its size.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from hccl_kit.document import syntax
+from hccl_kit.document.places import Places
+from hccl_kit.finding import Finding, Pointer, Span
+
+MAX_BYTES = 40 * 1024 * 1024
+"""HCCL reads no rank table that is larger (R4)."""
+STDIN = "<stdin>"
+"""The name of a document that has no path."""
+WHOLE_FILE = Span(1, 1, 0)
+"""The place of a fault of the file as a whole: nothing of its text is marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a reader refuses. Readers enforce the rules of HK0 and HK1 themselves, so a fault names its rule.
+
+    `span` is set where the text is wrong; otherwise the finding's pointer is located, its key where `on_key` says so.
+    """
+
+    rule: str
+    finding: Finding
+    span: Span | None = None
+    on_key: bool = False
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text and its value; `value` is None where a fault of reading left none. Places are computed when asked for."""
+
+    name: str
+    text: str
+    value: Any
+    faults: tuple[Fault, ...]
+
+    def locate(self, pointer: Pointer, *, on_key: bool = False) -> Span:
+        """Where the value (or its key) stands; for a key that is missing, where the object is that should hold it.
+
+        Only a document that was read has places; the faults of another carry theirs.
+        """
+        return self._places.locate(pointer, on_key=on_key)
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.text)
+
+
+def parse(data: bytes | str, name: str) -> Document:
+    """Read a JSON document; its faults name the rules HK001 to HK008. A path is judged with it (R2), STDIN is not."""
+    faults = list(_faults_of_name(name))
+    if len(data) > MAX_BYTES:
+        message = f"the file is larger than {MAX_BYTES // 2**20} MiB, the most that HCCL reads"
+        return Document(name, "", None, (*faults, Fault("HK007", Finding((), message), WHOLE_FILE)))
+    text = decode(data)
+    unreadable = _not_utf8(data, text)
+    if unreadable:
+        return Document(name, text, None, (*faults, unreadable))
+    if data[:1] == "\ufeff" or data[:3] == b"\xef\xbb\xbf":
+        message = "the file starts with a byte order mark, which many programs refuse"
+        faults.append(Fault("HK003", Finding((), message, "save it as UTF-8 without BOM"), WHOLE_FILE))
+    value, wrong = syntax.read(text)
+    span = Places(text).span
+    faults += [Fault(one.rule, Finding((), one.message, one.hint), span(one.start, one.end)) for one in wrong]
+    return Document(name, text, value, tuple(faults))
+
+
+def decode(data: bytes | str) -> str:
+    """The text of a document as it is shown: without byte order mark, with U+FFFD for what is not UTF-8."""
+    text = data.decode("utf-8", errors="replace") if isinstance(data, bytes) else data
+    return text.removeprefix("\ufeff")
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: as JSON, short, and safe on a terminal."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    if isinstance(value, str):
+        value = value if len(value) <= 80 else value[:77] + "..."
+        return json.dumps(value, ensure_ascii=not value.isprintable())
+    return json.dumps(value)
+
+
+def _faults_of_name(name: str) -> Iterator[Fault]:
+    """R2: the first ".json" of the whole path must be its end."""
+    if name != STDIN and name.find(".json") != len(name) - len(".json"):
+        message = f'HCCL takes a path that holds ".json" once, at its end; this one is {shown(name)}'
+        yield Fault("HK008", Finding((), message, "rename it before RANK_TABLE_FILE names it"), WHOLE_FILE)
+
+
+def _not_utf8(data: bytes | str, text: str) -> Fault | None:
+    raw = data.encode("utf-8", errors="surrogatepass") if isinstance(data, str) else data
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        message = "the file is UTF-16, a rank table is UTF-8"
+        return Fault("HK002", Finding((), message, "iconv -f UTF-16 -t UTF-8"), WHOLE_FILE)
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        start = len(decode(raw[: error.start]))
+        message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        return Fault("HK002", Finding((), message, "save the file as UTF-8"), Places(text).span(start, start + 1))
+    return None

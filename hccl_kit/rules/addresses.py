@@ -1,0 +1,231 @@
+"""HK3: the addresses of the devices and hosts."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+
+from hccl_kit.document import shown
+from hccl_kit.finding import Finding, Pointer, Related
+from hccl_kit.products import Product
+from hccl_kit.rank_table import Device, RankTable, Server
+
+Address = tuple[int, bytes, str]
+"""Family, binary form and interface (the part after "%") of an address."""
+
+_FAMILIES = {int(socket.AF_INET): "IPv4", int(socket.AF_INET6): "IPv6"}
+_ACCEPTED = "an IPv4 or IPv6 address without spaces around it is expected"
+
+
+def parse_address(text: str) -> Address | None:
+    """The address as HCCL reads it (R12): inet_pton, IPv6 from two colons on, "%interface" allowed, nothing trimmed."""
+    address, percent, interface = text.partition("%")
+    if percent and not (address and interface):
+        return None
+    family = socket.AF_INET6 if address.count(":") >= 2 else socket.AF_INET
+    try:
+        return family, socket.inet_pton(family, address), interface
+    except (OSError, ValueError):
+        return None
+
+
+def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A device address is none.
+
+    What:           `device_ip` holds something that is not an IPv4 or IPv6 address (several are parted by commas).
+    Why it matters: it is the address of the RoCE port of the NPU, by which the ranks of other servers reach it.
+    Example:        "192.1.*.6" copied from a document; " 192.168.1.1" with a space; "-1" from a tool that failed.
+    Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
+    HCCL:           EI0014, IP "a valid IP address" (R12).
+    """
+    for _, device in table.devices():
+        wrong = [text for text in _addresses(device) if parse_address(text) is None]
+        if wrong:
+            message = f'"device_ip" holds {shown(wrong[0])}; {_ACCEPTED}'
+            yield Finding((*device.at, "device_ip"), message, _advice(wrong[0], device))
+
+
+def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two devices have one address.
+
+    What:           an address in `device_ip` that stands in the table before, letter by letter.
+    Why it matters: the ranks of other servers would reach the wrong NPU.
+    Example:        the block of one device copied for the next.
+    Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
+    HCCL:           EI0014, `"IP" is repeate` (R12).
+    """
+    first: dict[str, tuple[Pointer, int]] = {}
+    for _, device in table.devices():
+        for text in _addresses(device):
+            if text in first and parse_address(text):
+                pointer, other = first[text]
+                message = f"address {shown(text)} is already taken by device {other}"
+                yield _pointing_back(device, message, pointer)
+            first.setdefault(text, (device.at, device.id))
+
+
+def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two devices have one IPv6 address in two spellings.
+
+    What:           an address in `device_ip` that stands in the table before, written in another way.
+    Why it matters: HCCL compares letters, so it takes the table, and two ranks share one address.
+    Example:        "fd00::1" and "fd00:0::1"
+    Fix:            write what `hccn_tool -i N -ip -inet6 -g` prints for device N.
+    HCCL:           takes it; the job fails later.
+    """
+    first: dict[Address, tuple[Pointer, str]] = {}
+    spellings: set[str] = set()
+    for _, device in table.devices():
+        for text in _addresses(device):
+            address = parse_address(text)
+            if address is None or text in spellings:
+                continue
+            spellings.add(text)
+            if address in first:
+                pointer, spelling = first[address]
+                message = f"address {shown(text)} is another spelling of {shown(spelling)}"
+                yield _pointing_back(device, message, pointer)
+            first.setdefault(address, (device.at, text))
+
+
+def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A device has more or fewer addresses than the others.
+
+    What:           the number of addresses in `device_ip` differs from that of most devices. No address counts as one.
+    Why it matters: HCCL pairs the ports of the devices.
+    Example:        "192.168.1.1,192.168.2.1" on one device only.
+    Fix:            give every device as many addresses.
+    HCCL:           no code; the log says "size[1] neq first device size[2]" (R12).
+    """
+    counts = [
+        (max(1, len(texts)), device)
+        for _, device in table.devices()
+        if all(map(parse_address, texts := _addresses(device)))  # the others have their own finding
+    ]
+    if not counts:
+        return
+    usual = Counter(count for count, _ in counts).most_common(1)[0][0]
+    for count, device in counts:
+        if count != usual:
+            message = f'"device_ip" holds {_addresses_in_words(count)}, on most devices {_addresses_in_words(usual)}'
+            yield Finding(
+                (*device.at, "device_ip"),
+                message,
+                f"write {_addresses_in_words(usual)}" + (", parted by commas" if usual > 1 else ""),
+            )
+
+
+def device_ip_absent(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Several servers, and a device has no address.
+
+    What:           `device_ip` is absent, and so is the server's `host_ip`. Reported once for a server.
+    Why it matters: between servers the ranks meet over RoCE; without an address there is no way to a device.
+    Example:        the tables of two servers, made for one server each, put together.
+    Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
+    HCCL:           EI0014, device_ip "a valid IP address"; the parser of A3 lets it pass (R13).
+    """
+    for server in table.servers if len(table.servers) > 1 else ():
+        without = [device for device in server.devices if device.ip is None]
+        if without and "host_ip" not in server.extra:
+            message = f'{_some(without, server)} have no "device_ip", which a job of several servers needs'
+            yield Finding(without[0].at, message, _advice("", without[0]))
+
+
+def device_ip_empty(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Several servers, and the address of a device is empty.
+
+    What:           `device_ip` is "". Reported once for a server.
+    Why it matters: between servers the ranks meet over RoCE; without an address there is no way to a device.
+    Example:        "device_ip": "", which is fine on one server.
+    Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
+    HCCL:           EI0014 on A2; the parser of 910, 300I Duo and A3 lets it pass, and the job fails later (R13).
+    """
+    for server in table.servers if len(table.servers) > 1 else ():
+        without = [device for device in server.devices if device.ip == ""]
+        if without:
+            message = f'{_some(without, server)} have an empty "device_ip"; a job of several servers needs addresses'
+            yield Finding((*without[0].at, "device_ip"), message, _advice("", without[0]))
+
+
+def host_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A host address is none.
+
+    What:           `host_ip` is there, but is not an IPv4 or IPv6 address.
+    Why it matters: the key may be absent, but HCCL reads it where it is, even when it is empty.
+    Example:        "host_ip": ""
+    Fix:            write the address of the host, or remove the key.
+    HCCL:           EI0014, IP "a valid IP address" (R16).
+    """
+    for server in table.servers:
+        text = server.extra.get("host_ip")
+        if isinstance(text, str) and parse_address(text) is None:
+            message = f'"host_ip" is {shown(text)}; {_ACCEPTED}'
+            yield Finding((*server.at, "host_ip"), message, "write the address of the host, or remove the key")
+
+
+def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Devices of several servers have addresses of two families.
+
+    What:           some `device_ip` are IPv4, others IPv6. Reported once for a table.
+    Why it matters: the two cannot reach each other.
+    Example:        one server was set up with IPv6, the other with IPv4.
+    Fix:            use one family on all servers.
+    HCCL:           EI0001, RankIpFamily (R21).
+    """
+    if len(table.servers) > 1:
+        yield from _mixed("device_ip", [(d.at, d.ip.split(",")[0]) for _, d in table.devices() if d.ip])
+
+
+def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Several servers have host addresses of two families.
+
+    What:           some `host_ip` are IPv4, others IPv6. Reported once for a table.
+    Why it matters: the two cannot reach each other.
+    Example:        "192.168.0.1" on one server and "fd00::2" on the other.
+    Fix:            use one family on all servers.
+    HCCL:           EI0014, host_ip (R21).
+    """
+    if len(table.servers) > 1:
+        yield from _mixed("host_ip", [(s.at, s.extra["host_ip"]) for s in table.servers if "host_ip" in s.extra])
+
+
+def _mixed(key: str, named: list[tuple[Pointer, str]]) -> Iterator[Finding]:
+    """The first address that is not of the family of most."""
+    known = [(at, text, address[0]) for at, text in named if (address := parse_address(text))]
+    families = Counter(family for _, _, family in known)
+    if len(families) > 1:
+        usual = families.most_common(1)[0][0]
+        odd_at, text, family = next(one for one in known if one[2] != usual)
+        usual_at = next(at for at, _, other in known if other == usual)
+        message = f'"{key}" {shown(text)} is {_FAMILIES[family]}, and most of the table is {_FAMILIES[usual]}'
+        related = (Related((*usual_at, key), f"{_FAMILIES[usual]}"),)
+        yield Finding((*odd_at, key), message, "use one family on all servers", related)
+
+
+def _some(devices: list[Device], server: Server) -> str:
+    return f"{len(devices)} of the {len(server.devices)} devices of server {shown(server.id)}"
+
+
+def _addresses_in_words(count: int) -> str:
+    return "one address" if count == 1 else f"{count} addresses"
+
+
+def _addresses(device: Device) -> list[str]:
+    """The parts of a comma list as HCCL splits it: a comma at the very end adds nothing."""
+    if not device.ip:
+        return []
+    parts = device.ip.split(",")
+    return parts[:-1] if parts[-1] == "" else parts
+
+
+def _advice(wrong: str, device: Device) -> str:
+    if parse_address(wrong.strip()):
+        return "remove the spaces, HCCL does not"
+    ask = f"write what `hccn_tool -i {device.id} -ip -g` prints on that server"
+    return f'replace the "*" of the sample: {ask}' if "*" in wrong else ask
+
+
+def _pointing_back(device: Device, message: str, earlier: Pointer) -> Finding:
+    related = (Related((*earlier, "device_ip"), "first defined"),)
+    return Finding((*device.at, "device_ip"), message, _advice("", device), related)

@@ -1,0 +1,53 @@
+"""HK2: every rank from 0 to N-1 exactly once (R17). The order in the file is free (R18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hccl_kit.document import shown
+from hccl_kit.finding import Finding, Related
+from hccl_kit.products import Product
+from hccl_kit.rank_table import Device, RankTable, Server
+
+
+def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two devices have one rank.
+
+    What:           a `rank_id` that an earlier device of the table already has.
+    Why it matters: two processes would claim one place; HCCL wants N different ranks for N devices.
+    Example:        two tables put together without renumbering the second.
+    Fix:            give every device its own rank, 0 to N-1.
+    HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
+    """
+    first: dict[int, tuple[Server, Device]] = {}
+    size = table.world_size
+    free = sorted(set(range(size)) - {device.rank for _, device in table.devices()})
+    for server, device in table.devices():
+        if device.rank not in first:
+            first[device.rank] = (server, device)
+            continue
+        holder, earlier = first[device.rank]
+        yield Finding(
+            (*device.at, "rank_id"),
+            f"rank {device.rank} is already taken by device {earlier.id} of server {shown(holder.id)}",
+            f"no device has rank {free[0]}" if len(free) == 1 else f"number the ranks 0 to {size - 1}",
+            (Related((*earlier.at, "rank_id"), "first defined"),),
+        )
+
+
+def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A rank is not below the number of devices.
+
+    What:           a `rank_id` of N or more in a table of N devices. Reported once for a table, at the first one.
+    Why it matters: ranks are 0 to N-1 without a gap; with one too high, another is missing.
+    Example:        eight devices ranked 1 to 8, or the second half of a table that was cut in two.
+    Fix:            number the ranks from 0.
+    HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
+    """
+    size = table.world_size
+    outside = [device for _, device in table.devices() if device.rank >= size]
+    if outside:
+        others = f", nor are {len(outside) - 1} other ranks" if len(outside) > 1 else ""
+        free = min(set(range(size)) - {device.rank for _, device in table.devices()})
+        message = f"rank {outside[0].rank} is not in 0..{size - 1}{others}; the first rank that is missing is {free}"
+        yield Finding((*outside[0].at, "rank_id"), message, f"number the ranks 0 to {size - 1}")

@@ -1,0 +1,74 @@
+"""Version 1.0: what is written is read back, and comes out as the known tool writes it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from hccl_kit.formats import write
+from hccl_kit.formats.server_list import MisfitError, from_value, to_value
+from hccl_kit.rank_table import Device, RankTable, Server
+from tests.tables import tables, value
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "ranktables"
+
+
+@given(tables)
+def test_reading_undoes_writing(table: RankTable) -> None:
+    assert from_value(to_value(table)) == table
+    assert from_value(json.loads(write(table))) == table
+
+
+def test_every_part_knows_its_place() -> None:
+    table = from_value(value(servers=2, cards=2))
+    assert [server.at for server in table.servers] == [("server_list", 0), ("server_list", 1)]
+    assert table.servers[1].devices[1].at == ("server_list", 1, "device", 1)
+
+
+def test_the_text_is_that_of_the_known_tool() -> None:
+    devices = (Device(4, "192.168.100.100", 0), Device(5, "192.168.101.100", 1, {"device_port": "16667"}))
+    servers = (Server("10.1.6.11", devices, {"host_nic_ip": "reserve"}),)
+    table = RankTable("1.0", "completed", servers, declared_servers=1, extra={"note": "服务器"})
+    assert (
+        write(table)
+        == """{
+    "version": "1.0",
+    "server_count": "1",
+    "server_list": [
+        {
+            "server_id": "10.1.6.11",
+            "device": [
+                {
+                    "device_id": "4",
+                    "device_ip": "192.168.100.100",
+                    "rank_id": "0"
+                },
+                {
+                    "device_id": "5",
+                    "device_ip": "192.168.101.100",
+                    "rank_id": "1",
+                    "device_port": "16667"
+                }
+            ],
+            "host_nic_ip": "reserve"
+        }
+    ],
+    "status": "completed",
+    "note": "服务器"
+}"""
+    )
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside this repository")
+def test_a_table_of_the_known_tool_comes_out_letter_by_letter() -> None:
+    text = (CORPUS / "wild_MindSpore-Yolov5_8p.json").read_text(encoding="utf-8")
+    assert write(from_value(json.loads(text))) == text.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    "document", [None, [], {}, "1.0", value() | {"version": "1.2"}, value() | {"server_count": None}]
+)
+def test_anything_else_is_a_misfit(document: object) -> None:
+    with pytest.raises(MisfitError):
+        from_value(document)

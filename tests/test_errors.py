@@ -1,0 +1,23 @@
+"""Errors as people read them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.errors import EXIT_CANNOT_RUN, KitError, ParseError
+
+
+def test_an_error_says_what_and_how_to_go_on() -> None:
+    assert KitError("no such card").render() == "error: no such card"
+    assert KitError("no such card", hint="look\nagain").render() == "error: no such card\n  fix: look\n       again"
+    assert KitError("no such card").exit_code == EXIT_CANNOT_RUN
+
+
+def test_a_parse_error_points_at_its_place() -> None:
+    error = ParseError("wrong end", source="[0,x)", column=3, hint="write a number")
+    assert error.render() == "error: wrong end\n    [0,x)\n       ^\n  fix: write a number"
+
+
+@given(st.integers(0, 20), st.integers(0, 5))
+def test_the_caret_is_as_wide_as_the_part_and_never_absent(column: int, width: int) -> None:
+    caret = ParseError("x", source="s" * 30, column=column, width=width).render().split("\n")[2]
+    assert caret == " " * (4 + column) + "^" * max(1, width)
