@@ -1,0 +1,188 @@
+#!/usr/bin/env bash
+# Starts ranks 0 to 3 on devices 4, 5, 6, 7 of this server. Written by hccl-gen.
+#
+#   bash ascend4p.sh [ARGUMENT ...]      the arguments are added to the command below
+#
+# The rank table beside this script is checked first. Logs go to hccl_logs/RUN/rank_N.log in the current
+# folder, rank 0 also to the screen. MASTER_PORT is kept where it is set, else a free port is taken.
+# The first rank that fails ends the job: its last lines come last, its exit code (128 + signal) is the
+# script's. Otherwise 0 is success, 2 could not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
+# Needs bash 4.3, coreutils and util-linux; a python, where there is one, tests the port.
+
+case ${BASH_VERSION:-} in
+    '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
+esac
+set +o posix # where sh is bash
+set -euo pipefail
+
+command=(python -u tools/train.py --config configs/rec/crnn/crnn_small.yaml)
+table_name=hccl_4p_4567_127.0.0.1.json
+table_sha256=89194f63a005ea103f7e3bfa7e227585d8e9f2f40b571f55cb818cf9d4b7e8d3
+devices=(4 5 6 7) # of rank 0, 1, ...
+
+die() { # LINE ...
+    printf '%s\n' "$@" >&2
+    exit 2
+}
+
+for tool in env mkdir readlink setsid sha256sum sleep tail; do
+    command -v "$tool" >/dev/null || die "error: $tool is not on PATH" '  fix: install coreutils and util-linux'
+done
+
+# The table lies beside this script, so the two can be moved together. Symbolic links are resolved: torch_npu passes
+# over a table that is one. HCCL takes the first ".json" of a path for its end.
+here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+table=$(readlink -f -- "$here/$table_name") || table=$here/$table_name
+[[ -f $table && -r $table ]] || die "error: no rank table to read at $table" '  fix: put it back beside this script'
+[[ ${table%%.json*}.json == "$table" ]] || die "error: HCCL cannot read $table" '  fix: .json may only be its end'
+found=$(sha256sum <"$table")
+[[ ${found%% *} == "$table_sha256" ]] || die "error: this script was made for another rank table than $table" \
+    "  expected sha256 $table_sha256" "  found    sha256 ${found%% *}" \
+    '  fix: put the old table back, or write table and script anew with hccl-gen'
+
+bind='import socket, sys
+for port in sys.argv[1:]:
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try: s.bind(("", int(port)))
+        except OSError: continue
+    print(port)
+    break'
+
+first_free() { # PORT ...: print the first that can be bound, if one can
+    local python port
+    for python in "${command[0]}" python3 python; do
+        if [[ ${python##*/} == python* ]] && "$python" -I -c "$bind" "$@" 2>/dev/null; then return; fi
+    done
+    echo 'note: no python is here to bind the port; all that is known of it is that nobody answers there now' >&2
+    for port; do
+        if ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then echo "$port" && return; fi
+    done
+}
+
+choose_port() { # NAME: take the port in the variable NAME; where it is not set, a random one
+    local candidates=() unset_it="  fix: unset $1, and a free port is taken"
+    if [[ -n ${!1:-} ]]; then
+        [[ ${!1} =~ ^[1-9][0-9]{0,4}$ && ${!1} -le 65535 ]] || die "error: $1=${!1} is no port, 1 to 65535" "$unset_it"
+        candidates=("${!1}")
+    else # below 32768, from where on the system hands ports out by itself
+        for _ in {1..20}; do candidates+=($((20000 + RANDOM % 12000))); done
+    fi
+    port=$(first_free "${candidates[@]}")
+    [[ -n $port ]] || die "error: $1=${candidates[0]} is taken on this host" "$unset_it"
+}
+choose_port MASTER_PORT
+
+printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+logs=$PWD/hccl_logs/$run
+if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the log folder $logs"; fi
+
+# Left over from other ways of starting, these would override what is set below.
+unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
+    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK TORCHELASTIC_USE_AGENT_STORE
+
+export DEVICE_NUM=4 LOCAL_WORLD_SIZE=4
+export RANK_SIZE=4 WORLD_SIZE=4
+export RANK_TABLE_FILE="$table"
+export MASTER_ADDR=127.0.0.1
+export MASTER_PORT="$port"
+export HCCL_KIT_RUN_ID="$run" HCCL_KIT_LOG_DIR="$logs"
+
+rank_environment() { # RANK
+    export RANK_ID="$1" RANK="$1"
+    export LOCAL_RANK="$1"
+    export DEVICE_ID="${devices[$1]}"
+}
+
+# The guard shows rank 0, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
+# cause. It has a session of its own, so that it outlives the script. It reads "RANK PID" and names of signals.
+guard() { # LOGS
+    trap '' HUP INT TERM
+    local rank pid signal screen='' signals=(TERM KILL) ranks=()
+    while read -r rank pid; do
+        if [[ -z $pid ]]; then
+            signals=("$rank" "${signals[@]}")
+            continue
+        fi
+        ranks+=("-$pid" "$pid") # the process group, and the process in case it has none of its own yet
+        if [[ $rank == 0 ]]; then
+            tail -n +1 -f -s 0.1 --pid="$pid" -- "$1/rank_0.log" &
+            screen=$!
+        fi
+    done
+    for signal in "${signals[@]}"; do
+        kill -s "$signal" -- "${ranks[@]}" || break
+        for _ in {1..16}; do
+            sleep 0.05
+            kill -0 -- "${ranks[@]}" || break 2
+        done
+    done
+    # What outlives KILL hangs in a driver; its output is not waited for.
+    ! kill -0 -- "${ranks[@]}" || kill -s KILL "$screen"
+    wait
+} 2>/dev/null
+
+# Jobs of a script are born deaf to Ctrl-C. The env of coreutils 8.31 gives a rank its hearing back; where it is older,
+# the guard's SIGTERM ends the rank.
+own_session=(setsid)
+if env --default-signal=INT true 2>/dev/null; then own_session=(env '--default-signal=INT,QUIT' setsid); fi
+
+# One rank, the leader of its process group. It is with the guard before it becomes the command, and keeps the pipe
+# open until then, so the guard misses none. Who fails is noted in the order of failing.
+run_rank() { # RANK COMMAND ...
+    local rank=$1 code=0
+    shift
+    rank_environment "$rank"
+    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 9>&-) >"$logs/rank_$rank.log" 2>&1 &
+    trap '' HUP TERM # a signal to all of us must not orphan the rank; the guard ends it
+    exec 9>&-
+    wait $! || code=$?
+    ((code == 0)) || echo "$rank $code" >>"$logs/failed"
+    exit "$code"
+}
+
+end_ranks() {
+    trap '' HUP INT TERM
+    exec 9>&-
+    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+}
+
+quit() { # SIGNAL CODE: every process gets the signal that this script got
+    [[ $1 == TERM ]] || echo "$1" >&9 # TERM is sent anyway
+    end_ranks
+    echo "ended by SIG$1; logs in $logs" >&2 || :
+    exit "$2"
+}
+
+report() { # CODE: end the job and say who failed first; nobody noted it where a helper was killed, with CODE
+    local rank='' code=$1 signal=''
+    [[ ! -s $logs/failed ]] || read -r rank code <"$logs/failed"
+    end_ranks
+    ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
+    echo
+    if [[ -z $rank ]]; then
+        echo "error: a rank was lost, exit code $code; logs in $logs"
+        exit "$code"
+    fi
+    echo "error: rank $rank on device ${devices[rank]} of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
+    echo "  the end of $logs/rank_$rank.log:"
+    tail -n 20 -- "$logs/rank_$rank.log"
+    exit "$code"
+}
+
+exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$1\"" guard "$logs")
+guard=$!
+trap 'quit HUP 129' HUP
+trap 'quit INT 130' INT
+trap 'quit TERM 143' TERM
+echo "ranks 0 to $((${#devices[@]} - 1)) on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
+for rank in "${!devices[@]}"; do
+    run_rank "$rank" "${command[@]}" "$@" 2>/dev/null &
+done
+
+code=0
+for rank in "${devices[@]}"; do
+    wait -n || { code=$?; break; }
+done
+((code == 0)) || report "$code" >&2
+end_ranks

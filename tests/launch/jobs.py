@@ -1,0 +1,126 @@
+"""Launch scripts in a folder of their own, started for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hccl_kit import formats
+from hccl_kit.generate import generate
+from hccl_kit.launch import LaunchPlan, bash, plan
+from hccl_kit.rank_table import RankTable
+from hccl_kit.worker_env import MISLEADING, NAMES
+
+TABLE = "table.json"
+SCRIPT = "ascend.sh"
+PATIENCE = 20.0
+"""Seconds after which a test gives up; nothing here takes that long."""
+
+
+def table(ranks: int = 4, *, first: int = 4) -> RankTable:
+    """Ranks 0, 1, ... on devices first, first + 1, ..."""
+    return generate("127.0.0.1", [(first + rank, f"192.0.2.{rank + 1}") for rank in range(ranks)])
+
+
+@dataclass(frozen=True)
+class Job:
+    """A script and its table in `folder`, which every process of the job has in its command line."""
+
+    folder: Path
+    plan: LaunchPlan
+
+    @property
+    def script(self) -> Path:
+        return self.folder / SCRIPT
+
+    @property
+    def logs(self) -> Path:
+        """The log folder of the only run."""
+        (run,) = (self.folder / "hccl_logs").iterdir()
+        return run
+
+    def log(self, rank: int) -> str:
+        return (self.logs / f"rank_{rank}.log").read_text(encoding="utf-8")
+
+    def start(
+        self, *arguments: str, environ: Mapping[str, str] | None = None, stderr: int = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["bash", self.script, *arguments],
+            cwd=self.folder,
+            env=clean_environ(environ),
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return finish(self.start(*arguments, environ=environ))
+
+    def processes(self) -> list[str]:
+        """The command lines of what is left of the job."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:  # it ended meanwhile
+                continue
+            if str(self.folder) in line:
+                found.append(line)
+        return found
+
+
+def make_job(folder: Path, command: Sequence[str], *, ranks: int = 4, table_name: str = TABLE) -> Job:
+    made = plan(table(ranks), command)
+    text = formats.write(table(ranks))
+    (folder / table_name).write_text(text, encoding="utf-8")
+    (folder / SCRIPT).write_text(bash.script(made, table_name=table_name, table_text=text), encoding="utf-8")
+    return Job(folder, made)
+
+
+def python_job(folder: Path, program: str, *, ranks: int = 4) -> Job:
+    """A job whose ranks run `program`, which finds `rank` and a few modules ready."""
+    path = folder / "program.py"
+    path.write_text(
+        f"import json, os, signal, subprocess, sys, time\nrank = int(os.environ['RANK'])\n{program}\n", encoding="utf-8"
+    )
+    return make_job(folder, (sys.executable, "-u", str(path)), ranks=ranks)
+
+
+def clean_environ(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without what a launcher may have left in it, and with this python first on PATH."""
+    contract = {name for names in NAMES.values() for name in names} | set(MISLEADING)
+    environ = {name: value for name, value in os.environ.items() if name not in contract}
+    environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
+    return {**environ, **(more or {})}
+
+
+def finish(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def wait_until(condition: Callable[[], bool], *, seconds: float = PATIENCE) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def all_ready(job: Job) -> bool:
+    """Every rank has printed "ready"."""
+    logs = list(job.folder.glob("hccl_logs/*/rank_*.log"))
+    return len(logs) == len(job.plan.workers) and all("ready" in log.read_text() for log in logs)

@@ -1,0 +1,216 @@
+"""What the launch script checks before it starts anything, and what it tells the ranks."""
+
+import hashlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv
+from tests.launch.jobs import SCRIPT, TABLE, Job, clean_environ, make_job, python_job
+
+(PORT,) = NAMES["master_port"]
+TELL = "json.dump(dict(os.environ), sys.stdout)"
+
+
+def told(job: Job, rank: int) -> dict[str, str]:
+    environ: dict[str, str] = json.loads(job.log(rank))
+    return environ
+
+
+def refused(job: Job, **environ: str) -> str:
+    """What the script says when it starts nothing."""
+    done = job.run(environ=environ)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert not (job.folder / "hccl_logs").exists()
+    return done.stderr
+
+
+def path_with(folder: Path, *tools: str) -> str:
+    """A PATH on which only `tools` are found."""
+    (folder / "bin").mkdir()
+    for tool in tools:
+        found = shutil.which(tool)
+        assert found, tool
+        (folder / "bin" / tool).symlink_to(found)
+    return str(folder / "bin")
+
+
+TOOLS = ("bash", "cat", "dirname", "env", "mkdir", "readlink", "setsid", "sha256sum", "sleep", "tail", "true")
+
+
+def test_every_rank_is_told_its_plan(tmp_path: Path) -> None:
+    job = python_job(tmp_path, TELL)
+    assert job.run().returncode == 0
+    environs = [told(job, rank) for rank in range(4)]
+    (port,) = {int(environ[PORT]) for environ in environs}
+    expected = [replace(worker, master_port=port, table=str(tmp_path / TABLE)) for worker in job.plan.workers]
+    assert [WorkerEnv.from_environ(environ) for environ in environs] == expected
+    # Both names of every field are there, not just one of them.
+    assert all(
+        environ.items() >= worker.to_environ().items() for environ, worker in zip(environs, expected, strict=True)
+    )
+    assert 20000 <= port < 32000
+    assert {(environ[RUN_ID], environ[LOG_DIR]) for environ in environs} == {(job.logs.name, str(job.logs))}
+
+
+def test_leftovers_of_other_launchers_do_not_reach_a_rank(tmp_path: Path) -> None:
+    job = python_job(tmp_path, TELL, ranks=1)
+    left_over = dict.fromkeys(MISLEADING, "1") | {
+        name: "99" for key in ("rank", "size", "device") for name in NAMES[key]
+    }
+    assert job.run(environ=left_over).returncode == 0
+    environ = told(job, 0)
+    assert not environ.keys() & set(MISLEADING)
+    assert WorkerEnv.from_environ(environ).size == 1
+
+
+def test_the_script_runs_in_the_current_folder_and_finds_its_table_beside_itself(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "home of -scripts'", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir()
+    make_job(home, ("env",), ranks=1)
+    (elsewhere / "link").symlink_to(home / SCRIPT)
+    subprocess.run(["bash", "link"], cwd=elsewhere, env=clean_environ(), check=True, capture_output=True)
+    log = next(elsewhere.glob("hccl_logs/*/rank_0.log")).read_text()
+    assert f"{RANK_TABLE_FILE}={home / TABLE}\n" in log
+    assert f"PWD={elsewhere}\n" in log
+
+
+def test_a_table_that_is_a_symbolic_link_is_named_by_its_target(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("env",), ranks=1)
+    (tmp_path / TABLE).rename(tmp_path / "real.json")
+    (tmp_path / TABLE).symlink_to("real.json")
+    assert job.run().returncode == 0
+    assert f"{RANK_TABLE_FILE}={tmp_path / 'real.json'}\n" in job.log(0)
+
+
+def test_a_changed_table_stops_everything(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("true",))
+    expected = hashlib.sha256((tmp_path / TABLE).read_bytes()).hexdigest()
+    with (tmp_path / TABLE).open("a") as file:
+        file.write("\n")
+    found = hashlib.sha256((tmp_path / TABLE).read_bytes()).hexdigest()
+    assert refused(job) == (
+        f"error: this script was made for another rank table than {tmp_path / TABLE}\n"
+        f"  expected sha256 {expected}\n"
+        f"  found    sha256 {found}\n"
+        "  fix: put the old table back, or write table and script anew with hccl-gen\n"
+    )
+
+
+def test_a_missing_table_stops_everything(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("true",))
+    (tmp_path / TABLE).unlink()
+    assert refused(job) == (
+        f"error: no rank table to read at {tmp_path / TABLE}\n  fix: put it back beside this script\n"
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_table_that_may_not_be_read_stops_everything(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("true",))
+    (tmp_path / TABLE).chmod(0)
+    assert "no rank table to read" in refused(job)
+
+
+def test_a_path_that_hccl_would_cut_short_is_refused(tmp_path: Path) -> None:
+    """HCCL takes the first .json of a path for its end (R2)."""
+    folder = tmp_path / "a.json.d"
+    folder.mkdir()
+    job = make_job(folder, ("true",))
+    assert refused(job) == f"error: HCCL cannot read {folder / TABLE}\n  fix: .json may only be its end\n"
+
+
+def test_a_port_that_is_given_is_kept(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port = probe.getsockname()[1]
+    job = make_job(tmp_path, ("env",), ranks=1)
+    assert job.run(environ={PORT: str(port)}).returncode == 0
+    assert f"{PORT}={port}\n" in job.log(0)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", ""])
+def test_a_port_that_is_taken_is_refused(tmp_path: Path, host: str) -> None:
+    job = make_job(tmp_path, ("true",))
+    with socket.create_server((host, 0)) as server:
+        port = server.getsockname()[1]
+        assert refused(job, **{PORT: str(port)}) == (
+            f"error: {PORT}={port} is taken on this host\n  fix: unset {PORT}, and a free port is taken\n"
+        )
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "99999", "123456", "x", "-1", "8 8", "08", "a[$(touch hacked)]"])
+def test_a_port_that_is_none_is_refused(tmp_path: Path, port: str) -> None:
+    job = make_job(tmp_path, ("true",))
+    assert refused(job, **{PORT: port}).startswith(f"error: {PORT}={port} is no port, 1 to 65535\n")
+    assert not (tmp_path / "hacked").exists()
+
+
+def test_without_python_the_port_is_said_to_be_untested(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("env",), ranks=1)
+    path = path_with(tmp_path, *TOOLS)
+    done = job.run(environ={"PATH": path})
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("note: no python is here to bind the port")
+    assert f"\n{PORT}=" in job.log(0)
+
+
+def test_without_python_a_port_that_answers_is_refused(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("true",), ranks=1)
+    path = path_with(tmp_path, *TOOLS)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert f"error: {PORT}={port} is taken on this host\n" in refused(job, PATH=path, **{PORT: str(port)})
+
+
+def test_the_python_of_the_command_tests_the_port(tmp_path: Path) -> None:
+    job = python_job(tmp_path, TELL, ranks=1)
+    done = job.run(environ={"PATH": path_with(tmp_path, *TOOLS)})
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("tool", ["setsid", "sha256sum"])
+def test_a_missing_tool_is_named(tmp_path: Path, tool: str) -> None:
+    job = make_job(tmp_path, ("true",))
+    path = path_with(tmp_path, *(name for name in TOOLS if name != tool))
+    expected = f"error: {tool} is not on PATH\n  fix: install coreutils and util-linux\n"
+    assert refused(job, PATH=path) == expected
+
+
+@pytest.mark.skipif(shutil.which("dash") is None, reason="dash is not installed")
+def test_another_shell_is_told_to_use_bash(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("true",))
+    done = subprocess.run(["dash", job.script], check=False, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == f"error: this needs bash 4.3 or newer; start it with: bash {job.script}\n"
+
+
+def test_where_sh_is_bash_it_serves_too(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("true",))
+    done = subprocess.run(
+        ["bash", "--posix", job.script], check=False, cwd=tmp_path, env=clean_environ(), capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_logs_of_two_runs_lie_apart(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("true",), ranks=2)
+    for _ in range(2):
+        assert job.run().returncode == 0
+    runs = sorted((tmp_path / "hccl_logs").iterdir())
+    assert [sorted(file.name for file in run.iterdir()) for run in runs] == [["rank_0.log", "rank_1.log"]] * 2
+
+
+def test_a_folder_that_takes_no_logs_is_named(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("true",))
+    (tmp_path / "hccl_logs").write_text("")
+    done = job.run()
+    assert done.returncode == 2
+    assert f"error: cannot make the log folder {tmp_path}/hccl_logs/" in done.stderr

@@ -1,0 +1,64 @@
+"""A plan gives every rank of a table its environment."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.errors import KitError
+from hccl_kit.launch import plan
+from hccl_kit.rank_table import Device, RankTable, Server
+from hccl_kit.worker_env import WorkerEnv
+
+
+def one_server(*devices: tuple[int, int]) -> RankTable:
+    """A table of (device id, rank) pairs."""
+    server = Server(id="10.0.0.1", devices=tuple(Device(id=i, ip=None, rank=rank) for i, rank in devices))
+    return RankTable(version="1.0", status="completed", servers=(server,))
+
+
+@given(st.permutations(range(8)))
+def test_workers_follow_the_ranks_and_take_their_devices_from_the_table(ids: list[int]) -> None:
+    made = plan(one_server(*((i, rank) for rank, i in enumerate(ids))), ["true"])
+    reversed_rows = plan(one_server(*((i, rank) for rank, i in reversed(list(enumerate(ids))))), ["true"])
+    assert made == reversed_rows
+    assert [worker.device for worker in made.workers] == ids
+    assert [worker.rank for worker in made.workers] == list(range(8))
+
+
+def test_what_a_worker_is_told() -> None:
+    made = plan(one_server((6, 1), (5, 0)), ["python", "train.py"])
+    assert made.command == ("python", "train.py")
+    assert made.workers[1] == WorkerEnv(
+        rank=1, size=2, local_rank=1, local_size=2, device=6, master_addr="127.0.0.1", master_port=None, table=None
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranks", "shown"), [((), "none"), ((1, 2), "1, 2"), ((0, 2), "0, 2"), ((0, 0), "0, 0")], ids=str
+)
+def test_ranks_must_be_a_count_from_zero(ranks: tuple[int, ...], shown: str) -> None:
+    with pytest.raises(KitError, match=f"the ranks of the table are {shown}; accepted: 0, 1, 2"):
+        plan(one_server(*((device, rank) for device, rank in enumerate(ranks))), ["true"])
+
+
+def test_several_servers_are_refused() -> None:
+    table = one_server((0, 0))
+    both = dataclasses.replace(table, servers=(*table.servers, Server("10.0.0.2", (Device(0, None, 1),))))
+    with pytest.raises(KitError, match="holds 2 servers; a launch script is written for one"):
+        plan(both, ["true"])
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ([], "the command is empty"),
+        ([""], "the command is empty"),
+        (["echo", "a\0b"], "NUL character in 'a.x00b'"),
+        (["echo", "\udcff"], "not UTF-8 text"),
+    ],
+)
+def test_a_command_that_no_shell_can_run_is_refused(command: list[str], message: str) -> None:
+    with pytest.raises(KitError, match=message):
+        plan(one_server((0, 0)), command)
