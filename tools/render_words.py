@@ -64,7 +64,7 @@ def _write_set(root: Path, name: str, count: int, seed: int) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("data/words"), help="folder (default: %(default)s)")
-    parser.add_argument("--train", type=int, default=1200, help="training images (default: %(default)s)")
+    parser.add_argument("--train", type=int, default=3000, help="training images (default: %(default)s)")
     parser.add_argument("--test", type=int, default=120, help="test images (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     return parser

@@ -29,7 +29,8 @@ def _train(config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr.journal import Journal  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.loop import train  # noqa: PLC0415
 
-    journal = Journal(Path(config["train"]["ckpt_save_dir"]), world.rank)
+    folder = Path(config["train"]["ckpt_save_dir"])
+    journal = Journal(folder, world.rank, resumed=bool(config["system"]["resume"]))
     for note in notes:
         journal.say(note)
     train(config, world, journal)

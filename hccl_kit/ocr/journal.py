@@ -11,16 +11,25 @@ from typing import Any
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import KitError
 
+METRICS = "metrics.jsonl"
+
 
 class Journal:
-    """The files of one rank in `folder`; rank 0 also speaks on the screen and writes the files of the whole job."""
+    """The files of one rank in `folder`; rank 0 also speaks on the screen and writes the files of the whole job.
 
-    def __init__(self, folder: Path, rank: int) -> None:
+    A resumed run goes on in the files that are there, any other one begins them anew.
+    """
+
+    def __init__(self, folder: Path, rank: int, *, resumed: bool = False) -> None:
         self.folder = folder
         self.is_main = rank == 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            handler: logging.Handler = logging.FileHandler(folder / f"log_{rank}.txt", encoding="utf-8")
+            if self.is_main and not resumed:
+                (folder / METRICS).unlink(missing_ok=True)
+            handler: logging.Handler = logging.FileHandler(
+                folder / f"log_{rank}.txt", mode="a" if resumed else "w", encoding="utf-8"
+            )
         except OSError as error:
             raise KitError(f"cannot write into {folder}: {error.strerror}", hint="see train.ckpt_save_dir") from error
         self._log = logging.getLogger(f"hccl_kit.rank{rank}")
@@ -44,7 +53,7 @@ class Journal:
     def metrics(self, row: dict[str, Any]) -> None:
         """One line of metrics.jsonl (rank 0)."""
         if self.is_main:
-            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            with (self.folder / METRICS).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
 
     def write(self, name: str, text: str) -> None:

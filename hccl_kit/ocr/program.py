@@ -61,10 +61,10 @@ def run(args: argparse.Namespace, body: Body) -> NoReturn:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)  # noqa: T201
         code = EXIT_INTERRUPTED
-    _leave(code, world)
+    leave(code, world)
 
 
-def _leave(code: int, world: World | None) -> NoReturn:
+def leave(code: int, world: World | None) -> NoReturn:
     """End this process; among other ranks at once, for an orderly end of one waits for the orderly end of all."""
     sys.stdout.flush()
     sys.stderr.flush()

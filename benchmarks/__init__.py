@@ -1,0 +1,1 @@
+"""Measurements, each against a baseline in the same run. Not tests: nothing here passes or fails."""

@@ -1,0 +1,56 @@
+"""The other side of train_step.py: our training step on the same batches, compiled, without the first steps.
+
+Started by train_step.py, one process per rank: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say which.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from hccl_kit.ocr import config as configuration
+from hccl_kit.ocr.start import start
+
+CONFIG = Path(__file__).parent.parent / "configs/rec/crnn/crnn_small.yaml"
+
+
+def main() -> None:
+    """Arguments: batch size, steps. Prints seconds per step (median), and of it the communication, as JSON."""
+    batch_size, steps = map(int, sys.argv[1:3])
+    config = configuration.load(CONFIG)
+    world = start(config, launcher=None, say=lambda _: None)
+    import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
+
+    from hccl_kit.ocr import optimizer, recipes  # noqa: PLC0415
+    from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415
+    from hccl_kit.ocr.program import leave  # noqa: PLC0415
+    from hccl_kit.ocr.step import TrainStep  # noqa: PLC0415
+
+    generator = np.random.default_rng(world.rank)
+    batch = Batch(
+        images=generator.standard_normal((batch_size, 3, 32, 100)).astype(np.float32),
+        labels=generator.integers(0, 36, (batch_size, 5)).astype(np.int32),
+        lengths=np.full(batch_size, 5, np.int32),
+        samples=(),
+    )
+    recipe = recipes.find(config)
+    network = recipe.network(config["model"])
+    update = optimizer.build(config["optimizer"], network)
+    step = TrainStep(network, recipe.loss(recipes.charset_of(config)), update, size=world.size, clip_norm=5.0)
+    results = [step(batch, 1e-3) for _ in range(steps)][steps // 5 :]
+    if world.is_main:
+        print(
+            json.dumps(
+                {
+                    "seconds": float(np.median([r.compute_s + r.communication_s for r in results])),
+                    "communication": float(np.median([r.communication_s for r in results])),
+                    "parameters": sum(p.size for p in network.trainable_params()),
+                }
+            )
+        )
+    leave(0, world)
+
+
+if __name__ == "__main__":
+    main()

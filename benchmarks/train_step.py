@@ -1,0 +1,71 @@
+"""Samples per second of the training step: ours against PyTorch, one process with two threads and two ranks with one.
+
+    python benchmarks/train_step.py [--torch-python PYTHON]
+
+Both train the same network on the same batches, one after the other in this run; PyTorch on as many ranks is the
+baseline. torch comes with the extra `bench`; --torch-python names an interpreter that has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+ROWS = (("one process, two threads", 1, 2), ("two ranks, one thread each", 2, 1))
+
+
+def measure(argv: list[str], ranks: int, threads: int) -> dict[str, float]:
+    """Start `ranks` processes of one program and return what rank 0 printed."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    running = []
+    for rank in range(ranks):
+        environ = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": str(FOLDER.parent)}
+        if ranks > 1:
+            environ |= {
+                "RANK": str(rank),
+                "WORLD_SIZE": str(ranks),
+                "LOCAL_RANK": str(rank),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+            }
+        running.append(subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, text=True))
+    outputs = [process.communicate(timeout=600)[0] for process in running]
+    if any(process.returncode for process in running):
+        raise SystemExit(f"failed: {' '.join(argv)}")
+    result: dict[str, float] = json.loads(outputs[0].strip().splitlines()[-1])
+    return result
+
+
+def main() -> None:
+    """Measure in turn, three rounds, and print the best of each with the ratio to PyTorch."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--torch-python", default=sys.executable)
+    parser.add_argument("--batch", type=int, default=16, help="samples per rank (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    print(f"batch {args.batch} per rank, median of {args.steps * 4 // 5} steps, best of {args.rounds} rounds, in turn")
+    print(f"{'':28}{'PyTorch':>12}{'ours':>12}{'ours/PyTorch':>14}{'all-reduce':>12}")
+    for name, ranks, threads in ROWS:
+        numbers = [str(args.batch), str(args.steps)]
+        theirs = [args.torch_python, str(FOLDER / "torch_crnn.py"), *numbers, str(threads)]
+        ours = [sys.executable, str(FOLDER / "mindspore_crnn.py"), *numbers]
+        rounds = [(measure(theirs, ranks, threads), measure(ours, ranks, threads)) for _ in range(args.rounds)]
+        baseline = min((row[0] for row in rounds), key=lambda row: row["seconds"])
+        best = min((row[1] for row in rounds), key=lambda row: row["seconds"])
+        assert baseline["parameters"] == best["parameters"], "the networks differ"
+        speed = [args.batch * ranks / row["seconds"] for row in (baseline, best)]
+        share = best["communication"] / best["seconds"]
+        print(f"{name:28}{speed[0]:>8.0f} /s{speed[1]:>9.0f} /s{speed[1] / speed[0]:>13.2f}x{share:>11.0%}")
+
+
+if __name__ == "__main__":
+    main()
