@@ -1,0 +1,46 @@
+# Sourced by quickstart.sh and test.sh: a virtual environment in .venv with this project in it. Needs no root.
+# PYTHON=/path/to/python3.12 chooses the interpreter.
+
+stop() { printf 'error: %s\n' "$1" >&2; [ $# -lt 2 ] || printf '  fix: %s\n' "$2" >&2; exit 2; }
+
+show() { printf '\n$ %s\n' "$(printf '%q ' "$@")"; "$@"; }
+
+fits() { "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; }
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:-python3.11 python3.12 python3.10 python3 python}; do
+        if command -v "$candidate" >/dev/null && fits "$candidate"; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    stop "no Python 3.10, 3.11 or 3.12 here (looked for: ${PYTHON:-python3.11 python3.12 python3.10 python3})" \
+        "install one (pyenv, conda and uv need no root), or name it: PYTHON=/path/to/python3.11 $0"
+}
+
+# install_into_venv EXTRAS: .venv holds the project with these extras; what is there already is kept.
+install_into_venv() {
+    local python stamp=".venv/.installed-$1" wanted free
+    if [ -e .venv ] && ! fits .venv/bin/python; then
+        stop ".venv is not a virtual environment of Python 3.10 to 3.12" "move it away: mv .venv .venv.old"
+    fi
+    wanted=$(sha256sum pyproject.toml)
+    if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
+        printf 'using .venv as it is (%s)\n' "$(.venv/bin/python --version)"
+        return
+    fi
+    if [ ! -e .venv ]; then
+        python=$(find_python) || exit
+        free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
+        [ "$free" -ge 5 ] || stop "$free GiB are free here; MindSpore and the rest need 5" "free some space"
+        show "$python" -m venv .venv || {
+            rm -rf .venv
+            stop "this Python cannot make virtual environments" \
+                "install its venv module (Debian: python3-venv), or take another Python: PYTHON=... $0"
+        }
+    fi
+    show .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$1]" ||
+        stop "pip could not install this project with the extras $1" "read pip's last lines above; is the network there?"
+    printf '%s\n' "$wanted" >"$stamp"
+}
