@@ -1,9 +1,17 @@
+# shellcheck shell=bash
 # Sourced by quickstart.sh and test.sh: a virtual environment in .venv with this project in it. Needs no root.
 # PYTHON=/path/to/python3.12 chooses the interpreter.
 
 stop() { printf 'error: %s\n' "$1" >&2; [ $# -lt 2 ] || printf '  fix: %s\n' "$2" >&2; exit 2; }
 
-show() { printf '\n$ %s\n' "$(printf '%q ' "$@")"; "$@"; }
+show() { # COMMAND ...: print it as one would type it, then run it
+    local word line=''
+    for word; do
+        case $word in *[!A-Za-z0-9_./=,:+-]*) line+=" \"$word\"" ;; *) line+=" $word" ;; esac
+    done
+    printf '\n$%s\n' "$line"
+    "$@"
+}
 
 fits() { "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; }
 

@@ -70,7 +70,8 @@ class _Run:
         self.config, self.world, self.journal = config, world, journal
         self.folder = Path(config["train"]["ckpt_save_dir"])
         label = recipes.label_options(config)
-        self.feed = Feed(config["train"], label, rank=world.rank, size=world.size, warn=journal.warn)
+        steps = recipes.sequence_length(config)
+        self.feed = Feed(config["train"], label, steps=steps, rank=world.rank, size=world.size, warn=journal.warn)
         self.evaluator = Evaluator(config, world, journal.warn)
         self.network = build_network(config)
         parameters.broadcast(self.network, world)

@@ -20,7 +20,10 @@ from hccl_kit.ocr.models import crnn_small
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The parts of one family, found by the names of the sections `model` and `loss`."""
+    """The parts of one family, found by the names in the section `model`.
+
+    The network takes images of `height` rows and gives one step of its sequence for every `stride` columns.
+    """
 
     backbone: str
     neck: str
@@ -28,6 +31,8 @@ class Recipe:
     network: Callable[[dict[str, Any]], nn.Cell]
     loss: Callable[[Charset], nn.Cell]
     decode: Callable[[NDArray[np.float32], Charset], list[ctc.Reading]]
+    height: int
+    stride: int
 
 
 RECIPES: tuple[Recipe, ...] = (
@@ -38,6 +43,8 @@ RECIPES: tuple[Recipe, ...] = (
         network=crnn_small.build,
         loss=lambda charset: CTCLoss(charset.blank),
         decode=ctc.decode,
+        height=crnn_small.HEIGHT,
+        stride=crnn_small.STRIDE,
     ),
 )
 
@@ -50,6 +57,26 @@ def find(config: Config) -> Recipe:
             return recipe
     known = "; ".join(f"{r.backbone} + {r.neck} + {r.head}" for r in RECIPES)
     raise KitError(f"no recipe joins {' + '.join(names)}; known: {known}")
+
+
+def sequence_length(config: Config) -> int:
+    """The steps of the network's output; KitError where the two pipelines do not make the images it takes."""
+    recipe = find(config)
+    shapes = [_image_shape(config[section]["dataset"], section) for section in ("train", "eval")]
+    if shapes[0] != shapes[1]:
+        raise KitError(f"RecResizeImg.image_shape is {shapes[0]} in train and {shapes[1]} in eval")
+    height, width = shapes[0]
+    if height != recipe.height:
+        raise KitError(f"RecResizeImg.image_shape is {shapes[0]}; {recipe.backbone} takes images {recipe.height} high")
+    return width // recipe.stride
+
+
+def _image_shape(dataset: dict[str, Any], section: str) -> list[int]:
+    for step in dataset["transform_pipeline"]:
+        if "RecResizeImg" in step:
+            shape: list[int] = step["RecResizeImg"]["image_shape"]
+            return shape
+    raise KitError(f"{section}.dataset.transform_pipeline lacks RecResizeImg")
 
 
 def charset_of(config: Config) -> Charset:

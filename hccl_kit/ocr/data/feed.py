@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from hccl_kit.errors import KitError
@@ -11,18 +12,26 @@ from hccl_kit.ocr.data import loader, samples, transforms
 
 
 class Feed:
-    """What rank `rank` of `size` sees of the section `train`; `label` holds the options of RecCTCLabelEncode.
+    """What rank `rank` of `size` sees of the section `train`.
 
+    `label` holds the options of RecCTCLabelEncode, `steps` the length of the sequence that the labels must fit.
     KitError where the samples do not fill one step of all ranks.
     """
 
     def __init__(
-        self, train: dict[str, Any], label: dict[str, Any], *, rank: int, size: int, warn: Callable[[str], None]
+        self,
+        train: dict[str, Any],
+        label: dict[str, Any],
+        *,
+        steps: int,
+        rank: int,
+        size: int,
+        warn: Callable[[str], None],
     ) -> None:
         self.loader = train["loader"]
         self.rank, self.size = rank, size
         self.warn = warn
-        self.samples = _usable(train["dataset"], label, warn)
+        self.samples = _usable(train["dataset"], label, steps, warn)
         self.joint_batch = self.loader["batch_size"] * size
         self.steps_per_epoch = len(self.samples) // self.joint_batch
         self.bad: set[str] = set()
@@ -54,17 +63,26 @@ class Feed:
                 self.warn(f"{sample.path} is left out: {reason}")
 
 
-def _usable(dataset: dict[str, Any], label: dict[str, Any], warn: Callable[[str], None]) -> list[samples.Sample]:
+def _usable(
+    dataset: dict[str, Any], label: dict[str, Any], steps: int, warn: Callable[[str], None]
+) -> list[samples.Sample]:
     """The samples whose label the network can learn; the others are counted and the first ones named."""
     rows = samples.read_label_file(dataset)
     encode = transforms.encode_label(**label)
     usable, bad = [], []
     for row in rows:
         try:
-            encode(row)
+            _assert_fits(encode(row).label, steps)
             usable.append(row)
         except samples.BadSampleError as error:
             bad.append(f"{row.path}: {error}")
     if bad:
         warn(f"{len(bad)} of {len(rows)} labels are left out: {'; '.join(bad[:3])}")
     return usable
+
+
+def _assert_fits(label: tuple[int, ...], steps: int) -> None:
+    """CTC needs a step for every character and one between two that are equal; otherwise the loss is infinite."""
+    needed = len(label) + sum(one == other for one, other in pairwise(label))
+    if needed > steps:
+        raise samples.BadSampleError(f"the label needs {needed} steps, the network gives {steps}")

@@ -12,6 +12,8 @@ from typing import Any
 from mindspore import Tensor, nn, ops
 
 CHANNELS = (16, 32, 64, 64, 96)
+HEIGHT, STRIDE = 32, 4
+"""Images are 32 pixels high; four columns make one step of the sequence."""
 
 
 def _stage(before: int, after: int, pool: tuple[int, int] | None) -> list[nn.Cell]:
