@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from hccl_kit.errors import KitError
@@ -12,24 +12,25 @@ from hccl_kit.errors import KitError
 def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
     """Write `content` (text as UTF-8) to `path`, which holds the old content or the new one at every moment.
 
+    `mode` holds the permission bits; the umask takes away from them, as from those of every new file.
     KitError names the path and the reason (no such folder, no permission, disk full); no temporary file is left.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary: Path | None = None
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    is_ours = False
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        temporary = Path(name)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        is_ours = True
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(mode)
         temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
         raise KitError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        if temporary is not None:
+        if is_ours:
             temporary.unlink(missing_ok=True)
 
 

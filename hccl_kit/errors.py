@@ -7,15 +7,19 @@ Exit codes are the same for every program of this project:
 1     the input was read and is wrong (findings), or training failed
 2     could not run: bad usage, a missing file or tool, a refused write
 130   interrupted by SIGINT; 143: by SIGTERM
+141   whoever read the output went away
 ====  =====================================================================
 """
 
 from __future__ import annotations
 
+from hccl_kit.screen import marked, printable
+
 EXIT_OK = 0
 EXIT_FINDINGS = 1
 EXIT_CANNOT_RUN = 2
 EXIT_INTERRUPTED = 130
+EXIT_PIPE = 141
 EXIT_TERMINATED = 143
 
 
@@ -33,15 +37,15 @@ class KitError(Exception):
         self.hint = hint
 
     def render(self) -> str:
-        """The text for the screen: `error: ...` and, where there is one, `  fix: ...`."""
+        """The text for the screen: `error: ...` and, where there is one, `  fix: ...`; it moves no cursor."""
         lines = [f"error: {self.message}"]
         if self.hint:
             lines += [f"  fix: {line}" if n == 0 else f"       {line}" for n, line in enumerate(self.hint.split("\n"))]
-        return "\n".join(lines)
+        return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
 
 
 class ParseError(KitError):
-    """A text that does not follow its grammar; `column` counts from 0 and a caret is drawn under it."""
+    """A text that does not follow its grammar; `column` counts characters from 0 and a caret is drawn under it."""
 
     def __init__(self, message: str, *, source: str, column: int, width: int = 1, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -52,5 +56,5 @@ class ParseError(KitError):
     def render(self) -> str:
         """The error, the source and a caret under the part that is wrong."""
         first, *rest = super().render().split("\n")
-        caret = " " * self.column + "^" * max(1, self.width)
-        return "\n".join([first, f"    {self.source}", f"    {caret}", *rest])
+        source, caret = marked(self.source, self.column, self.width)
+        return "\n".join([first, f"    {source}", f"    {caret}", *rest])

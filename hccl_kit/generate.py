@@ -6,10 +6,7 @@ import re
 from collections.abc import Sequence
 
 from hccl_kit.errors import KitError
-from hccl_kit.rank_table import Device, RankTable, Server
-
-MAX_SERVER_ID = 64
-"""HCCL takes 1 to 64 bytes (R10)."""
+from hccl_kit.rank_table import MAX_SERVER_ID, Device, RankTable, Server
 
 
 def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankTable:

@@ -11,6 +11,9 @@ from typing import Any
 
 from hccl_kit.finding import Pointer
 
+MAX_SERVER_ID = 64
+"""HCCL takes server ids of 1 to 64 bytes (R10)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Device:

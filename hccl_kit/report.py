@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from typing import Any
-from unicodedata import category, east_asian_width
 
 from hccl_kit.check import Report
 from hccl_kit.finding import Diagnostic, to_json_pointer
 from hccl_kit.rules import ANY_PRODUCT
+from hccl_kit.screen import marked, printable
 
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
@@ -18,14 +18,22 @@ _COLORS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _LISTS = ("device", "server_list")
 """Keys that HCCL's errors never name."""
-_EXCERPT = 100
-"""Characters shown of a long line; a table may be one line of megabytes."""
+MAX_BLOCKS = 100
+"""Findings shown as text. Who gets more mends the program that wrote the file; the JSON form holds them all."""
 
 
 def as_text(report: Report, source_text: str, color: bool) -> str:
-    """Every finding with its line of the source, then one line that sums up. No newline at the end."""
+    """The findings, each with its line of the source, then one line that sums up. No newline at the end.
+
+    In the order of the text; where they are more than MAX_BLOCKS, errors come first and the rest is counted.
+    """
     lines = source_text.split("\n")
-    blocks = [_block(report.name, found, lines, color) for found in report.diagnostics]
+    shown, more = report.diagnostics, len(report.diagnostics) - MAX_BLOCKS
+    if more > 0:
+        shown = tuple(sorted(shown, key=lambda found: found.severity != "error"))[:MAX_BLOCKS]
+    blocks = [_block(report.name, found, lines, color) for found in shown]
+    if more > 0:
+        blocks.append(f"{printable(report.name)}: {_counted(more, 'more finding')}; --format json lists all")
     return "\n".join([*blocks, _summary(report)])
 
 
@@ -57,12 +65,12 @@ def _result(report: Report) -> dict[str, Any]:
 
 
 def _block(name: str, found: Diagnostic, lines: list[str], color: bool) -> str:
-    name = _printable(name)
+    name = printable(name)
     place = f"{name}:{found.span.line}:{found.span.column}:"
     head = f"{found.rule} {found.severity}:"
     if color:
         place, head = f"{_BOLD}{place}{_PLAIN}", f"{_COLORS[found.severity]}{head}{_PLAIN}"
-    block = [f"{place} {head} {_printable(found.message)}"]
+    block = [f"{place} {head} {printable(found.message)}"]
     if found.span.width and found.span.line <= len(lines):
         block += _excerpt(found, lines[found.span.line - 1])
     block += [f"   = {message} at {name}:{span.line}:{span.column}" for span, message in found.related]
@@ -70,44 +78,27 @@ def _block(name: str, found: Diagnostic, lines: list[str], color: bool) -> str:
         key = found.pointer[-1] if found.pointer else None
         is_variable = isinstance(key, str) and key not in _LISTS and found.rule != "HK101"  # there it is a slip
         variable = f" ({key})" if is_variable else ""
-        block.append(_printable(f"   = HCCL would stop with {found.hccl_error}{variable}"))
+        block.append(printable(f"   = HCCL would stop with {found.hccl_error}{variable}"))
     if found.hint:
-        block.append(_printable(f"   = fix: {found.hint}"))
+        block.append(printable(f"   = fix: {found.hint}"))
     return "\n".join(block)
 
 
 def _excerpt(found: Diagnostic, line: str) -> list[str]:
-    """The line of the fault, a window of it where it is long, and carets as wide as the marked characters."""
-    start = found.span.column - 1
-    first = max(0, start - _EXCERPT // 2) if len(line) > _EXCERPT else 0
-    before = _printable(line[first:start])
-    marked = _printable(line[start : min(start + found.span.width, first + _EXCERPT)])
-    after = _printable(line[start + len(marked) : first + _EXCERPT].rstrip("\r"))
-    caret = " " * _cells(before) + "^" * max(1, _cells(marked))
+    """The line of the fault, with carets under the marked characters."""
+    source, caret = marked(line, found.span.column - 1, found.span.width)
     number = str(found.span.line)
     margin = " " * len(number)
-    return [f"{margin} |", f"{number} | {before}{marked}{after}".rstrip(), f"{margin} | {caret}"]
-
-
-def _printable(text: str) -> str:
-    """Without anything that moves the cursor or changes the screen; one character stays one character."""
-    return "".join(
-        char if char.isprintable() else " " if char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text
-    )
-
-
-def _cells(text: str) -> int:
-    """The width of a text on a screen: Chinese characters take two cells, combining marks none."""
-    return sum(0 if category(char) in ("Mn", "Me") else 1 + (east_asian_width(char) in "WF") for char in text)
+    return [f"{margin} |", f"{number} | {source}".rstrip(), f"{margin} | {caret}"]
 
 
 def _summary(report: Report) -> str:
     counts = [sum(found.severity == severity for found in report.diagnostics) for severity in ("error", "warning")]
     counted = ", ".join(_counted(n, word) for n, word in zip(counts, ("error", "warning"), strict=True) if n)
     if not report.ok:
-        return f"{_printable(report.name)}: {counted}"
+        return f"{printable(report.name)}: {counted}"
     if report.table is None:
-        return f"{_printable(report.name)}: not ready, {counted}"
+        return f"{printable(report.name)}: not ready, {counted}"
     facts = [
         "ok",
         *([counted] if counted else []),
@@ -117,7 +108,7 @@ def _summary(report: Report) -> str:
         f"product {report.product}",
     ]
     aloud = " (topology not judged: name the product with --product)" if report.product == ANY_PRODUCT else ""
-    return f"{_printable(report.name)}: {', '.join(facts)}{aloud}"
+    return f"{printable(report.name)}: {', '.join(facts)}{aloud}"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -84,7 +84,8 @@ def _unfit(error: ValidationError, pointer: Pointer) -> Iterator[Fault]:
         yield Fault("HK102", Finding(pointer, message, hint))
     elif error.validator == "pattern":
         rule = "HK104" if pointer[-1] == "device_id" else "HK103"
-        message = f"{key} is {shown(value)}, and a decimal number from 0 on is expected, without sign or spaces"
+        wanted = "a decimal number from 0 on is expected, 1 to 10 digits without sign or spaces"
+        message = f"{key} is {shown(value)}, and {wanted}"
         yield Fault(rule, Finding(pointer, message))
     else:
         message = f"{key} is {shown(value)}, and {shown(error.validator_value)} is expected"

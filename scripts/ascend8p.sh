@@ -7,7 +7,8 @@
 # folder, rank 0 also to the screen. MASTER_PORT is kept where it is set, else a free port is taken.
 # The first rank that fails ends the job: its last lines come last, its exit code (128 + signal) is the
 # script's. Otherwise 0 is success, 2 could not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
-# Needs bash 4.3, coreutils and util-linux; a python, where there is one, tests the port.
+# Nothing that a rank starts outlives the job, unless it was given another environment.
+# Needs bash 4.3, coreutils, grep and util-linux; a python, where there is one, tests the port.
 
 case ${BASH_VERSION:-} in
     '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
@@ -25,8 +26,9 @@ die() { # LINE ...
     exit 2
 }
 
-for tool in env mkdir readlink setsid sha256sum sleep tail; do
-    command -v "$tool" >/dev/null || die "error: $tool is not on PATH" '  fix: install coreutils and util-linux'
+for tool in env grep mkdir readlink setsid sha256sum sleep tail; do
+    command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
+        '  fix: install coreutils, grep and util-linux'
 done
 
 # The table lies beside this script, so the two can be moved together. Symbolic links are resolved: torch_npu passes
@@ -69,7 +71,9 @@ choose_port() { # NAME: take the port in the variable NAME; where it is not set,
         for _ in {1..20}; do candidates+=($((20000 + RANDOM % 12000))); done
     fi
     port=$(first_free "${candidates[@]}")
-    [[ -n $port ]] || die "error: $1=${candidates[0]} is taken on this host" "$unset_it"
+    [[ -n $port ]] ||
+        die "error: $1=${candidates[0]} cannot be bound on this host (taken, or below 1024 without the right)" \
+            "$unset_it"
 }
 choose_port MASTER_PORT
 
@@ -79,16 +83,19 @@ if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the 
 
 # Left over from other ways of starting, these would override what is set below.
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
-    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK TORCHELASTIC_USE_AGENT_STORE
+    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK TORCHELASTIC_USE_AGENT_STORE \
+    HCCL_KIT_RUN_ID
 
 export DEVICE_NUM=8 LOCAL_WORLD_SIZE=8
 export RANK_SIZE=8 WORLD_SIZE=8
 export RANK_TABLE_FILE="$table"
 export MASTER_ADDR=127.0.0.1
 export MASTER_PORT="$port"
-export HCCL_KIT_RUN_ID="$run" HCCL_KIT_LOG_DIR="$logs"
+export HCCL_KIT_LOG_DIR="$logs"
+mark=HCCL_KIT_RUN_ID=$run # in the environment of the ranks and of all that they start, of nobody else
 
 rank_environment() { # RANK
+    export HCCL_KIT_RUN_ID="$run"
     export RANK_ID="$1" RANK="$1"
     export LOCAL_RANK="$1"
     export DEVICE_ID="${devices[$1]}"
@@ -96,9 +103,9 @@ rank_environment() { # RANK
 
 # The guard shows rank 0, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
 # cause. It has a session of its own, so that it outlives the script. It reads "RANK PID" and names of signals.
-guard() { # LOGS
+guard() { # LOGS MARK
     trap '' HUP INT TERM
-    local rank pid signal screen='' signals=(TERM KILL) ranks=()
+    local rank pid path signal screen='' signals=(TERM KILL) ranks=()
     while read -r rank pid; do
         if [[ -z $pid ]]; then
             signals=("$rank" "${signals[@]}")
@@ -111,15 +118,23 @@ guard() { # LOGS
         fi
     done
     for signal in "${signals[@]}"; do
-        kill -s "$signal" -- "${ranks[@]}" || break
+        if [[ $signal == KILL ]]; then
+            # Who left the group of its rank still has MARK in its environment. Where a process hangs in a driver,
+            # reading its environment may hang too, which is not waited for.
+            while read -r -t 0.3 path; do
+                path=${path#/proc/}
+                ranks+=("${path%/environ}")
+            done < <(grep --line-buffered -lzxF -e "$2" /proc/[0-9]*/environ)
+        fi
+        kill -s "$signal" -- "${ranks[@]}" || continue
         for _ in {1..16}; do
             sleep 0.05
-            kill -0 -- "${ranks[@]}" || break 2
+            kill -0 -- "${ranks[@]}" || { ranks=(); break; }
         done
     done
     # What outlives KILL hangs in a driver; its output is not waited for.
     ! kill -0 -- "${ranks[@]}" || kill -s KILL "$screen"
-    wait
+    wait "$screen"
 } 2>/dev/null
 
 # Jobs of a script are born deaf to Ctrl-C. The env of coreutils 8.31 gives a rank its hearing back; where it is older,
@@ -170,7 +185,7 @@ report() { # CODE: end the job and say who failed first; nobody noted it where a
     exit "$code"
 }
 
-exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$1\"" guard "$logs")
+exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark")
 guard=$!
 trap 'quit HUP 129' HUP
 trap 'quit INT 130' INT

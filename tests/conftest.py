@@ -1,7 +1,22 @@
 """Options that all tests share."""
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew, then look at the diff")
+
+
+@pytest.fixture
+def no_privileges(tmp_path: Path) -> Iterator[None]:
+    """The folder `closed` of tmp_path may not be looked into: root, who may always, becomes nobody for the test."""
+    (tmp_path / "closed").mkdir(mode=0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(user)

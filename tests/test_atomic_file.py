@@ -26,13 +26,16 @@ def test_what_is_written_is_there_and_nothing_else(tmp_path: Path, content: byte
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o755])
-def test_the_mode_is_the_one_asked_for(tmp_path: Path, mode: int) -> None:
-    before = os.umask(0o077)
+@pytest.mark.parametrize("umask", [0, 0o022, 0o027, 0o077])
+def test_the_mode_is_the_one_asked_for_without_what_the_umask_forbids(tmp_path: Path, mode: int, umask: int) -> None:
+    (tmp_path / "t").write_text("old")
+    (tmp_path / "t").chmod(0o600)
+    before = os.umask(umask)
     try:
         write_atomically(tmp_path / "t", "x", mode=mode)
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "t").stat().st_mode) == mode
+    assert stat.S_IMODE((tmp_path / "t").stat().st_mode) == mode & ~umask
 
 
 def test_no_folder_is_told_with_the_path(tmp_path: Path) -> None:

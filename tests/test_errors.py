@@ -17,6 +17,15 @@ def test_a_parse_error_points_at_its_place() -> None:
     assert error.render() == "error: wrong end\n    [0,x)\n       ^\n  fix: write a number"
 
 
+def test_nothing_of_a_source_moves_the_cursor_or_the_caret() -> None:
+    error = ParseError("wrong \x1b[2J", source="\x1b[服\n0,x)", column=6, hint="not \x1b")
+    assert error.render() == "error: wrong \ufffd[2J\n    \ufffd[服\ufffd0,x)\n           ^\n  fix: not \ufffd"
+
+
+def test_a_long_source_is_shown_around_the_fault() -> None:
+    assert len(ParseError("x", source="s" * 1_000_000, column=500_000).render()) < 250
+
+
 @given(st.integers(0, 20), st.integers(0, 5))
 def test_the_caret_is_as_wide_as_the_part_and_never_absent(column: int, width: int) -> None:
     caret = ParseError("x", source="s" * 30, column=column, width=width).render().split("\n")[2]

@@ -85,6 +85,26 @@ def test_hostile_ids_reach_no_terminal_raw() -> None:
     assert "\x1b" not in shown(document)
 
 
+def test_a_long_list_is_cut_and_errors_come_first() -> None:
+    warnings = [Diagnostic("HK999", "warning", (), Span(1, 1), "said")] * 150
+    errors = [Diagnostic("HK201", "error", (), Span(2, 1), "said")] * 60
+    report = Report("t.json", "1.0", "910", (*warnings, *errors))
+    *rows, more, last = as_text(report, "{\n}", color=False).split("\n")
+    heads = [row for row in rows if row.startswith("t.json:")]
+    assert [len([row for row in heads if word in row]) for word in ("error:", "warning:")] == [60, 40]
+    assert more == "t.json: 110 more findings; --format json lists all"
+    assert last == "t.json: 60 errors, 150 warnings"
+    assert len(json.loads(as_json([report]))["results"][0]["findings"]) == 210
+
+
+def test_a_list_of_as_many_as_are_shown_is_whole() -> None:
+    errors = [Diagnostic("HK201", "error", (), Span(2, 1), "said")] * 99
+    found = (Diagnostic("HK999", "warning", (), Span(1, 1), "said"), *errors)
+    text = as_text(Report("t.json", "1.0", "910", found), "{\n}", color=False)
+    assert text.startswith("t.json:1:1: HK999 warning: said")
+    assert "more finding" not in text
+
+
 def test_color_only_adds_color() -> None:
     document = json.dumps(value(1, 2)).replace('"rank_id": "1"', '"rank_id": "0"')
     colored = shown(document, color=True)

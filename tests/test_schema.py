@@ -84,6 +84,8 @@ def at(document: Any, pointer: Pointer) -> Any:
             "the number 1, and a text is expected; HCCL takes any other type for a missing",
         ),
         ((*DEVICE, "rank_id"), "-1", "HK103", '"rank_id" is "-1", and a decimal number'),
+        ((*DEVICE, "rank_id"), "99999999999", "HK103", '"rank_id" is "99999999999", and a decimal number from 0 on is'),
+        ((*DEVICE, "rank_id"), "99999999999", "HK103", "1 to 10 digits"),
         ((*DEVICE, "device_id"), "npu0", "HK104", '"device_id" is "npu0"'),
         (("server_count",), "one", "HK103", '"server_count" is "one"'),
         (("server_count",), None, "HK102", '"server_count" is null'),

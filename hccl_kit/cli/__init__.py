@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
-from hccl_kit.errors import EXIT_INTERRUPTED, KitError
+from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
 
 
 def run(program: Callable[[], int]) -> int:
-    """Run a program's body; a KitError becomes its text on stderr and its exit code, Ctrl-C becomes 130."""
+    """Run a program's body, its output to the last byte; what stops it becomes a text on stderr and an exit code.
+
+    A KitError has both; a full disk or a closed standard output is 2, Ctrl-C 130, a reader (head, less) that went
+    away 141.
+    """
     try:
-        return program()
+        if sys.stdout is None:
+            raise KitError("standard output is closed")
+        code = program()
+        sys.stdout.flush()
     except KitError as error:
-        print(error.render(), file=sys.stderr)
-        return error.exit_code
+        return _stopped(error.exit_code, error.render())
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        return _stopped(EXIT_INTERRUPTED, "interrupted")
     except BrokenPipeError:
-        # The reader (head, less) went away: not a fault of ours, and stdout must not be flushed at exit.
-        sys.stderr.close()
-        return 0
+        return _stopped(EXIT_PIPE)
+    except OSError as error:
+        stuck = KitError(f"{error.filename or 'standard output'}: {error.strerror}")
+        return _stopped(EXIT_CANNOT_RUN, stuck.render())
+    return code
+
+
+def complain(text: str) -> None:
+    """Print to stderr; where it is closed, `print` would take stdout."""
+    if sys.stderr is not None:
+        print(text, file=sys.stderr)
+
+
+def _stopped(code: int, why: str | None = None) -> int:
+    """Say why, and let what no stream takes go nowhere: the interpreter would stumble over it at its end."""
+    if why is not None:
+        with suppress(OSError):
+            complain(why)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return code

@@ -14,8 +14,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hccl_kit.bounded_file import read_start
 from hccl_kit.check import Report, check_text
-from hccl_kit.cli import run
+from hccl_kit.cli import complain, run
 from hccl_kit.document import MAX_BYTES, STDIN, decode
 from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.products import PRODUCT_NAMES, find_product
@@ -57,7 +58,7 @@ def _check(arguments: argparse.Namespace) -> int:
         try:
             data, name = _load(file)
         except KitError as error:
-            print(error.render(), file=sys.stderr)
+            complain(error.render())
             unread += 1
             continue
         report = check_text(data, name, product)
@@ -73,14 +74,14 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _load(file: str) -> tuple[bytes, str]:
     """At most one byte more than is accepted, so that a device without end cannot fill the memory."""
-    if file == "-":
-        return sys.stdin.buffer.read(MAX_BYTES + 1), STDIN
+    if file != "-":
+        return read_start(Path(file), MAX_BYTES + 1), file
+    if sys.stdin is None:
+        raise KitError("cannot read standard input: it is closed")
     try:
-        with Path(file).open("rb") as stream:
-            return stream.read(MAX_BYTES + 1), file
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise KitError(f"cannot read {file!r}: {reason}") from error
+        return sys.stdin.buffer.read(MAX_BYTES + 1), STDIN
+    except OSError as error:
+        raise KitError(f"cannot read standard input: {error.strerror}") from error
 
 
 def _wants_color() -> bool:

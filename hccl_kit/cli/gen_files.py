@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,12 @@ class OutputFile:
 
 def check_folder(folder: Path) -> None:
     """KitError where files cannot go into `folder`, or where HCCL would not read a table in it (R2, HK008)."""
-    if not folder.is_dir():
-        raise KitError(f"{folder} is not a folder", hint=f"mkdir -p {folder}" if not folder.exists() else None)
+    try:
+        is_folder, is_there = folder.is_dir(), folder.exists()
+    except OSError as error:
+        raise KitError(f"cannot write to {folder}: {error.strerror}") from error
+    if not is_folder:
+        raise KitError(f"{folder} is not a folder", hint=None if is_there else f"mkdir -p {shlex.quote(str(folder))}")
     if ".json" in str(folder.resolve()):
         raise KitError(
             f"HK008: {folder.resolve()} contains .json, which HCCL takes for the end of a table's path",
@@ -34,16 +39,14 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def write_files(files: Sequence[OutputFile], *, force: bool) -> None:
-    """Write what is not there yet, a line printed for each; KitError, and nothing written, if one holds other text."""
+def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
+    """Write what is not there yet; a line to print for each. KitError, and nothing written, if one holds other text."""
     states = [(file, _state(file)) for file in files]
     _refuse_to_overwrite(states, force=force)
     for file, state in states:
-        if state == "same":
-            print(f"unchanged: {file.path}")
-        else:
+        if state != "same":
             write_atomically(file.path, file.text, mode=file.mode)
-            print(f"wrote: {file.path}")
+    return [f"{'unchanged' if state == 'same' else 'wrote'}: {file.path}" for file, state in states]
 
 
 def show_files(files: Sequence[OutputFile], *, force: bool) -> None:
@@ -66,10 +69,10 @@ def _state(file: OutputFile) -> State:
     """How the place of `file` looks now; KitError where it is no place for a file."""
     if not os.path.lexists(file.path):
         return "new"
-    if file.path.is_dir():
-        raise KitError(f"{file.path} is a folder, a file of that name cannot be written")
     data = file.text.encode()
     try:
+        if file.path.is_dir():
+            raise KitError(f"{file.path} is a folder, a file of that name cannot be written")
         # The size first: a large file of that name is not read to learn that it differs.
         same = file.path.is_file() and file.path.stat().st_size == len(data) and file.path.read_bytes() == data
     except OSError as error:

@@ -7,20 +7,23 @@ import io
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from hccl_kit.check import check_text
+from hccl_kit.cli import complain
 from hccl_kit.cli.gen_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.device_range import DeviceRange
-from hccl_kit.discovery import hccn_conf, hccn_tool, inventory, simulate
-from hccl_kit.discovery.server_id import Choice, choose, interfaces, is_loopback
+from hccl_kit.discovery import hccn_conf, hccn_tool, inventory, is_there, simulate
+from hccl_kit.discovery.server_id import Choice, choose, interfaces
 from hccl_kit.discovery.visible import physical_ids
 from hccl_kit.errors import KitError, ParseError
 from hccl_kit.finding import Diagnostic
 from hccl_kit.formats import write
 from hccl_kit.generate import file_name, generate
 from hccl_kit.launch import bash, plan
+from hccl_kit.loopback import LOOPBACK, is_loopback
 from hccl_kit.products import Product, find_product
 from hccl_kit.rank_table import RankTable
 from hccl_kit.rules.topology import nearest_legal
@@ -35,7 +38,7 @@ def generate_files(options: argparse.Namespace, command: Sequence[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows any server id too
     product = _product(options.product)
-    ids = _cards(options)
+    ids, said = _cards(options)
     server = _server(options)
     folder = Path(options.output_dir)
     check_folder(folder)
@@ -49,13 +52,14 @@ def generate_files(options: argparse.Namespace, command: Sequence[str]) -> int:
         OutputFile(folder / name, text),
         OutputFile(folder / f"ascend{len(ids)}p.sh", script, mode=0o755),
     )
-    print(f"server id: {server.address}, from {server.reason}")
-    print(f"addresses: {source}")
+    said += [f"server id: {server.address}, from {server.reason}", f"addresses: {source}"]
     if options.dry_run:
+        print(*said, sep="\n")
         show_files(files, force=options.force)
-    else:
-        write_files(files, force=options.force)
-        print(f"next: bash {shlex.quote(str(files[1].path))}")
+        return 0
+    # Nothing is printed before: a reader that goes away must not keep the files from being written.
+    said += write_files(files, force=options.force)
+    print(*said, f"next: bash {shlex.quote(str(files[1].path))}", sep="\n")
     return 0
 
 
@@ -69,34 +73,43 @@ def _product(name: str) -> Product:
     return product
 
 
-def _cards(options: argparse.Namespace) -> tuple[int, ...]:
-    """The physical ids, in the order of the ranks; a mapping from logical ids is printed."""
-    wanted = DeviceRange.parse(options.device_num).ids
+def _cards(options: argparse.Namespace) -> tuple[tuple[int, ...], list[str]]:
+    """The physical ids, in the order of the ranks, and what to print of their mapping from logical ids."""
+    with _naming("--device_num"):
+        wanted = DeviceRange.parse(options.device_num).ids
     if options.visible_devices is None:
         if visible := os.environ.get("ASCEND_RT_VISIBLE_DEVICES"):
-            print(
+            complain(
                 f"note: --device_num is read as physical ids; ASCEND_RT_VISIBLE_DEVICES={visible} is not looked at"
-                " (--visible_devices IDS counts within them)",
-                file=sys.stderr,
+                " (--visible_devices IDS counts within them)"
             )
-        return wanted
-    mapping = physical_ids(wanted, options.visible_devices)
-    for logical, physical in mapping.items():
-        print(f"logical {logical} -> physical {physical}")
-    return tuple(mapping.values())
+        return wanted, []
+    with _naming("--visible_devices"):
+        mapping = physical_ids(wanted, options.visible_devices)
+    said = [f"logical {logical} -> physical {physical}" for logical, physical in mapping.items()]
+    return tuple(mapping.values()), said
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """What is wrong with the value of an option is said with its name in front."""
+    try:
+        yield
+    except KitError as error:
+        error.message = f"{option}: {error.message}"
+        raise
 
 
 def _server(options: argparse.Namespace) -> Choice:
     if options.server_ip is not None:
         return Choice(options.server_ip, "--server_ip")
     if options.simulate:
-        return Choice("127.0.0.1", "--simulate: the job runs on this host only")
+        return Choice(LOOPBACK, "--simulate: the job runs on this host only")
     choice = choose(interfaces(), os.environ)
     if is_loopback(choice.address):
-        print(
+        complain(
             f"warning: server id {choice.address} is loopback ({choice.reason}): the table serves this host alone;"
-            " --server_ip ADDRESS names another",
-            file=sys.stderr,
+            " --server_ip ADDRESS names another"
         )
     return choice
 
@@ -115,7 +128,7 @@ def _addresses(
         return hccn_conf.addresses(Path(options.hccn_conf), ids), options.hccn_conf
     if tool := hccn_tool.find():
         return hccn_tool.addresses(tool, ids), tool
-    if hccn_conf.DEFAULT.exists():
+    if is_there(hccn_conf.DEFAULT):
         return hccn_conf.addresses(hccn_conf.DEFAULT, ids), str(hccn_conf.DEFAULT)
     tried = ", ".join(("hccn_tool on PATH", *hccn_tool.USUAL_PLACES, str(hccn_conf.DEFAULT)))
     raise KitError(

@@ -2,3 +2,18 @@
 
 Every source returns plain values: `{physical device id: address}`, or a reason in a KitError.
 """
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def is_there(path: Path) -> bool:
+    """Whether `path` is a file. In a folder that may not be looked into, it counts as one: its use says what is wrong.
+
+    Path.is_file raises PermissionError there, until Python 3.14.
+    """
+    try:
+        return path.is_file()
+    except OSError:
+        return True

@@ -6,11 +6,13 @@ The driver refuses lines above 384 bytes and files above 1,024,000, so both are 
 
 from __future__ import annotations
 
+import codecs
 import ipaddress
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from hccl_kit.bounded_file import read_bounded
 from hccl_kit.errors import KitError
 
 DEFAULT = Path("/etc/hccn.conf")
@@ -26,7 +28,7 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
     KitError where the file cannot be read, a line is too long, a key stands twice with two values, a value is no IP
     address of its family, or a card has neither key; every card without one is named.
     """
-    found = _parse(_read(path), path)
+    found = _parse(read_bounded(path, MAX_FILE).removeprefix(codecs.BOM_UTF8), path)
     there = sorted({device_id for _, device_id in found})
     missing = [device_id for device_id in ids if device_id not in there]
     if missing:
@@ -36,17 +38,6 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
             hint=f"set one with: hccn_tool -i {missing[0]} -ip -s address A.B.C.D netmask M.M.M.M",
         )
     return {device_id: found.get(("address", device_id)) or found["IPv6address", device_id] for device_id in ids}
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE + 1)
-    except OSError as error:
-        raise KitError(f"cannot read {path}: {error.strerror}") from error
-    if len(data) > MAX_FILE:
-        raise KitError(f"{path} is larger than {MAX_FILE} bytes, the driver's limit for hccn.conf")
-    return data
 
 
 def _parse(data: bytes, path: Path) -> dict[tuple[str, int], str]:

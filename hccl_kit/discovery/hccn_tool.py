@@ -5,19 +5,24 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from hccl_kit.discovery import is_there
 from hccl_kit.errors import KitError
 
 USUAL_PLACES = ("/usr/local/Ascend/driver/tools/hccn_tool",)
 TIMEOUT = 10.0
 """Seconds one question may take; the tool answers in well under one when the driver is healthy."""
+MAX_ANSWER = 64 << 10
+"""Bytes; an answer is a few lines."""
 
 _AT_ONCE = 8
 _IPV4 = re.compile(r"^ipaddr:[ \t]*(\S+)", re.MULTILINE)
@@ -34,7 +39,7 @@ def find() -> str | None:
 
     A file in a usual folder counts even where it may not be executed: `addresses` then says so.
     """
-    return shutil.which("hccn_tool") or next((place for place in USUAL_PLACES if Path(place).is_file()), None)
+    return shutil.which("hccn_tool") or next((place for place in USUAL_PLACES if is_there(Path(place))), None)
 
 
 def addresses(tool: str, ids: Sequence[int], *, timeout: float = TIMEOUT) -> dict[int, str]:
@@ -87,20 +92,42 @@ def _ask(tool: str, timeout: float, arguments: Sequence[str]) -> str:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            bufsize=0,
             env=_environ(),
-            text=True,
-            errors="replace",
             start_new_session=True,
         )
     except OSError as error:
         raise _CardError(f"the tool cannot be started: {error.strerror}") from None
     with process:
         try:
-            return process.communicate(timeout=timeout)[0]
+            return _read(process, time.monotonic() + timeout).decode("utf-8", "replace")
         except subprocess.TimeoutExpired:
-            # The whole session, not only the tool, or the child of a wrapper script would live on.
-            os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             raise _CardError(f"no answer in {timeout:g} s") from None
+        except _CardError:
+            _kill(process)
+            raise
+
+
+def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    """What the process prints until it ends, which must be before `deadline` (monotonic)."""
+    assert process.stdout is not None
+    answer = b""
+    while len(answer) <= MAX_ANSWER:
+        left = max(0.0, deadline - time.monotonic())
+        if not select.select([process.stdout], [], [], left)[0]:
+            raise subprocess.TimeoutExpired(process.args, left)
+        piece = process.stdout.read(4096)
+        if not piece:
+            process.wait(left)
+            return answer
+        answer += piece
+    raise _CardError(f"the tool prints more than {MAX_ANSWER} bytes")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """The whole session, not only the tool, or the child of a wrapper script would live on."""
+    os.killpg(process.pid, signal.SIGKILL)
 
 
 def _environ() -> dict[str, str]:

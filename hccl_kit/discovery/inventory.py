@@ -18,6 +18,7 @@ from pathlib import Path
 
 import yaml
 
+from hccl_kit.bounded_file import read_bounded
 from hccl_kit.device_range import MAX_ID
 from hccl_kit.errors import KitError
 
@@ -87,13 +88,7 @@ def _cards(node: yaml.Node, path: Path, seen: dict[str, str]) -> dict[int, str]:
 
 
 def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE + 1)
-    except OSError as error:
-        raise KitError(f"cannot read {path}: {error.strerror}") from error
-    if len(data) > MAX_FILE:
-        raise KitError(f"{path} is larger than {MAX_FILE} bytes, the limit for an inventory")
+    data = read_bounded(path, MAX_FILE)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -27,6 +27,7 @@ _SIOCGIFCONF = 0x8912  # linux/sockios.h
 _IFREQ = 40 if struct.calcsize("P") == 8 else 32  # bytes of a struct ifreq: a name of 16 and a union
 _MAX_ADDRESSES = 4096
 _LINK_LOCAL = "20"  # the scope column of if_inet6: such an address means nothing on another machine
+_NAME_IT = "name the server yourself: --server_ip ADDRESS"
 _FAMILIES = {"": 4, "AF_INET": 4, "AF_INET6": 6}
 
 
@@ -69,20 +70,16 @@ def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choic
     return Choice(first.address, f"interface {first.name}, the one HCCL would choose")
 
 
-def is_loopback(address: str) -> bool:
-    """Whether no other machine can reach `address`; a text that is no address (a host name) is not loopback."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
-
-
 def interfaces() -> tuple[Interface, ...]:
     """Every address of this machine, IPv4 before IPv6, link-local IPv6 left out; read from the kernel (Linux)."""
     buffer = array.array("B", bytes(_IFREQ * _MAX_ADDRESSES))
     start, size = buffer.buffer_info()
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        answer = fcntl.ioctl(probe.fileno(), _SIOCGIFCONF, struct.pack("iP", size, start))
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            answer = fcntl.ioctl(probe.fileno(), _SIOCGIFCONF, struct.pack("iP", size, start))
+    except OSError as error:  # a sandbox that keeps processes from the network
+        why = f"the system does not tell this machine's addresses: {error.strerror}"
+        raise KitError(why, hint=_NAME_IT) from error
     (filled,) = struct.unpack_from("i", answer)
     data = buffer.tobytes()[:filled]
     ipv4 = [
@@ -136,4 +133,4 @@ def _same(one: str, other: str) -> bool:
 
 def _nothing(message: str, interfaces: Sequence[Interface]) -> KitError:
     there = ", ".join(f"{interface.name} {interface.address}" for interface in interfaces) or "none"
-    return KitError(f"{message}; its addresses are: {there}", hint="name the server yourself: --server_ip ADDRESS")
+    return KitError(f"{message}; its addresses are: {there}", hint=_NAME_IT)

@@ -12,7 +12,8 @@ import textwrap
 
 from hccl_kit.errors import KitError
 from hccl_kit.launch import bash_parts
-from hccl_kit.launch.plan import LOOPBACK, LaunchPlan
+from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.loopback import LOOPBACK
 from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
 
 (_PORT,) = NAMES["master_port"]
@@ -66,7 +67,8 @@ def _header(plan: LaunchPlan) -> list[str]:
         f"# folder, rank 0 also to the screen. {_PORT} is kept where it is set, else a free port is taken.",
         "# The first rank that fails ends the job: its last lines come last, its exit code (128 + signal) is the",
         "# script's. Otherwise 0 is success, 2 could not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.",
-        "# Needs bash 4.3, coreutils and util-linux; a python, where there is one, tests the port.",
+        "# Nothing that a rank starts outlives the job, unless it was given another environment.",
+        "# Needs bash 4.3, coreutils, grep and util-linux; a python, where there is one, tests the port.",
     ]
 
 
@@ -86,16 +88,18 @@ def _environment(plan: LaunchPlan) -> list[str]:
     return [
         "",
         "# Left over from other ways of starting, these would override what is set below.",
-        _wrapped(" ".join(["unset -v", *MISLEADING])),
+        _wrapped(" ".join(["unset -v", *MISLEADING, RUN_ID])),
         "",
         _export("local_size", str(shared.local_size)),
         _export("size", str(shared.size)),
         _export("table", '"$table"'),
         _export("master_addr", _word(shared.master_addr or LOOPBACK)),
         _export("master_port", '"$port"'),
-        f'export {RUN_ID}="$run" {LOG_DIR}="$logs"',
+        f'export {LOG_DIR}="$logs"',
+        f"mark={RUN_ID}=$run # in the environment of the ranks and of all that they start, of nobody else",
         "",
         "rank_environment() { # RANK",
+        f'    export {RUN_ID}="$run"',
         "    " + _export("rank", '"$1"'),
         "    " + _export("local_rank", '"$1"'),
         "    " + _export("device", '"${devices[$1]}"'),

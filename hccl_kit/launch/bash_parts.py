@@ -17,8 +17,9 @@ die() { # LINE ...
     exit 2
 }
 
-for tool in env mkdir readlink setsid sha256sum sleep tail; do
-    command -v "$tool" >/dev/null || die "error: $tool is not on PATH" '  fix: install coreutils and util-linux'
+for tool in env grep mkdir readlink setsid sha256sum sleep tail; do
+    command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
+        '  fix: install coreutils, grep and util-linux'
 done
 
 # The table lies beside this script, so the two can be moved together. Symbolic links are resolved: torch_npu passes
@@ -63,7 +64,9 @@ choose_port() { # NAME: take the port in the variable NAME; where it is not set,
         for _ in {1..20}; do candidates+=($((20000 + RANDOM % 12000))); done
     fi
     port=$(first_free "${candidates[@]}")
-    [[ -n $port ]] || die "error: $1=${candidates[0]} is taken on this host" "$unset_it"
+    [[ -n $port ]] ||
+        die "error: $1=${candidates[0]} cannot be bound on this host (taken, or below 1024 without the right)" \
+            "$unset_it"
 }
 """
 
@@ -76,9 +79,9 @@ if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the 
 GUARD = r"""
 # The guard shows rank 0, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
 # cause. It has a session of its own, so that it outlives the script. It reads "RANK PID" and names of signals.
-guard() { # LOGS
+guard() { # LOGS MARK
     trap '' HUP INT TERM
-    local rank pid signal screen='' signals=(TERM KILL) ranks=()
+    local rank pid path signal screen='' signals=(TERM KILL) ranks=()
     while read -r rank pid; do
         if [[ -z $pid ]]; then
             signals=("$rank" "${signals[@]}")
@@ -91,15 +94,23 @@ guard() { # LOGS
         fi
     done
     for signal in "${signals[@]}"; do
-        kill -s "$signal" -- "${ranks[@]}" || break
+        if [[ $signal == KILL ]]; then
+            # Who left the group of its rank still has MARK in its environment. Where a process hangs in a driver,
+            # reading its environment may hang too, which is not waited for.
+            while read -r -t 0.3 path; do
+                path=${path#/proc/}
+                ranks+=("${path%/environ}")
+            done < <(grep --line-buffered -lzxF -e "$2" /proc/[0-9]*/environ)
+        fi
+        kill -s "$signal" -- "${ranks[@]}" || continue
         for _ in {1..16}; do
             sleep 0.05
-            kill -0 -- "${ranks[@]}" || break 2
+            kill -0 -- "${ranks[@]}" || { ranks=(); break; }
         done
     done
     # What outlives KILL hangs in a driver; its output is not waited for.
     ! kill -0 -- "${ranks[@]}" || kill -s KILL "$screen"
-    wait
+    wait "$screen"
 } 2>/dev/null
 """
 
@@ -156,7 +167,7 @@ report() { # CODE: end the job and say who failed first; nobody noted it where a
 """
 
 MAIN = r"""
-exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$1\"" guard "$logs")
+exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark")
 guard=$!
 trap 'quit HUP 129' HUP
 trap 'quit INT 130' INT

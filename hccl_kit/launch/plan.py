@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hccl_kit.errors import KitError
+from hccl_kit.loopback import LOOPBACK
 from hccl_kit.rank_table import RankTable
 from hccl_kit.worker_env import WorkerEnv
-
-LOOPBACK = "127.0.0.1"
-"""Where the ranks of one server meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ def plan(table: RankTable, command: Sequence[str]) -> LaunchPlan:
             local_rank=device.rank,
             local_size=size,
             device=device.id,
-            master_addr=LOOPBACK,
+            master_addr=LOOPBACK,  # the ranks of one server meet there
         )
         for _, device in devices
     )

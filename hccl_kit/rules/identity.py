@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from ipaddress import ip_address
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Finding, Pointer, Related
+from hccl_kit.loopback import is_loopback
 from hccl_kit.products import Product
-from hccl_kit.rank_table import RankTable
-
-_MAX_SERVER_ID = 64
+from hccl_kit.rank_table import MAX_SERVER_ID, RankTable
 
 
 def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -83,9 +81,9 @@ def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     for server in table.servers:
         length = len(server.id.encode("utf-8", errors="replace"))
-        if not 1 <= length <= _MAX_SERVER_ID:
+        if not 1 <= length <= MAX_SERVER_ID:
             found = "is empty" if not length else f"has {length} bytes"
-            message = f'"server_id" {found}; 1 to {_MAX_SERVER_ID} are accepted'
+            message = f'"server_id" {found}; 1 to {MAX_SERVER_ID} are accepted'
             yield Finding((*server.at, "server_id"), message, "write the address or the name of the host")
 
 
@@ -132,7 +130,7 @@ def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Find
     """
     names = Counter(server.id for server in table.servers)
     for server in table.servers:
-        if len(table.servers) > 1 and names[server.id] == 1 and _is_loopback(server.id):
+        if len(table.servers) > 1 and names[server.id] == 1 and is_loopback(server.id):
             message = f"server id {shown(server.id)} is a loopback address, which no other server can reach"
             yield Finding((*server.at, "server_id"), message, "write the address of the host in the cluster")
 
@@ -146,14 +144,7 @@ def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            none is needed on one server.
     HCCL:           takes it.
     """
-    if len(table.servers) == 1 and _is_loopback(table.servers[0].id):
+    if len(table.servers) == 1 and is_loopback(table.servers[0].id):
         name = shown(table.servers[0].id)
         message = f"server id {name} is a loopback address: good for one server, not for merging with others"
         yield Finding((*table.servers[0].at, "server_id"), message)
-
-
-def _is_loopback(server_id: str) -> bool:
-    try:
-        return server_id == "localhost" or ip_address(server_id).is_loopback
-    except ValueError:
-        return False

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.cli.check import main
+from hccl_kit.document import MAX_BYTES
 from tests.tables import text
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +20,7 @@ BAD = text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"')
 def check(*arguments: str, cwd: Path, stdin: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "hccl_kit.cli.check", *arguments]
     environ = os.environ | {"PYTHONPATH": str(ROOT)} | variables
-    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, env=environ, check=False)
+    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, env=environ, check=False, timeout=60)
 
 
 def test_a_good_table_is_one_line_and_exit_0(tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ def test_what_cannot_be_read_is_one_line_and_exit_2_after_the_rest_is_judged(
     path = f"{tmp_path}/{name}".replace("\\0", "\0")
     assert main([path, str(tmp_path / "bad.json")]) == 2
     captured = capsys.readouterr()
-    assert captured.err.startswith(f"error: cannot read {path!r}: ")
+    assert captured.err.startswith("error: cannot read {}: ".format(path.replace("\0", "\N{REPLACEMENT CHARACTER}")))
     assert captured.err.count("\n") == 1
     assert "HK201" in captured.out
 
@@ -86,10 +87,31 @@ def test_a_wrong_command_line_is_exit_2(tmp_path: Path, arguments: tuple[str, ..
     assert b"Traceback" not in done.stderr
 
 
-def test_an_endless_file_is_read_up_to_the_limit(tmp_path: Path) -> None:
-    done = check("/dev/zero", cwd=tmp_path)
+def test_an_endless_input_is_read_up_to_the_limit(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hccl_kit.cli.check", "-"]
+    with Path("/dev/zero").open() as zero:
+        done = subprocess.run(command, cwd=ROOT, stdin=zero, capture_output=True, check=False)
     assert done.returncode == 1
     assert b"HK007" in done.stdout
+
+
+def test_a_larger_file_is_a_finding(tmp_path: Path) -> None:
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(MAX_BYTES + 2)
+    assert b"HK007" in check("large.json", cwd=tmp_path).stdout
+
+
+def test_a_device_or_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "/dev/zero"):
+        done = check(name, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert done.stderr.startswith(f"error: cannot read {name}: it is not a regular file\n".encode())
+
+
+@pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0"])
+def test_what_the_shell_has_opened_is_read(tmp_path: Path, name: str) -> None:
+    assert b"HK201" in check(name, cwd=tmp_path, stdin=BAD.encode()).stdout
 
 
 def test_a_terminal_without_utf8_shows_everything(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from hccl_kit import __version__
+from hccl_kit.cli import gen_steps  # noqa: F401  # loaded while we may read it; see no_privileges
+from hccl_kit.cli.gen import main
 from hccl_kit.discovery import hccn_conf, hccn_tool
 from hccl_kit.products import PRODUCT_NAMES
 
@@ -168,7 +170,9 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
     ("arguments", "message"),
     [
         (("--device_num", "4:8"), "expected ',' or '-', found ':'"),
-        (("--device_num", ""), "the device range is empty"),
+        (("--device_num", ""), "--device_num: the device range is empty"),
+        (("--device_num", "0", "--visible_devices", ""), "--visible_devices: the device range is empty"),
+        (("--device_num", "0", "--visible_devices", "5,4"), "--visible_devices: the visible devices '5,4' do not"),
         (("--device_num", "[0,999999999999)"), "larger than 1023"),
         ((), "required: --device_num"),
         (("--device_num", "[0,8)", "--frobnicate"), "unrecognized arguments: --frobnicate"),
@@ -184,6 +188,7 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
         (("--device_num", "[0,8)", "--hccn-conf", "none.conf"), "cannot read none.conf: No such file"),
         (("--device_num", "[0,8)", "--inventory", "none.yaml"), "cannot read none.yaml: No such file"),
         (("--device_num", "[0,8)", "--output-dir", "none"), "none is not a folder"),
+        (("--device_num", "[0,8)", "--output-dir", "n" * 300), "File name too long"),
     ],
 )
 def test_wrong_usage_is_one_clear_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
@@ -197,6 +202,13 @@ def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,8)", "--server_ip", "a", "--output-dir", "t.json.d")
     assert (done.returncode, list((desk.work / "t.json.d").iterdir())) == (2, [])
     assert "contains .json, which HCCL takes for the end" in done.stderr
+
+
+@pytest.mark.usefixtures("no_privileges")
+def test_folder_that_may_not_be_looked_into_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "closed" / "inside"
+    assert main(["--device_num", "0", "--simulate", "--output-dir", str(folder)]) == 2
+    assert capsys.readouterr().err == f"error: cannot write to {folder}: Permission denied\n"
 
 
 def test_every_card_without_an_address_stands_in_one_error(desk: Desk) -> None:
@@ -355,6 +367,7 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
         "hccl_kit.cli",
         "hccl_kit.cli.gen",
         "hccl_kit.errors",
+        "hccl_kit.screen",
     }
 
 

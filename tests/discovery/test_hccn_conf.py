@@ -35,6 +35,16 @@ def test_keys_may_stand_in_any_order_with_gaps(tmp_path: Path) -> None:
     }
 
 
+def test_a_byte_order_mark_hides_no_card(tmp_path: Path) -> None:
+    path = conf(tmp_path, "\ufeffaddress_0=10.0.0.1\naddress_1=10.0.0.2\n")
+    assert hccn_conf.addresses(path, [0, 1]) == {0: "10.0.0.1", 1: "10.0.0.2"}
+
+
+def test_a_device_is_refused() -> None:
+    with pytest.raises(KitError, match="cannot read /dev/zero: it is not a regular file"):
+        hccn_conf.addresses(Path("/dev/zero"), [0])
+
+
 def test_ipv6_serves_where_ipv4_is_not_set(tmp_path: Path) -> None:
     path = conf(tmp_path, CONF.replace("address_5=nobody asked\n", ""))
     assert hccn_conf.addresses(path, [0, 2]) == {0: "192.168.100.101", 2: "fd00::2"}

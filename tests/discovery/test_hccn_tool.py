@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.discovery import hccn_tool
+from hccl_kit.discovery import hccn_tool, is_there
 from hccl_kit.errors import KitError
 
 FAKES = Path(__file__).parent.parent / "fakes" / "bin"
@@ -80,6 +80,29 @@ def test_silence_ends_with_the_time_out(cards: Path) -> None:
     children = (cards / "children").read_text().split()
     assert len(children) == 2
     assert all(wait_for_end(int(child)) for child in children)
+
+
+def test_a_tool_that_prints_without_end_is_stopped(cards: Path, tmp_path: Path) -> None:
+    tool = tmp_path / "hccn_tool"
+    tool.write_text("#!/bin/sh\necho $$ >>$FAKE_HCCN/children\nexec yes\n")
+    tool.chmod(0o755)
+    with pytest.raises(KitError, match="card 0: the tool prints more than 65536 bytes"):
+        hccn_tool.addresses(str(tool), [0], timeout=2.0)
+    assert wait_for_end(int((cards / "children").read_text()))
+
+
+def test_a_tool_that_says_all_and_does_not_end_is_stopped(cards: Path, tmp_path: Path) -> None:
+    tool = tmp_path / "hccn_tool"
+    tool.write_text("#!/bin/sh\necho ipaddr:10.0.0.1\nexec sleep 60 >&- 2>&-\n")
+    tool.chmod(0o755)
+    with pytest.raises(KitError, match="card 0: no answer in 1 s"):
+        hccn_tool.addresses(str(tool), [0], timeout=1.0)
+
+
+@pytest.mark.usefixtures("no_privileges")
+def test_a_place_that_may_not_be_looked_into_counts_as_one(tmp_path: Path) -> None:
+    assert is_there(tmp_path / "closed" / "hccn_tool")
+    assert not is_there(Path("/no/such/hccn_tool"))
 
 
 @pytest.mark.parametrize("content", ["#!/bin/sh\n", "#!/no/such/shell\n"])

@@ -76,6 +76,11 @@ def test_long_lists_are_cut(tmp_path: Path) -> None:
         inventory.addresses(path, "node99", [0])
 
 
+def test_a_device_is_refused() -> None:
+    with pytest.raises(KitError, match="cannot read /dev/zero: it is not a regular file"):
+        inventory.read(Path("/dev/zero"))
+
+
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"cannot read .*/none\.yaml: No such file"):
         inventory.read(tmp_path / "none.yaml")

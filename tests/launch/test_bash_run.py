@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.worker_env import RUN_ID
 from tests.launch.jobs import Job, all_ready, clean_environ, finish, make_job, python_job, wait_until
 
 SLEEP = "print('ready'); time.sleep(60)"
@@ -131,6 +132,52 @@ def test_what_a_rank_leaves_behind_is_ended(tmp_path: Path) -> None:
     job = python_job(tmp_path, LEAVE_CHILD, ranks=2)
     assert job.run().returncode == 0
     assert job.processes() == []
+
+
+def test_what_left_the_session_of_its_rank_is_ended_too(tmp_path: Path) -> None:
+    leave = LEAVE_CHILD.replace("__file__]", "__file__], start_new_session=True")
+    job = python_job(tmp_path, f"{leave}; {FAIL}; sys.exit(rank)", ranks=2)
+    assert job.run().returncode == 1
+    assert seconds_since_failure(job, 1) < 2.5  # it hears no TERM, and the machine may be busy
+    assert job.processes() == []
+
+
+def test_what_a_rank_starts_while_it_is_ended_is_ended_too(tmp_path: Path) -> None:
+    start = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)', __file__], start_new_session=True)"
+    hear = f"signal.signal(signal.SIGTERM, lambda *_: ({start}, os._exit(0)))"
+    job = python_job(tmp_path, f"if rank == 0: {hear}; {SLEEP}\ntime.sleep(0.5); sys.exit(3)", ranks=2)
+    assert job.run().returncode == 3
+    assert job.processes() == []
+
+
+def test_a_job_that_a_rank_started_ends_with_it(tmp_path: Path) -> None:
+    """The guard of the inner job is not swept away with it, or it could not end its ranks."""
+    (tmp_path / "inner").mkdir()
+    inner = python_job(tmp_path / "inner", SLEEP, ranks=2)
+    start = f"subprocess.Popen(['bash', {str(inner.script)!r}], cwd={str(inner.folder)!r}, start_new_session=True)"
+    job = python_job(tmp_path, f"{start}\nwhile not os.path.exists('go'): time.sleep(0.02)\nsys.exit(3)", ranks=1)
+    process = job.start()
+    assert wait_until(lambda: all_ready(inner))
+    (tmp_path / "go").touch()
+    assert finish(process).returncode == 3
+    assert wait_until(lambda: job.processes() == [], seconds=3)
+
+
+def test_processes_of_other_runs_live_on(tmp_path: Path) -> None:
+    job = python_job(tmp_path, SLEEP, ranks=1)
+    process = job.start()
+    assert wait_until(lambda: all_ready(job))
+    run = job.logs.name
+    others = [
+        subprocess.Popen(["sleep", "60"], env=clean_environ(environ))
+        for environ in ({RUN_ID: f"{run}1"}, {RUN_ID: run[:-1]}, {f"X{RUN_ID}": run}, {"X": f"{RUN_ID}={run}"})
+    ]
+    process.terminate()
+    assert finish(process).returncode == 143
+    assert [other.poll() for other in others] == [None] * len(others)
+    for other in others:
+        other.kill()
+        other.wait()
 
 
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143), ("HUP", 129)])

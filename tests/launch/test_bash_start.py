@@ -15,6 +15,7 @@ from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RANK_TABLE_FILE, RUN
 from tests.launch.jobs import SCRIPT, TABLE, Job, clean_environ, make_job, python_job
 
 (PORT,) = NAMES["master_port"]
+UNBOUND = "cannot be bound on this host (taken, or below 1024 without the right)"
 TELL = "json.dump(dict(os.environ), sys.stdout)"
 
 
@@ -41,7 +42,7 @@ def path_with(folder: Path, *tools: str) -> str:
     return str(folder / "bin")
 
 
-TOOLS = ("bash", "cat", "dirname", "env", "mkdir", "readlink", "setsid", "sha256sum", "sleep", "tail", "true")
+TOOLS = ("bash", "cat", "dirname", "env", "grep", "mkdir", "readlink", "setsid", "sha256sum", "sleep", "tail", "true")
 
 
 def test_every_rank_is_told_its_plan(tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path, host: str) -> None:
     with socket.create_server((host, 0)) as server:
         port = server.getsockname()[1]
         assert refused(job, **{PORT: str(port)}) == (
-            f"error: {PORT}={port} is taken on this host\n  fix: unset {PORT}, and a free port is taken\n"
+            f"error: {PORT}={port} {UNBOUND}\n  fix: unset {PORT}, and a free port is taken\n"
         )
 
 
@@ -167,7 +168,7 @@ def test_without_python_a_port_that_answers_is_refused(tmp_path: Path) -> None:
     path = path_with(tmp_path, *TOOLS)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert f"error: {PORT}={port} is taken on this host\n" in refused(job, PATH=path, **{PORT: str(port)})
+        assert f"error: {PORT}={port} {UNBOUND}\n" in refused(job, PATH=path, **{PORT: str(port)})
 
 
 def test_the_python_of_the_command_tests_the_port(tmp_path: Path) -> None:
@@ -176,11 +177,11 @@ def test_the_python_of_the_command_tests_the_port(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("tool", ["setsid", "sha256sum"])
+@pytest.mark.parametrize("tool", ["setsid", "sha256sum", "grep"])
 def test_a_missing_tool_is_named(tmp_path: Path, tool: str) -> None:
     job = make_job(tmp_path, ("true",))
     path = path_with(tmp_path, *(name for name in TOOLS if name != tool))
-    expected = f"error: {tool} is not on PATH\n  fix: install coreutils and util-linux\n"
+    expected = f"error: {tool} is not on PATH\n  fix: install coreutils, grep and util-linux\n"
     assert refused(job, PATH=path) == expected
 
 

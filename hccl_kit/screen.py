@@ -1,0 +1,32 @@
+"""Text of others on a screen: nothing in it moves the cursor, and carets stand where they should."""
+
+from __future__ import annotations
+
+from unicodedata import category, east_asian_width
+
+_EXCERPT = 100
+"""Characters shown of a long line; a table may be one line of megabytes."""
+
+
+def printable(text: str) -> str:
+    """Without anything that moves the cursor or changes the screen; one character stays one character."""
+    return "".join(
+        char if char.isprintable() else " " if char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
+
+
+def marked(line: str, start: int, width: int) -> tuple[str, str]:
+    """The line, a window of it where it is long, and carets under the `width` characters from `start` on.
+
+    There is always one caret at least; what ends a line in other systems is left out.
+    """
+    first = max(0, start - _EXCERPT // 2) if len(line) > _EXCERPT else 0
+    before = printable(line[first:start])
+    found = printable(line[start : min(start + width, first + _EXCERPT)])
+    after = printable(line[start + len(found) : first + _EXCERPT].rstrip("\r"))
+    return f"{before}{found}{after}", " " * _cells(before) + "^" * max(1, _cells(found))
+
+
+def _cells(text: str) -> int:
+    """The width of a text on a screen: Chinese characters take two cells, combining marks none."""
+    return sum(0 if category(char) in ("Mn", "Me") else 1 + (east_asian_width(char) in "WF") for char in text)

@@ -1,0 +1,75 @@
+"""A file is read up to its limit; nothing that a path can name makes the reader wait or fill the memory."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.bounded_file import read_bounded, read_start, read_text
+from hccl_kit.errors import KitError
+
+ROOT = Path(__file__).parent.parent
+READ = "import sys, pathlib, hccl_kit.bounded_file as b; print(b.read_bounded(pathlib.Path(sys.argv[1]), 5))"
+
+
+def test_a_file_within_the_limit_is_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("f")
+    assert read_bounded(tmp_path / "f", 5) == read_bounded(tmp_path / "link", 9) == b"12345"
+    assert read_start(tmp_path / "f", 3) == b"123"
+
+
+def test_a_larger_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"12345")
+    with pytest.raises(KitError, match=r"/f is larger than 4 bytes"):
+        read_bounded(tmp_path / "f", 4)
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = subprocess.run(
+        [sys.executable, "-c", READ, tmp_path / "pipe"], cwd=ROOT, capture_output=True, check=False, timeout=30
+    )
+    assert done.stderr.endswith(b"/pipe: it is not a regular file\n")
+
+
+def test_what_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match="cannot read /dev/zero: it is not a regular file"):
+        read_bounded(Path("/dev/zero"), 5)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        with pytest.raises(KitError, match=r"cannot read .*/socket: "):
+            read_bounded(tmp_path / "socket", 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("missing", "No such file"), (".", "Is a directory"), ("a\0b", "embedded null"), ("x" * 300, "name too long")],
+)
+def test_what_cannot_be_opened_is_named(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(KitError, match=f"cannot read .*: .*{reason}"):
+        read_bounded(tmp_path / name, 5)
+
+
+@pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0"])
+def test_what_the_shell_opened_may_be_a_pipe(path: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", READ, path], cwd=ROOT, input=b"12345", capture_output=True, check=True, timeout=30
+    )
+    assert done.stdout == b"b'12345'\n"
+
+
+def test_text_is_utf_8_without_its_mark(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"\xef\xbb\xbf\xe4\xb8\xad\xe6\x96\x87\r\n")
+    assert read_text(path, 100) == "中文\r\n"
+
+
+def test_text_that_is_not_utf_8_names_the_byte(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"ab\xff")
+    with pytest.raises(KitError, match=r"words.txt is not UTF-8: byte 2"):
+        read_text(path, 100)
