@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> None:
     """Evaluate as the command line says; ends the process with one of the exit codes above."""
     parser = program.parser(__doc__)
-    parser.add_argument("--wrong", action="store_true", help="print every word that was misread: path, truth, reading")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--wrong", action="store_true", help="print every word that was misread: path, truth, reading")
+    form.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args(argv)
     program.run(args, partial(_evaluate, args))
 

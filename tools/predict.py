@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = program.parser(__doc__)
     parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
     parser.add_argument("--labels", type=Path, help="label file: shows the truth beside the readings")
-    parser.add_argument("--limit", type=int, default=10_000, help="most images to read (default: %(default)s)")
+    parser.add_argument("--limit", type=int, help="most images to read (default: all)")
     parser.add_argument("--picture", type=Path, help="PNG to write (the first 200 images)")
     args = parser.parse_args(argv)
     program.run(args, partial(_predict, args))
@@ -43,11 +43,15 @@ def _predict(args: argparse.Namespace, config: Config, world: World, notes: list
     del notes
     if world.size > 1:
         raise KitError(f"predict.py runs as one process, {world.size} were started")
+    if args.limit is not None and args.limit < 1:
+        raise KitError(f"--limit is {args.limit}; accepted: a number from 1 on")
     samples = predict.find_images(args.images, labels=args.labels, limit=args.limit)
     predictions = predict.read(config, trained_network(config), samples)
     for prediction in predictions:
         print(_line(prediction))
     bad = [prediction for prediction in predictions if prediction.fault]
+    if len(bad) == len(predictions):
+        raise KitError(f"none of the {len(bad)} images could be read")
     if bad:
         print(f"warning: {len(bad)} of {len(predictions)} images could not be read", file=sys.stderr)
     if args.picture:
@@ -59,6 +63,7 @@ def _line(prediction: Prediction) -> str:
     fields = [str(prediction.path), prediction.reading.text, f"{prediction.reading.confidence:.3f}"]
     if prediction.fault:
         fields = [str(prediction.path), "", f"not read: {prediction.fault}"]
+    fields[0] = fields[0].replace("\t", "\\t").replace("\n", "\\n")
     return "\t".join(fields + ([prediction.truth] if prediction.truth is not None else []))
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hccl_kit.atomic_file import write_atomically
-from hccl_kit.errors import EXIT_OK, KitError
+from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
+from hccl_kit.ocr.program import missing
 
 MAX_IMAGES = 1_000_000
 
@@ -22,11 +23,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if not (1 <= args.train <= MAX_IMAGES and 1 <= args.test <= MAX_IMAGES):
             raise KitError(f"--train and --test take 1 to {MAX_IMAGES}")
+        if args.seed < 0:
+            raise KitError(f"--seed is {args.seed}; accepted: a number from 0 on")
         _write_set(args.output, "train", args.train, args.seed)
         _write_set(args.output, "test", args.test, args.seed)
     except KitError as error:
         print(error.render(), file=sys.stderr)
         return error.exit_code
+    except ImportError as error:
+        print(missing(error).render(), file=sys.stderr)
+        return EXIT_CANNOT_RUN
     print(f"{args.train} training and {args.test} test images in {args.output}")
     return EXIT_OK
 

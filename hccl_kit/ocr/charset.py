@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from hccl_kit.bounded_file import read_text
 from hccl_kit.errors import KitError
 
 ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyz"
 MAX_BYTES = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Charset:
     """Characters in the order of their class numbers; the CTC blank is the class after the last."""
 
@@ -40,8 +42,11 @@ class Charset:
 
     def encode(self, text: str, *, lower: bool) -> list[int]:
         """The class numbers of `text`; characters that are not in the dictionary are left out, as MindOCR does."""
-        numbers = {character: number for number, character in enumerate(self.characters)}
-        return [numbers[c] for c in (text.lower() if lower else text) if c in numbers]
+        return [self._numbers[c] for c in (text.lower() if lower else text) if c in self._numbers]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {character: number for number, character in enumerate(self.characters)}
 
     def decode(self, numbers: list[int]) -> str:
         """The text of class numbers, none of them the blank."""
@@ -49,15 +54,7 @@ class Charset:
 
 
 def _read(path: Path) -> list[str]:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise KitError(f"the dictionary {path} is larger than {MAX_BYTES} bytes")
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise KitError(f"cannot read the dictionary {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise KitError(f"the dictionary {path} is not UTF-8: byte {error.start}") from error
-    characters = [line.rstrip("\r") for line in lines]
+    characters = [line.rstrip("\r") for line in read_text(path, MAX_BYTES).split("\n")]
     for number, line in enumerate(characters, 1):
         if len(line) > 1:
             raise KitError(f"{path}:{number}: expected one character, found {line[:20]!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +27,11 @@ class Progress:
 
 def save(path: Path, parameters: Iterable[Parameter], progress: Progress | None = None) -> None:
     """Write the parameters, with a checksum, to `path`; the file before it stays until the new one is complete."""
-    rows = [{"name": parameter.name, "data": Tensor(parameter.asnumpy())} for parameter in parameters]
-    if progress is not None:
+    rows = []
+    if progress is not None:  # first: a file cut off between two rows carries no checksum, but lacks a parameter
         rows.append({"name": _STEP, "data": Tensor(np.int64(progress.step))})
         rows.append({"name": _BEST, "data": Tensor(np.float64(progress.best))})
+    rows += [{"name": parameter.name, "data": Tensor(parameter.asnumpy())} for parameter in parameters]
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.ckpt")
     try:
         ms.save_checkpoint(rows, str(temporary), crc_check=True)
@@ -40,7 +42,9 @@ def save(path: Path, parameters: Iterable[Parameter], progress: Progress | None 
     except (OSError, RuntimeError) as error:
         raise KitError(f"cannot write the checkpoint {path}: {error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        for left in (temporary, temporary.with_suffix(".tmp")):  # the second is what MindSpore itself writes first
+            with suppress(OSError):  # such as: the folder is a file
+                left.unlink()
 
 
 def load(path: Path, parameters: Iterable[Parameter]) -> Progress:

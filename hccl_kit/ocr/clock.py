@@ -30,9 +30,9 @@ class Clock:
         return self.data_s + self.compute_s + self.communication_s
 
     def row(self) -> dict[str, Any]:
-        """The figures for metrics.jsonl and summary.json; samples per second of all ranks together."""
+        """The figures for metrics.jsonl and summary.json; samples per second of all ranks, None without steps."""
         return {
-            "samples_per_s": round(self.samples / self.total_s, 1) if self.samples else 0.0,
+            "samples_per_s": round(self.samples / self.total_s, 1) if self.samples else None,
             "data_s": round(self.data_s, 3),
             "compute_s": round(self.compute_s, 3),
             "communication_s": round(self.communication_s, 3),
@@ -43,4 +43,6 @@ class Clock:
         whole = self.total_s or 1.0
         parts = {"data": self.data_s, "compute": self.compute_s, "communication": self.communication_s}
         shares = " ".join(f"{name} {seconds / whole:.0%}" for name, seconds in parts.items())
-        return f"{self.row()['samples_per_s']:.0f} samples/s, {shares}"
+        return (
+            f"{self.samples / whole:.0f} samples/s, {shares}" if self.samples else "only the first step, which compiles"
+        )

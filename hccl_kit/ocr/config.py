@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from hccl_kit import schema
+from hccl_kit.bounded_file import read_text
 from hccl_kit.errors import KitError
 from hccl_kit.finding import Pointer
 
@@ -47,31 +49,24 @@ class Config:
 
     def to_yaml(self) -> str:
         """The text that starts the same job again."""
-        return yaml.safe_dump(dict(self.values), sort_keys=False, allow_unicode=True)
+        return yaml.dump(dict(self.values), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Read the file and apply `a.b=c` overrides; KitError with the line for what is wrong."""
-    values, root = _parse(_read(path), str(path))
+    values, root = _parse(read_text(path, MAX_BYTES), str(path))
+    if not isinstance(values, dict):
+        raise KitError(f"{path} holds no sections", hint="see configs/rec/crnn/crnn_small.yaml")
     places = {pointer: f"{path}:{line}" for pointer, line in _lines(root, ())}
     for override in overrides:
         pointer = _apply(values, override)
+        for end in range(1, len(pointer)):
+            places.setdefault(pointer[:end], f"-o {override}")
         places[pointer] = f"-o {override}"
     _check(values, places, str(path))
     rules = schema.load(SCHEMA)
     _fill_defaults(values, rules, rules)
     return Config(values, str(path))
-
-
-def _read(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise KitError(f"{path} is larger than {MAX_BYTES} bytes: is this a configuration?")
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise KitError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise KitError(f"{path} is not UTF-8: byte {error.start}") from error
 
 
 class _Loader(yaml.SafeLoader):
@@ -82,28 +77,57 @@ _EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, [*"-+0123456789"])
 
 
-def _parse(text: str, source: str) -> tuple[dict[str, Any], yaml.Node | None]:
-    """The values of a document, every alias a copy of its own (an override reaches one place), and its nodes."""
+class _Dumper(yaml.SafeDumper):
+    """SafeDumper that quotes the texts which _Loader would take for numbers."""
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, [*"-+0123456789"])
+
+
+def _parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
+    """The value of a document, every alias a copy of its own (an override reaches one place), and its nodes."""
     try:
-        values = _copy(_Loader(text).get_single_data(), itertools.count())
-        root = _Loader(text).get_single_node()
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        if root is None:
+            return None, None
+        _bound(root, source, itertools.count(1))
+        return _copy(loader.construct_document(root)), root
     except yaml.YAMLError as error:
         raise KitError(f"{source} is not YAML: {error}") from error
     except RecursionError:
         raise KitError(f"{source} is nested too deeply") from None
-    if not isinstance(values, dict):
-        raise KitError(f"{source} holds no sections", hint="see configs/rec/crnn/crnn_small.yaml")
-    return values, root
+    except (ValueError, LookupError, AttributeError) as error:  # PyYAML's own, at dates such as 2024-13-45
+        raise KitError(f"{source} holds a number or date that cannot be read: {error}") from error
 
 
-def _copy(value: Any, counter: Iterator[int]) -> Any:
-    """A deep copy of plain values; aliases of aliases may not grow it without bound."""
+def _bound(node: yaml.Node, source: str, counter: Iterator[int]) -> None:
+    """Count the nodes before values are made of them: aliases of aliases, also by '<<', grow without bound."""
     if next(counter) > MAX_VALUES:
-        raise KitError(f"a configuration may hold {MAX_VALUES} values; aliases count as often as they are used")
+        raise KitError(f"{source} holds more than {MAX_VALUES} values; aliases count as often as they are used")
+    if isinstance(node, yaml.MappingNode):
+        _assert_no_doubles(node, source)
+    if isinstance(node, yaml.CollectionNode):
+        for inner in node.value:
+            for part in inner if isinstance(inner, tuple) else (inner,):
+                _bound(part, source, counter)
+
+
+def _assert_no_doubles(node: yaml.MappingNode, source: str) -> None:
+    """YAML would take the last of two equal keys without a word."""
+    seen: dict[str, int] = {}
+    for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+        line = key.start_mark.line + 1
+        if key.value in seen:
+            raise KitError(f"{source}:{line}: {key.value} is given twice, first in line {seen[key.value]}")
+        seen[key.value] = line
+
+
+def _copy(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(key): _copy(inner, counter) for key, inner in value.items()}
+        return {str(key): _copy(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_copy(inner, counter) for inner in value]
+        return [_copy(inner) for inner in value]
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
@@ -132,10 +156,7 @@ def _apply(values: dict[str, Any], override: str) -> Pointer:
             f"-o {override}: the section common only feeds anchors of the file, so this would change nothing",
             hint="name the key that is used, such as train.loader.batch_size",
         )
-    try:
-        value = _copy(_Loader(text).get_single_data(), itertools.count())
-    except yaml.YAMLError as error:
-        raise KitError(f"-o {override}: the value is not YAML: {error}") from error
+    value, _ = _parse(text, f"-o {override}: the value")
     target = values
     for key in keys[:-1]:
         target = target.setdefault(key, {})
@@ -146,15 +167,19 @@ def _apply(values: dict[str, Any], override: str) -> Pointer:
 
 
 def _check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) -> None:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415  # 80 ms, not for --help
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  # 80 ms, not for --help
 
+    # JSON Schema takes 16.0 for an integer, which no batch size is, and knows nothing of nan and inf.
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    types = types.redefine("number", lambda _, value: type(value) in (int, float) and abs(value) <= sys.float_info.max)
+    validator: Any = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
     problems = [
         f"{_place(pointer, places, source)}: {message}"
-        for error in Draft202012Validator(schema.load(SCHEMA)).iter_errors(values)
+        for error in validator(schema.load(SCHEMA)).iter_errors(values)
         for pointer, message in _explain(error)
     ]
     if problems:
-        raise KitError("\n       ".join(problems))
+        raise KitError("\n       ".join(dict.fromkeys(problems)))
 
 
 def _place(pointer: Pointer, places: Mapping[Pointer, str], source: str) -> str:
@@ -183,7 +208,8 @@ def _explain(error: ValidationError) -> Iterator[tuple[Pointer, str]]:
         shown = ", ".join(map(str, accepted))
         yield pointer, f"{_dotted(*pointer)} is {found!r}; accepted: {shown}{_nearest(str(found), accepted)}"
     else:
-        yield pointer, f"{_dotted(*pointer)}: {_shortened(error.message)}"
+        quoted = """; a text is quoted: key='"1"'""" if error.validator == "type" and "string" in rule else ""
+        yield pointer, f"{_dotted(*pointer)}: {_shortened(error.message)}{quoted}"
 
 
 def _dotted(*parts: str | int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 from mindspore import Tensor, nn
 
 from hccl_kit.errors import KitError
@@ -35,7 +36,7 @@ class Evaluator:
         self.warn = warn
         self.charset = recipes.charset_of(config)
         self.decode = recipes.find(config).decode
-        self.samples = samples.read_label_file(config["eval"]["dataset"])
+        self.samples = self._with_truth(samples.read_label_file(config["eval"]["dataset"]))
         self.transform = transforms.pipeline(config["eval"]["dataset"]["transform_pipeline"], labels=False)
         self.bad: set[str] = set()
 
@@ -43,17 +44,35 @@ class Evaluator:
         """The counts over all ranks, and what this rank read; every rank must call it."""
         reads = list(self._read(network))
         metric = self.config["metric"]
-        known = set(self.charset.characters) | {" "}
         total = WordCounts()
         for read in reads:
-            truth = "".join(c for c in read.truth if (c.lower() if metric["lower"] else c) in known)
-            truth = truth if metric["filter_ood"] else read.truth
-            text = read.reading.text
+            truth, text = self._truth(read.truth), read.reading.text
             total += compare(text, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
-        counts = WordCounts.from_array(self.world.all_reduce(total.to_array()))
-        if not counts.words:
-            raise KitError("the evaluation holds no words")
+        unread = np.float32(sum(read.path in self.bad for read in reads))
+        sums = self.world.all_reduce(np.append(total.to_array(), unread))
+        counts = WordCounts.from_array(sums[:-1])
+        if sums[-1] == counts.words:
+            raise KitError(
+                f"none of the {int(counts.words)} images of the evaluation can be read",
+                hint="look at eval.dataset: dataset_root, data_dir, label_file",
+            )
         return counts, reads
+
+    def _truth(self, text: str) -> str:
+        """What a reading is compared with: with `filter_ood`, the characters that the dictionary holds."""
+        metric = self.config["metric"]
+        if not metric["filter_ood"]:
+            return text
+        return "".join(c for c in text if c == " " or (c.lower() if metric["lower"] else c) in self.charset.characters)
+
+    def _with_truth(self, rows: list[samples.Sample]) -> list[samples.Sample]:
+        """Words of which nothing is left to compare would count as right where nothing is read."""
+        kept = [row for row in rows if self._truth(row.text).strip()]
+        if not kept:
+            raise KitError("no word of the evaluation has a character of the dictionary")
+        if len(kept) < len(rows):
+            self.warn(f"evaluation: {len(rows) - len(kept)} of {len(rows)} words are left out: no known character")
+        return kept
 
     def _read(self, network: nn.Cell) -> Iterator[Read]:
         options = self.config["eval"]["loader"]

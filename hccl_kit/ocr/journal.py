@@ -11,7 +11,7 @@ from typing import Any
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import KitError
 
-METRICS = "metrics.jsonl"
+METRICS, SUMMARY = "metrics.jsonl", "summary.json"
 
 
 class Journal:
@@ -26,7 +26,8 @@ class Journal:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if self.is_main and not resumed:
-                (folder / METRICS).unlink(missing_ok=True)
+                for name in (METRICS, SUMMARY):
+                    (folder / name).unlink(missing_ok=True)
             handler: logging.Handler = logging.FileHandler(
                 folder / f"log_{rank}.txt", mode="a" if resumed else "w", encoding="utf-8"
             )
@@ -53,8 +54,11 @@ class Journal:
     def metrics(self, row: dict[str, Any]) -> None:
         """One line of metrics.jsonl (rank 0)."""
         if self.is_main:
-            with (self.folder / METRICS).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+            try:
+                with (self.folder / METRICS).open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+            except OSError as error:
+                raise KitError(f"cannot write {self.folder / METRICS}: {error.strerror}") from error
 
     def write(self, name: str, text: str) -> None:
         """A file of the whole job (rank 0)."""

@@ -18,7 +18,7 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.feed import Feed
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.evaluate import Evaluator
-from hccl_kit.ocr.journal import Journal
+from hccl_kit.ocr.journal import SUMMARY, Journal
 from hccl_kit.ocr.metrics.words import WordCounts
 from hccl_kit.ocr.step import StepResult, TrainStep, freeze_batch_norm
 from hccl_kit.world import World
@@ -83,17 +83,20 @@ class _Run:
             clip_norm=config["train"]["clip_norm"] if config["train"]["clip_grad"] else None,
         )
         self.progress = self._resume()
-        self.initial = parameters.flatten(self.network)
+        self.initial = parameters.copy(self.network)
 
     def run(self) -> dict[str, Any]:
         """All steps, then the last evaluation and the summary."""
         first, last = self.progress.step, self._last_step()
+        if not first and (self.folder / BEST).exists():
+            self.journal.warn(f"{self.folder / BEST} is of an earlier run; this one will write over it")
         self.journal.write("train_config.yaml", self.config.to_yaml())
         self.journal.say(
             f"{len(self.feed.samples)} samples, {self.feed.steps_per_epoch} steps an epoch, {last} steps in all, "
-            f"{self.initial.size} parameters to train"
+            f"{sum(value.size for value in self.initial.values())} parameters to train"
         )
         compilation, whole = self._train_steps(first, last)
+        self._save_progress()
         self._assert_moved()
         return self._summarise(self._evaluate(), compilation, whole)
 
@@ -116,8 +119,10 @@ class _Run:
             if done % self.config["system"]["log_interval"] == 0 or done == last:
                 self._report(interval, float(np.mean(losses)), rate, last)
                 interval, losses = Clock(), []
-            if self._evaluates_after(done) and done < last:
-                self._evaluate()
+            if done % (self.config["system"]["val_interval"] * self.feed.steps_per_epoch) == 0 and done < last:
+                self._save_progress()
+                if self.config["system"]["val_while_train"]:
+                    self._evaluate()
             waited = time.perf_counter()
         return compilation, whole
 
@@ -134,21 +139,22 @@ class _Run:
         self.journal.say(f"resumed from {path} after step {progress.step}")
         return progress
 
-    def _evaluates_after(self, step: int) -> bool:
-        system = self.config["system"]
-        return system["val_while_train"] and step % (system["val_interval"] * self.feed.steps_per_epoch) == 0
+    def _save_progress(self) -> None:
+        """What a resumed run needs; saved before an evaluation too, which may fail."""
+        if self.world.is_main:
+            checkpoint.save(self.folder / RESUME, parameters.state(self.network, self.step), self.progress)
 
     def _evaluate(self) -> WordCounts:
-        """Evaluate; rank 0 keeps the best weights and what a resumed run needs."""
+        """Evaluate; rank 0 keeps the best weights."""
         started = time.perf_counter()
         counts, _ = self.evaluator(self.network)
         score = counts.accuracy if self.config["metric"]["main_indicator"] == "acc" else counts.norm_edit_distance
         is_best = score > self.progress.best
         self.progress = Progress(self.progress.step, max(score, self.progress.best))
-        if self.world.is_main:
-            if is_best:
+        if is_best:
+            if self.world.is_main:
                 checkpoint.save(self.folder / BEST, self.network.get_parameters())
-            checkpoint.save(self.folder / RESUME, parameters.state(self.network, self.step), self.progress)
+            self._save_progress()
         self.journal.say(
             f"evaluation after step {self.progress.step}: {counts}{', the best so far' if is_best else ''}, "
             f"{time.perf_counter() - started:.1f} s"
@@ -173,20 +179,27 @@ class _Run:
             return
         names = ", ".join(str(sample.path) for sample in batch.samples[:8])
         raise TrainingError(
-            f"the gradient of step {step + 1} is not finite (loss of this rank {result.loss}, norm {result.norm}); "
+            f"step {step + 1} is not finite (loss {result.loss}, gradient norm {result.norm}); "
             f"the weights were not touched. Samples of this rank: {names}",
             hint="lower scheduler.lr, set train.clip_grad: True, look at the samples",
         )
 
     def _assert_moved(self) -> None:
-        if np.array_equal(parameters.flatten(self.network), self.initial):
+        still = parameters.still(self.initial, self.network)
+        weights = [name for name, value in self.initial.items() if value.ndim > 1]
+        if still == weights:
             raise TrainingError(
                 f"the weights have not moved until step {self.progress.step}",
                 hint="is scheduler.lr too small to matter? was a finished run resumed (system.resume, num_epochs)?",
             )
+        if still:
+            self.journal.warn(f"{len(still)} of {len(weights)} weights have not moved, such as {still[0]}")
 
     def _summarise(self, counts: WordCounts, compilation: Clock, whole: Clock) -> dict[str, Any]:
+        still = parameters.still(self.initial, self.network)
         digests = parameters.gather_digests(self.network, self.world)
+        bad = self.world.all_reduce(np.array([len(self.feed.bad)], np.float32))
+        measured = whole if whole.samples else compilation  # a run of one step has nothing else
         summary = {
             "world_size": self.world.size,
             "launcher": self.world.launcher,
@@ -198,15 +211,15 @@ class _Run:
             "wall_s": round(time.perf_counter() - self.began, 2),
             "compile_s": round(compilation.total_s, 2),
             "train_s": round(whole.total_s, 2),
-            **whole.row(),
-            "weights_changed": True,  # otherwise the run has ended before
+            **measured.row(),
+            "weights_changed": any(value.ndim > 1 and name not in still for name, value in self.initial.items()),
             "ranks_equal": len(set(digests)) == 1,
             "parameters_sha256": digests,
-            "bad_samples": len(self.feed.bad),
+            "bad_samples": int(bad[0]) + self.feed.left_out,
             "config_sha256": self.config.digest,
         }
-        self.journal.write("summary.json", json.dumps(summary, indent=4) + "\n")
+        self.journal.write(SUMMARY, json.dumps(summary, indent=4) + "\n")
         if not summary["ranks_equal"]:
             raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
-        self.journal.say(f"{counts}; {whole}; see {self.folder}")
+        self.journal.say(f"{counts}; {measured}; see {self.folder}")
         return summary

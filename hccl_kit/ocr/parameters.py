@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import numpy as np
 from mindspore import Parameter, Tensor, nn
@@ -19,9 +20,18 @@ def broadcast(network: nn.Cell, world: World) -> None:
             parameter.set_data(Tensor(world.broadcast(parameter.asnumpy())))
 
 
-def flatten(network: nn.Cell) -> NDArray[np.float32]:
-    """The trainable parameters as one vector."""
-    return np.concatenate([parameter.asnumpy().ravel() for parameter in network.trainable_params()])
+def copy(network: nn.Cell) -> dict[str, NDArray[np.float32]]:
+    """The trainable parameters by name, as they are now."""
+    return {parameter.name: parameter.asnumpy().copy() for parameter in network.trainable_params()}
+
+
+def still(before: Mapping[str, NDArray[np.float32]], network: nn.Cell) -> list[str]:
+    """The weights (not biases and norms, which start at 0 and move at any rate) that are as they were `before`."""
+    return [
+        parameter.name
+        for parameter in network.trainable_params()
+        if parameter.ndim > 1 and np.allclose(parameter.asnumpy(), before[parameter.name], rtol=1e-7, atol=1e-12)
+    ]
 
 
 def digest(network: nn.Cell) -> bytes:

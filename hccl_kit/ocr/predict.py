@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import picture, recipes
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader, transforms
-from hccl_kit.ocr.data.samples import Sample
+from hccl_kit.ocr.data.samples import Sample, read_labels
 from hccl_kit.ocr.decode.ctc import Reading
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
@@ -32,10 +32,10 @@ class Prediction:
     fault: str | None = None
 
 
-def find_images(paths: Sequence[Path], *, labels: Path | None = None, limit: int) -> list[Sample]:
+def find_images(paths: Sequence[Path], *, labels: Path | None = None, limit: int | None = None) -> list[Sample]:
     """The images among `paths`, folders taken apart, in order of their names; at most `limit`.
 
-    `labels` gives the texts of images by file name; the text of the others is empty.
+    `labels` gives the texts of images by the end of their path; the text of the others is empty.
     """
     found: list[Path] = []
     for path in paths:
@@ -47,8 +47,8 @@ def find_images(paths: Sequence[Path], *, labels: Path | None = None, limit: int
             raise KitError(f"there is no image or folder {path}")
     if not found:
         raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
-    truths = _truths(labels) if labels else {}
-    return [Sample(path, truths.get(path.name, "")) for path in found[:limit]]
+    truths = dict(read_labels(labels)) if labels else {}
+    return [Sample(path, _truth_of(path, truths)) for path in found[:limit]]
 
 
 def read(config: Config, network: nn.Cell, samples: Sequence[Sample]) -> list[Prediction]:
@@ -81,10 +81,7 @@ def write_picture(path: Path, predictions: Sequence[Prediction]) -> None:
     write_atomically(path, data.tobytes())
 
 
-def _truths(path: Path) -> dict[str, str]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise KitError(f"cannot read the label file {path}: {error}") from error
-    rows = (line.partition("\t") for line in lines)
-    return {Path(name).name: text for name, tab, text in rows if tab}
+def _truth_of(path: Path, truths: Mapping[str, str]) -> str:
+    """The text of the longest end of `path` that the label file names."""
+    ends = (Path(*path.parts[start:]).as_posix() for start in range(len(path.parts)))
+    return next((truths[end] for end in ends if end in truths), "")

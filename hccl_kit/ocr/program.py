@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError
+from hccl_kit.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError
 from hccl_kit.ocr import config as configuration
 from hccl_kit.world import LAUNCHERS, finish
 
@@ -42,6 +44,8 @@ def run(args: argparse.Namespace, body: Body) -> NoReturn:
 
     MindSpore is loaded only after the configuration is right. A KitError becomes its text and its exit code.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows any text too
     world, code = None, EXIT_OK
     try:
         config = configuration.load(args.config, args.opt)
@@ -50,26 +54,46 @@ def run(args: argparse.Namespace, body: Body) -> NoReturn:
         notes: list[str] = []
         world = start(config, launcher=args.launcher, say=notes.append)
         body(config, world, notes)
+        sys.stdout.flush()
     except KitError as error:
-        print(error.render(), file=sys.stderr)  # noqa: T201  # the last word of a program
-        code = error.exit_code
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("hccl_kit"):
-            raise
-        print(f"error: {error.name} is not installed\n  fix: pip install 'hccl-kit[train]'", file=sys.stderr)  # noqa: T201
-        sys.exit(EXIT_CANNOT_RUN)
+        code = _say(error)
+    except ImportError as error:
+        code = _say(missing(error))
+    except BrokenPipeError:
+        code = EXIT_PIPE
+    except OSError as error:
+        code = _say(KitError(f"cannot read or write: {error}"))
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)  # noqa: T201
         code = EXIT_INTERRUPTED
     leave(code, world)
 
 
+def missing(error: ImportError) -> KitError:
+    """What to do about a package that is not there or does not load."""
+    return KitError(
+        f"{error.name or 'a package'} cannot be loaded: {error}",
+        hint="install the training packages, in the folder of this project: pip install -e '.[train]'",
+    )
+
+
 def leave(code: int, world: World | None) -> NoReturn:
-    """End this process; among other ranks at once, for an orderly end of one waits for the orderly end of all."""
-    sys.stdout.flush()
+    """End this process; where `world` holds a store, at once: its threads would wait for ranks that are gone.
+
+    A group that HCCL or msrun's scheduler made is left in order: the scheduler would miss a rank that is gone.
+    """
+    if world is not None and not code:
+        try:
+            finish(world)
+        except KitError as error:
+            code = _say(error)
+    with suppress(OSError):
+        sys.stdout.flush()
     sys.stderr.flush()
-    if world is None or world.size == 1 or world.device_target == "Ascend":
+    if world is None or world.store is None:
         sys.exit(code)
-    if not code:
-        finish(world)
     os._exit(code)
+
+
+def _say(error: KitError) -> int:
+    print(error.render(), file=sys.stderr)  # noqa: T201  # the last word of a program
+    return error.exit_code

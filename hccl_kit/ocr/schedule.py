@@ -17,7 +17,7 @@ def learning_rate(step: int, scheduler: dict[str, Any], steps_per_epoch: int) ->
         return highest
     warmup = scheduler["warmup_epochs"] * steps_per_epoch
     if step < warmup:
-        return highest * (step + 1) / warmup
+        return highest * min(1.0, (step + 1) / warmup)  # a warm-up may end within a step
     epochs = scheduler["decay_epochs"]
     decay = (scheduler["num_epochs"] - scheduler["warmup_epochs"] if epochs is None else epochs) * steps_per_epoch
     # (step - warmup) runs to decay - 1, so the last step still moves the weights.

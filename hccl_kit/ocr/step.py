@@ -1,7 +1,7 @@
 """One training step in three compiled parts, so that each can be timed and the middle one replaced:
 
     compute   images, labels -> loss and all gradients as one vector
-    reduce    the mean of that vector over the ranks (and of the batch norm statistics): one all-reduce a step
+    reduce    the mean of both over the ranks (and of the batch norm statistics): one all-reduce a step
     update    vector, learning rate -> new weights
 
 One vector instead of a tensor per parameter: measured on CPU, 26 small all-reduces cost more than the step itself.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
@@ -22,7 +22,7 @@ from hccl_kit.ocr.optimizer import Update
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """`loss` of this rank's batch, `norm` of the joint gradient; seconds spent computing and communicating."""
+    """`loss` and gradient `norm` of the joint batch, equal on all ranks; seconds spent computing and communicating."""
 
     loss: float
     norm: float
@@ -31,8 +31,8 @@ class StepResult:
 
     @property
     def finite(self) -> bool:
-        """False: the weights were left as they are. Equal on all ranks, since `norm` is that of the joint gradient."""
-        return math.isfinite(self.norm)
+        """False: the weights were left as they are, on all ranks."""
+        return math.isfinite(self.norm) and math.isfinite(self.loss)
 
 
 class Compute(nn.Cell):
@@ -59,9 +59,10 @@ class _Forward(nn.Cell):
 
 
 class Reduce(nn.Cell):
-    """The mean over the ranks of the gradient vector, and its norm; the batch norm statistics become means too.
+    """The means over the ranks of the gradient vector and the loss, and the norm of that gradient.
 
-    Otherwise each rank would keep the statistics of its own shard, and which rank saves would matter.
+    The batch norm statistics become means too: otherwise each rank would keep those of its own shard, and which rank
+    saves would matter.
     """
 
     def __init__(self, statistics: list[Parameter], size: int) -> None:
@@ -73,17 +74,18 @@ class Reduce(nn.Cell):
         if size > 1:
             self.all_reduce = ops.AllReduce()
 
-    def construct(self, flat: Tensor) -> tuple[Tensor, Tensor]:
+    def construct(self, loss: Tensor, flat: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if self.size > 1:
             own = [ops.reshape(parameter, (-1,)) for parameter in self.statistics]
-            mean = self.all_reduce(ops.concat([flat, *own])) / self.size
-            start = flat.shape[0]
+            mean = self.all_reduce(ops.concat([flat, ops.reshape(loss, (1,)), *own])) / self.size
+            loss = mean[flat.shape[0]]
+            start = flat.shape[0] + 1
             for index in range(len(self.sizes)):
                 piece = mean[start : start + self.sizes[index]]
                 ops.assign(self.statistics[index], ops.reshape(piece, self.shapes[index]))
                 start += self.sizes[index]
             flat = mean[: flat.shape[0]]
-        return flat, ops.sqrt(ops.reduce_sum(ops.square(flat)))
+        return loss, flat, ops.sqrt(ops.reduce_sum(ops.square(flat)))
 
 
 class TrainStep:
@@ -102,16 +104,18 @@ class TrainStep:
         started = time.perf_counter()
         self.network.set_train(True)
         loss, flat = self.compute(Tensor(batch.images), Tensor(batch.labels), Tensor(batch.lengths))
-        loss_value = float(loss.asnumpy())  # waits for the computation, here and below
+        loss.asnumpy()  # waits for the computation, as does the next one for the all-reduce
         computed = time.perf_counter()
-        flat, norm = self.reduce(flat)
-        norm_value = float(norm.asnumpy())
+        loss, flat, norm = self.reduce(loss, flat)
+        joint_loss, joint_norm = float(loss.asnumpy()), float(norm.asnumpy())
         reduced = time.perf_counter()
-        if math.isfinite(norm_value):
-            factor = min(1.0, self.clip_norm / (norm_value + 1e-6)) if self.clip_norm else 1.0
+        result = StepResult(joint_loss, joint_norm, 0.0, 0.0)
+        if result.finite:
+            factor = min(1.0, self.clip_norm / (joint_norm + 1e-6)) if self.clip_norm else 1.0
             self.update(flat, Tensor(np.float32(factor)), Tensor(np.float32(rate)))
-        updated = time.perf_counter()
-        return StepResult(loss_value, norm_value, computed - started + updated - reduced, reduced - computed)
+        whole = time.perf_counter() - started
+        communication = reduced - computed if self.reduce.size > 1 else 0.0
+        return replace(result, compute_s=whole - communication, communication_s=communication)
 
 
 def freeze_batch_norm(network: nn.Cell) -> None:

@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hccl_kit import document, formats
+from hccl_kit.bounded_file import read_bounded
 from hccl_kit.errors import KitError
+from hccl_kit.loopback import LOOPBACK
 from hccl_kit.rank_table import RankTable
-from hccl_kit.worker_env import RANK_TABLE_FILE, RUN_ID, WorkerEnv, consistent, integer
+from hccl_kit.worker_env import NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv, consistent, integer
 
-LOOPBACK = "127.0.0.1"
 MS_SCHEDULER = "MS_SCHED"
+
+
+OTHER_SIZES = ("SLURM_STEP_NUM_TASKS", "PMI_SIZE")
+"""Where srun, and the mpirun of MPICH and Intel, say how many ranks they started; these do not join yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,20 @@ def detect(environ: Mapping[str, str], *, launcher: str | None = None) -> Launch
         if all(environ.get(variable) for variable in variables):
             shown = " ".join(f"{variable}={environ[variable]}" for variable in variables)
             return Launch(name, f"the environment holds {shown}", LAUNCHERS[name](environ))
+    _assert_alone(environ)
     return Launch("single", "no launcher's variables are set", _single(environ))
+
+
+def _assert_alone(environ: Mapping[str, str]) -> None:
+    """Several ranks that each take themselves for the only one would train a network each, into one folder."""
+    for size in (*NAMES["size"], *OTHER_SIZES):
+        if environ.get(size, "1") not in ("", "0", "1"):
+            ways = "; ".join(" ".join(variables) for _, variables in SIGNS if size in variables)
+            raise KitError(
+                f"{size}={environ[size]} speaks of several ranks, but no launcher's variables are complete; accepted"
+                + (f" with it: {ways}" if ways else f": {', '.join(LAUNCHERS)}"),
+                hint="export what is missing, or train in one process: --launcher single",
+            )
 
 
 def _single(_: Mapping[str, str]) -> WorkerEnv:
@@ -57,19 +75,12 @@ def _script(environ: Mapping[str, str]) -> WorkerEnv:
 
 def _mpirun(environ: Mapping[str, str]) -> WorkerEnv:
     """Open MPI numbers the ranks; the meeting point is agreed on later, over MPI. A rank table has no place here."""
-
-    def number(name: str) -> int:
-        value = environ.get(f"OMPI_COMM_WORLD_{name}", "")
-        if not (value.isascii() and value.isdecimal()):
-            raise KitError(f"OMPI_COMM_WORLD_{name}={value!r} is not a number", hint="start the program with mpirun")
-        return int(value)
-
     return WorkerEnv(
-        rank=number("RANK"),
-        size=number("SIZE"),
-        local_rank=number("LOCAL_RANK"),
-        local_size=number("LOCAL_SIZE"),
-        device=number("LOCAL_RANK"),
+        rank=_number(environ, "OMPI_COMM_WORLD_RANK"),
+        size=_number(environ, "OMPI_COMM_WORLD_SIZE"),
+        local_rank=_number(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
+        local_size=_number(environ, "OMPI_COMM_WORLD_LOCAL_SIZE"),
+        device=_number(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
     )
 
 
@@ -78,8 +89,8 @@ def _msrun(environ: Mapping[str, str]) -> WorkerEnv:
 
     msrun says nowhere how many ranks a server holds: on the first one it is taken to hold them all.
     """
-    size = _positive(environ, "MS_WORKER_NUM")
-    if environ["MS_ROLE"] == MS_SCHEDULER:
+    size = _number(environ, "MS_WORKER_NUM", least=1)
+    if consistent(environ, ("MS_ROLE",)) == MS_SCHEDULER:
         return WorkerEnv(rank=0, size=size, local_rank=0, local_size=size, device=0)
     rank, local_rank = integer(environ, "rank"), integer(environ, "device")
     local_size = size if rank == local_rank else local_rank + 1
@@ -96,7 +107,7 @@ def _torchrun(environ: Mapping[str, str]) -> WorkerEnv:
         rank=rank,
         size=size,
         local_rank=local_rank,
-        local_size=_positive(environ, "LOCAL_WORLD_SIZE") if environ.get("LOCAL_WORLD_SIZE") else size,
+        local_size=_number(environ, "LOCAL_WORLD_SIZE", least=1) if environ.get("LOCAL_WORLD_SIZE") else size,
         device=integer(environ, "device") if environ.get("DEVICE_ID") else local_rank,
         master_addr=consistent(environ, ("MASTER_ADDR",)),
         master_port=port,
@@ -109,10 +120,10 @@ def _loop(environ: Mapping[str, str]) -> WorkerEnv:
 
     DEVICE_NUM is not believed (the tutorial's four-card script says 8): the table knows which ranks share a server.
     """
-    rank, size, device = integer(environ, "rank"), environ["RANK_SIZE"], integer(environ, "device")
+    rank, size, device = (integer(environ, field) for field in ("rank", "size", "device"))
     path = Path(consistent(environ, (RANK_TABLE_FILE,)))
     table, digest = _read_table(path)
-    if size != str(table.world_size):
+    if size != table.world_size:
         raise KitError(
             f"RANK_SIZE={size}, but {path} holds {table.world_size} ranks",
             hint="export the size of the table, or point RANK_TABLE_FILE at the table of this job",
@@ -129,7 +140,7 @@ def _loop(environ: Mapping[str, str]) -> WorkerEnv:
     one_server = len(table.servers) == 1
     return WorkerEnv(
         rank=rank,
-        size=table.world_size,
+        size=size,
         local_rank=ranks.index(rank),
         local_size=len(ranks),
         device=device,
@@ -141,11 +152,9 @@ def _loop(environ: Mapping[str, str]) -> WorkerEnv:
 
 def _read_table(path: Path) -> tuple[RankTable, bytes]:
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise KitError(
-            f"{RANK_TABLE_FILE}={path} cannot be read: {error.strerror}", hint="hccl-gen writes a rank table"
-        ) from error
+        data = read_bounded(path, document.MAX_BYTES)
+    except KitError as error:
+        raise KitError(f"{RANK_TABLE_FILE}: {error.message}", hint="hccl-gen writes a rank table") from error
     table = formats.read(document.parse(data, str(path)).value)
     if not isinstance(table, RankTable):
         raise KitError(f"{path} is not a rank table that this program reads", hint=f"hccl-check {path}")
@@ -162,10 +171,10 @@ def _port(digest: bytes, one_server: bool) -> int:
     return 20000 + number % 12000
 
 
-def _positive(environ: Mapping[str, str], name: str) -> int:
+def _number(environ: Mapping[str, str], name: str, *, least: int = 0) -> int:
     value = environ.get(name, "")
-    if not (value.isascii() and value.isdecimal() and 0 < len(value) <= 9 and int(value) > 0):
-        raise KitError(f"{name}={value!r} is not a number from 1 on")
+    if not (value.isascii() and value.isdecimal() and len(value) <= 9 and int(value) >= least):
+        raise KitError(f"{name}={value!r} is not a number from {least} on")
     return int(value)
 
 

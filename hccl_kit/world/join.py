@@ -13,7 +13,7 @@ import time
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hccl_kit.errors import EXIT_OK, KitError
 from hccl_kit.worker_env import RANK_TABLE_FILE, WorkerEnv
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 JOIN_TIMEOUT = 120
-"""Seconds that a rank waits for the others to appear."""
+"""Seconds that a rank waits for the others to appear, and at the end for them to be done."""
+POLL = 0.02
+"""Seconds between two questions to another rank."""
+DONE = "hccl_kit.done"
+"""The key of rank 0's store that counts the ranks which are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +102,12 @@ def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
     Raises KitError where the group does not form in JOIN_TIMEOUT seconds or numbers its ranks otherwise.
     """
     store = None
-    if device_target == "Ascend":
+    if launch.launcher == "msrun" and os.environ.get("MS_ROLE") == MS_SCHEDULER:
+        _schedule()
+    elif device_target == "Ascend":
         _join_ascend(launch, env)
     elif launch.launcher == "msrun":
-        _join_msrun(env)
+        _join_msrun()
     elif env.size > 1:
         store = _join_cpu(env)
     if env.size > 1:
@@ -110,10 +116,41 @@ def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
 
 
 def finish(world: World) -> None:
-    """The orderly end of a rank: all are done, and MPI, where it was started, is told so."""
-    world.barrier()
+    """The orderly end of a rank on CPU: nobody leaves before all are done, and MPI is told so; HCCL sees to it itself.
+
+    Raises KitError where the others are not done in JOIN_TIMEOUT seconds.
+    """
+    if world.size == 1 or world.device_target == "Ascend":
+        return
+    if world.store is not None:
+        _part(world)
+    else:
+        time.sleep(1)  # msrun has no store; the receipts that `_part` speaks of are sent meanwhile
     if world.launcher == "mpirun":
         mpi.finish()
+
+
+def _part(world: World) -> None:
+    """Count in rank 0's store who is done, and leave when all are.
+
+    A barrier would not do: MindSpore's all-reduce returns on one rank while another still waits for its receipt, and
+    where the first ends then, the other fails after 30 s (measured: one end in six).
+    """
+    end = time.monotonic() + JOIN_TIMEOUT
+    try:
+        done = world.store.add(DONE, 1)
+        while done < world.size:
+            if time.monotonic() > end:
+                raise KitError(
+                    f"rank {world.rank} is done, but only {done} of {world.size} ranks are after {JOIN_TIMEOUT} s",
+                    hint="the logs of the other ranks say more",
+                )
+            time.sleep(POLL)
+            done = world.store.add(DONE, 0)
+    except RuntimeError:  # rank 0 has left, so all were done, or it failed and says so itself
+        return
+    if world.is_main:
+        time.sleep(10 * POLL)  # the others ask a last time
 
 
 def _join_ascend(launch: Launch, env: WorkerEnv) -> None:
@@ -132,14 +169,18 @@ def _join_ascend(launch: Launch, env: WorkerEnv) -> None:
     init("hccl")
 
 
-def _join_msrun(env: WorkerEnv) -> None:
-    """The scheduler of msrun runs this program too: it serves inside `init` and then ends."""
-    from mindspore.communication import init  # noqa: PLC0415
+def _join_msrun() -> None:
+    from mindspore.communication import init  # noqa: PLC0415  # heavy
 
-    del env
     init()
-    if os.environ.get("MS_ROLE") == MS_SCHEDULER:
-        sys.exit(EXIT_OK)
+
+
+def _schedule() -> NoReturn:
+    """The scheduler of msrun runs this program too: it serves inside `init`, and is no rank afterwards."""
+    from mindspore.communication import init  # noqa: PLC0415  # heavy
+
+    init()
+    sys.exit(EXIT_OK)
 
 
 def _join_cpu(env: WorkerEnv) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from hccl_kit.errors import KitError
+from hccl_kit.loopback import LOOPBACK
 from hccl_kit.worker_env import WorkerEnv
 
 
@@ -24,7 +25,7 @@ def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
     if (world.Get_rank(), world.Get_size()) != (env.rank, env.size):
         raise KitError(
             f"mpirun says rank {env.rank} of {env.size}, mpi4py says {world.Get_rank()} of {world.Get_size()}",
-            hint="mpi4py and mpirun come from different MPI installations; pip install 'hccl-kit[mpi]' brings a pair",
+            hint="mpi4py and mpirun come from different MPI installations; pip install -e '.[mpi]' brings a pair",
         )
     host = socket.gethostname()
     port = _free_port() if env.rank == 0 else None
@@ -44,7 +45,7 @@ def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
         local_rank=local_rank,
         local_size=len(mates),
         device=local_rank,
-        master_addr="127.0.0.1" if one_host else rows[0][0],
+        master_addr=LOOPBACK if one_host else rows[0][0],
         master_port=rows[0][2],
     )
 
@@ -59,7 +60,7 @@ def _start_mpi() -> Any:
         from mpi4py import MPI  # noqa: PLC0415  # starts MPI
     except (ImportError, RuntimeError) as error:
         raise KitError(
-            f"mpirun started this program, but mpi4py cannot be loaded: {error}", hint="pip install 'hccl-kit[mpi]'"
+            f"mpirun started this program, but mpi4py cannot be loaded: {error}", hint="pip install -e '.[mpi]'"
         ) from error
     return MPI
 

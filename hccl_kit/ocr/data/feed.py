@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -31,7 +32,7 @@ class Feed:
         self.loader = train["loader"]
         self.rank, self.size = rank, size
         self.warn = warn
-        self.samples = _usable(train["dataset"], label, steps, warn)
+        self.samples, self.left_out = _usable(train["dataset"], label, steps, warn)
         self.joint_batch = self.loader["batch_size"] * size
         self.steps_per_epoch = len(self.samples) // self.joint_batch
         self.bad: set[str] = set()
@@ -65,8 +66,8 @@ class Feed:
 
 def _usable(
     dataset: dict[str, Any], label: dict[str, Any], steps: int, warn: Callable[[str], None]
-) -> list[samples.Sample]:
-    """The samples whose label the network can learn; the others are counted and the first ones named."""
+) -> tuple[list[samples.Sample], int]:
+    """The samples whose label the network can learn, and the number of others; the first ones are named."""
     rows = samples.read_label_file(dataset)
     encode = transforms.encode_label(**label)
     usable, bad = [], []
@@ -78,7 +79,18 @@ def _usable(
             bad.append(f"{row.path}: {error}")
     if bad:
         warn(f"{len(bad)} of {len(rows)} labels are left out: {'; '.join(bad[:3])}")
-    return usable
+    _name_unknown(usable, label, warn)
+    return usable, len(bad)
+
+
+def _name_unknown(rows: list[samples.Sample], label: dict[str, Any], warn: Callable[[str], None]) -> None:
+    """Characters that the dictionary lacks vanish from labels, as in MindOCR; here it is said."""
+    known = transforms.label_charset(**label)
+    lower = label.get("lower", True)
+    unknown = Counter(c for row in rows for c in (row.text.lower() if lower else row.text) if c not in known)
+    if unknown:
+        shown = " ".join(f"{character!r} ({count})" for character, count in unknown.most_common(5))
+        warn(f"{sum(unknown.values())} characters of the labels are not in the dictionary and are left out: {shown}")
 
 
 def _assert_fits(label: tuple[int, ...], steps: int) -> None:

@@ -20,6 +20,9 @@ from hccl_kit.ocr.data.transforms import Transform
 
 cv2.setNumThreads(0)  # the loader's own threads work side by side; OpenCV's would only get in their way
 
+BLANK = np.zeros((32, 100, 3), np.uint8)
+"""What stands in for an image that cannot be read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -98,18 +101,14 @@ def train_batch(
 
 def eval_batch(samples: Sequence[Sample], indices: NDArray[np.intp], *, transform: Transform, batch_size: int) -> Batch:
     """A batch filled up to `batch_size`; a bad image becomes a blank one, since its word still counts as unread."""
-    rows, bad, blank = [], [], None
+    rows, bad = [], []
     for index in indices:
         sample = samples[index]
         try:
-            sample = transform(sample)
-            blank = blank if sample.image is None else np.zeros_like(sample.image)
+            rows.append(transform(sample))
         except BadSampleError as error:
             bad.append((sample, str(error)))
-        rows.append(sample)
-    if blank is None:
-        raise KitError(f"no image of a whole batch can be read; the first: {bad[0][0].path}: {bad[0][1]}")
-    rows = [row if row.image is not None else replace(row, image=blank) for row in rows]
+            rows.append(transform(replace(sample, image=BLANK)))
     padded = rows + [rows[-1]] * (batch_size - len(rows))
     return _stack(padded, 0, samples=tuple(rows), bad=tuple(bad))
 

@@ -35,9 +35,12 @@ SHORTEST, LONGEST = 2, 9
 
 
 def random_text(generator: np.random.Generator) -> str:
-    """A string of 2 to 9 characters out of 0-9 and a-z."""
-    length = generator.integers(SHORTEST, LONGEST + 1)
-    return "".join(ALPHANUMERIC[n] for n in generator.integers(0, len(ALPHANUMERIC), length))
+    """A string of 2 to 9 characters out of 0-9 and a-z that is none of REAL_WORDS."""
+    while True:
+        length = generator.integers(SHORTEST, LONGEST + 1)
+        text = "".join(ALPHANUMERIC[n] for n in generator.integers(0, len(ALPHANUMERIC), length))
+        if text not in REAL_WORDS:  # "8p" is drawn now and then
+            return text
 
 
 def render(text: str, generator: np.random.Generator) -> NDArray[np.uint8]:

@@ -8,7 +8,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hccl_kit.bounded_file import read_text
 from hccl_kit.errors import KitError
+
+MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +36,26 @@ def read_label_file(dataset: dict[str, Any]) -> list[Sample]:
     """The samples of a `dataset` section: `dataset_root/label_file`, paths from `dataset_root/data_dir`."""
     root = Path(dataset["dataset_root"])
     path, folder = root / dataset["label_file"], root / dataset["data_dir"]
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
+    if not path.exists():
         raise KitError(
-            f"cannot read the label file {path}: {error.strerror}",
+            f"there is no label file {path}",
             hint="set dataset_root, data_dir and label_file; python tools/render_words.py makes a set to start with",
-        ) from error
-    except UnicodeDecodeError as error:
-        raise KitError(f"the label file {path} is not UTF-8: byte {error.start}") from error
+        )
     if not folder.is_dir():
         raise KitError(f"data_dir {folder} is not a folder")
-    samples = []
-    for number, line in enumerate(lines, 1):
+    return [Sample(folder / name, text) for name, text in read_labels(path)]
+
+
+def read_labels(path: Path) -> list[tuple[str, str]]:
+    """The image names and texts of a label file, at least one; KitError names the line that is none."""
+    rows = []
+    for number, line in enumerate(read_text(path, MAX_BYTES).split("\n"), 1):  # splitlines would break at U+2028 too
+        name, tab, text = line.removesuffix("\r").partition("\t")
         if not line.strip():
             continue
-        name, tab, text = line.partition("\t")
         if not tab or not name:
-            raise KitError(f"{path}:{number}: expected path TAB text, found {line[:60]!r}")
-        samples.append(Sample(folder / name, text))
-    if not samples:
+            raise KitError(f"{path}:{number}: expected path TAB text, found {line.rstrip()[:60]!r}")
+        rows.append((name, text))
+    if not rows:
         raise KitError(f"the label file {path} holds no samples")
-    return samples
+    return rows

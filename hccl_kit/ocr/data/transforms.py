@@ -20,14 +20,18 @@ Transform = Callable[[Sample], Sample]
 
 
 def decode_image(*, img_mode: str = "BGR") -> Transform:
-    """The file as HxWx3 uint8; a gray image becomes three equal channels."""
+    """The file as HxWx3 uint8; a gray image becomes three equal channels. An image that is there already stays."""
 
     def apply(sample: Sample) -> Sample:
+        if sample.image is not None:
+            return sample
         try:
             data = np.fromfile(sample.path, np.uint8)
+            image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
         except OSError as error:
             raise BadSampleError(str(error.strerror)) from error
-        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+        except (ValueError, cv2.error) as error:  # a path with a zero byte; more than 2^30 pixels
+            raise BadSampleError(str(error).strip()) from error
         if image is None:
             raise BadSampleError("not an image that OpenCV reads")
         return replace(sample, image=image[:, :, ::-1] if img_mode == "RGB" else image)
@@ -54,6 +58,13 @@ def encode_label(
         return replace(sample, label=tuple(label))
 
     return apply
+
+
+def label_charset(
+    *, character_dict_path: str | None = None, use_space_char: bool = False, **_: object
+) -> frozenset[str]:
+    """The characters that `encode_label` with these options keeps."""
+    return frozenset(Charset.load(character_dict_path, use_space_char=use_space_char).characters)
 
 
 def resize(*, image_shape: Sequence[int], padding: bool = False) -> Transform:

@@ -1,0 +1,56 @@
+"""One set of word images, one job of two ranks that others are compared with, and a check that no job leaves a rank."""
+
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.jobs import DUMP, ROOT, Job
+
+if not find_spec("mindspore"):  # installed without the extra `train`
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """96 training and 20 test images."""
+    folder = tmp_path_factory.mktemp("words")
+    done = Job(folder, folder).run(
+        ["python", ROOT / "tools" / "render_words.py", "--output", folder, "--train", "96", "--test", "20"]
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def new_job(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Job]]:
+    """Makes jobs; at the end, none of them may have left a process."""
+    jobs: list[Job] = []
+
+    def make() -> Job:
+        jobs.append(Job(tmp_path_factory.mktemp("job"), words))
+        return jobs[-1]
+
+    yield make
+    for job in jobs:
+        assert list(job.processes()) == []
+
+
+@pytest.fixture
+def job(new_job: Callable[[], Job]) -> Iterator[Job]:
+    """A job of this test's own."""
+    made = new_job()
+    yield made
+    left = list(made.processes())
+    made.kill()
+    assert left == []
+
+
+@pytest.fixture(scope="session")
+def two_ranks(new_job: Callable[[], Job]) -> Job:
+    """Two ranks that the script of hccl-gen has started and that have dumped their parameters."""
+    job = new_job()
+    done = job.run(job.script(program=DUMP))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return job

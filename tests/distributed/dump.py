@@ -1,0 +1,37 @@
+"""tools/train.py, and each rank's parameters before and after in <ckpt_save_dir>/{before,after}_<rank>.npz.
+
+The loop itself is private and used here all the same: a copy of it would not be what trains.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hccl_kit.ocr import program
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.config import Config
+    from hccl_kit.world import World
+
+
+def _train(config: Config, world: World, notes: list[str]) -> None:
+    import numpy as np  # noqa: PLC0415  # after the environment is complete, as in tools/train.py
+
+    from hccl_kit.ocr.journal import Journal  # noqa: PLC0415
+    from hccl_kit.ocr.loop import _Run  # noqa: PLC0415
+
+    folder = Path(config["train"]["ckpt_save_dir"])
+    journal = Journal(folder, world.rank)
+    for note in notes:
+        journal.say(note)
+    run = _Run(config, world, journal)
+    for when in ("before", "after"):
+        if when == "after":
+            run.run()
+        values = {parameter.name: parameter.asnumpy() for parameter in run.network.get_parameters()}
+        np.savez(folder / f"{when}_{world.rank}.npz", **values)
+
+
+if __name__ == "__main__":
+    program.run(program.parser(__doc__).parse_args(), _train)

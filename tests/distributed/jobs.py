@@ -1,0 +1,118 @@
+"""Jobs of real ranks: what they are told, how they are started, and what is left of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.launch.jobs import clean_environ
+
+ROOT = Path(__file__).parent.parent.parent
+TRAIN = ROOT / "tools" / "train.py"
+DUMP = Path(__file__).parent / "dump.py"
+CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
+PATIENCE = 120.0
+"""Seconds after which a test gives up; the longest job takes a quarter of it."""
+OURS = ("ONEDNN_MAX_CPU_ISA", "GLOG_v")
+"""Set by the tests of hccl_kit.ocr for their own process; a user has not set them."""
+
+Command = Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A folder that every rank has in its command line and writes into, and the images it trains on."""
+
+    folder: Path
+    words: Path
+
+    def train(self, *overrides: str, program: Path = TRAIN) -> list[str]:
+        """The command of one rank: ten steps of eight images, unless `overrides` say otherwise."""
+        return [sys.executable, "-u", str(program), "-c", str(CONFIG), *self.options(*overrides)]
+
+    def options(self, *overrides: str) -> list[str]:
+        places = [f"{section}.dataset.dataset_root={self.words}" for section in ("train", "eval")]
+        return [
+            *("-o", *places, f"train.ckpt_save_dir={self.folder / 'run'}"),
+            *("train.loader.batch_size=8", "train.max_steps=10", "system.log_interval=1", *overrides),
+        ]
+
+    def script(self, *overrides: str, program: Path = TRAIN) -> list[str | Path]:
+        """The command that starts two ranks by the script which hccl-gen writes into the folder."""
+        gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", "[0,2)", "--simulate"]
+        done = self.run([*gen, "--output-dir", self.folder, "--", *self.train(*overrides, program=program)])
+        assert done.returncode == 0, done.stderr
+        return ["bash", self.folder / "ascend2p.sh"]
+
+    def start(self, command: Command, environ: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        variables = {**clean_environ(), "PYTHONPATH": str(ROOT), **(environ or {})}
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env={name: value for name, value in variables.items() if name not in OURS},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def finish(self, process: subprocess.Popen[str], seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
+        """Wait for the end; whatever happens, nothing of the job lives on."""
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def run(self, command: Command, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return self.finish(self.start(command, environ))
+
+    def processes(self) -> Iterator[int]:
+        """The processes with the folder in their command line."""
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if os.fsencode(self.folder) in path.read_bytes():
+                    yield int(path.parent.name)
+            except OSError:  # it ended meanwhile
+                continue
+
+    def process_of_rank(self, rank: int) -> int:
+        """The process that was started with RANK=`rank`."""
+        for process in self.processes():
+            if f"RANK={rank}".encode() in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
+                return process
+        raise AssertionError(f"rank {rank} does not run")
+
+    def kill(self) -> None:
+        """Kill what is left of the job."""
+        for process in self.processes():
+            with suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(process, signal.SIGKILL)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        values: dict[str, Any] = json.loads((self.folder / "run" / "summary.json").read_text(encoding="utf-8"))
+        return values
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def torch_names(rank: int, port: int) -> dict[str, str]:
+    """The variables by which torch programs find each other, for rank `rank` of two."""
+    return {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}

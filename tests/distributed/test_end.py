@@ -1,0 +1,38 @@
+"""No rank leaves before all are done: who goes early takes along what another still waits for (30 s, then an error)."""
+
+import sys
+
+import pytest
+
+from tests.distributed.jobs import Job, free_port, torch_names
+
+pytestmark = pytest.mark.train
+
+PROGRAM = """
+import os, sys, time
+from hccl_kit.ocr.program import leave
+from hccl_kit.world import detect, join, prepare
+os.environ["GLOG_v"] = "3"
+import mindspore
+mindspore.set_device("CPU")
+launch = detect(os.environ)
+world = join(launch, prepare(launch, "", os.environ), "CPU")
+late, code = world.rank == int(sys.argv[1]), int(sys.argv[2])
+world.barrier()
+time.sleep(2 * late)
+print("late" if late else "early", time.time(), flush=True)
+leave(late * code, world)
+"""
+
+
+@pytest.mark.parametrize(("late", "code"), [(1, 0), (0, 3)], ids=["late", "late-and-failing"])
+def test_the_early_rank_waits_for_the_late_one(job: Job, late: int, code: int) -> None:
+    port = free_port()
+    program = [sys.executable, "-c", PROGRAM, str(late), str(code), str(job.folder)]
+    ranks = [job.start(program, torch_names(rank, port)) for rank in range(2)]
+    assert ranks[1 - late].stdout.readline().startswith("early")  # type: ignore[union-attr]  # it is a pipe
+    with pytest.raises(Exception, match="timed out after 1"):
+        ranks[1 - late].wait(timeout=1)
+    ended = [job.finish(rank, seconds=60).returncode for rank in ranks]
+    assert ended[1 - late] == 0
+    assert ended[late] == code

@@ -1,0 +1,64 @@
+"""Jobs that cannot be right end at once, with exit code 2 and the reason; a job that loses a rank ends whole."""
+
+import signal
+import socket
+import time
+from os import kill
+
+import pytest
+
+from tests.distributed.jobs import Job, free_port, torch_names
+from tests.distributed.test_ways import MPIRUN, needs_mpirun
+from tests.launch.jobs import wait_until
+
+pytestmark = pytest.mark.train
+
+DIFFERENT = "has another configuration than rank 0"
+REMEDY = "  fix: start all ranks with the same --config, -o options and files"
+
+
+def test_two_ranks_without_data_parallel_are_refused(job: Job) -> None:
+    done = job.run(job.script("system.distribute=False"))
+    assert done.returncode == 2
+    assert "error: 2 ranks were started (the environment holds HCCL_KIT_RUN_ID=" in done.stderr
+    assert "but system.distribute is False: each would train a network of its own" in done.stderr
+
+
+@needs_mpirun
+def test_ranks_of_mpirun_with_different_configurations_are_refused(job: Job) -> None:
+    one, other = (["-n", "1", *job.train(f"system.seed={seed}")] for seed in (1, 2))
+    done = job.run([*MPIRUN, *one, ":", *other])
+    assert done.returncode == 2
+    assert f"error: rank 1 on {socket.gethostname()} {DIFFERENT} on {socket.gethostname()}" in done.stderr
+    assert REMEDY in done.stderr
+
+
+def test_plain_ranks_with_different_configurations_are_refused(job: Job) -> None:
+    port = free_port()
+    ranks = [job.start(job.train(f"system.seed={rank}"), torch_names(rank, port)) for rank in range(2)]
+    for done in [job.finish(rank) for rank in ranks]:
+        assert done.returncode == 2, done.stderr
+        assert f"error: rank 1 {DIFFERENT} (1 of 2 ranks differ)\n{REMEDY}" in done.stderr
+
+
+def test_a_port_that_is_taken_is_named(job: Job) -> None:
+    with socket.create_server(("", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = job.run(job.train(), torch_names(0, port))
+    assert done.returncode == 2
+    assert f"error: port {port} on this host cannot be used as meeting point: Address already in use" in done.stderr
+    assert "export MASTER_PORT=<a free port> for all ranks" in done.stderr
+
+
+def test_a_rank_that_is_killed_takes_the_job_along(job: Job) -> None:
+    process = job.start(job.script("train.max_steps=null", "scheduler.num_epochs=100000"))
+    log = job.folder / "run" / "log_0.txt"
+    assert wait_until(lambda: log.exists() and "step 3/" in log.read_text(encoding="utf-8"), seconds=60)
+    began = time.monotonic()
+    kill(job.process_of_rank(1), signal.SIGKILL)
+    done = job.finish(process, seconds=20)
+    assert time.monotonic() - began < 5
+    assert done.returncode == 137
+    assert "error: rank 1 on device 1 of " in done.stderr
+    assert "failed with exit code 137 (SIGKILL)" in done.stderr
+    assert list(job.processes()) == []

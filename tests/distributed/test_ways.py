@@ -1,0 +1,82 @@
+"""Every way of starting two ranks trains the same network, bit for bit, and ends with exit code 0."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.jobs import Job, free_port, torch_names
+
+pytestmark = pytest.mark.train
+
+HERE = Path(sys.executable).parent
+AS_ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+MPIRUN = [str(HERE / "mpirun"), *AS_ROOT, "--oversubscribe", "--bind-to", "none"]
+needs_mpirun = pytest.mark.skipif(not Path(MPIRUN[0]).exists(), reason="needs the extra mpi, which brings mpirun")
+
+LOOP = """\
+export DEVICE_NUM=8
+export RANK_SIZE=2
+export RANK_TABLE_FILE="$1"
+shift
+for ((i = 0; i < RANK_SIZE; i++)); do
+    export DEVICE_ID=$i
+    export RANK_ID=$i
+    "$@" &
+    ranks+=($!)
+done
+for rank in "${ranks[@]}"; do
+    wait "$rank" || exit
+done
+"""
+"""The loop of the tutorials, its wrong DEVICE_NUM included."""
+
+
+def assert_same(job: Job, two_ranks: Job, launcher: str) -> None:
+    assert (job.summary["launcher"], job.summary["world_size"]) == (launcher, 2)
+    assert job.summary["ranks_equal"] is True
+    assert job.summary["parameters_sha256"] == two_ranks.summary["parameters_sha256"]
+
+
+def test_the_script_of_hccl_gen(two_ranks: Job) -> None:
+    assert_same(two_ranks, two_ranks, "script")
+    for rank in range(2):
+        log = (two_ranks.folder / "run" / f"log_{rank}.txt").read_text(encoding="utf-8")
+        assert "launcher script (the environment holds HCCL_KIT_RUN_ID=" in log  # detection never picks in silence
+        assert f": rank {rank} of 2 on CPU" in log
+
+
+@needs_mpirun
+def test_mpirun(job: Job, two_ranks: Job) -> None:
+    done = job.run([*MPIRUN, "-n", "2", *job.train()])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_same(job, two_ranks, "mpirun")
+
+
+def test_the_hand_written_loop_of_the_tutorials(job: Job, two_ranks: Job) -> None:
+    _, script = job.script()
+    (table,) = job.folder.glob("hccl_2p_01_*.json")
+    loop = Path(script).with_name("loop.sh")
+    loop.write_text(LOOP)
+    done = job.run(["bash", loop, table, *job.train()])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_same(job, two_ranks, "loop")
+
+
+def test_torch_names_that_are_exported_by_hand(job: Job, two_ranks: Job) -> None:
+    port = free_port()
+    ranks = [job.start(job.train(), torch_names(rank, port)) for rank in range(2)]
+    for done in [job.finish(rank) for rank in ranks]:
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert_same(job, two_ranks, "torchrun")
+
+
+def test_msrun(job: Job, two_ranks: Job) -> None:
+    ports = ["--master_port", str(free_port()), "--log_dir", str(job.folder / "msrun")]
+    _, *program = job.train()
+    done = job.run(
+        [HERE / "msrun", "--worker_num", "2", "--local_worker_num", "2", "--join", "True", *ports, *program[1:]]
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_same(job, two_ranks, "msrun")

@@ -1,0 +1,42 @@
+"""What the tests of the training wing share: MindSpore's settings, one set of word images, one trained run."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+# Before MindSpore is imported: under AVX-512 its convolutions are many times slower, and its warnings are its own.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+os.environ.setdefault("GLOG_v", "3")
+
+if find_spec("mindspore"):
+    import mindspore as ms
+
+    ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O0"})
+    ms.set_device("CPU")
+else:  # installed without the extra `train`: what needs neither MindSpore nor OpenCV is still tested
+    collect_ignore_glob = ["*/test_*.py", "test_[d-z]*.py", "test_checkpoint.py", "test_clock.py"]
+
+from tests.ocr.programs import tool, train
+
+TRAIN, TEST = 96, 20
+
+
+@pytest.fixture(scope="session")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that tools/render_words.py has filled with 96 training and 20 test images."""
+    folder = tmp_path_factory.mktemp("data") / "words"
+    done = tool("render_words", "--output", folder, "--train", TRAIN, "--test", TEST, "--seed", 3)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a training of 12 steps, two epochs."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    done = train(folder, words, "train.max_steps=12", "system.log_interval=5")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ONEDNN_MAX_CPU_ISA=AVX2" in done.stdout
+    return folder

@@ -1,0 +1,38 @@
+"""Small data sets on disk for tests to break."""
+
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+PIPELINE: list[dict[str, Any]] = [
+    {"DecodeImage": {"img_mode": "BGR"}},
+    {"RecCTCLabelEncode": {"max_text_len": 8}},
+    {"RecResizeImg": {"image_shape": [8, 16], "padding": True}},
+    {"NormalizeImage": None},
+    {"ToCHWImage": None},
+]
+
+
+def write_image(path: Path, shade: int, *, height: int = 10, width: int = 20) -> None:
+    done, data = cv2.imencode(".png", np.full((height, width, 3), shade, np.uint8))
+    assert done
+    path.write_bytes(data.tobytes())
+
+
+def dataset(root: Path, texts: list[str]) -> dict[str, Any]:
+    """A section `dataset`: image number n has the gray value n."""
+    folder = root / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(len(texts)):
+        write_image(folder / f"{number}.png", number)
+    labels = "".join(f"{number}.png\t{text}\n" for number, text in enumerate(texts))
+    (root / "gt.txt").write_text(labels, encoding="utf-8")
+    return {
+        "type": "RecDataset",
+        "dataset_root": str(root),
+        "data_dir": "images",
+        "label_file": "gt.txt",
+        "transform_pipeline": PIPELINE,
+    }

@@ -1,0 +1,192 @@
+"""Which rank sees which sample, and the threads that prepare batches: the laws that a distributed run rests on."""
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr.data import loader
+from hccl_kit.ocr.data.loader import Batch
+from hccl_kit.ocr.data.samples import BadSampleError, Sample
+from hccl_kit.ocr.data.transforms import Transform
+
+counts, sizes, batches, seeds = st.integers(0, 200), st.integers(1, 8), st.integers(1, 7), st.integers(0, 2**32 - 1)
+
+
+@given(counts, sizes, batches, seeds)
+def test_the_ranks_see_together_what_one_process_would_see(count: int, size: int, batch: int, seed: int) -> None:
+    order = loader.epoch_order(count, seed=seed, epoch=0, shuffle=True)
+    alone = loader.train_steps(order, batch_size=batch * size, rank=0, size=1)
+    shares = [loader.train_steps(order, batch_size=batch, rank=rank, size=size) for rank in range(size)]
+    assert len({share.shape for share in shares}) == 1
+    np.testing.assert_array_equal(np.concatenate(shares, axis=1), alone)
+
+
+@given(counts, sizes, batches, seeds)
+def test_no_sample_comes_twice_in_an_epoch(count: int, size: int, batch: int, seed: int) -> None:
+    order = loader.epoch_order(count, seed=seed, epoch=3, shuffle=True)
+    shares = [loader.train_steps(order, batch_size=batch, rank=rank, size=size) for rank in range(size)]
+    seen = np.concatenate([share.ravel() for share in shares])
+    assert len(set(seen.tolist())) == len(seen)
+    assert count - len(seen) < batch * size
+    assert set(seen.tolist()) <= set(range(count))
+
+
+@given(counts, sizes)
+def test_an_evaluation_reads_every_sample_once(count: int, size: int) -> None:
+    shares = [loader.eval_share(count, rank=rank, size=size) for rank in range(size)]
+    assert sorted(np.concatenate(shares).tolist()) == list(range(count))
+    lengths = [len(share) for share in shares]
+    assert max(lengths) - min(lengths) <= 1
+
+
+@given(counts, seeds, st.integers(0, 1000))
+def test_an_order_is_a_permutation_that_only_seed_and_epoch_decide(count: int, seed: int, epoch: int) -> None:
+    one, two = (loader.epoch_order(count, seed=seed, epoch=epoch, shuffle=True) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    assert sorted(one.tolist()) == list(range(count))
+
+
+def test_epochs_and_seeds_differ() -> None:
+    orders = [loader.epoch_order(100, seed=seed, epoch=epoch, shuffle=True) for seed in range(5) for epoch in range(5)]
+    assert len({order.tobytes() for order in orders}) == 25
+
+
+def test_unshuffled_samples_stay_in_order() -> None:
+    assert loader.epoch_order(5, seed=1, epoch=2, shuffle=False).tolist() == [0, 1, 2, 3, 4]
+
+
+def batch_of(task: NDArray[np.intp]) -> Batch:
+    """A batch that shows which task it is."""
+    nothing = np.zeros(0, np.int32)
+    return Batch(task.astype(np.float32), nothing, nothing, ())
+
+
+def threads_left() -> list[str]:
+    """Names of the loader's threads that are alive, after a short grace."""
+    end = time.monotonic() + 5
+    while True:
+        names = [thread.name for thread in threading.enumerate() if thread.name.startswith("data")]
+        if not names or time.monotonic() > end:
+            return names
+        time.sleep(0.01)
+
+
+@given(st.integers(0, 30), st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_prefetch_keeps_the_order(count: int, workers: int) -> None:
+    def make(task: NDArray[np.intp]) -> Batch:
+        time.sleep(0.001 * (int(task[0]) % 3))  # a later task may be ready first
+        return batch_of(task)
+
+    tasks = [np.array([n]) for n in range(count)]
+    assert [int(batch.images[0]) for batch in loader.prefetch(tasks, make, workers)] == list(range(count))
+    assert threads_left() == []
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_prefetch_is_at_most_two_batches_ahead_of_each_worker(workers: int) -> None:
+    begun: list[int] = []
+
+    def make(task: NDArray[np.intp]) -> Batch:
+        begun.append(int(task[0]))
+        return batch_of(task)
+
+    for n, _ in enumerate(loader.prefetch([np.array([n]) for n in range(50)], make, workers)):
+        time.sleep(0.001)
+        assert len(begun) <= n + 2 * workers
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_prefetch_raises_where_the_batch_would_have_come(workers: int) -> None:
+    def make(task: NDArray[np.intp]) -> Batch:
+        if task[0] == 4:
+            raise KitError("the fifth batch")
+        return batch_of(task)
+
+    seen = []
+    with pytest.raises(KitError, match="the fifth batch"):
+        for batch in loader.prefetch([np.array([n]) for n in range(20)], make, workers):
+            seen.append(int(batch.images[0]))
+    assert seen == [0, 1, 2, 3]
+    assert threads_left() == []
+
+
+def test_a_prefetch_that_is_left_early_leaves_no_thread() -> None:
+    batches_made = loader.prefetch([np.array([n]) for n in range(1000)], batch_of, 2)
+    next(batches_made)
+    assert [thread for thread in threading.enumerate() if thread.name.startswith("data")]
+    batches_made.close()  # type: ignore[attr-defined]  # an iterator for the caller, a generator in fact
+    assert threads_left() == []
+
+
+SAMPLES = [Sample(Path(f"{n}.png"), f"t{n}") for n in range(6)]
+INDICES = np.arange(6)
+
+
+def transform_without(*bad: int) -> Transform:
+    def apply(sample: Sample) -> Sample:
+        number = int(sample.path.stem)
+        if number in bad and sample.image is None:
+            raise BadSampleError(f"number {number} is bad")
+        image = np.full((3, 2, 4), number if sample.image is None else -1, np.float32)
+        return replace(sample, image=image, label=(number, 9))
+
+    return apply
+
+
+def train(*bad: int, indices: NDArray[np.intp] = INDICES) -> Batch:
+    return loader.train_batch(SAMPLES, indices, transform=transform_without(*bad), label_width=4)
+
+
+def test_a_training_batch_holds_images_labels_and_lengths() -> None:
+    batch = train(indices=np.array([4, 2]))
+    assert batch.images.shape == (2, 3, 2, 4)
+    assert batch.images.dtype == np.float32
+    assert batch.images[:, 0, 0, 0].tolist() == [4, 2]
+    assert batch.labels.tolist() == [[4, 9, 0, 0], [2, 9, 0, 0]]
+    assert batch.lengths.tolist() == [2, 2]
+    assert batch.labels.dtype == batch.lengths.dtype == np.int32
+    assert [sample.path.name for sample in batch.samples] == ["4.png", "2.png"]
+    assert batch.bad == ()
+
+
+@given(st.sets(st.integers(0, 5), max_size=5))
+def test_good_samples_stand_in_for_bad_ones(bad: set[int]) -> None:
+    batch = train(*bad)
+    good = [n for n in range(6) if n not in bad]
+    assert batch.count == 6
+    assert batch.images[: len(good), 0, 0, 0].tolist() == good
+    assert set(batch.images[:, 0, 0, 0].tolist()) == set(good)
+    assert [int(sample.path.stem) for sample in batch.samples] == batch.labels[:, 0].tolist()
+    assert {sample.path.name: reason for sample, reason in batch.bad} == {f"{n}.png": f"number {n} is bad" for n in bad}
+
+
+def test_a_training_batch_without_any_good_sample_names_the_first() -> None:
+    with pytest.raises(KitError, match=r"no sample of a whole batch .* 0\.png: number 0 is bad"):
+        train(0, 1, 2, 3, 4, 5)
+
+
+@given(st.sets(st.integers(0, 5)), st.integers(6, 9))
+def test_an_evaluation_keeps_every_sample_at_its_place(bad: set[int], batch_size: int) -> None:
+    batch = loader.eval_batch(SAMPLES, INDICES, transform=transform_without(*bad), batch_size=batch_size)
+    assert batch.images.shape == (batch_size, 3, 2, 4)
+    assert [sample.text for sample in batch.samples] == [sample.text for sample in SAMPLES]
+    assert batch.count == 6
+    assert batch.images[:6, 0, 0, 0].tolist() == [-1 if n in bad else n for n in range(6)]
+    assert [sample.path.name for sample, _ in batch.bad] == [f"{n}.png" for n in sorted(bad)]
+
+
+def test_images_of_different_shapes_say_what_is_missing() -> None:
+    def grow(sample: Sample) -> Sample:
+        return replace(sample, image=np.zeros((3, 2, int(sample.path.stem) + 1), np.float32))
+
+    with pytest.raises(KitError, match=r"shapes \[\(3, 2, 1\), \(3, 2, 2\)\]; the pipeline lacks RecResizeImg"):
+        loader.train_batch(SAMPLES, np.array([0, 1]), transform=grow, label_width=1)

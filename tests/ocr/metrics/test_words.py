@@ -1,0 +1,77 @@
+"""Word counts: against the definition, and added up over any parts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.ocr.metrics.words import WordCounts, compare, edit_distance
+
+short = st.text("abc", max_size=6)
+words = st.text("abAB 1", max_size=8)
+
+
+def naive(one: str, other: str) -> int:
+    """Levenshtein's definition, read aloud."""
+    if not one or not other:
+        return len(one) + len(other)
+    replaced = naive(one[1:], other[1:]) + (one[0] != other[0])
+    return min(replaced, naive(one[1:], other) + 1, naive(one, other[1:]) + 1)
+
+
+@given(short, short)
+def test_edit_distance_is_its_definition(one: str, other: str) -> None:
+    assert edit_distance(one, other) == naive(one, other)
+
+
+@given(st.text(), st.text(), st.text())
+def test_edit_distance_is_a_metric(a: str, b: str, c: str) -> None:
+    assert edit_distance(a, b) == edit_distance(b, a)
+    assert (edit_distance(a, b) == 0) == (a == b)
+    assert edit_distance(a, c) <= edit_distance(a, b) + edit_distance(b, c)
+
+
+def total(pairs: list[tuple[str, str]]) -> WordCounts:
+    counts = WordCounts()
+    for read, truth in pairs:
+        counts += compare(read, truth, lower=True, ignore_space=True)
+    return counts
+
+
+@given(st.lists(st.tuples(words, words)), st.integers(1, 5))
+def test_the_sums_of_the_parts_are_those_of_the_whole(pairs: list[tuple[str, str]], ranks: int) -> None:
+    whole = total(pairs)
+    parts = [total(pairs[rank::ranks]) for rank in range(ranks)]
+    joined = WordCounts.from_array(np.sum([part.to_array() for part in parts], axis=0))
+    assert (joined.words, joined.right) == (whole.words, whole.right) == (len(pairs), whole.right)
+    assert joined.similarity == pytest.approx(whole.similarity, rel=1e-5)
+    assert joined.accuracy == pytest.approx(whole.accuracy)
+
+
+@given(words, words, st.booleans(), st.booleans())
+def test_one_word(read: str, truth: str, lower: bool, ignore_space: bool) -> None:
+    counts = compare(read, truth, lower=lower, ignore_space=ignore_space)
+    assert counts.words == 1
+    assert 0 <= counts.similarity <= 1
+    assert (counts.right == 1) == (counts.similarity == 1)
+    if read == truth:
+        assert counts.right == 1
+
+
+def test_case_and_space_count_only_where_asked() -> None:
+    assert compare("a B", "Ab", lower=True, ignore_space=True).right == 1
+    assert compare("a b", "ab", lower=True, ignore_space=False).right == 0
+    assert compare("aB", "ab", lower=False, ignore_space=True).right == 0
+    assert compare("aB", "ab", lower=False, ignore_space=True).similarity == 0.5
+
+
+def test_similarity_is_relative_to_the_longer_text() -> None:
+    assert compare("abcd", "ab", lower=True, ignore_space=True).similarity == 0.5
+    assert compare("", "", lower=True, ignore_space=True) == WordCounts(1, 1, 1)
+
+
+def test_the_figures() -> None:
+    counts = WordCounts(words=8, right=6, similarity=7)
+    assert (counts.accuracy, counts.norm_edit_distance) == (0.75, 0.875)
+    assert str(counts) == "6 of 8 words right (75.00%)"
+    assert (WordCounts().accuracy, WordCounts().norm_edit_distance) == (0, 0)

@@ -1,0 +1,72 @@
+"""The small CRNN: its shapes, its size, and gradients that reach every parameter."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from mindspore import Tensor, ops
+
+from hccl_kit.ocr.models import crnn_small
+
+MODEL = {"neck": {"name": "RNNEncoder", "hidden_size": 48}, "head": {"name": "CTCHead", "out_channels": 37}}
+
+
+def images(count: int, width: int) -> Tensor:
+    drawn = np.random.default_rng(0).standard_normal((count, 3, crnn_small.HEIGHT, width))
+    return Tensor(drawn.astype(np.float32))
+
+
+def test_it_has_the_parameters_that_its_layers_add_up_to() -> None:
+    """Convolutions and their norms, two LSTM directions with two biases each, the classifier over both."""
+    channels = (3, 16, 32, 64, 64)
+    convolutions = sum(9 * one * two for one, two in pairwise(channels)) + 4 * 64 * 96
+    norms = 2 * (16 + 32 + 64 + 64 + 96)
+    lstm = 2 * 4 * 48 * (96 + 48 + 2)
+    head = (96 + 2 * 48 + 1) * 37
+    found = sum(parameter.size for parameter in crnn_small.build(MODEL).trainable_params())
+    assert found == convolutions + norms + lstm + head
+    assert found == pytest.approx(150_000, rel=0.02)
+
+
+def test_names_of_parameters_do_not_move() -> None:
+    """They are what checkpoints of earlier runs are read by."""
+    names = [parameter.name for parameter in crnn_small.build(MODEL).get_parameters()]
+    assert len(set(names)) == len(names)
+    assert {name.split(".")[0] for name in names} == {"backbone", "neck", "head"}
+    assert {"backbone.features.0.weight", "backbone.features.1.moving_mean", "head.weight", "head.bias"} <= set(names)
+
+
+@pytest.mark.parametrize(("count", "width"), [(2, 100), (1, 32)])
+def test_four_columns_make_one_step(count: int, width: int) -> None:
+    network = crnn_small.build(MODEL)
+    network.set_train(False)
+    logits = network(images(count, width))
+    assert logits.shape == (width // crnn_small.STRIDE, count, 37)
+    assert logits.dtype == Tensor(np.float32(0)).dtype
+    assert np.isfinite(logits.asnumpy()).all()
+
+
+def test_samples_do_not_see_each_other_in_evaluation() -> None:
+    network = crnn_small.build(MODEL)
+    network.set_train(False)
+    both = images(2, 32).asnumpy()
+    swapped = network(Tensor(both[::-1].copy())).asnumpy()
+    np.testing.assert_allclose(network(Tensor(both)).asnumpy(), swapped[:, ::-1], atol=1e-5)
+
+
+def test_gradients_reach_every_parameter() -> None:
+    network = crnn_small.build(MODEL)
+    network.set_train(True)
+    parameters = network.trainable_params()
+
+    def energy(inputs: Tensor) -> Tensor:
+        return ops.reduce_sum(ops.square(network(inputs)))
+
+    gradients = ops.grad(energy, None, parameters)(images(2, 32))
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        assert gradient.shape == parameter.shape
+        assert np.abs(gradient.asnumpy()).max() > 0, parameter.name
+    [classifier] = [g.asnumpy() for p, g in zip(parameters, gradients, strict=True) if p.name == "head.weight"]
+    features, sequence = classifier[:, :96], classifier[:, 96:]
+    assert np.abs(features).max() > 0  # the path around the BiLSTM
+    assert np.abs(sequence).max() > 0

@@ -1,0 +1,33 @@
+"""The programs of tools/, started as a user starts them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
+OURS = ("ONEDNN_MAX_CPU_ISA", "GLOG_v")
+"""Set by conftest.py for the tests of this process; a user has not set them."""
+
+
+def tool(name: str, *args: object, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """`python tools/<name>.py args`, `python` being options of the interpreter."""
+    environ = {key: value for key, value in os.environ.items() if key not in OURS}
+    environ["PYTHONPATH"] = str(ROOT)
+    command = [sys.executable, *python, str(ROOT / "tools" / f"{name}.py"), *map(str, args)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=environ, timeout=300)
+
+
+def train(folder: Path, words: Path, *overrides: str, config: Path = CONFIG) -> subprocess.CompletedProcess[str]:
+    """tools/train.py on the rendered words, writing into `folder`."""
+    places = (f"{section}.dataset.dataset_root={words}" for section in ("train", "eval"))
+    return tool("train", "-c", config, "-o", *places, f"train.ckpt_save_dir={folder}", *overrides)
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    """What summary.json of a run holds."""
+    values: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return values

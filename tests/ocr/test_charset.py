@@ -1,0 +1,74 @@
+"""Characters and class numbers, and the files that hold them."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr.charset import ALPHANUMERIC, MAX_BYTES, Charset
+
+DEFAULT = Charset.load(None, use_space_char=False)
+
+
+def loaded(folder: Path, content: bytes, *, use_space_char: bool = False) -> Charset:
+    path = folder / "dict.txt"
+    path.write_bytes(content)
+    return Charset.load(str(path), use_space_char=use_space_char)
+
+
+def refusal(folder: Path, content: bytes) -> str:
+    with pytest.raises(KitError) as caught:
+        loaded(folder, content)
+    return caught.value.message
+
+
+def test_the_default_is_the_blank_after_36_characters() -> None:
+    assert DEFAULT.characters == ALPHANUMERIC
+    assert (DEFAULT.blank, DEFAULT.classes) == (36, 37)
+    assert DEFAULT.encode("0az", lower=True) == [0, 10, 35]
+
+
+@given(st.text(ALPHANUMERIC))
+def test_decode_takes_back_encode(text: str) -> None:
+    assert DEFAULT.decode(DEFAULT.encode(text, lower=True)) == text
+
+
+@given(st.text())
+def test_encode_keeps_what_the_dictionary_holds(text: str) -> None:
+    assert DEFAULT.decode(DEFAULT.encode(text, lower=False)) == "".join(c for c in text if c in ALPHANUMERIC)
+
+
+def test_lower_is_asked_for() -> None:
+    assert DEFAULT.encode("aB", lower=True) == [10, 11]
+    assert DEFAULT.encode("aB", lower=False) == [10]
+
+
+def test_a_dictionary_has_a_character_a_line(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "中\nb\n𝄞\n".encode()).characters == "中b𝄞"
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_characters(tmp_path: Path) -> None:
+    assert loaded(tmp_path, b"\xef\xbb\xbfa\r\nb\r\n").characters == "ab"
+
+
+def test_the_space_is_added_once(tmp_path: Path) -> None:
+    assert loaded(tmp_path, b"a\nb", use_space_char=True).characters == "ab "
+    assert loaded(tmp_path, b"a\n \nb", use_space_char=True).characters == "a b"
+    assert loaded(tmp_path, b"a\nb").characters == "ab"
+
+
+def test_a_double_is_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path, b"a\nb\na\n").endswith("dict.txt holds 'a' twice")
+
+
+def test_a_line_of_two_characters_is_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path, b"a\nbc\n") == f"{tmp_path / 'dict.txt'}:2: expected one character, found 'bc'"
+
+
+def test_what_is_no_dictionary_is_refused(tmp_path: Path) -> None:
+    assert "is not UTF-8: byte 2" in refusal(tmp_path, b"a\n\xff")
+    assert f"is larger than {MAX_BYTES} bytes" in refusal(tmp_path, b"a" * (MAX_BYTES + 1))
+    with pytest.raises(KitError, match=r"cannot read .*no\.txt: No such file"):
+        Charset.load(str(tmp_path / "no.txt"), use_space_char=False)

@@ -1,0 +1,138 @@
+"""Checkpoints: what is read is what was written, or an error with the name of the file."""
+
+import os
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import nn
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import checkpoint
+from hccl_kit.ocr.checkpoint import Progress
+from tests.ocr.tiny import Normed, values
+
+
+def saved(folder: Path, network: nn.Cell, progress: Progress | None = None) -> Path:
+    path = folder / "w.ckpt"
+    checkpoint.save(path, network.get_parameters(), progress)
+    return path
+
+
+def refusal(path: Path, network: nn.Cell) -> str:
+    with pytest.raises(KitError) as caught:
+        checkpoint.load(path, network.get_parameters())
+    return caught.value.message
+
+
+@pytest.mark.parametrize("progress", [Progress(2**40, 0.1 + 0.2), Progress(), Progress(0, 0.5), None])
+def test_load_takes_back_save(tmp_path: Path, progress: Progress | None) -> None:
+    one, two = Normed(), Normed()
+    path = saved(tmp_path, one, progress)
+    assert checkpoint.load(path, two.get_parameters()) == (progress or Progress())
+    for name, value in values(two).items():
+        np.testing.assert_array_equal(value, values(one)[name])
+    assert [inner.name for inner in tmp_path.iterdir()] == ["w.ckpt"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_save_replaces_the_old_file(tmp_path: Path) -> None:
+    path = saved(tmp_path, Normed(), Progress(1))
+    new = Normed()
+    saved(tmp_path, new, Progress(2))
+    assert checkpoint.load(path, new.get_parameters()).step == 2
+
+
+def test_every_flipped_byte_is_refused(tmp_path: Path) -> None:
+    network = Normed()
+    path = saved(tmp_path, network, Progress(5, 0.5))
+    data = path.read_bytes()
+    for position in range(len(data)):
+        path.write_bytes(data[:position] + bytes([data[position] ^ 0x10]) + data[position + 1 :])
+        assert f"the checkpoint {path} is damaged or not a checkpoint" in refusal(path, network), position
+
+
+def test_every_truncated_file_is_refused(tmp_path: Path) -> None:
+    """The only exception lacks nothing but the checksum; what it holds is whole."""
+    network = Normed()
+    path = saved(tmp_path, network, Progress(5, 0.5))
+    data = path.read_bytes()
+    taken = []
+    for length in range(len(data)):
+        path.write_bytes(data[:length])
+        try:
+            progress = checkpoint.load(path, network.get_parameters())
+        except KitError as error:
+            assert str(path) in error.message
+        else:
+            taken.append(length)
+            assert progress == Progress(5, 0.5)
+    assert taken == [data.rindex(b"crc_num")]
+
+
+@pytest.mark.parametrize("content", [b"", b"plain text", bytes(1000)])
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "w.ckpt").write_bytes(content)
+    assert "w.ckpt is damaged or not a checkpoint" in refusal(tmp_path / "w.ckpt", Normed())
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "no.ckpt", Normed()) == f"there is no checkpoint {tmp_path / 'no.ckpt'}"
+    assert refusal(tmp_path, Normed()) == f"there is no checkpoint {tmp_path}"
+
+
+def test_missing_parameters_and_wrong_shapes_are_named(tmp_path: Path) -> None:
+    network = Normed()
+    path = tmp_path / "w.ckpt"
+    rows = [parameter for parameter in network.get_parameters() if not parameter.name.startswith("stem.1.g")]
+    checkpoint.save(path, rows)
+    network.head = nn.Dense(4, 2)
+    network.head.weight.name, network.head.bias.name = "head.weight", "head.bias"
+    assert refusal(path, network).split("\n       ") == [
+        f"{path} does not fit this configuration:",
+        "stem.1.gamma is missing",
+        "head.weight is (2, 3), the network has (2, 4)",
+    ]
+
+
+def test_a_list_of_problems_is_short(tmp_path: Path) -> None:
+    path = tmp_path / "w.ckpt"
+    checkpoint.save(path, [nn.Dense(1, 1).bias])
+    lines = refusal(path, Normed()).split("\n       ")
+    assert len(lines) == 7
+    assert lines[-1] == "and 2 more"
+
+
+def test_extra_rows_are_no_fault(tmp_path: Path) -> None:
+    """Weights can be taken from a file that is meant for resuming."""
+    network = Normed()
+    path = saved(tmp_path, network, Progress(3))
+    assert checkpoint.load(path, list(network.get_parameters())[:2]).step == 3
+
+
+@pytest.mark.parametrize("name", ["no/w.ckpt", "file/w.ckpt", "folder.ckpt"])
+def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.ckpt").mkdir()
+    with pytest.raises(KitError, match=f"cannot write the checkpoint {tmp_path / name}: "):
+        checkpoint.save(tmp_path / name, Normed().get_parameters())
+    assert sorted(inner.name for inner in tmp_path.rglob("*")) == ["file", "folder.ckpt"]
+
+
+def test_the_old_file_survives_a_failed_write(tmp_path: Path) -> None:
+    network = Normed()
+    path = saved(tmp_path, network, Progress(1))
+    (tmp_path / f".w.{os.getpid()}.ckpt").mkdir()  # where the new file would be written
+    with pytest.raises(KitError, match="cannot write the checkpoint"):
+        saved(tmp_path, network, Progress(2))
+    assert checkpoint.load(path, network.get_parameters()).step == 1
+
+
+def test_types_follow_the_network(tmp_path: Path) -> None:
+    half = ms.Parameter(np.ones(2, np.float16), name="head.bias")
+    checkpoint.save(tmp_path / "w.ckpt", [half])
+    network = Normed()
+    checkpoint.load(tmp_path / "w.ckpt", [network.head.bias])
+    assert network.head.bias.dtype == ms.float32
+    assert network.head.bias.asnumpy().tolist() == [1, 1]

@@ -1,0 +1,195 @@
+"""From rendered words to readings, the way a user goes: the programs of tools/, each in a process of its own."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import yaml
+
+from hccl_kit.ocr import config, picture
+from tests.ocr.programs import CONFIG, summary, tool, train
+
+pytestmark = pytest.mark.train
+
+FILES = {"train_config.yaml", "log_0.txt", "metrics.jsonl", "summary.json", "best.ckpt", "train_resume.ckpt"}
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> None:
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("error: ") == 1
+    for part in parts:
+        assert part in done.stderr
+
+
+def test_a_training_leaves_its_files(run: Path) -> None:
+    assert {path.name for path in run.iterdir()} == FILES
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    losses = [row["loss"] for row in rows if "loss" in row]
+    assert [row["step"] for row in rows if "loss" in row] == [5, 10, 12]
+    assert losses[-1] < losses[0]
+    log = (run / "log_0.txt").read_text()
+    assert "96 samples, 6 steps an epoch, 12 steps in all, 148661 parameters to train" in log
+    assert "evaluation after step 12: " in log
+    assert "launcher single" in log
+
+
+def test_the_summary_says_what_was_done(run: Path) -> None:
+    found = summary(run)
+    assert (found["world_size"], found["steps"], found["launcher"], found["device_target"]) == (1, 12, "single", "CPU")
+    assert found["weights_changed"] is True
+    assert found["ranks_equal"] is True
+    assert found["bad_samples"] == 0
+    assert 0 <= found["word_accuracy"] <= 1
+    assert found["samples_per_s"] > 0
+    assert found["wall_s"] >= found["compile_s"] + found["train_s"] > 0
+    assert [len(digest) for digest in found["parameters_sha256"]] == [64]
+    assert found["config_sha256"] == config.load(run / "train_config.yaml").digest
+
+
+def test_the_archived_configuration_starts_the_same_job(run: Path, words: Path, tmp_path: Path) -> None:
+    """The same seed, data and steps end in the same weights, element by element."""
+    done = tool("train", "-c", run / "train_config.yaml", "-o", f"train.ckpt_save_dir={tmp_path / 'again'}")
+    assert done.returncode == 0, done.stderr
+    assert summary(tmp_path / "again")["parameters_sha256"] == summary(run)["parameters_sha256"]
+
+
+def test_a_resumed_run_ends_where_the_uninterrupted_one_ends(run: Path, words: Path, tmp_path: Path) -> None:
+    """Stopped in the second epoch of two, after a checkpoint that an evaluation in between did not write."""
+    folder = tmp_path / "run"
+    stopped = train(folder, words, "train.max_steps=7")
+    assert stopped.returncode == 0, stopped.stderr
+    half = summary(folder)
+    assert half["steps"] == 7
+    assert half["parameters_sha256"] != summary(run)["parameters_sha256"]
+    resumed = train(folder, words, "train.max_steps=12", "system.resume=True")
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"resumed from {folder / 'train_resume.ckpt'} after step 7" in resumed.stdout
+    assert summary(folder)["steps"] == 12
+    assert summary(folder)["parameters_sha256"] == summary(run)["parameters_sha256"]
+
+
+def test_a_finished_run_is_not_resumed_in_silence(run: Path, words: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    done = train(tmp_path / "run", words, "train.max_steps=12", "system.resume=True")
+    assert_refused(done, 1, "the weights have not moved until step 12", "was a finished run resumed")
+
+
+def test_the_evaluation_finds_what_the_training_found(run: Path) -> None:
+    override = f"eval.ckpt_load_path={run / 'best.ckpt'}"
+    done = tool("eval", "-c", run / "train_config.yaml", "-o", override, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["words"] == 20
+    assert found["word_accuracy"] == summary(run)["best"]
+    assert found["norm_edit_distance"] == pytest.approx(summary(run)["norm_edit_distance"], abs=1e-6)
+
+
+def test_the_evaluation_names_what_was_misread(run: Path) -> None:
+    override = f"eval.ckpt_load_path={run / 'best.ckpt'}"
+    done = tool("eval", "-c", run / "train_config.yaml", "-o", override, "--wrong")
+    assert done.returncode == 0, done.stderr
+    wrong = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
+    assert len(wrong) + round(20 * summary(run)["best"]) == 20
+    assert all(len(row) == 3 and row[1] != row[2] for row in wrong)
+    assert done.stdout.splitlines()[-1].endswith(f" of 20 words right ({summary(run)['best']:.2%})")
+
+
+def test_predictions_are_lines_and_a_picture(run: Path, words: Path, tmp_path: Path) -> None:
+    shutil.copytree(words / "test", tmp_path / "images")
+    (tmp_path / "images" / "00003.png").write_bytes(b"damaged")
+    drawn = tmp_path / "readings.png"
+    done = tool(
+        "predict", "-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}",
+        "--images", tmp_path / "images", "--labels", words / "test_gt.txt", "--picture", drawn,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [Path(row[0]).name for row in rows] == [f"{n:05}.png" for n in range(20)]
+    truths = [line.split("\t")[1] for line in (words / "test_gt.txt").read_text().splitlines()]
+    assert [row[3] for row in rows] == truths
+    assert rows[3][1:3] == ["", "not read: not an image that OpenCV reads"]
+    assert all(0 <= float(row[2]) <= 1 for n, row in enumerate(rows) if n != 3)
+    assert "warning: 1 of 20 images could not be read" in done.stderr
+    image = cv2.imdecode(np.fromfile(drawn, np.uint8), cv2.IMREAD_COLOR)
+    assert image.shape[0] == 20 * picture.ROW
+
+
+def test_a_prediction_of_nothing_but_damaged_images_is_refused(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.png").write_bytes(b"damaged")
+    options = ("-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}")
+    done = tool("predict", *options, "--images", tmp_path / "bad.png")
+    assert_refused(done, 2, "none of the 1 images could be read")
+    assert done.stdout.split("\t")[1:] == ["", "not read: not an image that OpenCV reads\n"]
+
+
+def test_weights_that_do_not_move_end_the_run(words: Path, tmp_path: Path) -> None:
+    overrides = ("scheduler.scheduler=constant", "scheduler.lr=1e-30", "train.loader.batch_size=4")
+    done = train(tmp_path / "run", words, *overrides)
+    assert_refused(done, 1, "the weights have not moved until step 10", "is scheduler.lr too small to matter?")
+    assert not (tmp_path / "run" / "summary.json").exists()
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run(words: Path, tmp_path: Path) -> None:
+    """Plain SGD with rate 100 and weight decay 1000: the weights grow a hundred thousand times in every step."""
+    overrides = (
+        "optimizer.opt=sgd",
+        "optimizer.weight_decay=1000",
+        "scheduler.scheduler=constant",
+        "scheduler.lr=100",
+        "train.clip_grad=False",
+        "train.loader.batch_size=4",
+    )
+    done = train(tmp_path / "run", words, *overrides)
+    assert_refused(done, 1, "is not finite", "the weights were not touched", "train/000", "lower scheduler.lr")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["scheduler.lr=fast"], ["-o scheduler.lr=fast: scheduler.lr: 'fast' is not of type 'number'"]),
+        (["train.batch=3"], ["-o train.batch=3: train.batch is not a key of this release"]),
+        (["system.seed"], ["-o system.seed: expected key=value"]),
+    ],
+)
+def test_a_wrong_configuration_ends_before_mindspore_is_loaded(
+    words: Path, tmp_path: Path, overrides: list[str], expected: list[str]
+) -> None:
+    done = train(tmp_path / "run", words, *overrides)
+    assert_refused(done, 2, *expected)
+    assert not (tmp_path / "run").exists()
+
+
+def test_nothing_heavy_is_loaded_for_a_wrong_configuration(tmp_path: Path) -> None:
+    (tmp_path / "wrong.yaml").write_text("system: 3\n")
+    done = tool("train", "-c", tmp_path / "wrong.yaml", python=("-X", "importtime"))
+    assert done.returncode == 2
+    assert "hccl_kit.ocr.config" in done.stderr
+    assert "mindspore" not in done.stderr
+    assert "numpy" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("eval.ckpt_load_path=no.ckpt", "there is no checkpoint no.ckpt"),
+        ("eval.dataset.data_dir=.", "none of the 20 images of the evaluation can be read"),
+        ("eval.dataset.label_file=no.txt", "there is no label file"),
+        ("model.neck.hidden_size=8", "does not fit this configuration"),
+    ],
+)
+def test_an_evaluation_that_cannot_run_says_why(run: Path, override: str, expected: str) -> None:
+    load = f"eval.ckpt_load_path={run / 'best.ckpt'}"
+    done = tool("eval", "-c", run / "train_config.yaml", "-o", load, override)
+    assert_refused(done, 2, expected)
+
+
+def test_the_archive_is_yaml_of_the_whole_configuration(run: Path) -> None:
+    archived = yaml.safe_load((run / "train_config.yaml").read_text())
+    assert archived["train"]["max_steps"] == 12
+    assert archived["optimizer"]["momentum"] == 0.9
+    assert archived.keys() == dict(config.load(CONFIG).values).keys()
