@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 BLANK, CLASSES, HIDDEN = 36, 37, 48
-CHANNELS = (16, 32, 64, 64, 96)
+CHANNELS = (32, 32, 64, 64, 96)
 
 
 class Crnn(nn.Module):
@@ -25,10 +25,10 @@ class Crnn(nn.Module):
         super().__init__()
         one, two, three, four, five = CHANNELS
         self.features = nn.Sequential(
-            *self.stage(3, one, (2, 2)),
-            *self.stage(one, two, (2, 2)),
-            *self.stage(two, three, None),
-            *self.stage(three, four, (2, 1)),
+            *self.stage(3, one, stride=(2, 2)),
+            *self.stage(one, two, pool=(2, 2)),
+            *self.stage(two, three),
+            *self.stage(three, four, pool=(2, 1)),
             nn.Conv2d(four, five, (4, 1), bias=False),
             nn.BatchNorm2d(five),
             nn.ReLU(),
@@ -37,9 +37,12 @@ class Crnn(nn.Module):
         self.head = nn.Linear(five + 2 * HIDDEN, CLASSES)
 
     @staticmethod
-    def stage(before: int, after: int, pool: tuple[int, int] | None) -> list[nn.Module]:
-        layers = [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU()]
-        return [*layers, nn.MaxPool2d(pool, pool)] if pool else layers
+    def stage(
+        before: int, after: int, *, stride: tuple[int, int] = (1, 1), pool: tuple[int, int] | None = None
+    ) -> list[nn.Module]:
+        convolution = nn.Conv2d(before, after, 3, stride=stride, padding=1, bias=False)
+        cells = [convolution, nn.BatchNorm2d(after), nn.ReLU()]
+        return [*cells, nn.MaxPool2d(pool, pool)] if pool else cells
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         features = self.features(images).squeeze(2).permute(2, 0, 1)
