@@ -82,12 +82,19 @@ GUARD = r"""
 guard() { # LOGS MARK
     trap '' HUP INT TERM
     local rank pid path signal screen='' signals=(TERM KILL) ranks=()
+    send() { # SIGNAL, once: to the group of every rank, or to the rank where it has no group of its own yet
+        local pid failed=1
+        for pid in "${ranks[@]}"; do
+            if kill -s "$1" -- "-$pid" || kill -s "$1" -- "$pid"; then failed=0; fi
+        done
+        return "$failed"
+    }
     while read -r rank pid; do
         if [[ -z $pid ]]; then
             signals=("$rank" "${signals[@]}")
             continue
         fi
-        ranks+=("-$pid" "$pid") # the process group, and the process in case it has none of its own yet
+        ranks+=("$pid")
         if [[ $rank == 0 ]]; then
             tail -n +1 -f -s 0.1 --pid="$pid" -- "$1/rank_0.log" &
             screen=$!
@@ -102,14 +109,14 @@ guard() { # LOGS MARK
                 ranks+=("${path%/environ}")
             done < <(grep --line-buffered -lzxF -e "$2" /proc/[0-9]*/environ)
         fi
-        kill -s "$signal" -- "${ranks[@]}" || continue
+        send "$signal" || continue
         for _ in {1..16}; do
             sleep 0.05
-            kill -0 -- "${ranks[@]}" || { ranks=(); break; }
+            send 0 || { ranks=(); break; }
         done
     done
     # What outlives KILL hangs in a driver; its output is not waited for.
-    ! kill -0 -- "${ranks[@]}" || kill -s KILL "$screen"
+    ! send 0 || kill -s KILL "$screen"
     wait "$screen"
 } 2>/dev/null
 """

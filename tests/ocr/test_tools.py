@@ -33,7 +33,7 @@ def test_a_training_leaves_its_files(run: Path) -> None:
     assert [row["step"] for row in rows if "loss" in row] == [5, 10, 12]
     assert losses[-1] < losses[0]
     log = (run / "log_0.txt").read_text()
-    assert "96 samples, 6 steps an epoch, 12 steps in all, 148661 parameters to train" in log
+    assert "96 samples, 6 steps an epoch, 12 steps in all, 153733 parameters to train" in log
     assert "evaluation after step 12: " in log
     assert "launcher single" in log
 
