@@ -6,26 +6,26 @@ has no ranks. A table that is not "completed" is not judged further; that is a w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from hccl_kit import formats
-from hccl_kit.document import Document, Fault, parse, shown
-from hccl_kit.finding import Diagnostic, Finding, Severity
-from hccl_kit.products import PRODUCTS, Product
+from hccl_kit.document import HCCL_MAX_BYTES, WHOLE_FILE, Document, Fault, parse, shown
+from hccl_kit.finding import Diagnostic, Finding, Pointer, Severity, Span
+from hccl_kit.formats.kinds import config_map_in, is_draft, other_list, versions_of
+from hccl_kit.products import PRODUCTS, Product, find_product
 from hccl_kit.rank_table import RankTable
 from hccl_kit.rules import ANY_PRODUCT, RULE_BY_ID, RULES
 
 UNKNOWN_FORMAT = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """The verdict on one document.
 
     `format` is the kind of document ("1.0", "template2", ..., "unknown"); `product` the name it was judged by, "auto"
-    for what every product that reads version 1.0 accepts; `diagnostics` in the order of the text; `table` None where
-    the document holds none that could be judged.
+    for what every product that reads the version accepts; `is_assumed` where the version alone told the product;
+    `diagnostics` in the order of the text; `table` None where the document holds none that could be judged.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Report:
     product: str
     diagnostics: tuple[Diagnostic, ...]
     table: RankTable | None = None
+    is_assumed: bool = False
 
     @property
     def ok(self) -> bool:
@@ -41,57 +42,101 @@ class Report:
 
 
 def check_text(data: bytes | str, name: str, product: Product | None = None) -> Report:
-    """Judge a document by the rules of `product`. None: by what every product that reads version 1.0 accepts.
+    """Judge a document by the rules of `product`. None: by the only product that reads its version, or by what all
+    products that read it accept.
 
     `name` is the path as the user wrote it; it is judged too (HK008), except for `document.STDIN`. Total: any input
     gives a report.
     """
-    document = parse(data, name)
-    named = [_diagnostic(fault, document) for fault in document.faults]
+    return check_document(parse(data, name), product)
+
+
+def check_document(document: Document, product: Product | None = None, *, limit: int = formats.MAX_FAULTS) -> Report:
+    """As `check_text`, of a document that was parsed before; `limit` is to the faults of its structure."""
+    named = [_diagnostic(fault, document) for fault in _in_other_clothes(document)]
     if any(diagnostic.severity == "error" for diagnostic in named):
-        return Report(name, UNKNOWN_FORMAT, product.name if product else ANY_PRODUCT, _in_order(named))
+        unread = product.name if product else ANY_PRODUCT
+        return Report(document.name, UNKNOWN_FORMAT, unread, _in_order(named))
     kind = formats.recognise(document.value)
-    outcome = _read(document.value, kind, product)
-    judge = product or _any_product()
-    if isinstance(outcome, RankTable):
-        named += _rule_diagnostics(outcome, judge, document)
-    else:
-        named += [_diagnostic(fault, document) for fault in outcome]
+    judge = product or (find_product(kind.product) if kind and kind.product else _any_product())
+    faults = [*_faults_of_kind(document.value, kind, product)]
+    table = None
+    if kind and kind is not formats.RANK_LIST and document.size > HCCL_MAX_BYTES:
+        message = f"the file is larger than {HCCL_MAX_BYTES >> 20} MiB, the most that HCCL reads of {kind.title}"
+        named.append(_diagnostic(Fault("HK007", Finding((), message), WHOLE_FILE), document))
+    if kind and not faults:
+        outcome = formats.read(document.value, kind, limit)
+        if isinstance(outcome, RankTable):
+            table = outcome
+            named += _rule_diagnostics(table, kind, judge, document)
+        else:
+            faults += outcome
+    named += [_diagnostic(fault, document) for fault in faults]
+    if kind is formats.RANK_LIST:  # its parser gives a code for a missing key, and none for one of another type
+        named = [found._replace(hccl_error=None) if found.rule == "HK102" else found for found in named]
     return Report(
-        name=name,
+        name=document.name,
         format=kind.name if kind else UNKNOWN_FORMAT,
         product=judge.name,
         diagnostics=_in_order(named),
-        table=outcome if isinstance(outcome, RankTable) else None,
+        table=table,
+        is_assumed=product is None and judge.name != ANY_PRODUCT,
     )
 
 
-def _read(value: object, kind: formats.Kind | None, product: Product | None) -> RankTable | tuple[Fault, ...]:
-    """The table, or why there is none to judge."""
+def _in_other_clothes(document: Document) -> Sequence[Fault]:
+    """The faults of the text; where it is no JSON because it is a ConfigMap in YAML, that alone."""
+    found = config_map_in(document.text) if any(fault.rule == "HK001" for fault in document.faults) else None
+    if found is None:
+        return document.faults
+    kind, line = found[0], document.text.count("\n", 0, found[1]) + 1
+    return [Fault("HK105", Finding((), f"this is {kind.title}", kind.advice), Span(line, 1, len("kind")))]
+
+
+def _faults_of_kind(value: Any, kind: formats.Kind | None, product: Product | None) -> Iterator[Fault]:
+    """What is to be said about the document before its structure is looked at, at most one thing."""
     at = ("version",) if isinstance(value, dict) and "version" in value else ()
-    accepted = "accepted: " + ", ".join(f'"{version}"' for version in formats.KNOWN_VERSIONS)
     if kind is None:
-        assert isinstance(value, dict)
-        return (Fault("HK107", Finding(at, f"version {shown(value['version'])} is unknown; {accepted}")),)
-    if kind.version is None:
-        hint = "name the file that RANK_TABLE_FILE is to name; it holds server_list"
-        return (Fault("HK105", Finding((), f"this is {kind.title}", hint)),)
-    is_certain = bool(at) or kind is not formats.SERVER_LIST
-    if product and is_certain and kind.version not in product.table_versions:
-        reads = " and ".join(_version_in_words(version) for version in product.table_versions)
-        message = f"this is {kind.title}; HCCL on {product.title} reads {reads}"
-        return (Fault("HK108", Finding(at, message, f"make the table anew for {product.name}")),)
-    if kind is not formats.SERVER_LIST:
-        return (Fault("HK106", Finding(at, f"this is {kind.title}; this release judges version 1.0 only")),)
-    if isinstance(value, dict) and value.get("status") == "initializing":
+        accepted = "accepted: " + ", ".join(f'"{version}"' for version in formats.KNOWN_VERSIONS)
+        yield Fault("HK107", Finding(at, f"version {shown(value['version'])} is unknown; {accepted}"))
+    elif kind.version is None:
+        yield Fault("HK105", Finding((), f"this is {kind.title}", kind.advice))
+    elif key := other_list(value, kind):
+        yield _another_list(value, key)
+    elif product and (at or kind is not formats.SERVER_LIST) and not _reads(product, kind):
+        yield _another_generation(at, kind, product)
+    elif kind is formats.RANK_LIST and is_draft(value):
+        message = "this is a draft of version 2.0: its levels have other keys than HCCL's parser asks for"
+        hint = "make it anew with the tool of the release that is installed"
+        yield Fault("HK113", Finding(("rank_list", 0, "level_list", 0), message, hint))
+    elif isinstance(value, dict) and value.get("status") == "initializing":
         message = 'the table is not ready: "status" is "initializing", so nothing else in it is judged yet'
         hint = 'wait for "completed"; HCCL itself looks every second, for up to 1800 s'
-        return (Fault("HK109", Finding(("status",), message, hint)),)
-    return formats.read(value)
+        yield Fault("HK109", Finding(("status",), message, hint))
 
 
-def _version_in_words(version: str) -> str:
-    return f"version {version}" if version else "template 2"
+def _another_list(value: Any, key: str) -> Fault:
+    belongs = " and ".join(f"version {version}" if version else "template 2" for version in versions_of(key))
+    message = f"the version is {shown(value['version'])}, and the file holds {key}, which belongs to {belongs}"
+    right = " or ".join(f'"version": "{version}"' for version in versions_of(key) if version)
+    hint = f"write {right}" if right else "remove the version"
+    return Fault("HK112", Finding(("version",), message, f"{hint}, or make the table anew"))
+
+
+def _reads(product: Product, kind: formats.Kind) -> bool:
+    """Where 1.0 is read, so is 1.2: HCCL has one parser for both, which skips what the product has not (HK111).
+
+    That of 1.1 stands beside it and asks for no product.
+    """
+    return kind.version in product.table_versions or (
+        kind in (formats.SUPER_PODS, formats.NODE_LIST) and "1.0" in product.table_versions
+    )
+
+
+def _another_generation(at: Pointer, kind: formats.Kind, product: Product) -> Fault:
+    reads = " and ".join(f"version {version}" if version else "template 2" for version in product.table_versions)
+    message = f"this is {kind.title}; HCCL on {product.title} reads {reads}"
+    return Fault("HK108", Finding(at, message, f"make the table anew for {product.name}"))
 
 
 def _any_product() -> Product:
@@ -105,12 +150,14 @@ def _any_product() -> Product:
     )
 
 
-def _rule_diagnostics(table: RankTable, product: Product, document: Document) -> Iterator[Diagnostic]:
+def _rule_diagnostics(
+    table: RankTable, kind: formats.Kind, product: Product, document: Document
+) -> Iterator[Diagnostic]:
     for rule in RULES:
         severity = rule.by_product.get(product.name, rule.severity)
-        if rule.check and severity:
+        if rule.check and severity and kind.name in rule.formats:
             for finding in rule.check(table, product):
-                yield _diagnostic(Fault(rule.id, finding), document, severity)
+                yield _diagnostic(Fault(rule.id, formats.placed(finding, kind)), document, severity)
 
 
 def _diagnostic(fault: Fault, document: Document, severity: Severity | None = None) -> Diagnostic:
@@ -120,11 +167,12 @@ def _diagnostic(fault: Fault, document: Document, severity: Severity | None = No
         rule=rule.id,
         severity=severity,
         pointer=finding.pointer,
-        span=fault.span or document.locate(finding.pointer, on_key=fault.on_key),
+        span=fault.span or document.locate(finding.pointer, on_key=fault.on_key or finding.on_key),
         message=finding.message,
         hint=finding.hint,
         hccl_error=rule.hccl_error if severity == "error" else None,
         related=tuple((document.locate(other.pointer), other.message) for other in finding.related),
+        fix=finding.fix,
     )
 
 

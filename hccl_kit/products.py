@@ -5,13 +5,12 @@ Sources: HCCL user guide (rank table configuration for 910, A2, A3, A5, 300I Duo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hccl_kit.errors import KitError
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """What one generation of hardware accepts.
 
     `max_device_id`: the highest physical id on a server. `groups`: sets of ids linked with each other, empty where
@@ -19,6 +18,9 @@ class Product:
     empty for any. `cluster_counts`: legal numbers per server in a job of several, empty for any. `equal_counts`: every
     server must bring as many cards. `parser_quads`: sets of four cards that HCCL's parser takes besides the groups.
     `planes`: how many parallel networks the RoCE ports of a server form (port i belongs to plane i mod planes).
+    `prefix`: the prefix length of these networks where the user named it; no table tells it. `partial_ports`: with so
+    many cards on every server some may go without address, the same on all (R27; 0: never). `host_ip_suffices`: cards
+    may go without where the server has `host_ip` (R13).
     `table_versions`: the rank table versions its HCCL reads; "" is template 2, which has no version key.
     """
 
@@ -32,6 +34,14 @@ class Product:
     equal_counts: bool = False
     parser_quads: tuple[tuple[int, ...], ...] = ()
     planes: int = 1
+    prefix: int | None = None
+    partial_ports: int = 0
+    host_ip_suffices: bool = True
+
+    @property
+    def has_super_pods(self) -> bool:
+        """Its HCCL reads the super pods of a table."""
+        return "1.2" in self.table_versions
 
 
 PRODUCTS: tuple[Product, ...] = (
@@ -46,6 +56,7 @@ PRODUCTS: tuple[Product, ...] = (
         equal_counts=True,
         parser_quads=((0, 1, 4, 5), (0, 2, 4, 6), (0, 3, 4, 7), (1, 2, 5, 6), (1, 3, 5, 7), (2, 3, 6, 7)),
         planes=4,
+        partial_ports=8,
     ),
     Product(
         name="a2",
@@ -53,6 +64,7 @@ PRODUCTS: tuple[Product, ...] = (
         max_device_id=15,
         table_versions=("1.0",),
         cluster_counts=tuple(range(1, 9)),
+        host_ip_suffices=False,
     ),
     Product(
         name="a2-box16",
@@ -60,6 +72,7 @@ PRODUCTS: tuple[Product, ...] = (
         max_device_id=15,
         table_versions=("1.0",),
         server_counts=(1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16),
+        host_ip_suffices=False,
     ),
     Product(
         name="a3",

@@ -24,9 +24,9 @@ def marked(line: str, start: int, width: int) -> tuple[str, str]:
     before = printable(line[first:start])
     found = printable(line[start : min(start + width, first + _EXCERPT)])
     after = printable(line[start + len(found) : first + _EXCERPT].rstrip("\r"))
-    return f"{before}{found}{after}", " " * _cells(before) + "^" * max(1, _cells(found))
+    return f"{before}{found}{after}", " " * cells(before) + "^" * max(1, cells(found))
 
 
-def _cells(text: str) -> int:
+def cells(text: str) -> int:
     """The width of a text on a screen: Chinese characters take two cells, combining marks none."""
     return sum(0 if category(char) in ("Mn", "Me") else 1 + (east_asian_width(char) in "WF") for char in text)

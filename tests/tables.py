@@ -1,11 +1,12 @@
 """Good rank tables for tests to break."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
 
-from hccl_kit.rank_table import Device, RankTable, Server
+from hccl_kit.rank_table import Device, PodServer, RankTable, Server, SuperPod
 
 
 def value(servers: int = 1, cards: int = 8) -> dict[str, Any]:
@@ -32,6 +33,57 @@ def text(servers: int = 1, cards: int = 8) -> str:
     return json.dumps(value(servers, cards), indent=4)
 
 
+def sdid(server: int, card: int) -> int:
+    """The id in its super pod of a card of the server with that index, as the samples of Atlas A3 have it."""
+    return server << 22 | card // 2 << 18 | card % 2 << 16 | card
+
+
+def pods_value(pods: int = 1, servers: int = 2, cards: int = 16) -> dict[str, Any]:
+    """The value of a version 1.2 file without any fault: so many super pods of so many servers of so many cards.
+
+    Every super pod counts its servers from 0, so with several of them their SDIDs repeat, which is legal.
+    """
+    table = value(pods * servers, cards)
+    for s, server in enumerate(table["server_list"]):
+        del server["host_nic_ip"]
+        for d, device in enumerate(server["device"]):
+            device["super_device_id"] = str(sdid(s % servers, d))
+    ids = [{"server_id": server["server_id"]} for server in table["server_list"]]
+    listed = [{"super_pod_id": str(p), "server_list": ids[p * servers : (p + 1) * servers]} for p in range(pods)]
+    return table | {"version": "1.2", "super_pod_list": listed}
+
+
+def pods_text(pods: int = 1, servers: int = 2, cards: int = 16) -> str:
+    return json.dumps(pods_value(pods, servers, cards), indent=4)
+
+
+def ranks_value(ranks: int = 2, networks: int = 1) -> dict[str, Any]:
+    """The value of a version 2.0 file without any fault: ranks in innermost networks, and in one around them."""
+
+    def address(kind: str, text: str, port: str) -> dict[str, Any]:
+        return {"addr_type": kind, "addr": text, "ports": [port]}
+
+    def rank(number: int) -> dict[str, Any]:
+        eid = address("EID", f"{number + 1:032x}", f"0/{number % 8}")
+        ip = address("IPV4", f"192.168.{100 + number // 250}.{number % 250 + 1}", "d2h")
+        inner = {"net_layer": 0, "net_instance_id": f"pod{number % networks}", "net_type": "TOPO_FILE_DESC"}
+        outer = {"net_layer": 3, "net_instance_id": "cluster", "net_type": "CLOS"}
+        levels = [inner | {"rank_addr_list": [eid]}, outer | {"rank_addr_list": [ip]}]
+        local_id = number // networks
+        return {"rank_id": number, "device_id": local_id, "local_id": local_id, "level_list": levels}
+
+    return {"version": "2.0", "status": "completed", "rank_count": ranks, "rank_list": list(map(rank, range(ranks)))}
+
+
+def made(kind: Callable[..., Any]) -> Callable[..., Any]:
+    """The class as a function: of a tuple with names hypothesis would draw the fields that are left out, too."""
+
+    def of(**fields: Any) -> Any:
+        return kind(**fields)
+
+    return of
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 2**40) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -41,15 +93,19 @@ json_values = st.recursive(
 _extra = st.dictionaries(st.text(min_size=1).map(lambda key: "x" + key), json_values, max_size=2)
 _ids = st.integers(0, 2**32 - 1)
 
+devices = st.tuples(_ids, st.none() | st.text(), _ids, _extra).map(
+    lambda row: Device(row[0], row[1], row[2], extra=row[3])
+)
+
 tables = st.builds(
-    RankTable,
+    made(RankTable),
     version=st.just("1.0"),
     status=st.text(),
     servers=st.lists(
         st.builds(
-            Server,
+            made(Server),
             id=st.text(),
-            devices=st.lists(st.builds(Device, id=_ids, ip=st.none() | st.text(), rank=_ids, extra=_extra)).map(tuple),
+            devices=st.lists(devices).map(tuple),
             extra=_extra,
         ),
         max_size=3,
@@ -58,3 +114,25 @@ tables = st.builds(
     extra=_extra,
 )
 """Any table that a file of version 1.0 can hold, sound or not."""
+
+_pod_devices = st.tuples(devices, st.none() | _ids).map(lambda pair: pair[0]._replace(sdid=pair[1]))
+
+_pods = st.builds(
+    made(SuperPod),
+    id=st.text(),
+    servers=st.lists(st.builds(made(PodServer), id=st.text(), extra=_extra), max_size=3).map(tuple),
+    extra=_extra,
+)
+
+pod_tables = st.builds(
+    made(RankTable),
+    version=st.just("1.2"),
+    status=st.text(),
+    servers=st.lists(
+        st.builds(made(Server), id=st.text(), devices=st.lists(_pod_devices).map(tuple), extra=_extra), max_size=3
+    ).map(tuple),
+    super_pods=st.none() | st.lists(_pods, max_size=3).map(tuple),
+    declared_servers=st.none() | _ids,
+    extra=_extra,
+)
+"""Any table that a file of version 1.2 can hold, sound or not."""

@@ -38,6 +38,19 @@ def test_the_mode_is_the_one_asked_for_without_what_the_umask_forbids(tmp_path: 
     assert stat.S_IMODE((tmp_path / "t").stat().st_mode) == mode & ~umask
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o777])
+def test_a_file_like_the_old_one_has_its_mode_whatever_the_umask(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "t"
+    path.write_text("old")
+    path.chmod(mode)
+    before = os.umask(0o077)
+    try:
+        write_atomically(path, "x", like=path.stat())
+    finally:
+        os.umask(before)
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("x", mode)
+
+
 def test_no_folder_is_told_with_the_path(tmp_path: Path) -> None:
     with pytest.raises(KitError) as caught:
         write_atomically(tmp_path / "missing" / "t.json", "x")

@@ -140,7 +140,7 @@ def test_a_byte_order_mark_is_a_fault_and_the_value_is_read(data: bytes | str) -
 @pytest.mark.parametrize("data", [b" " * (MAX_BYTES + 1), " " * (MAX_BYTES + 1)])
 def test_more_than_hccl_reads_is_not_read(data: bytes | str) -> None:
     (fault,) = parse(data, STDIN).faults
-    assert (fault.rule, fault.span) == ("HK007", WHOLE_FILE)
+    assert (fault.rule, fault.span) == ("HK009", WHOLE_FILE)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from jsonschema import Draft202012Validator
 
 from hccl_kit import schema
 from hccl_kit.finding import Pointer
-from hccl_kit.formats.server_list import _DEVICE_TEXTS, _SERVER_TEXTS, MisfitError, from_value
+from hccl_kit.formats.server_list import DEVICE_TEXTS, SERVER_TEXTS, from_value
+from hccl_kit.formats.shape import MisfitError
 from tests.tables import json_values, value
 
 
@@ -57,12 +58,12 @@ TEXTS = ["1.0", "1.1", "0", "00", "7\n", " 7", "+7", "-1", "٣", "99999999999", 
 @given(st.randoms(use_true_random=False), json_values | st.sampled_from(TEXTS))
 def test_schema_and_reader_give_one_verdict(chance: random.Random, replacement: Any) -> None:
     document = broken(value(servers=2, cards=2), chance, replacement)
-    assert fits(document) == (not list(schema.faults(document, "1.0")))
+    assert fits(document) == (not list(schema.faults(document, "rank_table_1.0")))
 
 
 @given(json_values)
 def test_schema_and_reader_agree_on_anything(document: Any) -> None:
-    assert fits(document) == (not list(schema.faults(document, "1.0")))
+    assert fits(document) == (not list(schema.faults(document, "rank_table_1.0")))
 
 
 DEVICE = ("server_list", 0, "device", 1)
@@ -100,7 +101,7 @@ def at(document: Any, pointer: Pointer) -> Any:
 def test_a_wrong_value_gives_one_fault_at_its_place(pointer: Pointer, wrong: Any, rule: str, words: str) -> None:
     document = value()
     at(document, pointer[:-1])[pointer[-1]] = wrong
-    (fault,) = schema.faults(document, "1.0")
+    (fault,) = schema.faults(document, "rank_table_1.0")
     assert (fault.rule, fault.finding.pointer) == (rule, pointer)
     assert words in fault.finding.message
 
@@ -110,18 +111,18 @@ def test_a_wrong_value_gives_one_fault_at_its_place(pointer: Pointer, wrong: Any
 def test_schema_and_reader_agree_on_what_a_number_is(key: str, text: str) -> None:
     document = value()
     at(document, DEVICE)[key] = text
-    assert fits(document) == (not list(schema.faults(document, "1.0"))) == (text in ("0", "00"))
+    assert fits(document) == (not list(schema.faults(document, "rank_table_1.0"))) == (text in ("0", "00"))
 
 
 @pytest.mark.parametrize(
     "pointer",
-    [(*DEVICE, key) for key in ("device_ip", *_DEVICE_TEXTS)] + [("server_list", 0, key) for key in _SERVER_TEXTS],
+    [(*DEVICE, key) for key in ("device_ip", *DEVICE_TEXTS)] + [("server_list", 0, key) for key in SERVER_TEXTS],
 )
 def test_a_key_that_may_be_absent_holds_a_text(pointer: Pointer) -> None:
     for content, is_good in (("1", True), (1, False), (None, False)):
         document = value()
         at(document, pointer[:-1])[pointer[-1]] = content
-        assert fits(document) == (not list(schema.faults(document, "1.0"))) == is_good
+        assert fits(document) == (not list(schema.faults(document, "rank_table_1.0"))) == is_good
 
 
 @pytest.mark.parametrize(
@@ -141,17 +142,17 @@ def test_a_missing_key_gives_one_fault_and_a_slip_is_recognised(pointer: Pointer
     document = value()
     holder = at(document, tuple(way))
     content = holder.pop(key)
-    (missing,) = schema.faults(document, "1.0")
+    (missing,) = schema.faults(document, "rank_table_1.0")
     assert (missing.rule, missing.finding.pointer) == ("HK101", tuple(way))
     assert f'"{key}" is missing' in missing.finding.message
 
     slip = str(key)[:-1]
     holder[slip] = content
-    (fault,) = schema.faults(copy.deepcopy(document), "1.0")
+    (fault,) = schema.faults(copy.deepcopy(document), "rank_table_1.0")
     assert (fault.rule, fault.finding.pointer, fault.on_key) == ("HK101", (*way, slip), True)
     assert fault.finding.hint == f'did you mean "{key}"?'
 
 
 def test_a_document_wrong_everywhere_gives_a_bounded_list() -> None:
     document = value() | {"server_list": [1] * 100_000}
-    assert len(list(schema.faults(document, "1.0"))) == schema.MAX_FAULTS
+    assert len(list(schema.faults(document, "rank_table_1.0"))) == schema.MAX_FAULTS

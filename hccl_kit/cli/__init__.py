@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -19,6 +20,8 @@ def run(program: Callable[[], int]) -> int:
     try:
         if sys.stdout is None:
             raise KitError("standard output is closed")
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows any text too
         code = program()
         sys.stdout.flush()
     except KitError as error:

@@ -1,6 +1,6 @@
 """hccl-check: judge rank tables before a job does.
 
-    hccl-check FILE [FILE...] [--product 910] [--format json]
+    hccl-check FILE [FILE...] [--product 910] [--format json] [--strict] [--ignore HK210]
 
 Exit code 0: no error in any file. 1: errors. 2: a file could not be read, or the command line is wrong.
 """
@@ -8,20 +8,31 @@ Exit code 0: no error in any file. 1: errors. 2: a file could not be read, or th
 from __future__ import annotations
 
 import argparse
-import io
+import gc
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+from hccl_kit import __version__
 from hccl_kit.bounded_file import read_start
 from hccl_kit.check import Report, check_text
 from hccl_kit.cli import complain, run
 from hccl_kit.document import MAX_BYTES, STDIN, decode
 from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.products import PRODUCT_NAMES, find_product
+from hccl_kit.narrow import chosen_rules, narrowed
+from hccl_kit.products import PRODUCT_NAMES, Product, find_product
 from hccl_kit.report import as_json, as_text
 from hccl_kit.rules import ANY_PRODUCT
+
+_EPILOG = """\
+RULES are ids or beginnings of ids, parted by commas: HK2,HK301. What keeps a file from being judged at all is always
+told. `hccl-kit rules` lists the rules, `hccl-kit explain HK203` explains one.
+
+Exit code: 0 no error, 1 errors, 2 could not run.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,49 +44,135 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hccl-check",
-        description="Judge HCCL rank tables of version 1.0 by the rules of HCCL's parser and of the manuals.",
-        epilog="Exit code: 0 no error, 1 errors, 2 could not run.",
+        description="Judge HCCL rank tables by the rules of HCCL's parser and of the manuals.",
+        epilog=_EPILOG,
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=100),  # asking the terminal takes 4 ms
+        allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.add_argument("files", nargs="+", metavar="FILE", help='a rank table, or "-" for standard input')
     parser.add_argument(
         "--product",
         choices=[*PRODUCT_NAMES, ANY_PRODUCT],
         default=ANY_PRODUCT,
-        help="the hardware that the table is for; auto judges by what all that read version 1.0 have in common,"
-        " without topology (default: auto)",
+        help="the hardware that the table is for; auto: the only product that reads the version, and for version 1.0"
+        " what all that read it have in common, without topology (default: auto)",
     )
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="default: text")
+    parser.add_argument(
+        "--netmask",
+        metavar="MASK",
+        help="of the RoCE networks: 255.255.255.0 or 24; with --product, holds the addresses to the planes (HK319)",
+    )
+    parser.add_argument(
+        "--format", choices=["text", "json", "github", "sarif"], default="text", help="of the findings (default: text)"
+    )
+    which = parser.add_argument_group("which findings are told")
+    which.add_argument("--select", metavar="RULES", action="append", help="only of these rules; may be repeated")
+    which.add_argument(
+        "--ignore", metavar="RULES", action="append", default=[], help="not of these rules, selected or not; repeatable"
+    )
+    which.add_argument("--strict", action="store_true", help="warnings are errors")
+    which.add_argument("--quiet", action="store_true", help="errors only, and not a word on a file without error")
+    mend = parser.add_argument_group("mending").add_mutually_exclusive_group()
+    mend.add_argument(
+        "--fix",
+        action="store_true",
+        help='mend what has one right answer in the files, show the difference, then judge them; with "-" the mended'
+        " table goes to standard output and all else to standard error",
+    )
+    mend.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
     return parser
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    product = None if arguments.product == ANY_PRODUCT else find_product(arguments.product)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows messages too
-    reports: list[Report] = []
-    unread = 0
+    gc.disable()  # a table is bounded and has no cycles; looking for some takes a third of the time of a large one
+    product = _product(arguments)
+    chosen = _chosen(arguments)
+    reports: list[Report] = []  # of the forms that are one text; people read one after the other
+    unread = failed = 0
+    say = complain if arguments.fix and "-" in arguments.files else print
     for file in arguments.files:
         try:
-            data, name = _load(file)
+            data, name = load(file)
+            judged, text = _judged(name, data, product, arguments)
         except KitError as error:
             complain(error.render())
             unread += 1
             continue
-        report = check_text(data, name, product)
-        reports.append(report)
-        if arguments.format == "text":
-            print(as_text(report, decode(data), _wants_color()))
-    if arguments.format == "json":
-        print(as_json(reports))
+        report = narrowed(chosen(judged), strict=arguments.strict, errors_only=arguments.quiet)
+        failed += not report.ok
+        if arguments.format != "text":
+            reports.append(report)
+        elif not (arguments.quiet and report.ok):
+            say(as_text(report, text, wants_color()))
+    if arguments.format != "text":
+        say(_for_programs(reports, arguments.format))
     if unread:
         return EXIT_CANNOT_RUN
-    return EXIT_OK if all(report.ok for report in reports) else EXIT_FINDINGS
+    return EXIT_FINDINGS if failed else EXIT_OK
 
 
-def _load(file: str) -> tuple[bytes, str]:
-    """At most one byte more than is accepted, so that a device without end cannot fill the memory."""
+def _product(arguments: argparse.Namespace) -> Product | None:
+    """The product to judge by, with the prefix of its networks where it is named; None: each table tells."""
+    product = None if arguments.product == ANY_PRODUCT else find_product(arguments.product)
+    if arguments.netmask is None:
+        return product
+    if product is None:
+        raise KitError("--netmask needs --product: it tells how many networks the ports of a server form")
+    from hccl_kit.discovery.host import prefix_length  # noqa: PLC0415 - a check without netmask starts without it
+
+    prefix = prefix_length(arguments.netmask.removeprefix("/"))
+    if prefix is None:
+        raise KitError(f"--netmask {arguments.netmask!r} is no netmask; accepted: 255.255.255.0, 24")
+    return product._replace(prefix=prefix)
+
+
+def _chosen(arguments: argparse.Namespace) -> Callable[[Report], Report]:
+    """What leaves the findings of the rules that the user chose; KitError for a rule that there is none of."""
+    select = chosen_rules(arguments.select) if arguments.select else None
+    return partial(narrowed, select=select, ignore=chosen_rules(arguments.ignore))
+
+
+def _judged(name: str, data: bytes, product: Product | None, arguments: argparse.Namespace) -> tuple[Report, str]:
+    """The report on a table and the text that it speaks of, after mending where that is asked for."""
+    if not (arguments.fix or arguments.diff):
+        return check_text(data, name, product), decode(data)
+    from hccl_kit.cli import fixing  # noqa: PLC0415 - a plain check starts without these
+    from hccl_kit.fix import mended  # noqa: PLC0415
+
+    outcome = mended(data, name, product, narrow=_chosen(arguments))
+    if arguments.fix:
+        fixing.write(outcome, name, data)
+    changes = fixing.difference(outcome, data, name, is_done=arguments.fix)
+    if changes:
+        is_for_people = arguments.format == "text" and not (arguments.fix and "-" in arguments.files)
+        (print if is_for_people else complain)(changes)
+    return (outcome.report, decode(outcome.text)) if arguments.fix else (check_text(data, name, product), decode(data))
+
+
+def _for_programs(reports: Sequence[Report], form: str) -> str:
+    """All reports in one text; what writes it is imported here, because most checks do without."""
+    if form == "github":
+        from hccl_kit.report.github import as_github  # noqa: PLC0415
+
+        return as_github(reports)
+    if form == "sarif":
+        from hccl_kit.report.sarif import as_sarif  # noqa: PLC0415
+
+        return as_sarif(reports)
+    return as_json(reports)
+
+
+def load(file: str) -> tuple[bytes, str]:
+    """The bytes of a file, or of standard input for "-", and the name under which they are reported.
+
+    At most one byte more than is accepted, so that a device without end cannot fill the memory.
+    """
     if file != "-":
-        return read_start(Path(file), MAX_BYTES + 1), file
+        path = Path(file)
+        if path.is_dir():
+            _name_the_table_in(path)
+        return read_start(path, MAX_BYTES + 1), file
     if sys.stdin is None:
         raise KitError("cannot read standard input: it is closed")
     try:
@@ -84,7 +181,22 @@ def _load(file: str) -> tuple[bytes, str]:
         raise KitError(f"cannot read standard input: {error.strerror}") from error
 
 
-def _wants_color() -> bool:
+_MOUNTED = {"jobstart_hccl.json": "ModelArts", "hccl.json": "Kubernetes"}
+"""The table in a folder that a platform mounts into a job's container, and the platform."""
+
+
+def _name_the_table_in(folder: Path) -> None:
+    """KitError where the folder holds a table of a platform; any other folder is refused by who reads it."""
+    for name, platform in _MOUNTED.items():
+        if (folder / name).exists():
+            table = shlex.quote(str(folder / name))
+            raise KitError(
+                f"{folder} is a folder that {platform} mounts; its table is {name}", hint=f"hccl-check {table}"
+            )
+
+
+def wants_color() -> bool:
+    """Whether standard output is a terminal that shows colors, and nobody said NO_COLOR."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

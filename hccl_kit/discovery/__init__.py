@@ -1,6 +1,6 @@
-"""Where the facts of a table come from: card addresses, the server's own address, logical and physical ids.
+"""Where the facts of a table come from: card addresses, super pods, the server's own address, physical ids.
 
-Every source returns plain values: `{physical device id: address}`, or a reason in a KitError.
+Every source returns plain values (`host.Host`, `host.Card`, addresses by physical id), or a reason in a KitError.
 """
 
 from __future__ import annotations

@@ -1,130 +1,157 @@
-"""Card addresses from a file that people keep: an inventory of servers and the address of every card.
+"""Servers and their cards from a file that people keep: an inventory.
 
     10.0.0.1:
       0: 192.168.100.101
-      1: 192.168.101.101
+      1: 192.168.101.101/24
     10.0.0.2:
-      0: 192.168.100.102
+      host_ip: 10.0.0.2
+      super_pod: pod-a
+      0: {ip: 192.168.100.102, netmask: 255.255.255.0, sdid: 4194304}
 
-The text is taken as it is written: a server called `on` or `1e3` stays that, whatever YAML makes of it elsewhere.
+A card is its address, or a mapping where more is known. `schemas/inventory.schema.json` describes every key.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import yaml
-
-from hccl_kit.bounded_file import read_bounded
 from hccl_kit.device_range import MAX_ID
+from hccl_kit.discovery.host import Card, Host, prefix_length
+from hccl_kit.discovery.inventory_levels import levels
+from hccl_kit.discovery.yaml_tree import Node, Tree, read_tree
 from hccl_kit.errors import KitError
 
-MAX_FILE = 4 << 20
-"""Bytes; 65,536 cards need about a third of it."""
+MAX_FILE = 64 << 20
+"""Bytes; 65,536 cards need 2 MiB, with the levels of version 2.0 about half of it."""
+MAX_CARDS = 65_536
+"""HCCL knows no larger job."""
 
 _SHAPE = "an inventory is `server: {device id: address, ...}` for every server"
+_SERVER_KEYS = ("host_ip", "super_pod")
+_CARD_KEYS = ("ip", "netmask", "sdid", "local_id", "level_list")
+_MAX_SDID = 0xFFFF_FFFF
+_MAX_LOCAL_ID = 64
 _SHOWN = 16
-_MERGE = "tag:yaml.org,2002:merge"
 
 
-def addresses(path: Path, server: str, ids: Sequence[int]) -> dict[int, str]:
-    """The address of every card in `ids` (physical ids) of one server; KitError names what the file has instead."""
+def hosts(path: Path, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[Host, ...]:
+    """The servers called `names` (None: every one), in that order, each with the cards in `ids` (physical ids).
+
+    KitError names every server that the file does not have, and what it has instead; or else every server that
+    lacks one of the cards.
+    """
     servers = read(path)
-    if server not in servers:
-        raise KitError(f"{path} has no server {server}; it has: {_few(servers)}", hint="--server_ip NAME takes one")
-    cards = servers[server]
-    missing = [device_id for device_id in ids if device_id not in cards]
-    if missing:
-        raise KitError(f"{path} has no address for card {_few(missing)} of server {server}; it has: {_few(cards)}")
-    return {device_id: cards[device_id] for device_id in ids}
+    wanted = list(servers) if names is None else names
+    unknown = [name for name in wanted if name not in servers]
+    if unknown:
+        hint = "--server_ip NAME takes one, --hosts LIST several"
+        raise KitError(f"{path} has no server {_few(unknown)}; it has: {_few(servers)}", hint=hint)
+    lacking = []
+    for name in wanted:
+        cards = servers[name].cards
+        if missing := [device_id for device_id in ids if device_id not in cards]:
+            lacking.append(f"card {_few(missing)} of server {name}; it has: {_few(cards)}")
+    if lacking:
+        more = f"\n    and {len(lacking) - _SHOWN} servers more" if len(lacking) > _SHOWN else ""
+        raise KitError(f"{path} has no address for " + "\n    nor for ".join(lacking[:_SHOWN]) + more)
+    return tuple(_narrowed(servers[name], ids) for name in wanted)
 
 
-def read(path: Path) -> dict[str, dict[int, str]]:
-    """`{server id: {physical device id: address}}`, in the order of the file.
+def read(path: Path) -> dict[str, Host]:
+    """Every server by its id, in the order of the file.
 
     KitError names the file, the line and the column of what is wrong: no YAML, another shape, a server, card or
     address that stands twice, an id that is none, an address that is none.
     """
-    root = _compose(_text(path), path)
-    if root is None:
-        raise KitError(f"{path} is empty; {_SHAPE}")
-    seen: dict[str, str] = {}
-    servers: dict[str, dict[int, str]] = {}
-    for key, value in _pairs(root, path):
-        name = _scalar(key, path)
+    tree = read_tree(path, MAX_FILE, _SHAPE)
+    seen: dict[str, Node] = {}
+    servers: dict[str, Host] = {}
+    count = 0
+    for key, value in tree.pairs(tree.root):
+        name = tree.text(key)
         if name in servers:
-            raise _error(path, key, f"server {name} stands twice")
-        servers[name] = _cards(value, path, seen)
+            raise tree.error(key, f"server {name} stands twice")
+        servers[name] = _host(tree, name, value, seen)
+        count += len(servers[name].cards)
+        if count > MAX_CARDS:
+            raise tree.error(key, f"the inventory has more than {MAX_CARDS} cards")
     return servers
+
+
+def _host(tree: Tree, name: str, node: Node, seen: dict[str, Node]) -> Host:
+    """One server; `seen` holds the place of every address so far, for an address serves one card only."""
+    facts: dict[str, str] = {}
+    cards: dict[int, Card] = {}
+    for key, value in tree.pairs(node):
+        text = tree.text(key)
+        if text in _SERVER_KEYS:
+            if text in facts:
+                raise tree.error(key, f"{text} stands twice in this server")
+            facts[text] = _address(tree, value, tree.text(value)) if text == "host_ip" else tree.text(value)
+            continue
+        if not re.fullmatch("0|[1-9][0-9]{0,3}", text) or int(text) > MAX_ID:
+            also = " and ".join(_SERVER_KEYS)
+            raise tree.error(key, f"{text!r} is not a device id; accepted: 0 to {MAX_ID}, {also}")
+        if int(text) in cards:
+            raise tree.error(key, f"card {text} stands twice in this server")
+        cards[int(text)] = card = _card(tree, value)
+        if card.ip is not None and seen.setdefault(card.ip, value) is not value:
+            raise tree.error(value, f"address {card.ip} is taken already, at {tree.place(seen[card.ip])}")
+    return Host(name, cards, **facts)
+
+
+def _card(tree: Tree, node: Node) -> Card:
+    if not node.is_mapping:
+        return Card(*_ip(tree, node))
+    entries = tree.entries(node, _CARD_KEYS)
+    if not entries.keys() & {"ip", "sdid", "level_list"}:
+        raise tree.error(node, "a card has at least one of ip, sdid, level_list")
+    ip, prefix = _ip(tree, entries["ip"]) if "ip" in entries else (None, None)
+    if mask := entries.get("netmask"):
+        if prefix is not None:
+            raise tree.error(mask, "the address has its netmask behind the slash already")
+        prefix = prefix_length(tree.text(mask))
+        if prefix is None:
+            raise tree.error(mask, f"{mask.text!r} is not a netmask; accepted: 255.255.255.0, 24")
+    return Card(
+        ip=ip,
+        prefix=prefix,
+        sdid=tree.number(entries["sdid"], _MAX_SDID) if "sdid" in entries else None,
+        local_id=tree.number(entries["local_id"], _MAX_LOCAL_ID) if "local_id" in entries else None,
+        levels=levels(tree, entries["level_list"]) if "level_list" in entries else (),
+    )
+
+
+def _ip(tree: Tree, node: Node) -> tuple[str, int | None]:
+    """The address, and the length of its prefix where it is written with one."""
+    text, slash, written = tree.text(node).partition("/")
+    bits = 128 if ":" in text else 32
+    address = _address(tree, node, text)
+    if not slash:
+        return address, None
+    prefix = prefix_length(written)
+    if prefix is None or prefix > bits:
+        raise tree.error(node, f"{written!r} is not the prefix of an address; accepted: 0 to {bits}")
+    return address, prefix
+
+
+def _address(tree: Tree, node: Node, text: str) -> str:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        raise tree.error(node, f"{text!r} is not an IP address") from None
+    return text
+
+
+def _narrowed(host: Host, ids: Sequence[int]) -> Host:
+    cards: Mapping[int, Card] = {device_id: host.cards[device_id] for device_id in ids}
+    return Host(host.id, cards, host.host_ip, host.super_pod)
 
 
 def _few(items: Iterable[object]) -> str:
     """The first of them, and how many more there are."""
     texts = [str(item) for item in items]
     return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
-
-
-def _cards(node: yaml.Node, path: Path, seen: dict[str, str]) -> dict[int, str]:
-    """One server's cards; `seen` holds the place of every address so far, for an address serves one card only."""
-    cards: dict[int, str] = {}
-    for key, value in _pairs(node, path):
-        text, address = _scalar(key, path), _scalar(value, path)
-        if not re.fullmatch("0|[1-9][0-9]{0,3}", text) or int(text) > MAX_ID:
-            raise _error(path, key, f"{text!r} is not a device id; accepted: 0 to {MAX_ID}")
-        if int(text) in cards:
-            raise _error(path, key, f"card {text} stands twice in this server")
-        try:
-            ipaddress.ip_address(address)
-        except ValueError:
-            raise _error(path, value, f"{address!r} is not an IP address") from None
-        if address in seen:
-            raise _error(path, value, f"address {address} is taken already, at {seen[address]}")
-        seen[address] = _place(path, value)
-        cards[int(text)] = address
-    return cards
-
-
-def _text(path: Path) -> str:
-    data = read_bounded(path, MAX_FILE)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise KitError(f"{path} is not UTF-8 text: byte {error.start} is 0x{data[error.start]:02x}") from None
-
-
-def _compose(text: str, path: Path) -> yaml.Node | None:
-    """The tree of nodes with their places; no value is built, so no tag can start anything."""
-    try:
-        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise KitError(f"{place}: not YAML: {error.problem or error.context}") from None
-    except yaml.YAMLError as error:
-        raise KitError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise KitError(f"{path}: nested too deep; {_SHAPE}") from None
-    return node
-
-
-def _pairs(node: yaml.Node, path: Path) -> list[tuple[yaml.Node, yaml.Node]]:
-    if not isinstance(node, yaml.MappingNode) or not node.value:
-        raise _error(path, node, f"expected a mapping with at least one entry; {_SHAPE}")
-    return list(node.value)
-
-
-def _scalar(node: yaml.Node, path: Path) -> str:
-    if not isinstance(node, yaml.ScalarNode) or node.tag == _MERGE:
-        raise _error(path, node, f"expected a plain text; {_SHAPE}")
-    return str(node.value)
-
-
-def _place(path: Path, node: yaml.Node) -> str:
-    return f"{path}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
-
-
-def _error(path: Path, node: yaml.Node, message: str) -> KitError:
-    return KitError(f"{_place(path, node)}: {message}")

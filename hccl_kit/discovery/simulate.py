@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 
 from hccl_kit.errors import KitError
+
+DOCUMENTATION = "documentation addresses of RFC 5737"
+BENCHMARKS = "addresses of RFC 2544, kept for benchmarks"
+_MANY = int(ipaddress.IPv4Address("198.18.0.0"))
+_MANY_SIZE = 1 << 17
 
 
 def addresses(ids: Sequence[int], *, planes: int) -> dict[int, str]:
@@ -19,3 +25,23 @@ def addresses(ids: Sequence[int], *, planes: int) -> dict[int, str]:
     if max(ids) > highest:
         raise KitError(f"card {max(ids)} cannot be simulated: the documentation range ends with card {highest}")
     return {i: f"192.0.2.{block * (i % planes) + i // planes + 1}" for i in ids}
+
+
+def cluster_addresses(servers: int, ids: Sequence[int], *, planes: int) -> list[dict[int, str]]:
+    """As `addresses`, for every one of `servers` servers, of 198.18.0.0/15, which RFC 2544 keeps for benchmarks.
+
+    Every plane has a block of its own, and every server a run of it. KitError where the range is too small.
+    """
+    block = _MANY_SIZE // planes
+    run = max(ids) // planes + 1
+    most = (block - 2) // run
+    if servers > most:
+        raise KitError(f"{servers} servers cannot be simulated: 198.18.0.0/15 has room for {most} with these cards")
+    return [
+        {i: _dotted(_MANY + block * (i % planes) + run * server + i // planes + 1) for i in ids}
+        for server in range(servers)
+    ]
+
+
+def _dotted(number: int) -> str:
+    return f"{number >> 24}.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"

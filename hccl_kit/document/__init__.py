@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from hccl_kit.document import syntax
 from hccl_kit.document.places import Places
 from hccl_kit.finding import Finding, Pointer, Span
 
-MAX_BYTES = 40 * 1024 * 1024
-"""HCCL reads no rank table that is larger (R4)."""
+MAX_BYTES = 256 << 20
+"""This program reads no more; a table of a million devices, which no cluster has, fits."""
+MAX_CONTAINERS = 16 << 20
+"""Objects and arrays in one document: each takes memory long before its bytes fill the limit above."""
+HCCL_MAX_BYTES = 40 << 20
+"""HCCL reads no table of versions 1.x that is larger (R4)."""
 STDIN = "<stdin>"
 """The name of a document that has no path."""
 WHOLE_FILE = Span(1, 1, 0)
 """The place of a fault of the file as a whole: nothing of its text is marked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """What a reader refuses. Readers enforce the rules of HK0 and HK1 themselves, so a fault names its rule.
 
     `span` is set where the text is wrong; otherwise the finding's pointer is located, its key where `on_key` says so.
@@ -36,14 +38,16 @@ class Fault:
     on_key: bool = False
 
 
-@dataclass(frozen=True)
-class Document:
-    """A text and its value; `value` is None where a fault of reading left none. Places are computed when asked for."""
-
+class _Text(NamedTuple):
     name: str
     text: str
     value: Any
     faults: tuple[Fault, ...]
+    size: int = 0
+
+
+class Document(_Text):
+    """A text of `size` bytes and its value, None where a fault of reading left none. Places are computed on demand."""
 
     def locate(self, pointer: Pointer, *, on_key: bool = False) -> Span:
         """Where the value (or its key) stands; for a key that is missing, where the object is that should hold it.
@@ -52,17 +56,21 @@ class Document:
         """
         return self._places.locate(pointer, on_key=on_key)
 
+    def offsets(self, pointer: Pointer, *, on_key: bool = False) -> tuple[int, int]:
+        """As `locate`, for those who change the text: the offset of the first character and the one after the last."""
+        return self._places.offsets(pointer, on_key=on_key)
+
     @cached_property
     def _places(self) -> Places:
         return Places(self.text)
 
 
 def parse(data: bytes | str, name: str) -> Document:
-    """Read a JSON document; its faults name the rules HK001 to HK008. A path is judged with it (R2), STDIN is not."""
+    """Read a JSON document; its faults name rules of HK0. A path is judged with it (R2), STDIN is not."""
     faults = list(_faults_of_name(name))
     if len(data) > MAX_BYTES:
-        message = f"the file is larger than {MAX_BYTES // 2**20} MiB, the most that HCCL reads"
-        return Document(name, "", None, (*faults, Fault("HK007", Finding((), message), WHOLE_FILE)))
+        message = f"the file is larger than {MAX_BYTES >> 20} MiB, the most that this program reads"
+        return Document(name, "", None, (*faults, Fault("HK009", Finding((), message), WHOLE_FILE)))
     text = decode(data)
     unreadable = _not_utf8(data, text)
     if unreadable:
@@ -70,10 +78,14 @@ def parse(data: bytes | str, name: str) -> Document:
     if data[:1] == "\ufeff" or data[:3] == b"\xef\xbb\xbf":
         message = "the file starts with a byte order mark, which many programs refuse"
         faults.append(Fault("HK003", Finding((), message, "save it as UTF-8 without BOM"), WHOLE_FILE))
-    value, wrong = syntax.read(text)
+    containers = text.count("{") + text.count("[")
+    if containers > MAX_CONTAINERS:
+        message = f"the file holds {containers} objects and arrays, and this program reads {MAX_CONTAINERS}"
+        return Document(name, text, None, (*faults, Fault("HK009", Finding((), message), WHOLE_FILE)))
+    value, wrong = syntax.read(text, containers)
     span = Places(text).span
     faults += [Fault(one.rule, Finding((), one.message, one.hint), span(one.start, one.end)) for one in wrong]
-    return Document(name, text, value, tuple(faults))
+    return Document(name, text, value, tuple(faults), size=len(data))
 
 
 def decode(data: bytes | str) -> str:

@@ -36,6 +36,10 @@ class Places:
 
         A part that is not in the text, such as a missing key, gives the place of what should hold it.
         """
+        return self.span(*self.offsets(pointer, on_key=on_key))
+
+    def offsets(self, pointer: Pointer, *, on_key: bool = False) -> tuple[int, int]:
+        """As `locate`: the offset of the first character and the one after the last."""
         place = self._root
         for part in pointer:
             found = self._members(place.value).find(part)
@@ -44,8 +48,8 @@ class Places:
             place = found
         is_container = self._text[place.value : place.value + 1] in ("{", "[")
         if place.key_end and (on_key or is_container):
-            return self.span(place.key, place.key_end)
-        return self.span(place.value, place.value + 1 if is_container else place.value_end)
+            return place.key, place.key_end
+        return place.value, place.value + 1 if is_container else place.value_end
 
     def span(self, start: int, end: int) -> Span:
         """Offsets as line, column and width."""

@@ -1,75 +1,93 @@
 """File values to rank tables and back; what a document is comes first, since every kind has its own reader.
 
-`recognise` names the kind, `read` reads the kind this release judges, `write` gives the text of a file.
+`recognise` names the kind, `read` reads it, `write` gives the text of a file.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 from hccl_kit import schema
 from hccl_kit.document import Fault
-from hccl_kit.formats import server_list
+from hccl_kit.finding import Finding, Pointer
+from hccl_kit.formats import group_list, node_list, rank_list, server_list
+from hccl_kit.formats.kinds import (
+    KNOWN_VERSIONS,
+    NODE_LIST,
+    RANK_LIST,
+    SERVER_LIST,
+    SUPER_PODS,
+    TEMPLATE_2,
+    TEMPLATE_2_LAB,
+    Kind,
+    recognise,
+)
+from hccl_kit.formats.shape import MisfitError
 from hccl_kit.rank_table import RankTable
+from hccl_kit.schema import MAX_FAULTS
 
+__all__ = [
+    "KNOWN_VERSIONS",
+    "MAX_FAULTS",
+    "NODE_LIST",
+    "RANK_LIST",
+    "READERS",
+    "SERVER_LIST",
+    "SUPER_PODS",
+    "TEMPLATE_2",
+    "TEMPLATE_2_LAB",
+    "WRITERS",
+    "Kind",
+    "placed",
+    "read",
+    "recognise",
+    "write",
+]
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of document. `version` is what HCCL goes by ("" is template 2); None: no rank table of HCCL."""
-
-    name: str
-    title: str
-    version: str | None
-
-
-SERVER_LIST = Kind("1.0", "a rank table of version 1.0", "1.0")
-TEMPLATE_2 = Kind("template2", "a rank table of template 2 (group_list, without version)", "")
-_BY_VERSION = {
-    "1.0": SERVER_LIST,
-    "1.1": Kind("1.1", "a heterogeneous rank table of version 1.1 (node_list)", "1.1"),
-    "1.2": Kind("1.2", "a rank table of version 1.2 (Atlas A3 super pods)", "1.2"),
-    "2.0": Kind("2.0", "a rank table of version 2.0 (Atlas 950)", "2.0"),
+READERS: Mapping[str, Callable[[object], RankTable]] = {
+    "": group_list.from_value,
+    "1.0": server_list.from_value,
+    "1.1": node_list.from_value,
+    "1.2": server_list.from_value,
+    "2.0": rank_list.from_value,
 }
-_TOPOLOGY = Kind("topology", "a topology file of Atlas 950, which is no rank table but goes beside one", None)
-_PREFILL_DECODE = Kind("prefill-decode", "a prefill/decode table of vllm-ascend, which HCCL does not read", None)
-_MINDIE = Kind("mindie-global", "a MindIE global rank table, which HCCL does not read", None)
-_BY_LIST = {"group_list": TEMPLATE_2, "node_list": _BY_VERSION["1.1"], "rank_list": _BY_VERSION["2.0"]}
-"""What tells the kind of a document without version."""
-_FOREIGN = {
-    "server_group_list": _MINDIE,
-    "prefill_device_list": _PREFILL_DECODE,
-    "decode_device_list": _PREFILL_DECODE,
-    "peer_list": _TOPOLOGY,
-    "edge_list": _TOPOLOGY,
+"""By the version of the kind; "" is template 2."""
+WRITERS: Mapping[str, Callable[[RankTable], str]] = {
+    "": group_list.to_text,
+    "1.0": server_list.to_text,
+    "1.1": node_list.to_text,
+    "1.2": server_list.to_text,
+    "2.0": rank_list.to_text,
 }
-KNOWN_VERSIONS = tuple(_BY_VERSION)
+
+_PLACES: Mapping[str | None, Callable[[Pointer], Pointer]] = {
+    "": group_list.in_document,
+    "1.1": node_list.in_document,
+}
+"""Rules name places by the keys of version 1.0; where a version has others, this is their way into its documents."""
 
 
-def recognise(value: object) -> Kind | None:
-    """The kind of a document, by its keys and its version; None where the version is one that nobody knows.
-
-    What cannot be told, such as a document without version, counts as 1.0: that schema then says what is missing.
-    """
-    if not isinstance(value, dict):
-        return SERVER_LIST
-    for key, kind in _FOREIGN.items():
-        if key in value:
-            return kind
-    if "version" not in value:
-        return next((kind for key, kind in _BY_LIST.items() if key in value), SERVER_LIST)
-    version = value["version"]
-    return _BY_VERSION.get(version) if isinstance(version, str) else SERVER_LIST
-
-
-def read(value: object) -> RankTable | tuple[Fault, ...]:
-    """The table that a document of version 1.0 holds, or what is wrong with its structure (at least one fault)."""
+def read(value: object, kind: Kind, limit: int = MAX_FAULTS) -> RankTable | tuple[Fault, ...]:
+    """The table that a document of `kind` holds, or what is wrong with its structure: 1 to about `limit` faults."""
+    assert kind.version is not None
     try:
-        return server_list.from_value(value)
-    except server_list.MisfitError:
-        return tuple(schema.faults(value, "1.0"))
+        return READERS[kind.version](value)
+    except MisfitError:
+        return tuple(schema.faults(value, kind.schema, limit))
 
 
 def write(table: RankTable) -> str:
-    """The text of a version 1.0 file: keys in the order of MindSpore's tools, indent 4, no newline at the end."""
-    return json.dumps(server_list.to_value(table), indent=4, ensure_ascii=False)
+    """The text of a file of the table's version: JSON with indent 4, no newline at the end."""
+    return WRITERS[table.version](table)
+
+
+def placed(finding: Finding, kind: Kind) -> Finding:
+    """The finding of a rule with its pointers as a document of `kind` has them."""
+    place = _PLACES.get(kind.version)
+    if place is None:
+        return finding
+    return finding._replace(
+        pointer=place(finding.pointer),
+        related=tuple(other._replace(pointer=place(other.pointer)) for other in finding.related),
+        fix=tuple(edit._replace(pointer=place(edit.pointer)) for edit in finding.fix),
+    )

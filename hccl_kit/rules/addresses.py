@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.document import shown
-from hccl_kit.finding import Finding, Pointer, Related
+from hccl_kit.finding import Edit, Finding, Pointer, Related
 from hccl_kit.products import Product
 from hccl_kit.rank_table import Device, RankTable, Server
-
-Address = tuple[int, bytes, str]
-"""Family, binary form and interface (the part after "%") of an address."""
+from hccl_kit.rules.ip import Address, parse_address, split_addresses
+from hccl_kit.rules.keys import meant
+from hccl_kit.rules.nics import some_ports
 
 _FAMILIES = {int(socket.AF_INET): "IPv4", int(socket.AF_INET6): "IPv6"}
 _ACCEPTED = "an IPv4 or IPv6 address without spaces around it is expected"
-
-
-def parse_address(text: str) -> Address | None:
-    """The address as HCCL reads it (R12): inet_pton, IPv6 from two colons on, "%interface" allowed, nothing trimmed."""
-    address, percent, interface = text.partition("%")
-    if percent and not (address and interface):
-        return None
-    family = socket.AF_INET6 if address.count(":") >= 2 else socket.AF_INET
-    try:
-        return family, socket.inet_pton(family, address), interface
-    except (OSError, ValueError):
-        return None
 
 
 def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -39,11 +28,14 @@ def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
     HCCL:           EI0014, IP "a valid IP address" (R12).
     """
-    for _, device in table.devices():
-        wrong = [text for text in _addresses(device) if parse_address(text) is None]
+    if table.has_plain_addresses:
+        return
+    for device in table.every:
+        wrong = [text for text in split_addresses(device.ip) if parse_address(text) is None]
         if wrong:
             message = f'"device_ip" holds {shown(wrong[0])}; {_ACCEPTED}'
-            yield Finding((*device.at, "device_ip"), message, _advice(wrong[0], device))
+            at = (*device.at, "device_ip")
+            yield Finding(at, message, _advice(wrong[0], device), fix=_without_spaces(at, device.ip or ""))
 
 
 def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -55,9 +47,11 @@ def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
     HCCL:           EI0014, `"IP" is repeate` (R12).
     """
+    if table.has_plain_addresses:
+        return
     first: dict[str, tuple[Pointer, int]] = {}
-    for _, device in table.devices():
-        for text in _addresses(device):
+    for device in table.every:
+        for text in split_addresses(device.ip):
             if text in first and parse_address(text):
                 pointer, other = first[text]
                 message = f"address {shown(text)} is already taken by device {other}"
@@ -74,10 +68,12 @@ def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding
     Fix:            write what `hccn_tool -i N -ip -inet6 -g` prints for device N.
     HCCL:           takes it; the job fails later.
     """
+    if table.has_plain_addresses:
+        return
     first: dict[Address, tuple[Pointer, str]] = {}
     spellings: set[str] = set()
-    for _, device in table.devices():
-        for text in _addresses(device):
+    for device in table.every:
+        for text in split_addresses(device.ip):
             address = parse_address(text)
             if address is None or text in spellings:
                 continue
@@ -98,10 +94,12 @@ def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            give every device as many addresses.
     HCCL:           no code; the log says "size[1] neq first device size[2]" (R12).
     """
+    if table.has_plain_addresses:
+        return
     counts = [
         (max(1, len(texts)), device)
-        for _, device in table.devices()
-        if all(map(parse_address, texts := _addresses(device)))  # the others have their own finding
+        for device in table.every
+        if all(map(parse_address, texts := split_addresses(device.ip)))  # the others have their own finding
     ]
     if not counts:
         return
@@ -116,23 +114,27 @@ def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
             )
 
 
-def device_ip_absent(table: RankTable, _product: Product) -> Iterator[Finding]:
+def device_ip_absent(table: RankTable, product: Product) -> Iterator[Finding]:
     """Several servers, and a device has no address.
 
-    What:           `device_ip` is absent, and so is the server's `host_ip`. Reported once for a server.
+    What:           `device_ip` is absent, and so is the server's `host_ip`; on A2, which looks for the address of the
+                    card, a `host_ip` does not help. Reported once for a server.
     Why it matters: between servers the ranks meet over RoCE; without an address there is no way to a device.
     Example:        the tables of two servers, made for one server each, put together.
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
     HCCL:           EI0014, device_ip "a valid IP address"; the parser of A3 lets it pass (R13).
     """
-    for server in table.servers if len(table.servers) > 1 else ():
+    if len(table.servers) == 1 or None not in table.addresses:
+        return
+    for server in table.servers:
         without = [device for device in server.devices if device.ip is None]
-        if without and "host_ip" not in server.extra:
+        if without and not (product.host_ip_suffices and "host_ip" in server.extra):
             message = f'{_some(without, server)} have no "device_ip", which a job of several servers needs'
-            yield Finding(without[0].at, message, _advice("", without[0]))
+            hint, fix = meant("device_ip", without)
+            yield Finding(without[0].at, message, hint or _advice("", without[0]), fix=fix)
 
 
-def device_ip_empty(table: RankTable, _product: Product) -> Iterator[Finding]:
+def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
     """Several servers, and the address of a device is empty.
 
     What:           `device_ip` is "". Reported once for a server.
@@ -140,8 +142,11 @@ def device_ip_empty(table: RankTable, _product: Product) -> Iterator[Finding]:
     Example:        "device_ip": "", which is fine on one server.
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
     HCCL:           EI0014 on A2; the parser of 910, 300I Duo and A3 lets it pass, and the job fails later (R13).
+                    On 910, HK405 judges servers of eight cards.
     """
-    for server in table.servers if len(table.servers) > 1 else ():
+    if len(table.servers) == 1 or "" not in table.addresses or some_ports(table, product):
+        return
+    for server in table.servers:
         without = [device for device in server.devices if device.ip == ""]
         if without:
             message = f'{_some(without, server)} have an empty "device_ip"; a job of several servers needs addresses'
@@ -161,7 +166,9 @@ def host_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
         text = server.extra.get("host_ip")
         if isinstance(text, str) and parse_address(text) is None:
             message = f'"host_ip" is {shown(text)}; {_ACCEPTED}'
-            yield Finding((*server.at, "host_ip"), message, "write the address of the host, or remove the key")
+            at = (*server.at, "host_ip")
+            hint = "write the address of the host, or remove the key"
+            yield Finding(at, message, hint, fix=_without_spaces(at, text))
 
 
 def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -173,8 +180,8 @@ def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]
     Fix:            use one family on all servers.
     HCCL:           EI0001, RankIpFamily (R21).
     """
-    if len(table.servers) > 1:
-        yield from _mixed("device_ip", [(d.at, d.ip.split(",")[0]) for _, d in table.devices() if d.ip])
+    if len(table.servers) > 1 and not table.has_plain_addresses:
+        yield from _mixed("device_ip", [(d.at, d.ip.split(",")[0]) for d in table.every if d.ip])
 
 
 def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -211,19 +218,18 @@ def _addresses_in_words(count: int) -> str:
     return "one address" if count == 1 else f"{count} addresses"
 
 
-def _addresses(device: Device) -> list[str]:
-    """The parts of a comma list as HCCL splits it: a comma at the very end adds nothing."""
-    if not device.ip:
-        return []
-    parts = device.ip.split(",")
-    return parts[:-1] if parts[-1] == "" else parts
-
-
 def _advice(wrong: str, device: Device) -> str:
     if parse_address(wrong.strip()):
         return "remove the spaces, HCCL does not"
     ask = f"write what `hccn_tool -i {device.id} -ip -g` prints on that server"
     return f'replace the "*" of the sample: {ask}' if "*" in wrong else ask
+
+
+def _without_spaces(at: Pointer, written: str) -> tuple[Edit, ...]:
+    """The edit that takes the spaces around the addresses away, where each is one then."""
+    parts = [part.strip() for part in written.split(",")]
+    is_mended = all(parse_address(part) for part in parts)
+    return (Edit(at, json.dumps(",".join(parts))),) if is_mended else ()
 
 
 def _pointing_back(device: Device, message: str, earlier: Pointer) -> Finding:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.document import shown
-from hccl_kit.finding import Finding, Pointer, Related
+from hccl_kit.finding import Edit, Finding, Pointer, Related
 from hccl_kit.loopback import is_loopback
 from hccl_kit.products import Product
 from hccl_kit.rank_table import MAX_SERVER_ID, RankTable
@@ -22,6 +22,8 @@ def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           EI0014, Device Id of server Id X "is unique" (R22).
     """
     for server in table.servers:
+        if len({device.id for device in server.devices}) == len(server.devices):
+            continue
         first: dict[int, Pointer] = {}
         for device in server.devices:
             if device.id in first:
@@ -43,7 +45,7 @@ def device_beyond(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           no code; the log says "device_id[8] more than 7 is invalid" (R11).
     """
     highest = product.max_device_id
-    for _, device in table.devices():
+    for device in table.every:
         if device.id > highest:
             message = f"device {device.id} does not exist: ids go from 0 to {highest} on {product.title}"
             yield Finding((*device.at, "device_id"), message)
@@ -99,7 +101,8 @@ def server_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     count = len(table.servers)
     if count and table.declared_servers not in (None, count):
         message = f'"server_count" is "{table.declared_servers}", but server_list holds {count}'
-        yield Finding(("server_count",), message, f'write "server_count": "{count}"')
+        fix = (Edit(("server_count",), f'"{count}"'),)
+        yield Finding(("server_count",), message, f'write "server_count": "{count}"', fix=fix)
 
 
 def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ def port_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write a free port, or remove the key: 16666 is taken then.
     HCCL:           no code; the log only (R15).
     """
-    for _, device in table.devices():
+    for device in table.every if table.keys.intersection(_DEVICE_PORTS) else ():
         for key in _DEVICE_PORTS if device.extra else ():
             text = device.extra.get(key)
             if text is not None and not (re.fullmatch("[0-9]{1,5}", text) and 1 <= int(text) <= _MAX_PORT):

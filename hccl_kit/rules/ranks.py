@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.document import shown
-from hccl_kit.finding import Finding, Related
+from hccl_kit.finding import Edit, Finding, Related
 from hccl_kit.products import Product
 from hccl_kit.rank_table import Device, RankTable, Server
 
@@ -19,9 +19,11 @@ def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            give every device its own rank, 0 to N-1.
     HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
     """
-    first: dict[int, tuple[Server, Device]] = {}
     size = table.world_size
-    free = sorted(set(range(size)) - {device.rank for _, device in table.devices()})
+    if len({device.rank for device in table.every}) == size:
+        return
+    first: dict[int, tuple[Server, Device]] = {}
+    free = sorted(set(range(size)) - {device.rank for device in table.every})
     for server, device in table.devices():
         if device.rank not in first:
             first[device.rank] = (server, device)
@@ -45,9 +47,22 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
     """
     size = table.world_size
-    outside = [device for _, device in table.devices() if device.rank >= size]
+    outside = [device for device in table.every if device.rank >= size]
     if outside:
         others = f", nor are {len(outside) - 1} other ranks" if len(outside) > 1 else ""
-        free = min(set(range(size)) - {device.rank for _, device in table.devices()})
+        free = min(set(range(size)) - {device.rank for device in table.every})
         message = f"rank {outside[0].rank} is not in 0..{size - 1}{others}; the first rank that is missing is {free}"
-        yield Finding((*outside[0].at, "rank_id"), message, f"number the ranks 0 to {size - 1}")
+        hint = f"number the ranks 0 to {size - 1}"
+        yield Finding((*outside[0].at, "rank_id"), message, hint, fix=tuple(_renumbered(table)))
+
+
+def _renumbered(table: RankTable) -> Iterator[Edit]:
+    """Closes the gaps and keeps the order; nothing where a rank is doubled, for then somebody has to choose."""
+    ranks = sorted({device.rank for device in table.every})
+    if len(ranks) < table.world_size:
+        return
+    closed = {rank: index for index, rank in enumerate(ranks)}
+    quote = "" if table.version == "2.0" else '"'  # only there a rank is an integer
+    for device in table.every:
+        if device.rank != closed[device.rank]:
+            yield Edit((*device.at, "rank_id"), f"{quote}{closed[device.rank]}{quote}")

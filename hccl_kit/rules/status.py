@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.document import shown
-from hccl_kit.finding import Finding
+from hccl_kit.finding import Edit, Finding
 from hccl_kit.products import Product
 from hccl_kit.rank_table import RankTable
+from hccl_kit.slips import is_slip
+
+_READY = "completed"
 
 
 def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -19,6 +22,17 @@ def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write "completed".
     HCCL:           no code; the job times out.
     """
-    if table.status != "completed":
+    if table.status != _READY:
         message = f'"status" is {shown(table.status)}; HCCL waits up to 1800 s for "completed" and then gives up'
-        yield Finding(("status",), message, 'write "status": "completed"')
+        fix = (Edit(("status",), f'"{_READY}"'),) if _means_ready(table.status) else ()
+        yield Finding(("status",), message, 'write "status": "completed"', fix=fix)
+
+
+def _means_ready(status: str) -> bool:
+    """Whether the word can only be "completed": in other letters or spaces, or one slip of the hand from it.
+
+    "complete" is one letter short of it and no other word of a rank table. "done", "ok" or "success" may well mean the
+    same, but whoever writes them has not read what HCCL waits for: a person should look whether the table is ready.
+    """
+    word = status.strip().lower()
+    return word == _READY or is_slip(word, _READY)

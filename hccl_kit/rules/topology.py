@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Finding
@@ -82,6 +83,49 @@ def unequal_servers(table: RankTable, product: Product) -> Iterator[Finding]:
             yield Finding((*server.at, "device"), message, hint)
 
 
+def ranks_interleaved(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """The ranks of a server form no block.
+
+    What:           between the ranks of one server stand ranks of others. Reported once for a table.
+    Why it matters: the documents ask for blocks: rings inside a server and between servers follow the ranks.
+    Example:        ranks 0 and 2 on one server, 1 and 3 on the other.
+    Fix:            number the ranks of one server through before those of the next.
+    HCCL:           takes it; documented only.
+    """
+    ranks = [device.rank for device in table.every]
+    if ranks == list(range(len(ranks))) or sorted(ranks) != list(range(len(ranks))):  # HK201, HK202 have the latter
+        return
+    apart = [server for server in table.servers if not _is_block([device.rank for device in server.devices])]
+    if apart:
+        devices = sorted(apart[0].devices, key=lambda device: device.rank)
+        after = next(b for a, b in pairwise(devices) if b.rank > a.rank + 1)
+        others = f"; the same holds for {len(apart) - 1} more" if len(apart) > 1 else ""
+        message = (
+            f"the ranks of server {shown(apart[0].id)} form no block: {after.rank - 1} is on another server{others}"
+        )
+        yield Finding((*after.at, "rank_id"), message, "number the ranks of one server through before the next")
+
+
+def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
+    """Servers bring different numbers of cards, which the product takes.
+
+    What:           the number of devices of a server differs from that of most servers. Reported once for a table.
+    Why it matters: on A2 the job is slower; for A3 the documents ask for the same number.
+    Example:        eight cards on one server and four on the other.
+    Fix:            take as many cards from every server.
+    HCCL:           takes it; documented only.
+    """
+    counts = [len(server.devices) for server in table.servers]
+    legal = _legal_counts(table, product)
+    if len(set(counts)) < 2 or product.equal_counts or 0 in counts or (legal and not set(counts) <= set(legal)):
+        return
+    usual = Counter(counts).most_common(1)[0][0]
+    uneven = [server for server in table.servers if len(server.devices) != usual]
+    others = f"; {len(uneven) - 1} more differ" if len(uneven) > 1 else ""
+    found = f"server {shown(uneven[0].id)} brings {_cards(len(uneven[0].devices))}, most servers bring {usual}{others}"
+    yield Finding((*uneven[0].at, "device"), found, "take as many cards from every server")
+
+
 def nearest_legal(ids: Sequence[int], product: Product) -> tuple[int, ...] | None:
     """The cards of one server that `product` can link and that are nearest to `ids`, in ascending order.
 
@@ -115,10 +159,10 @@ def _legal_counts(table: RankTable, product: Product) -> tuple[int, ...]:
 
 def _crossing(table: RankTable, product: Product) -> Iterator[tuple[Server, tuple[int, ...]]]:
     """Servers whose cards fit into a group but lie in several; what other rules report is left to them."""
-    for server in table.servers:
+    for server in table.servers if product.groups else ():
         ids = tuple(sorted({device.id for device in server.devices}))
         sound = len(ids) == len(server.devices) and ids and ids[-1] <= product.max_device_id
-        if not sound or not product.groups or len(ids) not in product.server_counts:
+        if not sound or len(ids) not in product.server_counts:
             continue
         if len(ids) <= len(product.groups[0]) and not any(set(ids) <= set(group) for group in product.groups):
             yield server, ids
@@ -127,6 +171,10 @@ def _crossing(table: RankTable, product: Product) -> Iterator[tuple[Server, tupl
 def _nearest(server: Server, product: Product) -> str | None:
     choice = nearest_legal([device.id for device in server.devices], product)
     return f"the nearest legal choice is {','.join(map(str, choice))}" if choice else None
+
+
+def _is_block(ranks: Sequence[int]) -> bool:
+    return not ranks or max(ranks) - min(ranks) == len(ranks) - 1
 
 
 def _cards(count: int) -> str:

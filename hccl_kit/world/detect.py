@@ -155,7 +155,10 @@ def _read_table(path: Path) -> tuple[RankTable, bytes]:
         data = read_bounded(path, document.MAX_BYTES)
     except KitError as error:
         raise KitError(f"{RANK_TABLE_FILE}: {error.message}", hint="hccl-gen writes a rank table") from error
-    table = formats.read(document.parse(data, str(path)).value)
+    value = document.parse(data, str(path)).value
+    kind = formats.recognise(value)
+    has_servers = kind in (formats.SERVER_LIST, formats.SUPER_PODS, formats.TEMPLATE_2)
+    table = formats.read(value, kind) if kind and has_servers else None
     if not isinstance(table, RankTable):
         raise KitError(f"{path} is not a rank table that this program reads", hint=f"hccl-check {path}")
     return table, hashlib.sha256(data).digest()

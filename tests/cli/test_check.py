@@ -92,13 +92,13 @@ def test_an_endless_input_is_read_up_to_the_limit(tmp_path: Path) -> None:
     with Path("/dev/zero").open() as zero:
         done = subprocess.run(command, cwd=ROOT, stdin=zero, capture_output=True, check=False)
     assert done.returncode == 1
-    assert b"HK007" in done.stdout
+    assert b"HK009" in done.stdout
 
 
 def test_a_larger_file_is_a_finding(tmp_path: Path) -> None:
     with (tmp_path / "large.json").open("wb") as file:
         file.truncate(MAX_BYTES + 2)
-    assert b"HK007" in check("large.json", cwd=tmp_path).stdout
+    assert b"HK009" in check("large.json", cwd=tmp_path).stdout
 
 
 def test_a_device_or_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -146,3 +146,103 @@ def test_color_is_for_terminals_that_want_it(tmp_path: Path) -> None:
     assert "\x1b" not in on_a_terminal("t.json", cwd=tmp_path, NO_COLOR="1")
     assert "\x1b" not in on_a_terminal("t.json", cwd=tmp_path, TERM="dumb")
     assert b"\x1b" not in check("t.json", cwd=tmp_path).stdout
+
+
+LOOPBACK = BAD.replace("10.0.0.1", "127.0.0.1")
+"""An error (HK201) and a note (HK210)."""
+
+
+def test_rules_are_selected_and_ignored(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(LOOPBACK)
+    for arguments, code, rules in [
+        ((), 1, {"HK201", "HK210"}),
+        (("--select", "HK201"), 1, {"HK201"}),
+        (("--ignore", "HK201"), 0, {"HK210"}),
+        (("--ignore", "HK201", "--ignore", "HK210"), 0, set()),
+        (("--select", "HK2,HK3", "--ignore", "HK210"), 1, {"HK201"}),
+        (("--select", "HK4"), 0, set()),
+    ]:
+        done = check("t.json", "--format", "json", *arguments, cwd=tmp_path)
+        found = json.loads(done.stdout)["results"][0]["findings"]
+        assert (done.returncode, {one["rule"] for one in found}) == (code, rules), arguments
+
+
+def test_a_file_that_nobody_could_read_is_told_whatever_is_selected(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text("[")
+    assert check("t.json", "--select", "HK4", "--ignore", "HK0", cwd=tmp_path).returncode == 1
+
+
+def test_a_rule_that_there_is_none_of_is_exit_2_and_nothing_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(BAD)
+    for option in ("--select", "--ignore"):
+        done = check("t.json", option, "HK2,HK2O1", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert done.stderr == (
+            b"error: no rule is named 'HK2O1'; accepted: an id or its beginning, such as HK2 or HK201\n"
+            b"  fix: hccl-kit rules lists all\n"
+        )
+
+
+def test_strict_takes_warnings_for_errors(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text(text())
+    assert check("t.txt", cwd=tmp_path).returncode == 0
+    done = check("t.txt", "--strict", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"HK008 error:" in done.stdout
+    assert check("t.txt", "--strict", "--ignore", "HK008", cwd=tmp_path).returncode == 0
+
+
+def test_quiet_tells_errors_only(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text(LOOPBACK)
+    (tmp_path / "good.json").write_text(text(1, 1).replace("10.0.0.1", "127.0.0.1"))
+    done = check("bad.json", "good.json", "--quiet", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"HK201" in done.stdout
+    assert b"HK210" not in done.stdout
+    assert b"good.json" not in done.stdout
+    done = check("good.json", "--quiet", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_every_form_holds_the_findings_of_every_file(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(BAD)
+    github = check("a.json", "b.json", "--format", "github", cwd=tmp_path)
+    assert [line.split(b",")[0] for line in github.stdout.split(b"\n")[:-1]] == [
+        b"::error file=a.json",
+        b"::error file=b.json",
+        b"hccl-check: errors: 2",
+    ]
+    sarif = check("a.json", "b.json", "--format", "sarif", cwd=tmp_path)
+    results = json.loads(sarif.stdout)["runs"][0]["results"]
+    files = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results]
+    assert files == ["a.json", "b.json"]
+    assert (github.returncode, sarif.returncode) == (1, 1)
+
+
+def test_a_product_that_nobody_named_is_said_aloud(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text().replace('"version": "1.0"', '"version": "1.2"'))
+    assert b"product a3 (told by the version; --product names another)\n" in check("t.json", cwd=tmp_path).stdout
+    assert check("t.json", "--product", "a3", cwd=tmp_path).stdout.endswith(b"product a3\n")
+
+
+def test_a_check_loads_only_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text())
+    code = (
+        "import sys; from hccl_kit.cli.check import main; main(['t.json', '--product', '910']);"
+        "heavy = ['jsonschema', 'yaml', 'difflib', 'hccl_kit.pages', 'hccl_kit.report.sarif',"
+        " 'hccl_kit.report.github', 'hccl_kit.fix', 'hccl_kit.explain'];"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, env=environ, check=True)
+    assert done.stdout.decode().split("\n")[1] == "[]"
+
+
+@pytest.mark.parametrize(("name", "platform"), [("jobstart_hccl.json", b"ModelArts"), ("hccl.json", b"Kubernetes")])
+def test_the_folder_of_a_platform_is_told_with_the_table_in_it(tmp_path: Path, name: str, platform: bytes) -> None:
+    (tmp_path / name).write_text(text())
+    done = check(str(tmp_path), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert platform in done.stderr
+    assert f"hccl-check {tmp_path / name}".encode() in done.stderr

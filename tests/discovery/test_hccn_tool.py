@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.discovery import hccn_tool, is_there
+from hccl_kit.discovery.host import Card
 from hccl_kit.errors import KitError
 
 FAKES = Path(__file__).parent.parent / "fakes" / "bin"
@@ -36,20 +37,39 @@ def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_card_is_asked_and_keeps_its_order(cards: Path) -> None:
-    found = hccn_tool.addresses(TOOL, [6, 4, 5])
-    assert list(found.items()) == [(6, "192.168.102.100"), (4, "192.168.100.100"), (5, "192.168.101.100")]
+    found = hccn_tool.cards(TOOL, [6, 4, 5])
+    addresses = {6: "192.168.102.100", 4: "192.168.100.100", 5: "192.168.101.100"}
+    assert list(found.items()) == [(card, Card(address, 24)) for card, address in addresses.items()]
 
 
 def test_ipv6_answers_where_no_ipv4_is_set(cards: Path) -> None:
     (cards / "ipv4.4").unlink()
     (cards / "ipv6.4").write_text("ipv6_address:fd00:100::4\nprefix_length:64\n")
-    assert hccn_tool.addresses(TOOL, [4, 5]) == {4: "fd00:100::4", 5: "192.168.101.100"}
+    assert hccn_tool.cards(TOOL, [4, 5]) == {4: Card("fd00:100::4", 64), 5: Card("192.168.101.100", 24)}
+
+
+def test_vnic_answers_where_no_roce_address_is_set(cards: Path) -> None:
+    (cards / "ipv4.4").unlink()
+    (cards / "vnic.4").write_text("vnic link status: UP\nvnic ipaddr: 192.168.2.199\nvnic netmask: 255.255.0.0\n")
+    found = hccn_tool.cards(TOOL, [4, 5], vnic=True)
+    assert found == {4: Card("192.168.2.199", 16, on_vnic=True), 5: Card("192.168.101.100", 24)}
+    with pytest.raises(KitError, match="card 4: Get ipconf failed, because no ip was preset there!"):
+        hccn_tool.cards(TOOL, [4, 5])
+    (cards / "vnic.4").unlink()
+    with pytest.raises(KitError, match="card 4: Get ipconf failed, because no ip was preset there!"):
+        hccn_tool.cards(TOOL, [4, 5], vnic=True)
+
+
+def test_an_answer_without_netmask_is_an_address(cards: Path) -> None:
+    (cards / "ipv4.4").write_text("ipaddr:10.0.0.1\n")
+    (cards / "ipv4.5").write_text("ipaddr:10.0.0.2\nnetmask:-.-.-.-\n")
+    assert hccn_tool.cards(TOOL, [4, 5]) == {4: Card("10.0.0.1"), 5: Card("10.0.0.2")}
 
 
 def test_tool_speaks_english_and_sees_all_cards(cards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "4,5")
-    hccn_tool.addresses(TOOL, [4])
+    hccn_tool.cards(TOOL, [4])
     assert (cards / "log").read_text() == "-i 4 -ip -g LC_ALL=C VISIBLE=\n"
 
 
@@ -59,7 +79,7 @@ def test_all_failing_cards_stand_in_one_error(cards: Path) -> None:
     (cards / "ipv4.5").write_text("")
     (cards / "ipv4.7").write_text("\x1b[2Jerror while loading shared libraries: libdcmi.so\n" * 20)
     with pytest.raises(KitError) as caught:
-        hccn_tool.addresses(TOOL, range(8))
+        hccn_tool.cards(TOOL, range(8))
     text = caught.value.render()
     first, *cards_shown = text.split("\n")[:5]
     assert first == f"error: {TOOL} gave no address for 4 of 8 cards:"
@@ -75,7 +95,7 @@ def test_silence_ends_with_the_time_out(cards: Path) -> None:
     (cards / "hang").touch()
     start = time.monotonic()
     with pytest.raises(KitError, match=r"card 0: no answer in 1 s\n    card 1: no answer in 1 s"):
-        hccn_tool.addresses(TOOL, [0, 1], timeout=1.0)
+        hccn_tool.cards(TOOL, [0, 1], timeout=1.0)
     assert time.monotonic() - start < 10
     children = (cards / "children").read_text().split()
     assert len(children) == 2
@@ -87,7 +107,7 @@ def test_a_tool_that_prints_without_end_is_stopped(cards: Path, tmp_path: Path) 
     tool.write_text("#!/bin/sh\necho $$ >>$FAKE_HCCN/children\nexec yes\n")
     tool.chmod(0o755)
     with pytest.raises(KitError, match="card 0: the tool prints more than 65536 bytes"):
-        hccn_tool.addresses(str(tool), [0], timeout=2.0)
+        hccn_tool.cards(str(tool), [0], timeout=2.0)
     assert wait_for_end(int((cards / "children").read_text()))
 
 
@@ -96,7 +116,7 @@ def test_a_tool_that_says_all_and_does_not_end_is_stopped(cards: Path, tmp_path:
     tool.write_text("#!/bin/sh\necho ipaddr:10.0.0.1\nexec sleep 60 >&- 2>&-\n")
     tool.chmod(0o755)
     with pytest.raises(KitError, match="card 0: no answer in 1 s"):
-        hccn_tool.addresses(str(tool), [0], timeout=1.0)
+        hccn_tool.cards(str(tool), [0], timeout=1.0)
 
 
 @pytest.mark.usefixtures("no_privileges")
@@ -111,7 +131,7 @@ def test_tool_that_does_not_start_is_an_error(tmp_path: Path, content: str) -> N
     tool.write_text(content)
     tool.chmod(0o755 if "no" in content else 0o644)
     with pytest.raises(KitError, match=r"card 0: the tool cannot be started: (Permission denied|No such file)"):
-        hccn_tool.addresses(str(tool), [0])
+        hccn_tool.cards(str(tool), [0])
 
 
 def test_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:

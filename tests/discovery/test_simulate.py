@@ -49,3 +49,24 @@ def test_id_that_does_not_fit_is_refused() -> None:
     assert simulate.addresses([253], planes=1) == {253: "192.0.2.254"}
     with pytest.raises(KitError, match=r"card 254 cannot be simulated: .* ends with card 253"):
         simulate.addresses([254], planes=1)
+
+
+@pytest.mark.parametrize("planes", [1, 4])
+@pytest.mark.parametrize("servers", [1, 3, 8192])
+def test_a_cluster_has_different_addresses_that_no_network_has(servers: int, planes: int) -> None:
+    network = ipaddress.ip_network("198.18.0.0/15")
+    found = simulate.cluster_addresses(servers, range(8), planes=planes)
+    every = [ipaddress.ip_address(address) for server in found for address in server.values()]
+    assert len(set(every)) == servers * 8
+    assert all(address in network for address in every)
+    if planes == 4:
+        blocks = [
+            {int(ipaddress.ip_address(server[i])) >> 15 for server in found for i in (p, p + 4)} for p in range(4)
+        ]
+        assert all(len(block) == 1 for block in blocks)
+        assert len(set.union(*blocks)) == 4
+
+
+def test_a_cluster_that_is_too_large_is_refused() -> None:
+    with pytest.raises(KitError, match=r"65536 servers cannot be simulated: .* room for 8191 with these cards"):
+        simulate.cluster_addresses(65_536, range(16), planes=1)

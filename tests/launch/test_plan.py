@@ -1,7 +1,5 @@
 """A plan gives every rank of a table its environment."""
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +43,7 @@ def test_ranks_must_be_a_count_from_zero(ranks: tuple[int, ...], shown: str) -> 
 
 def test_several_servers_are_refused() -> None:
     table = one_server((0, 0))
-    both = dataclasses.replace(table, servers=(*table.servers, Server("10.0.0.2", (Device(0, None, 1),))))
+    both = table._replace(servers=(*table.servers, Server("10.0.0.2", (Device(0, None, 1),))))
     with pytest.raises(KitError, match="holds 2 servers; a launch script is written for one"):
         plan(both, ["true"])
 

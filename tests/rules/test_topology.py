@@ -48,12 +48,16 @@ def test_on_910_every_set_of_cards_is_judged_as_hccl_and_its_manual_do() -> None
         (((0, 4), (0, 1)), "910", [("HK402", "warning")]),
         (((0, 1), (0, 1, 2, 3)), "910", [("HK404", "error")]),
         (((0, 1, 2), (0, 1, 2, 3)), "910", [("HK401", "error")]),
-        (((0, 4), (0, 1, 2)), "a2", []),
+        (((0, 4), (0, 1, 2)), "a2", [("HK408", "note")]),
+        (((0, 4), (0, 1, 2)), "a2-box16", [("HK408", "note")]),
+        (((0,), (0, 1), (1,), (0,), (0, 1, 2)), "a2", [("HK408", "note")]),
+        (((0, 4), (1, 2)), "a2", []),
         (((0, 1, 2), tuple(range(9))), "a2", [("HK401", "warning")]),
         ((tuple(range(9)),), "a2", []),
         ((tuple(range(9)),), "a2-box16", [("HK401", "warning")]),
         (((0, 1), (0,)), "300i-duo", [("HK404", "error")]),
-        (((0, 1), (0,)), "a3", []),
+        (((0, 1), (0,)), "a3", [("HK408", "warning")]),
+        (((0, 1), ()), "a3", [("HK208", "error")]),
         (((0, 8),), "910", [("HK204", "error")]),
         (((0, 0),), "910", [("HK203", "error")]),
     ],
@@ -95,3 +99,37 @@ def test_the_nearest_choice_is_legal_and_a_legal_one_is_its_own(cards: set[int],
 def test_where_any_cards_link_there_is_no_nearest_choice() -> None:
     assert nearest_legal((0, 4), find_product("a2")) is None
     assert nearest_legal((), P910) is None
+
+
+@pytest.mark.parametrize(
+    ("servers", "expected"),
+    [
+        (((0, 1), (2, 3)), []),
+        (((2, 3), (0, 1)), []),
+        (((3, 2), (1, 0)), []),
+        (((0, 2), (1, 3)), ["HK406 warning"]),
+        (((0, 3), (1, 2)), ["HK406 warning"]),
+        (((0, 1), (2, 4), (3, 5)), ["HK406 warning"]),
+        (((0, 3, 1), (2,)), ["HK406 warning"]),
+        (((0, 2), (2, 3)), ["HK201 error"]),
+        (((0, 2), (1, 4)), ["HK202 error"]),
+    ],
+)
+def test_the_ranks_of_a_server_form_one_block(servers: tuple[tuple[int, ...], ...], expected: list[str]) -> None:
+    made = tuple(
+        Server(f"10.0.0.{s}", tuple(Device(n, f"192.168.{s}.{n}", rank) for n, rank in enumerate(ranks)))
+        for s, ranks in enumerate(servers)
+    )
+    report = check_text(write(RankTable("1.0", "completed", made)), "t.json")
+    assert [f"{found.rule} {found.severity}" for found in report.diagnostics] == expected
+
+
+def test_the_first_rank_beyond_the_gap_is_where_a_block_breaks() -> None:
+    made = (
+        Server("a", (Device(0, "10.1.0.1", 3), Device(1, "10.1.0.2", 0))),
+        Server("b", (Device(0, "10.1.0.3", 1),)),
+        Server("c", (Device(0, "10.1.0.4", 2),)),
+    )
+    (found,) = check_text(write(RankTable("1.0", "completed", made)), "t.json").diagnostics
+    assert found.pointer == ("server_list", 0, "device", 0, "rank_id")
+    assert found.message == 'the ranks of server "a" form no block: 2 is on another server'

@@ -1,0 +1,186 @@
+"""What a rank table costs: checked, written and merged, against the plainest ways to do the same.
+
+python benchmarks/rank_tables.py [--largest 1000000]
+
+Each ratio compares two things that were timed in turn in this run. Whole processes are timed from start to end, and
+the time of a bare interpreter is taken off on both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from hccl_kit import schema
+from hccl_kit.check import check_text
+from hccl_kit.formats import write
+from hccl_kit.formats.server_list import to_value
+from hccl_kit.generate import generate
+from hccl_kit.merge import merge
+from hccl_kit.rank_table import Device, RankTable, Server
+
+SIZES = (8, 1024, 65536, 1_000_000)
+CARDS = 8
+BARE = (sys.executable, "-c", "pass")
+LOAD = (sys.executable, "-c", "import json, sys; json.load(open(sys.argv[1]))")
+CHECK = (sys.executable, "-m", "hccl_kit.cli.check")
+
+
+def table_of(devices: int) -> RankTable:
+    """A sound table of servers with eight cards each, every card with an address of its own."""
+    servers = tuple(
+        Server(
+            id=host(number),
+            devices=tuple(Device(card, host(number, 100 + card), number * CARDS + card) for card in range(CARDS)),
+            extra={"host_nic_ip": "reserve"},
+        )
+        for number in range(devices // CARDS)
+    )
+    return RankTable("1.0", "completed", servers, declared_servers=len(servers))
+
+
+def host(number: int, network: int = 10) -> str:
+    """An address for the server of this number."""
+    return f"{network}.{number // 62500}.{number // 250 % 250}.{number % 250 + 1}"
+
+
+def process(argv: tuple[str, ...]) -> tuple[float, float]:
+    """Seconds and MiB of resident memory (peak) of a whole process; its exit code may be 0 or 1 (too large a file)."""
+    started = time.perf_counter()
+    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    seconds = time.perf_counter() - started
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in (0, 1):
+        raise SystemExit(f"{argv} ended with {child.returncode}")
+    return seconds, usage.ru_maxrss / 1024
+
+
+def process_seconds(argv: tuple[str, ...]) -> float:
+    """The first of `process`."""
+    return process(argv)[0]
+
+
+def peak(argv: tuple[str, ...]) -> float:
+    """The second of `process`."""
+    return process(argv)[1]
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """One run in this process, without what the collector left over from the run before."""
+    gc.collect()
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def in_turn(rounds: int, *runs: Callable[[], float]) -> list[float]:
+    """The median of each, all of them run once per round."""
+    return [statistics.median(column) for column in zip(*([run() for run in runs] for _ in range(rounds)), strict=True)]
+
+
+def check_processes(size: int, path: Path) -> str:
+    """A row: hccl-check against json.load, both as whole processes."""
+    path.write_text(write(table_of(size)), encoding="utf-8")
+    load, check = (*LOAD, str(path)), (*CHECK, str(path))
+    runs = (partial(process_seconds, argv) for argv in (BARE, load, check))
+    bare, plain, ours = in_turn(15 if size <= 65536 else 3, *runs)
+    net = (ours - bare) / (plain - bare)
+    return (
+        f"{size:>9}{path.stat().st_size / 2**20:>8.1f}{bare * 1e3:>6.0f} ms{plain * 1e3:>8.0f} ms{ours * 1e3:>6.0f} ms"
+        f"{net:>10.2f}x{(ours - bare) / size * 1e6:>11.2f}{peak(check):>8.0f}{peak(load):>11.0f}"
+    )
+
+
+def writing(size: int) -> str:
+    """A row: generate and write against json.dumps(indent=4) of the finished value."""
+    value = to_value(table_of(size))
+    assert write(table_of(size)) == json.dumps(value, indent=4, ensure_ascii=False)
+    dumps, ours = in_turn(
+        rounds(size),
+        partial(seconds, lambda: json.dumps(value, indent=4)),
+        partial(seconds, lambda: write(table_of(size))),
+    )
+    return f"{size:>9}{dumps * 1e3:>10.1f} ms{ours * 1e3:>10.1f} ms{ours / dumps:>8.2f}x"
+
+
+def judging(size: int) -> str:
+    """A row: check against jsonschema alone, which looks at the structure and at nothing else."""
+    text = write(table_of(size))
+    validator = Draft202012Validator(schema.load("rank_table_1.0"))
+    judged, ours = in_turn(
+        rounds(size),
+        partial(seconds, lambda: validator.is_valid(json.loads(text))),
+        partial(seconds, lambda: check_text(text, "t.json")),
+    )
+    return f"{size:>9}{judged * 1e3:>10.1f} ms{ours * 1e3:>10.1f} ms{ours / judged:>8.3f}x"
+
+
+def merging(size: int) -> str:
+    """A row: one text per server put together, against the way of the known script, which checks nothing."""
+    parts = [
+        write(generate(host(number), [(card, host(number, 100 + card)) for card in range(CARDS)]))
+        for number in range(size // CARDS)
+    ]
+    script, ours = in_turn(
+        rounds(size), partial(seconds, lambda: known_way(parts)), partial(seconds, lambda: our_way(parts))
+    )
+    return f"{size:>9}{script * 1e3:>10.1f} ms{ours * 1e3:>10.1f} ms{ours / script:>8.2f}x"
+
+
+def known_way(parts: list[str]) -> str:
+    """Load each, append its servers, number the ranks as they come, dump."""
+    servers = [server for text in parts for server in json.loads(text)["server_list"]]
+    for rank, device in enumerate(device for server in servers for device in server["device"]):
+        device["rank_id"] = str(rank)
+    whole = {"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}
+    return json.dumps(whole, indent=4)
+
+
+def our_way(parts: list[str]) -> str:
+    """Check each, merge, write."""
+    tables = [report.table for report in (check_text(text, "t.json") for text in parts)]
+    return write(merge([table for table in tables if table]))
+
+
+def rounds(size: int) -> int:
+    """How often a thing is timed."""
+    return 15 if size < 65536 else 3
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--largest", type=int, default=SIZES[-1], metavar="N", help="leave larger tables out")
+    sizes = tuple(size for size in SIZES if size <= parser.parse_args().largest)
+    print("hccl-check FILE against json.load, whole processes; net: a bare interpreter taken off; peaks in MiB")
+    print("  devices     MiB     bare  json.load    check  net ratio  us/device    peak  json.load")
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            print(check_processes(size, Path(folder) / f"t{size}.json"))
+    for title, row, most in (
+        ("generate and write against json.dumps(indent=4)", writing, SIZES[-1]),
+        ("check (of a text) against json.loads and jsonschema", judging, 65536),  # a million takes jsonschema a minute
+        ("check, merge and write one table per server against load, append, dump", merging, 65536),
+    ):
+        print(f"\n{title}, in one process\n  devices     theirs        ours    ratio")
+        for size in sizes:
+            if size <= most:
+                print(row(size))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""hccl-kit explain: from an error text to what it means, where it is in a table, and the fix.
+
+    hccl-kit explain HK203
+    hccl-kit explain EI0014
+    hccl-kit explain "Value 2 for ranktable variable server_count is invalid." table.json
+
+Exit code 0: explained. 2: nothing is known of the text, or a file could not be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from hccl_kit.check import check_text
+from hccl_kit.cli import run
+from hccl_kit.cli.check import load, wants_color
+from hccl_kit.document import decode
+from hccl_kit.errors import EXIT_OK, KitError
+from hccl_kit.explain import Explanation, as_page, explained
+from hccl_kit.narrow import narrowed
+from hccl_kit.products import PRODUCT_NAMES, Product, find_product
+from hccl_kit.report import as_text
+from hccl_kit.rules import ANY_PRODUCT
+from hccl_kit.screen import printable
+
+_EPILOG = """\
+examples:
+  hccl-kit explain HK203
+  hccl-kit explain EI0014
+  hccl-kit explain "Value 2 for ranktable variable server_count is invalid. Expected value: 1." table.json
+
+Exit code: 0 explained, 2 nothing is known of it or a file could not be read.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    return run(lambda: _explain(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hccl-kit explain",
+        description="Explain a rule, an error code of HCCL or a line of its log; show where a table has that fault.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "what",
+        nargs="+",
+        metavar="WHAT",
+        help='a rule, a code or a pasted text; or a rank table: a file, "-" for stdin',
+    )
+    parser.add_argument(
+        "--product", choices=[*PRODUCT_NAMES, ANY_PRODUCT], default=ANY_PRODUCT, help="for the tables, as in hccl-check"
+    )
+    return parser
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    product = None if arguments.product == ANY_PRODUCT else find_product(arguments.product)
+    files = [word for word in arguments.what if _is_file(word)]
+    text = " ".join(word for word in arguments.what if word not in files)
+    if not text.strip():
+        raise KitError(
+            "there is nothing to explain: only files are named",
+            hint=f"hccl-check {files[0] if files else 'FILE'} tells all that is wrong in a table",
+        )
+    explanation = explained(text)
+    page = as_page(explanation)
+    print("\n".join(map(printable, page.split("\n"))))
+    for file in files:
+        print(f"\n{_in_file(file, explanation, product)}")
+    if explanation.rules and not files:
+        print("\nnext: add FILE.json to this command to see where it is in a table, or `hccl-check FILE.json` for all")
+    return EXIT_OK
+
+
+def _is_file(word: str) -> bool:
+    """A path that ends as HCCL wants it, or one that is there; a pasted text may end in ".json" too, after a space."""
+    if word == "-" or re.fullmatch(r"\S+\.json", word):
+        return True
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):  # too long for a path, or with a zero in it
+        return False
+
+
+def _in_file(file: str, explanation: Explanation, product: Product | None) -> str:
+    """The findings of the rules that are explained, in one file; what else is wrong there is counted only."""
+    if not explanation.rules:
+        return f"{printable(file)}: not looked at, since no rule of a table leads there"
+    data, name = load(file)
+    report = check_text(data, name, product)
+    ids = frozenset(rule.id for rule in explanation.rules)
+    narrow = narrowed(report, select=ids)
+    if any(found.rule in ids for found in narrow.diagnostics):
+        return as_text(narrow, decode(data), wants_color())
+    others = sorted({found.rule for found in report.diagnostics})
+    also = f"; hccl-check finds {', '.join(others)} there" if others else ", nor any other fault"
+    return f"{printable(name)}: nothing of this kind{also}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,98 @@
+"""hccl-gen under mpirun: every process finds out about its own server, process 0 makes the one table of all.
+
+What goes wrong on a server is told to process 0 like an answer, so nobody waits for it, and all end with one code.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hccl_kit import __version__
+from hccl_kit.cli import run
+from hccl_kit.cli.gen_sources import Found
+from hccl_kit.discovery.gather import Team
+from hccl_kit.discovery.host import Card, Host
+from hccl_kit.errors import EXIT_OK, KitError
+
+_SHOWN = 16
+_Answer = Mapping[str, Any]
+
+
+def gather_servers(find: Callable[[bool], Found], finish: Callable[[Found], int]) -> int:
+    """`find` out about this server (True on process 0); there, `finish` with all of them.
+
+    Returns the exit code, the same on every process. KitError where MPI cannot be started here.
+    """
+    team = Team()
+    with team.together():
+        error = None
+        try:
+            answer = _answer(find(team.rank == 0))
+        except KitError as caught:
+            error, answer = caught, {"error": caught.message, "hint": caught.hint}
+        except OSError as caught:
+            error, answer = None, {"error": f"{caught.filename}: {caught.strerror}", "hint": None}
+        texts = team.gather(json.dumps({"release": __version__, "machine": socket.gethostname(), **answer}))
+        code = EXIT_OK
+        if texts is not None:
+            answers = [json.loads(text) for text in texts]
+            code = run(lambda: finish(_together(answers, error)))
+        return team.share(code)
+
+
+def _answer(found: Found) -> dict[str, Any]:
+    (host,) = found.hosts
+    cards = [(i, card.ip, card.prefix, card.on_vnic, card.sdid) for i, card in host.cards.items()]
+    return {"host": (host.id, host.host_ip, host.super_pod), "cards": cards, "said": found.said}
+
+
+def _together(answers: Sequence[_Answer], own_error: KitError | None) -> Found:
+    """All servers in the order of their processes; KitError where one has none, or two have the same."""
+    _refuse_errors(answers, own_error)
+    _refuse_doubles(answers)
+    hosts = []
+    for answer in answers:
+        name, host_ip, super_pod = answer["host"]
+        hosts.append(Host(name, {i: Card(*facts) for i, *facts in answer["cards"]}, host_ip, super_pod))
+    first = tuple(answers[0]["said"])
+    if len(hosts) == 1:
+        return Found(tuple(hosts), first)
+    return Found(tuple(hosts), (f"servers: {len(hosts)}, one process on each", *first[-1:]))
+
+
+def _refuse_errors(answers: Sequence[_Answer], own: KitError | None) -> None:
+    releases = sorted({answer["release"] for answer in answers})
+    if len(releases) > 1:
+        raise KitError(f"the servers have different releases of hccl-kit: {', '.join(releases)}")
+    failed = [number for number, answer in enumerate(answers) if "error" in answer]
+    if not failed:
+        return
+    texts = {answers[number]["error"] for number in failed}
+    if own and len(texts) == 1 and len(failed) == len(answers):
+        raise own  # the same everywhere, such as a wrong option
+    lines = [f"process {n} on {answers[n]['machine']}: {answers[n]['error']}" for n in failed[:_SHOWN]]
+    more = [f"and {len(failed) - _SHOWN} more"] if len(failed) > _SHOWN else []
+    hints = list(dict.fromkeys(answers[number]["hint"] for number in failed if answers[number]["hint"]))
+    raise KitError(
+        f"{len(failed)} of {len(answers)} servers cannot take part:" + _listed([*lines, *more]),
+        hint="\n".join(hints[:_SHOWN]) or None,
+    )
+
+
+def _refuse_doubles(answers: Sequence[_Answer]) -> None:
+    processes: dict[str, list[int]] = {}
+    for number, answer in enumerate(answers):
+        processes.setdefault(answer["host"][0], []).append(number)
+    doubles = [f"{name}: processes {', '.join(map(str, n[:_SHOWN]))}" for name, n in processes.items() if len(n) > 1]
+    if doubles:
+        raise KitError(
+            "with --mpi every process is a server of its own, and these are the same:" + _listed(doubles[:_SHOWN]),
+            hint="start one process per server: mpirun --map-by ppr:1:node",
+        )
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "".join("\n    " + line.replace("\n", "\n    ") for line in lines)

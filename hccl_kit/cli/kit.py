@@ -1,0 +1,60 @@
+"""hccl-kit VERB: one door to all programs of the kit. A verb's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+
+from hccl_kit import __version__
+from hccl_kit.cli import complain
+from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
+
+VERBS: Mapping[str, str] = {
+    "check": "judge rank tables before a job does (also: hccl-check)",
+    "gen": "write a rank table and the script that starts its ranks (also: hccl-gen)",
+    "merge": "put the tables of several servers together (also: hccl-merge)",
+    "convert": "write a table in another version",
+    "diff": "compare two tables by what they mean",
+    "show": "draw the servers, cards and ranks of a table",
+    "split": "write a table of its own for every server",
+    "digest": "print a sum that is equal for tables that mean the same",
+    "explain": "explain a rule, an error code of HCCL or a line of its log",
+    "rules": "list the rules by which tables are judged",
+}
+"""Verb, which is the name of its module too, to what it does."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code, which is that of the verb."""
+    verb, *rest = [*(sys.argv[1:] if argv is None else argv)] or [""]
+    if verb in VERBS:
+        code: int = import_module(f"hccl_kit.cli.{verb}").main(rest)
+        return code
+    if verb in ("-h", "--help", "help"):
+        print(usage())
+        return EXIT_OK
+    if verb == "--version":
+        print(f"hccl-kit {__version__}")
+        return EXIT_OK
+    complain(_unknown(verb).render() if verb else usage())
+    return EXIT_CANNOT_RUN
+
+
+def usage() -> str:
+    """What --help prints: every verb with its line."""
+    width = max(map(len, VERBS))
+    verbs = "\n".join(f"  {verb.ljust(width)}  {line}" for verb, line in VERBS.items())
+    return f"usage: hccl-kit VERB ...\n\n{verbs}\n\n`hccl-kit VERB --help` tells more about one of them."
+
+
+def _unknown(verb: str) -> KitError:
+    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a slip
+
+    near = get_close_matches(verb[:20], VERBS, n=1, cutoff=0.5)
+    hint = f"did you mean hccl-kit {near[0]}?" if near else "hccl-kit --help tells what each does"
+    return KitError(f"{verb[:80]!r} is no verb; accepted: {', '.join(VERBS)}", hint=hint)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,36 @@
+"""hccl-kit rules: the table of all rules; as Markdown with the page of each. It makes docs/rules.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from hccl_kit.cli import run
+from hccl_kit.errors import EXIT_OK
+from hccl_kit.pages import as_json, as_lines, as_markdown
+from hccl_kit.rules import RULES
+
+_FORMS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="hccl-kit rules",
+        description="List the rules by which tables are judged: id, severity by product, HCCL's error, what it finds.",
+        epilog="`hccl-kit explain HK203` shows one page.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--format", choices=list(_FORMS), default="text", help="default: text; markdown has the pages")
+    arguments = parser.parse_args(argv)
+    return run(lambda: _list(arguments.format))
+
+
+def _list(form: str) -> int:
+    sys.stdout.write(_FORMS[form](RULES).removesuffix("\n") + "\n")
+    return EXIT_OK
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

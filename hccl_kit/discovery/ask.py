@@ -1,0 +1,115 @@
+"""Questions to the driver's programs: bounded in time and size, in English, all cards at once."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from hccl_kit.discovery import is_there
+
+TIMEOUT = 10.0
+"""Seconds one question may take; the programs answer in well under one when the driver is healthy."""
+MAX_ANSWER = 64 << 10
+"""Bytes; an answer is a few lines."""
+
+_AT_ONCE = 8
+_T = TypeVar("_T")
+
+
+class NoAnswerError(Exception):
+    """Why one card gave no answer; callers join the cards' reasons into one KitError."""
+
+
+def find(name: str, usual_places: Sequence[str]) -> str | None:
+    """The path of a program: the first on PATH, else in one of its usual folders, else None.
+
+    A file in a usual folder counts even where it may not be executed: `ask` then says so.
+    """
+    return shutil.which(name) or next((place for place in usual_places if is_there(Path(place))), None)
+
+
+def ask_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[int, _T], dict[int, str]]:
+    """The answers by card, and why the others gave none; `question` raises NoAnswerError for such a card."""
+
+    def answer(device_id: int) -> tuple[_T, None] | tuple[None, str]:
+        try:
+            return question(device_id), None
+        except NoAnswerError as error:
+            return None, str(error)
+
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        pairs = dict(zip(ids, pool.map(answer, ids), strict=True))
+    found = {device_id: pair[0] for device_id, pair in pairs.items() if pair[1] is None}
+    return found, {device_id: why for device_id, (_, why) in pairs.items() if why is not None}
+
+
+def listed(reasons: dict[int, str]) -> str:
+    """The reasons of `ask_each`, a line for every card."""
+    return "".join(f"\n    card {device_id}: {reason}" for device_id, reason in reasons.items())
+
+
+def ask(command: Sequence[str], timeout: float) -> str:
+    """What a program prints, within `timeout` seconds. Its exit code is not read: versions differ in it, the text says
+    more. NoAnswerError where it does not start, does not end in time, or prints more than MAX_ANSWER bytes.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            bufsize=0,
+            env=_environ(),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise NoAnswerError(f"the tool cannot be started: {error.strerror}") from None
+    with process:
+        try:
+            return _read(process, time.monotonic() + timeout).decode("utf-8", "replace")
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            raise NoAnswerError(f"no answer in {timeout:g} s") from None
+        except NoAnswerError:
+            _kill(process)
+            raise
+
+
+def complaint(answer: str) -> str:
+    """What a tool said in place of an answer, on one line that moves no cursor, short enough for a list of cards."""
+    line = "".join(char if char.isprintable() else "?" for char in " ".join(answer.split()))
+    return (line if len(line) <= 120 else line[:117] + "...") or "the tool printed nothing"
+
+
+def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    """What the process prints until it ends, which must be before `deadline` (monotonic)."""
+    assert process.stdout is not None
+    answer = b""
+    while len(answer) <= MAX_ANSWER:
+        left = max(0.0, deadline - time.monotonic())
+        if not select.select([process.stdout], [], [], left)[0]:
+            raise subprocess.TimeoutExpired(process.args, left)
+        piece = process.stdout.read(4096)
+        if not piece:
+            process.wait(left)
+            return answer
+        answer += piece
+    raise NoAnswerError(f"the tool prints more than {MAX_ANSWER} bytes")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """The whole session, not only the tool, or the child of a wrapper script would live on."""
+    os.killpg(process.pid, signal.SIGKILL)
+
+
+def _environ() -> dict[str, str]:
+    """Ours, in English, and without a variable under which the tools do not work (CANN variable reference)."""
+    return {key: value for key, value in os.environ.items() if key != "ASCEND_RT_VISIBLE_DEVICES"} | {"LC_ALL": "C"}

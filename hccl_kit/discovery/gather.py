@@ -1,0 +1,69 @@
+"""What the processes of `mpirun -n S hccl-gen --mpi` tell each other: each one text, and one exit code for all.
+
+Bytes and integers only cross: nothing of ours is pickled, so processes of another release of Python meet as well. The
+only room of discovery that imports mpi4py; importing `MPI` starts MPI, so the import stands inside the function.
+"""
+
+from __future__ import annotations
+
+import socket
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from hccl_kit.errors import KitError
+
+_KILLED = 70  # sysexits.h: an error inside of the program
+
+
+class Team:
+    """All processes of one mpirun, one for each server. Every process calls the methods, in the same order."""
+
+    def __init__(self) -> None:
+        """Start MPI; KitError where mpi4py cannot be loaded."""
+        try:
+            from mpi4py import MPI  # noqa: PLC0415 - starts MPI
+        except (ImportError, RuntimeError) as error:
+            raise KitError(
+                f"--mpi needs mpi4py, which cannot be loaded on {socket.gethostname()}: {error}",
+                hint="pip install 'hccl-kit[mpi]' on every server",
+            ) from error
+        self._mpi: Any = MPI
+        self._world: Any = MPI.COMM_WORLD
+        self.rank: int = self._world.Get_rank()
+        self.size: int = self._world.Get_size()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """A defect that ends this process ends all of them: the others would wait for it forever."""
+        try:
+            yield
+        except Exception:
+            import traceback  # noqa: PLC0415 - nearly never
+
+            traceback.print_exc()
+            self._world.Abort(_KILLED)
+            raise
+
+    def gather(self, text: str) -> Sequence[str] | None:
+        """The texts of all processes, in their order, on process 0; None on the others."""
+        data = text.encode()
+        sizes = array("q", bytes(8 * self.size)) if self.rank == 0 else None
+        self._world.Gather(array("q", [len(data)]), sizes)
+        if sizes is None:
+            self._world.Gatherv([data, self._mpi.BYTE], None)
+            return None
+        received = bytearray(sum(sizes))
+        self._world.Gatherv([data, self._mpi.BYTE], [received, sizes.tolist(), self._mpi.BYTE])
+        texts, start = [], 0
+        for size in sizes:
+            texts.append(received[start : start + size].decode())
+            start += size
+        return texts
+
+    def share(self, code: int) -> int:
+        """The number that process 0 has, on every process."""
+        shared = array("i", [code])
+        self._world.Bcast(shared)
+        return shared[0]

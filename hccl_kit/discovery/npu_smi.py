@@ -1,0 +1,69 @@
+"""Where the cards of an Atlas A3 server are in their super pod, from `npu-smi info -t spod-info -i NPU -c CHIP`.
+
+    SDID                           : 4259841
+    Super Pod Size                 : 384
+    Super Pod ID                   : 0
+    Server Index                   : 1
+
+An NPU of A3 has two chips; each is a device of its own, with the physical id NPU * 2 + CHIP.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hccl_kit.discovery import ask
+from hccl_kit.errors import KitError
+
+USUAL_PLACES = ("/usr/local/sbin/npu-smi", "/usr/local/bin/npu-smi")
+CHIPS = 2
+"""Of one NPU; every chip is a device."""
+
+_ROW = re.compile(r"^[ \t]*(SDID|Super Pod ID)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+_NUMBER = re.compile(r"[0-9]{1,10}")
+_NONE = 0xFFFF_FFFF
+"""All bits set: what 32 bits hold where there is no such id."""
+
+
+class Place(NamedTuple):
+    """A card's id in its super pod, and the id of that super pod."""
+
+    sdid: int
+    super_pod: int
+
+
+def find() -> str | None:
+    """The path of npu-smi: the first on PATH, else in one of its usual folders, else None."""
+    return ask.find("npu-smi", USUAL_PLACES)
+
+
+def places(tool: str, ids: Sequence[int], *, timeout: float = ask.TIMEOUT) -> dict[int, Place]:
+    """The place of every card in `ids` (physical ids). KitError names every card that has none and why, or says that
+    the cards are in several super pods; `timeout` is in seconds and per card.
+    """
+
+    def question(device_id: int) -> Place:
+        npu, chip = divmod(device_id, CHIPS)
+        return _place(ask.ask([tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip)], timeout))
+
+    found, failures = ask.ask_each(ids, question)
+    plain = "--table-version 1.0 writes a table of plain servers, which meet over RoCE"
+    if failures:
+        count = f"{len(failures)} of {len(ids)} cards"
+        raise KitError(f"{tool} gave no place in a super pod for {count}:{ask.listed(failures)}", hint=plain)
+    pods = sorted({place.super_pod for place in found.values()})
+    if len(pods) > 1:
+        raise KitError(f"{tool} puts the cards of this server into super pods {', '.join(map(str, pods))}", hint=plain)
+    return found
+
+
+def _place(answer: str) -> Place:
+    rows = dict(_ROW.findall(answer))
+    if "SDID" not in rows or "Super Pod ID" not in rows:
+        raise ask.NoAnswerError(ask.complaint(answer))
+    for name, value in rows.items():
+        if not _NUMBER.fullmatch(value) or int(value) >= _NONE:
+            raise ask.NoAnswerError(f"its {name} is {value!r}, which is none")
+    return Place(int(rows["SDID"]), int(rows["Super Pod ID"]))

@@ -1,0 +1,148 @@
+"""What a document is, told by its keys and its version, before anybody reads it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+
+class Kind(NamedTuple):
+    """A kind of document.
+
+    `version` is what HCCL goes by ("" is template 2); None: no rank table of HCCL, and `advice` says what to do.
+    `schema` is the stem of its schema; `product` the only one that reads it, "" where several do.
+    """
+
+    name: str
+    title: str
+    version: str | None
+    schema: str = ""
+    product: str = ""
+    advice: str = "name the file that RANK_TABLE_FILE is to name; it holds server_list"
+
+
+SERVER_LIST = Kind("1.0", "a rank table of version 1.0", "1.0", "rank_table_1.0")
+SUPER_PODS = Kind("1.2", "a rank table of version 1.2 (Atlas A3 super pods)", "1.2", "rank_table_1.2", "a3")
+NODE_LIST = Kind("1.1", "a heterogeneous rank table of version 1.1 (node_list)", "1.1", "rank_table_1.1")
+RANK_LIST = Kind("2.0", "a rank table of version 2.0 (Atlas 950)", "2.0", "rank_table_2.0", "a5")
+_GROUPS = "a rank table of template 2 (group_list, without version)"
+TEMPLATE_2 = Kind("template2", _GROUPS, "", "rank_table_template2_cloud", "910")
+TEMPLATE_2_LAB = Kind("template2", _GROUPS, "", "rank_table_template2_lab", "910")
+_TABLES = (SERVER_LIST, NODE_LIST, SUPER_PODS, RANK_LIST)
+KNOWN_VERSIONS = tuple(kind.name for kind in _TABLES)
+_BY_VERSION = {kind.version: kind for kind in _TABLES}
+_BY_LIST = {"deploy_mode": TEMPLATE_2_LAB, "group_list": TEMPLATE_2, "node_list": NODE_LIST, "rank_list": RANK_LIST}
+"""What tells the kind of a document without version: the first of these keys that it has."""
+
+_TOPOLOGY = Kind(
+    "topology",
+    "a topology file of Atlas 950, which is no rank table but goes beside one",
+    None,
+    advice="leave it where the driver has it; RANK_TABLE_FILE is to name the file with rank_list",
+)
+_PREFILL_DECODE = Kind(
+    "prefill-decode",
+    "a prefill/decode table of vllm-ascend, which HCCL does not read",
+    None,
+    advice="it is for DISAGGREGATED_PREFILL_RANK_TABLE_PATH; a training job wants a table with server_list: hccl-gen",
+)
+_MINDIE = Kind(
+    "mindie-global",
+    "a MindIE global rank table, which HCCL does not read",
+    None,
+    advice="each entry of server_group_list holds the server_list of one group; a training job wants one of its own",
+)
+_FRAGMENT = Kind(
+    "local-comm-res",
+    "a fragment (LocalCommRes) of HIXL or LLM-DataDist, of which two make a rank table at run time",
+    None,
+    advice="give it to the library that made it; a training job wants ranks and a status too: hccl-gen",
+)
+_CONFIG_MAP = Kind(
+    "config-map",
+    "a ConfigMap of Kubernetes, which holds a rank table as a text",
+    None,
+    advice="kubectl get configmap rings-config-JOB -o jsonpath='{.data.hccl\\.json}' > hccl.json",
+)
+_ROLES = Kind("roles", "a role table (Servers and Clients), which names no ranks", None)
+_OFFLINE = Kind(
+    "offline", "an offline table (node_list with rank_list), from which HCCL compiles and does not run", None
+)
+_FOREIGN = {
+    "server_group_list": _MINDIE,
+    "prefill_device_list": _PREFILL_DECODE,
+    "decode_device_list": _PREFILL_DECODE,
+    "peer_list": _TOPOLOGY,
+    "edge_list": _TOPOLOGY,
+    "Servers": _ROLES,
+    "Clients": _ROLES,
+}
+_LISTS = {"server_list": ("1.0", "1.2"), "node_list": ("1.1",), "rank_list": ("2.0",), "group_list": ("",)}
+"""The list that a table hangs on, and the versions that have it."""
+_DRAFT_KEYS = frozenset(("level", "id", "fabric_type", "rank_addrs"))
+
+
+def recognise(value: object) -> Kind | None:
+    """The kind of a document, by its keys and its version; None where the version is one that nobody knows.
+
+    What cannot be told, such as a document without version, counts as 1.0: that schema then says what is missing.
+    """
+    if not isinstance(value, dict):
+        return SERVER_LIST
+    foreign = _foreign(value)
+    if foreign:
+        return foreign
+    if "version" not in value:
+        return next((kind for key, kind in _BY_LIST.items() if key in value), SERVER_LIST)
+    version = value["version"]
+    return _BY_VERSION.get(version) if isinstance(version, str) else SERVER_LIST
+
+
+def _foreign(value: dict[str, Any]) -> Kind | None:
+    """What looks like a rank table and is none."""
+    if value.get("kind") == "ConfigMap":
+        return _CONFIG_MAP
+    if "version" not in value and "rank_list" in _first(value.get("node_list")):
+        return _OFFLINE
+    if "version" in value and _is_fragment(value):
+        return _FRAGMENT
+    return next((kind for key, kind in _FOREIGN.items() if key in value), None)
+
+
+def config_map_in(text: str) -> tuple[Kind, int] | None:
+    """Whether a text that is no JSON is a ConfigMap in YAML, and where it says so."""
+    match = re.search("^kind: *ConfigMap *$", text, re.MULTILINE)
+    return (_CONFIG_MAP, match.start()) if match else None
+
+
+def other_list(value: object, kind: Kind) -> str | None:
+    """The key of the list that the document holds where it lacks that of its version, which it names."""
+    if not isinstance(value, dict) or "version" not in value or kind.version is None:
+        return None
+    if any(key in value for key, versions in _LISTS.items() if kind.version in versions):
+        return None
+    return next((key for key in _LISTS if key in value), None)
+
+
+def versions_of(key: str) -> tuple[str, ...]:
+    """The versions whose tables hang on the list `key`; "" is template 2."""
+    return _LISTS[key]
+
+
+def is_draft(value: object) -> bool:
+    """Whether a document of version 2.0 has the keys of the time before its release."""
+    if not isinstance(value, dict):
+        return False
+    level = _first(_first(value.get("rank_list")).get("level_list"))
+    return "net_layer" not in level and len(_DRAFT_KEYS.intersection(level)) > 1
+
+
+def _is_fragment(value: dict[str, Any]) -> bool:
+    """Servers and devices without status and ranks."""
+    device = _first(_first(value.get("server_list")).get("device"))
+    return bool(device) and "rank_id" not in device and "status" not in value
+
+
+def _first(value: object) -> dict[str, Any]:
+    """The first item of a list, where there is a list and its first item is an object."""
+    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}

@@ -1,0 +1,64 @@
+"""A verdict as far as somebody wants to hear it: some rules only, warnings as errors, errors only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hccl_kit.check import Report
+from hccl_kit.errors import KitError
+from hccl_kit.finding import Diagnostic
+from hccl_kit.rules import RULE_BY_ID
+
+NOT_READY = "HK109"
+"""The one warning after which nothing else of a document is judged."""
+
+
+def chosen_rules(texts: Iterable[str]) -> frozenset[str]:
+    """The ids of the rules that texts such as "HK2,HK301" name, by id or by the beginning of it.
+
+    KitError with the nearest id for one that names no rule.
+    """
+    ids: set[str] = set()
+    for name in [part.strip() for text in texts for part in text.split(",")]:
+        found = [rule for rule in RULE_BY_ID if name and rule.startswith(name.upper())]
+        if not found:
+            raise KitError(f"no rule is named {name!r}; accepted: {_accepted(name)}", hint="hccl-kit rules lists all")
+        ids.update(found)
+    return frozenset(ids)
+
+
+def narrowed(
+    report: Report,
+    *,
+    select: frozenset[str] | None = None,
+    ignore: frozenset[str] = frozenset(),
+    strict: bool = False,
+    errors_only: bool = False,
+) -> Report:
+    """The report with the findings of the rules in `select` (None: all) that are not in `ignore`.
+
+    `strict` makes errors of warnings; `errors_only` drops what is none then. What kept a document from being judged
+    at all stays, whatever is chosen: without it a file that nobody could read would look like a good one.
+    """
+    kept = [
+        found
+        for found in report.diagnostics
+        if _stops(report, found) or ((select is None or found.rule in select) and found.rule not in ignore)
+    ]
+    if strict:
+        kept = [found._replace(severity="error") if found.severity == "warning" else found for found in kept]
+    if errors_only:
+        kept = [found for found in kept if found.severity == "error"]
+    return report._replace(diagnostics=tuple(kept))
+
+
+def _stops(report: Report, found: Diagnostic) -> bool:
+    return report.table is None and (found.severity == "error" or found.rule == NOT_READY)
+
+
+def _accepted(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a slip
+
+    digits = name.upper()[:16].replace("O", "0").replace("I", "1")
+    near = get_close_matches(digits, RULE_BY_ID, n=1, cutoff=0.0) if name else []
+    return f"an id or its beginning, such as HK2 or {near[0] if near else 'HK201'}"

@@ -1,0 +1,28 @@
+"""Addresses as HCCL reads them in a table of version 1.x."""
+
+from __future__ import annotations
+
+import socket
+
+Address = tuple[int, bytes, str]
+"""Family, binary form and interface (the part after "%") of an address."""
+
+
+def parse_address(text: str) -> Address | None:
+    """The address as HCCL reads it (R12): inet_pton, IPv6 from two colons on, "%interface" allowed, nothing trimmed."""
+    address, percent, interface = text.partition("%")
+    if percent and not (address and interface):
+        return None
+    family = socket.AF_INET6 if address.count(":") >= 2 else socket.AF_INET
+    try:
+        return family, socket.inet_pton(family, address), interface
+    except (OSError, ValueError):
+        return None
+
+
+def split_addresses(text: str | None) -> list[str]:
+    """The parts of a comma list as HCCL splits it: a comma at the very end adds nothing."""
+    if not text:
+        return []
+    parts = text.split(",")
+    return parts[:-1] if parts[-1] == "" else parts

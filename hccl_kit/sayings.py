@@ -1,0 +1,149 @@
+"""What HCCL says when a rank table stops a job, and what is meant: its error codes, and the lines of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Saying(NamedTuple):
+    """A text of HCCL that tells more than its code.
+
+    `pattern` is searched for in any case. `rules` find the fault in a table, and so do those that have `variable`;
+    none do where only the running job can show it. `told` are sentences for a person, whose blanks are the groups of
+    the pattern and of the sentence of EI0014: {value}, {variable}, {expected}; one with an empty blank is left out.
+    """
+
+    pattern: str
+    rules: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    variable: str = ""
+
+
+CODES: Mapping[str, str] = {
+    "EI0001": "an environment variable has a bad value; of a rank table: its device addresses are of two families",
+    "EI0003": "a parameter of an operator is bad; also where RANK_ID of the process is no number. No rule of a table"
+    " leads there: look at the variables the process was started with",
+    "EI0004": "the rank table could not be parsed: the path, the reason, and in older releases every fault of a table",
+    "EI0005": "the ranks disagree in a parameter of one operator. No rule of a table leads there: compare how the ranks"
+    " were started, and whether all run the same program",
+    "EI0006": "a rank waited in vain for the connection of another. No rule of a table leads there: the usual causes"
+    " are a rank that died before (look at the first error in time, over all ranks), a device_ip that is not that of"
+    " the card, and a network that is shut between the servers",
+    "EI0014": "a value in the rank table is not what HCCL expects: it names value, variable and expectation",
+    "EI0015": "the ranks did not find each other by root info. No rank table takes part in that: either there is none,"
+    " or a framework took it for unusable and went on without; look at RANK_TABLE_FILE",
+    "EI0016": "a setting differs or is bad, such as TLS on for one card and off for another. No rule of a table leads"
+    " there: compare `hccn_tool -i N -tls -g` over the cards",
+    "EI0017": "HCCL misses a key of the rank table; it says the same of a key whose value has the wrong type",
+    "EI0019": "a port of the host is taken, 16666 as a rule. No rule of a table leads there: end the job that holds it,"
+    " or give another port",
+    "EI0020": "a port of the card is taken, 16666 as a rule. No rule of a table leads there: end the job that holds it,"
+    ' or give another "device_port"',
+}
+"""Error code to its meaning."""
+
+_DOUBLED = '"IP" is repeate'
+_SAME_WORDS = "HCCL has the same words for a doubled server id, super pod id and address"
+_CARDS = (
+    "fix: start the rank on the card of the table (DEVICE_ID, ASCEND_RT_VISIBLE_DEVICES), or write physical ids into"
+    " the table: the N of /dev/davinciN, also inside a container, where programs count from 0"
+)
+
+SAYINGS: tuple[Saying, ...] = (
+    # Sentences of EI0014.
+    Saying(
+        r"Value [0-9]+ for ranktable variable server_count is invalid",
+        ("HK207",),
+        (
+            'the table says "server_count": "{value}", and its server_list holds another number of servers',
+            'fix: write "server_count": "{expected}", or add the servers that are missing',
+        ),
+    ),
+    Saying(
+        r"Value [0-9]+ for ranktable variable rank_id is invalid",
+        ("HK201", "HK202"),
+        (
+            "either the table holds rank {value} twice, or it has not more than {value} devices; where the table is"
+            " right, RANK_ID of the process is {value} and too high for it",
+        ),
+    ),
+    Saying(
+        r"Value (?![0-9]+ for )[^\n]{0,200}? ?for ranktable variable (rank_id|server_count) is invalid",
+        ("HK103",),
+        ('fix: write "{variable}" in decimal digits and in quotes',),
+    ),
+    Saying(r"ranktable variable super_device_id is invalid[. ]*Expected value: [^0-9]", ("HK103",)),
+    Saying(
+        r"ranktable variable super_device_id is invalid[. ]*Expected value: [0-9]",
+        (),
+        (
+            "super_device_id of the table is not the SDID of the card; no rule of a table can see that",
+            'fix: write "super_device_id": "{expected}", which is what `npu-smi info -t spod-info` prints as SDID',
+        ),
+    ),
+    Saying(
+        r"variable devicePhyId is invalid",
+        (),
+        (
+            "the process of a rank runs on another card than the one the table gives the rank; no rule of a table can"
+            " see that",
+            "mind the order: the process runs on the card with physical id {value}, the table has {expected}",
+            _CARDS,
+        ),
+    ),
+    Saying('"?IP"? is repeate', (), (_SAME_WORDS,), _DOUBLED),
+    # Lines of the log.
+    Saying("is a positive integer", ("HK208",)),
+    Saying(
+        r"is less than the communication size",
+        ("HK201", "HK202"),
+        ("where the table is right, RANK_ID of the process is too high for it: HCCL has the same words for that",),
+    ),
+    Saying(r"is already exist", (), (_SAME_WORDS,), _DOUBLED),
+    Saying(
+        r"ranktable config devId ?\[(?P<table>[0-9]+)\] ?, ?but local devId ?\[(?P<local>[0-9]+)\]",
+        (),
+        (
+            "the table gives this rank the card {table}, and its process runs on card {local}; no rule of a table can"
+            " see that",
+            _CARDS,
+        ),
+    ),
+    Saying(
+        r"in the ranktable is inconsistent",
+        (),
+        (
+            "device_ip of the table is not the address that the card has; no rule of a table can see that",
+            "fix: write what `hccn_tool -i N -ip -g` prints for card N on that server, or set the address of the card",
+        ),
+    ),
+    Saying(
+        r"device_ip.? is not set correctly",
+        ("HK305", "HK306"),
+        ("a job of several servers needs device_ip; a job of one server only with HCCL_INTRA_ROCE_ENABLE=1",),
+    ),
+    Saying(r"more than [0-9]+ is invalid", ("HK204",)),
+    Saying(r"neq first device size", ("HK304",)),
+    Saying(r"RankIpFamily", ("HK309",)),
+    Saying(
+        r"Config (?P<key>[^ \n]{1,100}) is missing in the ranktable",
+        ("HK101", "HK102"),
+        (
+            'the key "{key}" is missing, or its value has another type: versions 1.x want "0" in quotes, version 2.0'
+            " wants 0 without",
+        ),
+    ),
+    Saying(
+        r"Failed to parse the ranktable file",
+        ("HK001", "HK002", "HK008"),
+        ("older releases of CANN say this of every fault of a table: `hccl-check FILE` holds it to all rules",),
+    ),
+    Saying(r"not a valid \.json file", ("HK008",)),
+    Saying(
+        r"not a valid real path",
+        (),
+        ("RANK_TABLE_FILE names no file that this process can see; in a container it is a path of the container",),
+    ),
+)
+"""Every one that is found in a text counts."""

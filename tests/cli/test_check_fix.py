@@ -1,0 +1,153 @@
+"""hccl-check --fix and --diff as a user meets them: real processes and real files."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.document import MAX_BYTES
+from tests.tables import text
+
+ROOT = Path(__file__).parents[2]
+GOOD = text(2, 2).encode()
+BAD = GOOD.replace(b'"server_count": "2"', b'"server_count": 3').replace(b"\n", b"\r\n")
+MENDED = GOOD.replace(b"\n", b"\r\n")
+DOUBLED = GOOD.replace(b'"rank_id": "3"', b'"rank_id": "2"')
+
+
+def check(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "hccl_kit.cli.check", *arguments]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, env=environ, check=False, timeout=60)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "bad.json").write_bytes(BAD)
+    (tmp_path / "good.json").write_bytes(GOOD)
+    return tmp_path
+
+
+def test_the_file_is_mended_and_the_difference_shown(folder: Path) -> None:
+    done = check("--fix", "bad.json", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (folder / "bad.json").read_bytes() == MENDED
+    lines = done.stdout.decode().split("\n")
+    assert lines[:3] == ["--- bad.json", "+++ bad.json", "@@ -1,6 +1,6 @@"]
+    assert '-    "server_count": 3,' in lines
+    assert '+    "server_count": "2",' in lines
+    assert "bad.json: 2 findings (HK102: 1, HK207: 1) mended" in lines
+    assert lines[-2].startswith("bad.json: ok, ")
+
+
+def test_a_good_file_is_not_touched(folder: Path) -> None:
+    path = folder / "good.json"
+    before = path.stat()
+    done = check("--fix", "good.json", cwd=folder)
+    assert done.returncode == 0
+    assert done.stdout == check("good.json", cwd=folder).stdout
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_what_needs_a_choice_stays_and_is_exit_1(folder: Path) -> None:
+    (folder / "doubled.json").write_bytes(DOUBLED)
+    done = check("--fix", "doubled.json", "bad.json", cwd=folder)
+    assert done.returncode == 1
+    assert (folder / "doubled.json").read_bytes() == DOUBLED
+    assert (folder / "bad.json").read_bytes() == MENDED
+    assert b"HK201" in done.stdout
+
+
+def test_diff_shows_and_writes_nothing(folder: Path) -> None:
+    done = check("--diff", "bad.json", "good.json", cwd=folder)
+    assert done.returncode == 1
+    assert (folder / "bad.json").read_bytes() == BAD
+    assert b'+    "server_count": "2",' in done.stdout
+    assert b"bad.json: 2 findings (HK102: 1, HK207: 1) could be mended" in done.stdout
+    assert b"HK102 error" in done.stdout
+    assert done.stdout.count(b"---") == 1
+
+
+def test_what_is_not_told_is_not_mended(folder: Path) -> None:
+    spoilt = b"\xef\xbb\xbf" + GOOD.replace(b'"server_count": "2"', b'"server_count": "3"').replace(
+        b"completed", b"Completed"
+    )
+    (folder / "bad.json").write_bytes(spoilt)
+    assert check("--fix", "--ignore", "HK003,HK110", "bad.json", cwd=folder).returncode == 0
+    assert (folder / "bad.json").read_bytes() == b"\xef\xbb\xbf" + GOOD.replace(b"completed", b"Completed")
+    assert check("--fix", "--select", "HK003", "bad.json", cwd=folder).returncode == 0
+    assert (folder / "bad.json").read_bytes() == GOOD.replace(b"completed", b"Completed")
+
+
+def test_fix_and_diff_exclude_each_other(folder: Path) -> None:
+    assert check("--fix", "--diff", "bad.json", cwd=folder).returncode == 2
+
+
+def test_standard_input_is_mended_to_standard_output(folder: Path) -> None:
+    done = check("--fix", "-", cwd=folder, stdin=BAD)
+    assert (done.returncode, done.stdout) == (0, MENDED)
+    assert b"<stdin>: 2 findings" in done.stderr
+    assert b"<stdin>: ok" in done.stderr
+    for same in (GOOD, DOUBLED, b"\xff\xfe{", b""):
+        assert check("--fix", "-", cwd=folder, stdin=same).stdout == same
+
+
+def test_standard_input_that_was_not_read_to_its_end_is_not_cut(folder: Path) -> None:
+    done = check("--fix", "-", cwd=folder, stdin=b" " * (MAX_BYTES + 2))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"error: cannot mend <stdin>: it is larger than")
+
+
+def test_a_program_that_reads_json_is_not_disturbed(folder: Path) -> None:
+    done = check("--fix", "--format", "json", "bad.json", cwd=folder)
+    assert [result["ok"] for result in json.loads(done.stdout)["results"]] == [True]
+    assert b'+    "server_count": "2",' in done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
+def test_the_mode_stays_whatever_the_umask(folder: Path, mode: int) -> None:
+    (folder / "bad.json").chmod(mode)
+    before = os.umask(0o077)
+    try:
+        assert check("--fix", "bad.json", cwd=folder).returncode == 0
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((folder / "bad.json").stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_stays(folder: Path) -> None:
+    os.chown(folder / "bad.json", 1234, 5678)
+    assert check("--fix", "bad.json", cwd=folder).returncode == 0
+    assert ((folder / "bad.json").stat().st_uid, (folder / "bad.json").stat().st_gid) == (1234, 5678)
+
+
+def test_a_link_is_followed_and_stays(folder: Path) -> None:
+    (folder / "data").mkdir()
+    (folder / "bad.json").rename(folder / "data" / "real.json")
+    (folder / "link.json").symlink_to("data/real.json")
+    assert check("--fix", "link.json", cwd=folder).returncode == 0
+    assert (folder / "link.json").is_symlink()
+    assert (folder / "data" / "real.json").read_bytes() == MENDED
+
+
+def test_what_cannot_be_written_is_one_message_and_stays(folder: Path) -> None:
+    """A limit on the size of files stands in for a full disk."""
+    program = f"ulimit -f 0; exec {sys.executable} -m hccl_kit.cli.check --fix bad.json good.json"
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, env=environ, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"error: cannot write {folder}/bad.json: File too large\n".encode()
+    assert (folder / "bad.json").read_bytes() == BAD
+    assert sorted(path.name for path in folder.iterdir()) == ["bad.json", "good.json"]
+    assert done.stdout.startswith(b"good.json: ok")
+
+
+def test_a_pipe_has_no_file_to_write(folder: Path) -> None:
+    done = check("--fix", "/dev/stdin", cwd=folder, stdin=BAD)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"error: cannot mend /dev/stdin: it is not a regular file\n  fix: ")

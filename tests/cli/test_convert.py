@@ -1,0 +1,87 @@
+"""hccl-kit convert as a user meets it."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.check import check_text
+from hccl_kit.cli.convert import main
+from tests.tables import pods_text, pods_value, ranks_value, text
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a3.json").write_text(pods_text(2, 2, 2))
+    (tmp_path / "a5.json").write_text(json.dumps(ranks_value()))
+    return tmp_path
+
+
+def test_the_table_goes_to_standard_output_and_what_is_lost_to_the_other(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["a3.json", "--to", "1.0"]) == 0
+    said = capsys.readouterr()
+    assert check_text(said.out, "t.json").format == "1.0"
+    assert said.err.split("\n") == [
+        "note: the super pods (2) are left out: only version 1.2 has them",
+        "note: super_device_id of the devices is left out: only version 1.2 has it",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("target", ["1.0", "1.2", "template2"])
+def test_a_file_is_written_and_kept_from_being_overwritten(target: str, desk: Path) -> None:
+    assert main(["a5.json", "--to", target, "-o", "new.json"]) == 0
+    written = (desk / "new.json").read_text()
+    assert check_text(written, "new.json").format == target
+    assert main(["a5.json", "--to", target, "-o", "new.json"]) == 0
+    (desk / "new.json").write_text("mine")
+    assert main(["a5.json", "--to", target, "-o", "new.json"]) == 2
+    assert (desk / "new.json").read_text() == "mine"
+    assert main(["a5.json", "--to", target, "-o", "new.json", "--force"]) == 0
+    assert (desk / "new.json").read_text() == written
+
+
+def test_standard_input_is_read(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text(1, 4).encode())))
+    assert main(["-", "--to", "2.0"]) == 0
+    assert json.loads(capsys.readouterr().out)["rank_count"] == 4
+
+
+def test_a_result_that_hccl_would_refuse_is_not_written(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = pods_value(1, 2, 16)  # 16 cards on a server, of which template 2, for 910, knows 8
+    (desk / "wide.json").write_text(json.dumps(document))
+    assert main(["wide.json", "--to", "template2", "-o", "new.json"]) == 2
+    assert "the table that this makes would break HK" in capsys.readouterr().err
+    assert not (desk / "new.json").exists()
+
+
+def test_a_warning_about_the_result_is_told(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (desk / "mixed.json").write_text(json.dumps(ranks_value(4, 2)))
+    assert main(["mixed.json", "--to", "1.0"]) == 0
+    assert "warning: HK406" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("none.json", "--to", "1.0"), "cannot read none.json"),
+        (("a3.json", "--to", "1.2"), "the table is of version 1.2 already"),
+        (("bad.json", "--to", "1.2"), "bad.json:1:1: HK001"),
+        (("a3.json", "--to", "1.0", "-o", "none/t.json"), "none is not a folder"),
+    ],
+)
+def test_a_slip_is_said_in_one_error(
+    arguments: tuple[str, ...], words: str, desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (desk / "bad.json").write_text("x")
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.count("error:") == 1
+    assert said.out == ""

@@ -1,0 +1,36 @@
+"""hccl-kit digest as a user meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.cli.digest import main
+from hccl_kit.digest import digest
+from hccl_kit.formats.server_list import from_value
+from tests.tables import value
+
+
+def test_a_line_for_every_file_as_sha256sum_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").write_text(json.dumps(value(2, 2)))
+    (tmp_path / "b.json").write_text(json.dumps(value(2, 2), indent=3, sort_keys=True))
+    (tmp_path / "c.json").write_text(json.dumps(value(3, 2)))
+    assert main(["a.json", "b.json", "c.json"]) == 0
+    same, other = (digest(from_value(value(servers, 2))) for servers in (2, 3))
+    assert capsys.readouterr().out == f"{same}  a.json\n{same}  b.json\n{other}  c.json\n"
+
+
+def test_a_file_that_cannot_be_read_keeps_no_other_from_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").write_text(json.dumps(value()))
+    (tmp_path / "bad.json").write_text("[1")
+    assert main(["none.json", "bad.json", "a.json"]) == 2
+    said = capsys.readouterr()
+    assert said.out == f"{digest(from_value(value()))}  a.json\n"
+    assert "cannot read none.json" in said.err
+    assert "bad.json:1:" in said.err

@@ -1,0 +1,292 @@
+"""hccl-gen for many servers, for super pods, and for Atlas 950: real processes, fake programs on PATH."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.check import check_text
+from hccl_kit.products import find_product
+from tests.cli.test_gen import Desk, desk, refused
+
+__all__ = ["desk"]
+
+
+def inventory(desk: Desk, text: str) -> str:
+    """An inventory with this text, outside of the folder that is written to."""
+    path = desk.work.parent / "inventory.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def servers(count: int, cards: int = 8) -> str:
+    """As many servers as an inventory has them; every card index is a segment of its own, as planes are."""
+    return "".join(
+        f"node{s:02}:\n" + "".join(f"  {i}: 10.{i % 4}.{i // 4}.{s}/16\n" for i in range(cards))
+        for s in range(1, count + 1)
+    )
+
+
+def pods(count: int, per_pod: int = 2) -> str:
+    """Servers of Atlas A3 with the places of their sixteen cards."""
+    lines = []
+    for s in range(count):
+        lines += [f"node{s}:", f"  super_pod: pod-{s // per_pod}"]
+        lines += [f"  {i}: {{ip: 10.{i}.0.{s + 1}, sdid: {s % per_pod << 22 | i}}}" for i in range(16)]
+    return "\n".join(lines) + "\n"
+
+
+def table(desk: Desk, name: str) -> Any:
+    return json.loads((desk.work / name).read_text())
+
+
+def ranks(value: Any) -> list[tuple[str, str, str]]:
+    return [
+        (device["rank_id"], server["server_id"], device["device_id"])
+        for server in value["server_list"]
+        for device in server["device"]
+    ]
+
+
+def test_hosts_of_an_inventory_are_one_table(desk: Desk) -> None:
+    path = inventory(desk, servers(12))
+    done = desk.gen("--device_num", "[4,8)", "--hosts", "node[10,02-03]", "--inventory", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert desk.written() == ["hccl_3s_12p.json"]
+    value = table(desk, "hccl_3s_12p.json")
+    hosts = ("node10", "node02", "node03")
+    assert ranks(value) == [(str(4 * s + c), host, str(4 + c)) for s, host in enumerate(hosts) for c in range(4)]
+    assert value["server_list"][1]["device"][0]["device_ip"] == "10.0.1.2"
+    assert (value["version"], value["server_count"], value["status"]) == ("1.0", "3", "completed")
+    assert done.stdout.splitlines()[:3] == [
+        "servers: 3, from --hosts",
+        f"addresses: inventory {path}",
+        "wrote: hccl_3s_12p.json",
+    ]
+    assert "a launch script is written for one server only" in done.stdout.splitlines()[3]
+    assert not desk.asked()
+    assert check_text((desk.work / "hccl_3s_12p.json").read_bytes(), "t.json", find_product("910")).ok
+
+
+def test_all_servers_of_the_inventory(desk: Desk) -> None:
+    done = desk.gen("--device_num", "[0,8)", "--hosts", "all", "--inventory", inventory(desk, servers(3)))
+    assert (done.returncode, desk.written()) == (0, ["hccl_3s_24p.json"])
+    assert [server["server_id"] for server in table(desk, "hccl_3s_24p.json")["server_list"]] == [
+        "node01",
+        "node02",
+        "node03",
+    ]
+
+
+def test_one_host_has_its_script(desk: Desk) -> None:
+    done = desk.gen("--device_num", "[0,8)", "--hosts", "node01", "--inventory", inventory(desk, servers(3)))
+    assert (done.returncode, desk.written()) == (0, ["ascend8p.sh", "hccl_8p_01234567_node01.json"])
+
+
+def test_host_address_of_the_inventory_goes_into_the_table(desk: Desk) -> None:
+    path = inventory(desk, "a: {host_ip: 10.9.0.1, 0: 10.0.0.1}\nb: {host_ip: 10.9.0.2, 0: 10.0.0.2}\n")
+    assert desk.gen("--device_num", "0", "--hosts", "a,b", "--inventory", path).returncode == 0
+    listed = table(desk, "hccl_2s_2p.json")["server_list"]
+    assert [server["host_ip"] for server in listed] == ["10.9.0.1", "10.9.0.2"]
+
+
+def test_many_servers_can_be_simulated(desk: Desk) -> None:
+    start = time.monotonic()
+    done = desk.gen("--device_num", "[0,8)", "--hosts", "node[0001-8192]", "--simulate", tool=False)
+    assert (done.returncode, done.stderr, desk.written()) == (0, "", ["hccl_8192s_65536p.json"])
+    assert time.monotonic() - start < 20  # seconds; it takes about two
+    assert "kept for benchmarks; no card was asked" in done.stdout
+    assert check_text((desk.work / "hccl_8192s_65536p.json").read_bytes(), "t.json", find_product("910")).ok
+
+
+def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
+    arguments = ("--device_num", "[0,8)", "--hosts", "a[1-2]", "--simulate")
+    dry = desk.gen(*arguments, "--dry-run")
+    assert (dry.returncode, desk.written()) == (0, [])
+    assert "would write: hccl_2s_16p.json" in dry.stdout
+    assert desk.gen(*arguments).returncode == 0
+    assert "unchanged: hccl_2s_16p.json" in desk.gen(*arguments).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--hosts", "node[01-02]"), "--hosts names servers, but not where the addresses of their cards are"),
+        (("--hosts", "a", "--server_ip", "b", "--simulate"), "one of the two must go"),
+        (("--hosts", "a[1-", "--simulate"), "--hosts: the bracket is not closed"),
+        (("--hosts", "a,b,a", "--simulate"), "--hosts: a named twice"),
+        (("--hosts", "a/b,c", "--simulate"), "'a/b' contains '/'"),
+        (("--hosts", "10.0.0.1,127.0.0.1", "--simulate"), "HK209"),
+        (("--hosts", "a[1-70000]", "--simulate"), "more than 65536 hosts"),
+        (("--hosts", "a", "--mpi"), "not allowed with argument"),
+        (("--mpi", "--simulate"), "--mpi asks the servers, --simulate asks none"),
+        (("--hosts", "a,b", "--simulate", "--", "python"), "the command after -- goes into a launch script"),
+        (("--hosts", "a,b", "--simulate", "--table-version", "1.2"), "reads rank tables of version 1.0, and --table"),
+        (("--simulate", "--table-version", "3"), "invalid choice: '3'"),
+        (("--hosts", "a", "--simulate", "--product", "a5"), "which name the local id of every card"),
+        (("--product", "a5"), "no program of the driver prints them"),
+    ],
+)
+def test_wrong_usage_is_one_clear_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
+    assert message in refused(desk.gen("--device_num", "[0,8)", *arguments), desk)
+    assert not desk.asked()
+
+
+def test_servers_that_are_not_in_the_inventory_are_all_named(desk: Desk) -> None:
+    path = inventory(desk, servers(2))
+    text = refused(desk.gen("--device_num", "[0,8)", "--hosts", "node[01-05]", "--inventory", path), desk)
+    assert "has no server node03, node04, node05; it has: node01, node02" in text
+
+
+def test_cards_are_judged_for_a_cluster(desk: Desk) -> None:
+    text = refused(desk.gen("--device_num", "[0,8]", "--hosts", "a[1-2]", "--simulate"), desk)
+    assert '  fix: did you mean "[0,8)"?' in text
+    text = refused(desk.gen("--device_num", "[0,9)", "--hosts", "a[1-2]", "--simulate", "--product", "a2"), desk)
+    assert text.startswith("error: HK401")
+    done = desk.gen("--device_num", "[0,9)", "--hosts", "a", "--simulate", "--product", "a2")
+    assert done.returncode == 0, done.stderr
+
+
+def test_segments_are_judged_where_the_inventory_has_netmasks(desk: Desk) -> None:
+    lost = servers(2).replace("10.3.0.2/16", "10.9.0.2/16")
+    arguments = ("--device_num", "[0,8)", "--hosts", "all", "--inventory")
+    done = desk.gen(*arguments, inventory(desk, lost))
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: HK3")
+    assert "10.9.0.0/16" in done.stderr
+    done = desk.gen(*arguments, inventory(desk, lost.replace("/16", "")))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_inventory_tells_the_super_pods_of_a3(desk: Desk) -> None:
+    path = inventory(desk, pods(4))
+    done = desk.gen("--device_num", "[0,16)", "--hosts", "all", "--inventory", path, "--product", "a3")
+    assert (done.returncode, done.stderr, desk.written()) == (0, "", ["hccl_4s_64p.json"])
+    value = table(desk, "hccl_4s_64p.json")
+    assert value["version"] == "1.2"
+    assert value["server_list"][1]["device"][2]["super_device_id"] == str(1 << 22 | 2)
+    assert value["super_pod_list"] == [
+        {"super_pod_id": f"pod-{pod}", "server_list": [{"server_id": f"node{2 * pod + s}"} for s in range(2)]}
+        for pod in range(2)
+    ]
+    assert check_text((desk.work / "hccl_4s_64p.json").read_bytes(), "t.json").ok
+
+
+def test_a3_as_plain_servers(desk: Desk) -> None:
+    arguments = ("--device_num", "[0,16)", "--hosts", "all", "--inventory", inventory(desk, pods(2)))
+    done = desk.gen(*arguments, "--product", "a3", "--table-version", "1.0")
+    assert (done.returncode, done.stderr) == (0, "")
+    value = table(desk, "hccl_2s_32p.json")
+    assert (value["version"], "super_pod_list" in value) == ("1.0", False)
+    assert "super_device_id" not in value["server_list"][0]["device"][0]
+
+
+def test_a3_whose_places_are_not_known_is_plain_and_told_so(desk: Desk) -> None:
+    done = desk.gen("--device_num", "[0,16)", "--hosts", "a[1-2]", "--simulate", "--product", "a3")
+    assert done.returncode == 0
+    assert done.stderr.startswith("note: no place in a super pod is known")
+    assert table(desk, "hccl_2s_32p.json")["version"] == "1.0"
+    text = desk.gen(
+        *("--device_num", "[0,16)", "--hosts", "a[1-2]", "--simulate", "--product", "a3", "--table-version", "1.2")
+    ).stderr
+    assert "a1: its super pod\n    a2: its super pod\n    a1, card 0: its SDID" in text
+    assert text.count("\n    a") == 17
+    assert "and 18 more" in text
+
+
+def test_half_of_the_places_is_not_enough(desk: Desk) -> None:
+    path = inventory(desk, pods(2).replace("super_pod: pod-0", "host_ip: 10.9.0.1", 1))
+    text = refused(desk.gen("--device_num", "[0,16)", "--hosts", "all", "--inventory", path, "--product", "a3"), desk)
+    assert "not known:\n    node0: its super pod\n" in text
+
+
+def a3_server(desk: Desk) -> dict[str, str]:
+    """Sixteen chips that npu-smi knows; the variables of its fake."""
+    for device in range(16):
+        desk.set_address(device, f"10.{device}.0.1")
+        rows = f"SDID : {1 << 22 | device}\nSuper Pod Size : 384\nSuper Pod ID : 3\nServer Index : 1\n"
+        (desk.cards / f"spod.{device // 2}.{device % 2}").write_text(rows)
+    return {"FAKE_NPU_SMI": str(desk.cards)}
+
+
+def test_npu_smi_tells_the_super_pod_of_this_server(desk: Desk) -> None:
+    variables = a3_server(desk)
+    arguments = ("--device_num", "[0,16)", "--server_ip", "a", "--product", "a3")
+    done = desk.gen(*arguments, variables=variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    name = "hccl_16p_0123456789101112131415_a.json"
+    assert desk.written() == ["ascend16p.sh", name]
+    value = table(desk, name)
+    assert (value["version"], value["super_pod_list"][0]["super_pod_id"]) == ("1.2", "3")
+    assert value["server_list"][0]["device"][5]["super_device_id"] == str(1 << 22 | 5)
+    plain = desk.gen(*arguments, "--table-version", "1.0", "--force")
+    assert (plain.returncode, table(desk, name)["version"]) == (0, "1.0")
+
+
+def test_card_that_npu_smi_does_not_know_is_refused(desk: Desk) -> None:
+    variables = a3_server(desk)
+    (desk.cards / "spod.1.1").unlink()
+    text = refused(desk.gen("--device_num", "[0,16)", "--server_ip", "a", "--product", "a3", variables=variables), desk)
+    assert "card 3: This device does not support querying spod-info." in text
+    assert "--table-version 1.0" in text
+
+
+def test_cards_without_roce_address_meet_inside_the_super_pod(desk: Desk) -> None:
+    variables = a3_server(desk)
+    (desk.cards / "ipv4.9").unlink()
+    (desk.cards / "vnic.9").write_text("vnic link status: UP\nvnic ipaddr: 192.1.3.190\nvnic netmask: 255.0.0.0\n")
+    done = desk.gen("--device_num", "[0,16)", "--server_ip", "a", "--product", "a3", variables=variables)
+    assert done.returncode == 0
+    assert done.stderr.startswith("note: card 9 of a has no RoCE address; its vNIC address, which is taken, serves")
+
+
+CARD = """\
+  {i}:
+    local_id: {i}
+    level_list:
+    - net_layer: 0
+      net_instance_id: srv{s}
+      net_type: TOPO_FILE_DESC
+      rank_addr_list: [{{addr_type: EID, addr: 000000000000002000100000dfdf{s}{i:03}, ports: [0/1], plane_id: 0}}]
+    - net_layer: 1
+      net_instance_id: all
+      rank_addr_list: [{{addr_type: IPV4, addr: 10.{s}.0.{i}, ports: [0/4, 1/4]}}]
+"""
+
+
+def test_inventory_tells_the_networks_of_a5(desk: Desk) -> None:
+    text = "".join(f"srv{s}:\n" + "".join(CARD.format(s=s, i=i) for i in range(4)) for s in range(2))
+    arguments = ("--device_num", "[0,4)", "--hosts", "all", "--inventory", inventory(desk, text), "--product", "a5")
+    done = desk.gen(*arguments)
+    assert (done.returncode, done.stderr, desk.written()) == (0, "", ["hccl_2s_8p.json"])
+    value = table(desk, "hccl_2s_8p.json")
+    assert (value["version"], value["rank_count"]) == ("2.0", 8)
+    assert [(rank["rank_id"], rank["local_id"]) for rank in value["rank_list"]] == [(r, r % 4) for r in range(8)]
+    inner, outer = value["rank_list"][5]["level_list"]
+    assert (inner["net_layer"], inner["net_instance_id"], outer["net_instance_id"]) == (0, "srv1", "all")
+    assert inner["rank_addr_list"][0]["addr"] == "000000000000002000100000dfdf1001"
+    assert outer["rank_addr_list"][0]["ports"] == ["0/4", "1/4"]
+
+
+def test_cards_of_a5_without_networks_are_named(desk: Desk) -> None:
+    path = inventory(desk, servers(2))
+    text = refused(desk.gen("--device_num", "[0,2)", "--hosts", "all", "--inventory", path, "--product", "a5"), desk)
+    assert "not known:\n    node01, card 0\n    node01, card 1\n    node02, card 0\n" in text
+
+
+def test_inventory_of_all_devices_that_hccl_knows_is_quick(desk: Desk) -> None:
+    lines = []
+    for s in range(8192):
+        lines += [f"node{s:04}:", *(f"  {i}: {10 + i}.{s >> 8}.{s & 255}.1" for i in range(8))]
+    start = time.monotonic()
+    done = desk.gen("--device_num", "[0,8)", "--hosts", "all", "--inventory", inventory(desk, "\n".join(lines)))
+    assert (done.returncode, desk.written()) == (0, ["hccl_8192s_65536p.json"])
+    assert time.monotonic() - start < 30  # seconds; it takes about four
+
+
+def test_path_of_a_home_is_shown_as_given(desk: Desk) -> None:
+    path = Path(inventory(desk, servers(2)))
+    done = desk.gen("--device_num", "[0,8)", "--hosts", "all", "--inventory", f"../{path.name}")
+    assert f"addresses: inventory ../{path.name}" in done.stdout

@@ -1,0 +1,83 @@
+"""hccl-kit as a user meets it: one door, and behind it only what was asked for."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.cli.kit import VERBS, main
+from tests.tables import text
+
+ROOT = Path(__file__).parents[2]
+
+
+def kit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hccl_kit.cli.kit", *arguments]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=cwd, capture_output=True, env=environ, check=False, timeout=60, text=True)
+
+
+def test_help_lists_every_verb_with_a_line(tmp_path: Path) -> None:
+    for option in ("--help", "-h", "help"):
+        done = kit(option, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        listed = [line.split()[0] for line in done.stdout.split("\n") if line.startswith("  ")]
+        assert listed == list(VERBS)
+        assert max(map(len, done.stdout.split("\n"))) <= 100
+
+
+def test_nothing_asked_for_is_exit_2_with_the_usage(tmp_path: Path) -> None:
+    done = kit(cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == kit("--help", cwd=tmp_path).stdout
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    assert kit("--version", cwd=tmp_path).stdout.startswith("hccl-kit ")
+
+
+@pytest.mark.parametrize(("verb", "nearest"), [("chek", "check"), ("explian", "explain"), ("Merge", "merge")])
+def test_a_slip_is_answered_with_the_nearest(verb: str, nearest: str, tmp_path: Path) -> None:
+    done = kit(verb, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.split("\n")[1] == f"  fix: did you mean hccl-kit {nearest}?"
+
+
+def test_what_is_no_verb_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["\x1b[2J" * 100]) == 2
+    error = capsys.readouterr().err
+    assert "\x1b" not in error
+    assert "hccl-kit --help tells what each does" in error
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_its_program(verb: str) -> None:
+    assert callable(importlib.import_module(f"hccl_kit.cli.{verb}").main)
+
+
+def test_a_verb_takes_the_rest_of_the_line_and_gives_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "good.json").write_text(text())
+    (tmp_path / "bad.json").write_text(text().replace('"rank_id": "1"', '"rank_id": "0"'))
+    good = kit("check", "good.json", "--product", "910", cwd=tmp_path)
+    assert (good.returncode, good.stdout) == (0, "good.json: ok, version 1.0, 1 server, 8 devices, product 910\n")
+    assert kit("check", "bad.json", cwd=tmp_path).returncode == 1
+    assert kit("check", "none.json", cwd=tmp_path).returncode == 2
+
+
+def test_only_the_verb_is_loaded(tmp_path: Path) -> None:
+    code = (
+        "import sys; from hccl_kit.cli.kit import main; main(['--help']);"
+        "loaded = [name for name in sys.modules if name == 'argparse' or name.startswith('hccl_kit.cli.')];"
+        "print(loaded, file=sys.stderr)"
+    )
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environ, check=True, text=True)
+    assert done.stderr == "['hccl_kit.cli.kit']\n"
+
+
+def test_the_door_is_installed() -> None:
+    scripts = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("[project.scripts]")[1].split("[")[0]
+    assert 'hccl-kit = "hccl_kit.cli.kit:main"' in scripts

@@ -1,0 +1,217 @@
+"""hccl-merge as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.cli.merge import main
+from tests.tables import pods_value, value
+
+ROOT = Path(__file__).parents[2]
+
+
+def table(number: int, **more: Any) -> dict[str, Any]:
+    """The table of server 10.0.0.`number` alone."""
+    document = value(1, 2) | more
+    server = document["server_list"][0]
+    server["server_id"] = f"10.0.0.{number}"
+    for device in server["device"]:
+        device["device_ip"] = f"192.168.{100 + int(device['device_id'])}.{number}"
+    return document
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the tables of servers 1, 2 and 10, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2, 10):
+        put(tmp_path / f"hccl_2p_01_10.0.0.{number}.json", table(number))
+    return tmp_path
+
+
+def put(path: Path, document: Any) -> Path:
+    path.write_text(json.dumps(document))
+    return path
+
+
+def servers(path: Path) -> list[str]:
+    return [server["server_id"] for server in json.loads(path.read_text())["server_list"]]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("hccl_2p_01_10.0.0.10.json", "hccl_2p_01_10.0.0.2.json", "hccl_2p_01_10.0.0.1.json"),
+        (".",),
+        ("./",),
+        ("hccl_2p_*.json",),
+    ],
+)
+def test_files_a_folder_and_a_pattern_give_one_table(
+    arguments: tuple[str, ...], desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 0
+    assert capsys.readouterr() == ("merged: 3 tables, 3 servers, 6 devices\nwrote: hccl_3s_6p.json\n", "")
+    merged = desk / "hccl_3s_6p.json"
+    assert servers(merged) == ["10.0.0.1", "10.0.0.2", "10.0.0.10"]
+    document = json.loads(merged.read_text())
+    assert document["server_count"] == "3"
+    ranks = [device["rank_id"] for server in document["server_list"] for device in server["device"]]
+    assert ranks == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_its_own_output_is_left_out_of_a_folder_and_doing_it_again_changes_nothing(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["."]) == 0
+    before = (desk / "hccl_3s_6p.json").read_bytes()
+    capsys.readouterr()
+    for given in (".", "*.json"):
+        assert main([given]) == 0
+        said = capsys.readouterr()
+        assert "unchanged: hccl_3s_6p.json" in said.out
+        assert said.err.endswith("hccl_3s_6p.json is left out, an earlier merge wrote it\n")
+    assert (desk / "hccl_3s_6p.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "./hccl_3s_6p.json"), ("--force", "-o", "hccl_3s_6p.json")])
+def test_its_own_output_among_the_named_inputs_is_refused(
+    output: tuple[str, ...], desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["."]) == 0
+    before = (desk / "hccl_3s_6p.json").read_bytes()
+    capsys.readouterr()
+    assert main([*output, "hccl_3s_6p.json"]) == 2
+    assert "is one of the tables to merge" in capsys.readouterr().err
+    assert (desk / "hccl_3s_6p.json").read_bytes() == before
+
+
+def test_an_output_inside_the_folder_is_not_read_as_an_input(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([".", "-o", "hccl_job.json"]) == 0
+    assert main([".", "-o", "hccl_job.json", "--force"]) == 2
+    assert "hccl_job.json is to be written, and is one of the tables to merge" in capsys.readouterr().err
+
+
+def test_order_as_given(desk: Path) -> None:
+    files = [f"hccl_2p_01_10.0.0.{number}.json" for number in (10, 1, 2)]
+    assert main([*files, "--order", "as-given", "-o", "t.json"]) == 0
+    assert servers(desk / "t.json") == ["10.0.0.10", "10.0.0.1", "10.0.0.2"]
+
+
+def test_what_is_there_is_overwritten_with_force_only(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (desk / "job.json").write_text("mine")
+    assert main([".", "-o", "job.json"]) == 2
+    assert (desk / "job.json").read_text() == "mine"
+    assert "job.json exists and holds something else" in capsys.readouterr().err
+    assert main([".", "-o", "job.json", "--force"]) == 0
+    assert servers(desk / "job.json") == ["10.0.0.1", "10.0.0.2", "10.0.0.10"]
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (table(1), 'server "10.0.0.1" is in hccl_2p_01_10.0.0.1.json and in b.json'),
+        (table(9, status="initializing"), "b.json:1:"),
+        (table(9) | {"server_list": table(9)["server_list"] * 2}, "b.json:1:"),
+        (pods_value(1, 1, 2), "hccl_2p_01_10.0.0.1.json is of version 1.0 and b.json of version 1.2"),
+        ({"version": "1.0"}, "hccl-check b.json"),
+        (["x"], "hccl-check b.json"),
+    ],
+)
+def test_what_cannot_be_merged_is_named_and_nothing_is_written(
+    document: Any, words: str, desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(desk / "b.json", document)
+    assert main(["hccl_2p_01_10.0.0.1.json", "b.json"]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.out == ""
+    assert not list(desk.glob("hccl_*s_*p.json"))
+
+
+def test_an_address_that_two_servers_have_is_refused_with_both(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    double = table(9)
+    double["server_list"][0]["device"][1]["device_ip"] = "192.168.100.1"
+    put(desk / "b.json", double)
+    assert main(["hccl_2p_01_10.0.0.1.json", "b.json"]) == 2
+    one = 'device 1 of server "10.0.0.9" in b.json has the address "192.168.100.1"'
+    other = 'device 0 of server "10.0.0.1" in hccl_2p_01_10.0.0.1.json has too'
+    assert f"{one}, which {other}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("none.json",), "cannot read none.json"),
+        (("no*.json",), "no*.json holds no rank table"),
+        (("empty",), "looked for empty/hccl_*.json"),
+        (("hccl_2p_01_10.0.0.1.json",) * 2, "hccl_2p_01_10.0.0.1.json is named twice"),
+        ((".", "-o", "none/t.json"), "none is not a folder"),
+    ],
+)
+def test_a_slip_is_said_in_one_error(
+    arguments: tuple[str, ...], words: str, desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (desk / "empty").mkdir()
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("error:") == 1
+
+
+def test_what_only_the_rules_see_stops_it_too(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, spelled in ((1, "fd00::1"), (2, "fd00:0::1")):
+        document = table(number)
+        document["server_list"][0]["device"] = [{"device_id": "0", "rank_id": "0", "device_ip": spelled}]
+        put(desk / f"{number}.json", document)
+    assert main(["1.json", "2.json"]) == 2
+    assert "the table that this makes would break HK3" in capsys.readouterr().err
+
+
+def test_the_merged_table_is_judged_for_the_product(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(desk / "b.json", value(1, 1))
+    put(desk / "c.json", table(9))
+    assert main(["b.json", "c.json", "-o", "t.json", "--product", "910"]) == 2
+    assert "the table that this makes would break HK4" in capsys.readouterr().err
+    assert main(["b.json", "c.json", "-o", "t.json", "--product", "a2"]) == 0
+
+
+def test_a_folder_with_signs_of_a_pattern_in_its_name_is_a_folder(desk: Path) -> None:
+    (desk / "a[1]").mkdir()
+    put(desk / "a[1]" / "hccl_x.json", table(7))
+    assert main(["a[1]", "-o", "t.json"]) == 0
+    assert servers(desk / "t.json") == ["10.0.0.7"]
+
+
+def test_a_file_with_signs_of_a_pattern_in_its_name_is_a_file(desk: Path) -> None:
+    put(desk / "a[1].json", table(7))
+    assert main(["a[1].json", "-o", "t.json"]) == 0
+    assert servers(desk / "t.json") == ["10.0.0.7"]
+
+
+def test_files_of_a_folder_are_given_in_natural_order(desk: Path) -> None:
+    assert main([".", "--order", "as-given", "-o", "t.json"]) == 0
+    assert servers(desk / "t.json") == ["10.0.0.1", "10.0.0.2", "10.0.0.10"]
+
+
+def test_thousands_of_tables_are_merged_in_seconds(tmp_path: Path) -> None:
+    for number in range(2048):
+        document = table(1)
+        server = document["server_list"][0]
+        server["server_id"] = f"10.1.{number // 250}.{number % 250}"
+        for device in server["device"]:
+            device["device_ip"] = f"192.{device['device_id']}.{number // 250}.{number % 250}"
+        put(tmp_path / f"hccl_{number}.json", document)
+    start = time.monotonic()
+    command = [sys.executable, "-m", "hccl_kit.cli.merge", "."]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "merged: 2048 tables, 2048 servers, 4096 devices\nwrote: hccl_2048s_4096p.json\n"
+    assert time.monotonic() - start < 20

@@ -1,0 +1,32 @@
+"""hccl-kit rules as a user meets it."""
+
+import json
+
+import pytest
+
+from hccl_kit.cli.rules import main
+from hccl_kit.pages import as_markdown
+from hccl_kit.rules import RULES
+
+
+def test_text_is_a_line_for_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert [line[:5] for line in lines] == [*(rule.id for rule in RULES), ""]
+
+
+def test_markdown_is_the_published_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--format", "markdown"]) == 0
+    assert capsys.readouterr().out == as_markdown(RULES)
+
+
+def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--format", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["rules"]) == len(RULES)
+
+
+def test_another_form_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--format", "xml"])
+    assert caught.value.code == 2
+    assert "markdown" in capsys.readouterr().err

@@ -1,0 +1,47 @@
+"""hccl-kit show as a user meets it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.tables import text
+
+SHOW = (sys.executable, "-m", "hccl_kit.cli.kit", "show")
+
+
+def show(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "60"}
+    return subprocess.run(
+        [*SHOW, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_a_good_table_is_drawn(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text())
+    done = show("t.json", "--product", "910", "--svg", "t.svg", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "    rank 0 1 2 3 | 4 5 6 7\nwrote: t.svg\n" in done.stdout
+    assert ElementTree.parse(tmp_path / "t.svg").getroot().tag.endswith("svg")
+
+
+def test_a_table_with_errors_is_drawn_and_exit_1(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text().replace('"rank_id": "7"', '"rank_id": "6"'))
+    done = show("t.json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "card 7: HK201" in done.stdout
+
+
+def test_what_is_no_table_is_reported_and_exit_1(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text("[")
+    done = show("t.json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "HK001" in done.stdout
+
+
+def test_what_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text())
+    assert show("missing.json", cwd=tmp_path).returncode == 2
+    done = show("t.json", "--svg", "no/folder/t.svg", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -1,0 +1,73 @@
+"""hccl-kit split as a user meets it, and hccl-merge to undo it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.cli import merge
+from hccl_kit.cli.digest import main as digest
+from hccl_kit.cli.split import main
+from tests.tables import pods_text, text, value
+
+
+@pytest.mark.parametrize("whole", [text(3, 4), pods_text(2, 2, 2)])
+def test_every_server_gets_its_table_and_merging_them_gives_the_first(
+    whole: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.json").write_text(whole)
+    (tmp_path / "parts").mkdir()
+    assert main(["job.json", "--output-dir", "parts"]) == 0
+    parts = sorted(path.name for path in (tmp_path / "parts").iterdir())
+    assert len(parts) == len(json.loads(whole)["server_list"])
+    assert sorted(capsys.readouterr().out.splitlines()) == [f"wrote: parts/{name}" for name in parts]
+    assert merge.main(["parts", "-o", "again.json"]) == 0
+    capsys.readouterr()
+    assert digest(["job.json", "again.json"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split()[0] == second.split()[0]
+
+
+def test_names_are_those_of_hccl_gen_and_files_of_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.json").write_text(text(2, 4))
+    (tmp_path / "hccl_4p_0123_10.0.0.2.json").write_text("mine")
+    assert main(["job.json"]) == 2
+    assert not (tmp_path / "hccl_4p_0123_10.0.0.1.json").exists()
+    assert main(["job.json", "--force"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "wrote: hccl_4p_0123_10.0.0.1.json",
+        "wrote: hccl_4p_0123_10.0.0.2.json",
+    ]
+
+
+def test_two_servers_of_one_file_name_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    document = value(2, 4)
+    for server, name in zip(document["server_list"], ("a/b", "a b"), strict=True):
+        server["server_id"] = name
+    (tmp_path / "job.json").write_text(json.dumps(document))
+    assert main(["job.json"]) == 2
+    assert "two servers would get one file" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["job.json"]
+
+
+def test_a_folder_that_is_none_is_refused_before_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "job.json").write_text(text(2, 4))
+    assert main([str(tmp_path / "job.json"), "--output-dir", str(tmp_path / "none")]) == 2
+    assert "mkdir -p" in capsys.readouterr().err
+
+
+def test_a_server_id_leads_out_of_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    document = value(1, 1)
+    document["server_list"][0]["server_id"] = "../../x"
+    (tmp_path / "job.json").write_text(json.dumps(document))
+    (tmp_path / "parts").mkdir()
+    assert main(["job.json", "--output-dir", "parts"]) == 0
+    assert [path.name for path in (tmp_path / "parts").iterdir()] == ["hccl_1p_0_..-..-x.json"]

@@ -1,0 +1,69 @@
+"""What the verbs on tables share: tables are judged on their way in and on their way out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.cli.tables import MAX_WARNINGS, read_any_table, read_table, sound_text
+from hccl_kit.errors import KitError
+from hccl_kit.formats.server_list import from_value
+from hccl_kit.products import find_product
+from tests.tables import pods_value, value
+
+
+def twice() -> dict[str, Any]:
+    """A table in which two devices have rank 0."""
+    document = value(1, 2)
+    document["server_list"][0]["device"][1]["rank_id"] = "0"
+    return document
+
+
+def put(path: Path, document: Any) -> str:
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def test_a_sound_table_is_read(tmp_path: Path) -> None:
+    file = put(tmp_path / "t.json", value(2, 2))
+    assert read_table(file) == read_any_table(file) == from_value(value(2, 2))
+
+
+def test_the_first_error_is_named_with_its_place_and_the_program_that_tells_the_rest(tmp_path: Path) -> None:
+    file = put(tmp_path / "a b.json", twice())
+    with pytest.raises(KitError, match=r"a b\.json:1:[0-9]+: HK201: ") as caught:
+        read_table(file)
+    assert caught.value.hint == f"hccl-check '{file}'"
+    assert read_any_table(file) == from_value(twice())
+
+
+@pytest.mark.parametrize("document", [[], {"version": "9"}, value() | {"status": "initializing"}])
+def test_where_there_is_no_table_none_is_read(document: Any, tmp_path: Path) -> None:
+    file = put(tmp_path / "t.json", document)
+    for read in (read_table, read_any_table):
+        with pytest.raises(KitError, match="HK1"):
+            read(file)
+
+
+def test_a_warning_keeps_no_table_from_being_read(tmp_path: Path) -> None:
+    assert read_table(put(tmp_path / "t.txt", value())) == from_value(value())
+
+
+def test_what_would_be_refused_is_not_written() -> None:
+    with pytest.raises(KitError, match="would break HK201"):
+        sound_text(from_value(twice()), "t.json")
+    with pytest.raises(KitError, match="would break HK108"):
+        sound_text(from_value(value()), "t.json", find_product("a5"))
+
+
+def test_so_many_warnings_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    document = pods_value(1, 2, 16)
+    for server in document["server_list"]:
+        for device in server["device"]:
+            device["backup_device_ip"] = "\x1bx"
+    sound_text(from_value(document), "t.json")
+    *lines, last, end = capsys.readouterr().err.split("\n")
+    assert len(lines) == MAX_WARNINGS
+    assert all(line.startswith("warning: HK314") and "\x1b" not in line for line in lines)
+    assert (last, end) == (f"warning: {32 - MAX_WARNINGS} more of these; hccl-check tells all", "")

@@ -1,0 +1,82 @@
+"""The fake tool prints what the real one was seen to print."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.discovery import npu_smi
+from hccl_kit.discovery.npu_smi import Place
+from hccl_kit.errors import KitError
+
+FAKES = Path(__file__).parent.parent / "fakes" / "bin"
+TOOL = str(FAKES / "npu-smi")
+
+
+def recorded(sdid: object, pod: object = 0) -> str:
+    rows = {"SDID": sdid, "Super Pod Size": 384, "Super Pod ID": pod, "Server Index": 1}
+    return "".join(f"\t{name:<30} : {value}\n" for name, value in rows.items())
+
+
+@pytest.fixture
+def chips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder the fake answers from, with the sixteen chips of the second server of super pod 0."""
+    for device in range(16):
+        npu, chip = divmod(device, 2)
+        (tmp_path / f"spod.{npu}.{chip}").write_text(recorded(1 << 22 | npu << 18 | chip << 16 | device))
+    monkeypatch.setenv("FAKE_NPU_SMI", str(tmp_path))
+    return tmp_path
+
+
+def test_device_is_chip_of_npu(chips: Path) -> None:
+    found = npu_smi.places(TOOL, [3, 0, 15])
+    assert list(found.items()) == [(3, Place(4521987, 0)), (0, Place(4194304, 0)), (15, Place(6094863, 0))]
+    asked = sorted((chips / "smi-log").read_text().splitlines())
+    assert asked[0] == "info -t spod-info -i 0 -c 0 LC_ALL=C VISIBLE="
+    assert [line.split()[3:7] for line in asked] == [["-i", n, "-c", c] for n, c in ("00", "11", "71")]
+
+
+@pytest.mark.parametrize(
+    "answer", ["SDID:5\nSuper Pod ID:2\n", "  SDID\t:\t5  \r\n\tSuper Pod ID : 2\r\n", recorded(5, 2) + "\n\n"]
+)
+def test_white_space_does_not_matter(chips: Path, answer: str) -> None:
+    (chips / "spod.0.0").write_text(answer)
+    assert npu_smi.places(TOOL, [0]) == {0: Place(5, 2)}
+
+
+def test_all_failing_cards_stand_in_one_error(chips: Path) -> None:
+    (chips / "spod.0.1").unlink()
+    (chips / "spod.1.0").write_text(recorded(-1))
+    (chips / "spod.1.1").write_text(recorded(5, 0xFFFFFFFF))
+    (chips / "spod.2.0").write_text("\tChassis ID : 1\n\tSuper Pod Type : 2\n")
+    (chips / "spod.2.1").write_text("")
+    (chips / "spod.3.0").write_text(recorded(99_999_999_999))
+    with pytest.raises(KitError) as caught:
+        npu_smi.places(TOOL, range(7))
+    assert caught.value.render().split("\n") == [
+        f"error: {TOOL} gave no place in a super pod for 6 of 7 cards:",
+        "    card 1: This device does not support querying spod-info.",
+        "    card 2: its SDID is '-1', which is none",
+        "    card 3: its Super Pod ID is '4294967295', which is none",
+        "    card 4: Chassis ID : 1 Super Pod Type : 2",
+        "    card 5: the tool printed nothing",
+        "    card 6: its SDID is '99999999999', which is none",
+        "  fix: --table-version 1.0 writes a table of plain servers, which meet over RoCE",
+    ]
+
+
+def test_a_server_is_in_one_super_pod(chips: Path) -> None:
+    (chips / "spod.0.1").write_text(recorded(1, 7))
+    with pytest.raises(KitError, match="puts the cards of this server into super pods 0, 7"):
+        npu_smi.places(TOOL, [0, 1])
+
+
+def test_silence_ends_with_the_time_out(chips: Path) -> None:
+    (chips / "hang-smi").touch()
+    with pytest.raises(KitError, match=r"card 0: no answer in 0.5 s"):
+        npu_smi.places(TOOL, [0], timeout=0.5)
+
+
+def test_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{FAKES}{os.pathsep}{os.environ['PATH']}")
+    assert npu_smi.find() == TOOL
