@@ -200,13 +200,10 @@ class RankTable(_Table):
 
         So it is in nearly every table, and then no rule on addresses has anything to look at.
         """
-        texts = [text for text in self.addresses if text]
-        holders = self.world_size
-        if len(texts) < len(self.addresses):
-            holders = len([device for device in self.every if device.ip])
+        texts = [device.ip for device in self.every if device.ip]
         try:
             # An IPv4 address has one spelling, so different texts are different addresses.
-            return len(texts) == holders and all(map(inet_pton, repeat(AF_INET), texts))
+            return len(set(texts)) == len(texts) and all(map(inet_pton, repeat(AF_INET), texts))
         except (OSError, ValueError):
             return False
 

@@ -111,7 +111,7 @@ def _foreign(value: dict[str, Any]) -> Kind | None:
 
 def config_map_in(text: str) -> tuple[Kind, int] | None:
     """Whether a text that is no JSON is a ConfigMap in YAML, and where it says so."""
-    match = re.search("^kind: *ConfigMap *$", text, re.MULTILINE)
+    match = re.search(r"^kind:[ \t]*[\"']?ConfigMap[\"']?[ \t\r]*$", text, re.MULTILINE)
     return (_CONFIG_MAP, match.start()) if match else None
 
 

@@ -164,9 +164,14 @@ def _server_text(server: Server) -> str:
 
 def _device_text(device: Device) -> str:
     lead = "\n                    "
+    if device.ip is not None and device.sdid is None and not device.extra:  # nearly every device of a large table
+        return (
+            f'                {{{lead}"device_id": "{device.id}",{lead}"device_ip": {encode_basestring(device.ip)},'
+            f'{lead}"rank_id": "{device.rank}"\n                }}'
+        )
     ip = "" if device.ip is None else f'{lead}"device_ip": {encode_basestring(device.ip)},'
     sdid = "" if device.sdid is None else f'{lead}"{_SDID}": "{device.sdid}",'
-    more = _members(device.extra, 20) if device.extra else ""
+    more = _members(device.extra, 20)
     return (
         f'                {{{lead}"device_id": "{device.id}",{ip}{sdid}{lead}"rank_id": "{device.rank}"{more}'
         "\n                }"

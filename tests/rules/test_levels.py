@@ -55,6 +55,10 @@ OUTER = (*RANK, "level_list", 1, "rank_addr_list", 0)
         (changed((("status",), "")), []),
         (changed((("status",), None)), []),
         (changed((("detour",), "")), []),
+        (
+            changed(((*RANK, "level_list", 1, "rank_addr_list"), [])),
+            [("HK227", (*RANK, "level_list", 1, "rank_addr_list"))],
+        ),
         (changed(((*RANK, "local_id"), 0)), [("HK228", (*RANK, "local_id"))]),
         (changed(((*RANK, "level_list", 1, "net_layer"), 1)), []),
         (changed(((*RANK, "level_list", 1, "net_layer"), 0)), [("HK226", (*RANK, "level_list", 1, "net_layer"))]),
