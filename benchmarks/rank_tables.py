@@ -166,6 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--largest", type=int, default=SIZES[-1], metavar="N", help="leave larger tables out")
     sizes = tuple(size for size in SIZES if size <= parser.parse_args().largest)
+    gc.disable()  # as the programs do
     print("hccl-check FILE against json.load, whole processes; net: a bare interpreter taken off; peaks in MiB")
     print("  devices     MiB     bare  json.load    check  net ratio  us/device    peak  json.load")
     with tempfile.TemporaryDirectory() as folder:

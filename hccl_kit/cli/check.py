@@ -8,7 +8,6 @@ Exit code 0: no error in any file. 1: errors. 2: a file could not be read, or th
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import shlex
 import sys
@@ -85,7 +84,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    gc.disable()  # a table is bounded and has no cycles; looking for some takes a third of the time of a large one
     product = _product(arguments)
     chosen = _chosen(arguments)
     reports: list[Report] = []  # of the forms that are one text; people read one after the other
