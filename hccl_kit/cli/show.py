@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,38 +13,51 @@ from hccl_kit.check import check_text
 from hccl_kit.cli import run
 from hccl_kit.cli.check import load, wants_color
 from hccl_kit.document import decode
-from hccl_kit.errors import EXIT_FINDINGS, EXIT_OK
+from hccl_kit.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.products import PRODUCT_NAMES, find_product
 from hccl_kit.report import as_text as report_as_text
 from hccl_kit.rules import ANY_PRODUCT
 from hccl_kit.show.layout import picture
 from hccl_kit.show.svg import as_svg
-from hccl_kit.show.text import as_text
+from hccl_kit.show.text import MIN_WIDTH, as_text
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Draw a table, with its faults marked; the exit code is 0, 1 where it holds errors, 2 where it cannot be read."""
+    """Draw a table, with its faults marked; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="hccl-kit show",
-        description="Draw the super pods, servers, cards and ranks of a rank table, with its faults marked.",
-        epilog="Exit code: 0 no error, 1 errors in the table, 2 could not run.",
+        description="Draw the super pods, servers, linked cards and ranks of a rank table, with its faults marked.",
+        epilog="Exit code: 0 no error, 1 errors in the table or no table in the file, 2 could not run.",
+        allow_abbrev=False,
     )
-    parser.add_argument("table", metavar="TABLE", help='a rank table, or "-"')
-    parser.add_argument("--product", choices=[*PRODUCT_NAMES, ANY_PRODUCT], default=ANY_PRODUCT, help="default: auto")
-    parser.add_argument("--svg", metavar="FILE", help="write a drawing there, over what is there")
-    parser.add_argument("--width", type=int, metavar="N", help="of the lines (default: that of the terminal)")
+    parser.add_argument("table", metavar="FILE", help='a rank table, or "-" for standard input')
+    parser.add_argument(
+        "--product",
+        choices=[*PRODUCT_NAMES, ANY_PRODUCT],
+        default=ANY_PRODUCT,
+        help="the hardware that the table is for, which tells the groups of linked cards (default: auto)",
+    )
+    parser.add_argument("--svg", metavar="FILE", help="write a drawing there too; its name ends in .svg")
+    parser.add_argument(
+        "--width", type=int, metavar="N", help=f"of the lines, {MIN_WIDTH} at least (default: that of the terminal)"
+    )
     options = parser.parse_args(argv)
     return run(lambda: _show(options))
 
 
 def _show(options: argparse.Namespace) -> int:
+    gc.disable()  # as in hccl-check: a table is bounded and has no cycles
+    if options.width is not None and options.width < MIN_WIDTH:
+        raise KitError(f"--width {options.width} is too narrow; accepted: {MIN_WIDTH} or more")
+    if options.svg and not options.svg.endswith(".svg"):  # so that a slip does not write over a table
+        raise KitError(f"--svg {options.svg!r} does not end in .svg, by which viewers know a drawing")
     data, name = load(options.table)
     report = check_text(data, name, None if options.product == ANY_PRODUCT else find_product(options.product))
     if report.table is None:
         print(report_as_text(report, decode(data), wants_color()))
-        return EXIT_OK if report.ok else EXIT_FINDINGS
+        return EXIT_FINDINGS
     drawn = picture(report, report.table)
-    print(as_text(drawn, options.width or shutil.get_terminal_size().columns))
+    print(as_text(drawn, options.width or shutil.get_terminal_size().columns, color=wants_color()))
     if options.svg:
         write_atomically(Path(options.svg), as_svg(drawn))
         print(f"wrote: {options.svg}")

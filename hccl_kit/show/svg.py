@@ -4,230 +4,234 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-from xml.sax.saxutils import escape
 
-from hccl_kit.show.layout import Card, Host, Picture, Pod, spans
+from hccl_kit.finding import Diagnostic
+from hccl_kit.show.fitting import wrapped
+from hccl_kit.show.folding import folded, one_by_one, with_ends
+from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, counted
+from hccl_kit.show.shapes import (
+    FRAME,
+    INK,
+    PALE,
+    WHITE,
+    Piece,
+    in_rows,
+    letters,
+    put,
+    rectangle,
+    stacked,
+    tooltip,
+    words,
+)
 
 MAX_HOSTS = 64
 """Servers drawn one by one; a drawing of more is no drawing."""
-MAX_PODS = 16
-MAX_FAULTS = 12
-_WIDTH = 1200
-_CARD, _GAP, _PAD, _HEAD = 34, 5, 10, 24
-_ROW = _CARD + 2 * _GAP + 14
-"""A row of cards, and below it the room for the rules they break."""
-_COLORS = ("#cfe3f7", "#d8efd3", "#fbe7c2", "#e5d9f2")
+_MAX_CARDS = 1200
+"""Cards drawn, some 600 bytes each."""
+_WIDTH, _MARGIN, _GAP = 1160, 28, 14
+"""Of the drawing within its margin; pieces stand _GAP apart."""
+_MIN_WIDTH = 840
+_CARD, _SPACE, _IN_A_ROW = 36, 5, 8
+_HEAD, _PAD, _MARK = 28, 10, 13
+"""Within a server's box: the height of its name, what is free around its cards, the height of a rule's id."""
+_GROUPS = ("#cfe3f7", "#d8efd3", "#fbe7c2", "#e5d9f2")
 _PLANES = ("#2f6fad", "#3d8b37", "#c17d11", "#7b4fa3")
-_INK, _PALE, _RED, _FRAME = "#1f2933", "#6b7785", "#c62828", "#9aa5b1"
+_RED, _AMBER = "#c62828", "#b45309"
+_BAR, _LINK, _POD, _IDLE = "#eef1f5", "#7b8794", "#f5f7fa", "#d3dae2"
 
 
-class Box(NamedTuple):
-    """A server, or several that are only summed up (`text`, two lines)."""
+class _Sheet(NamedTuple):
+    """What all boxes of a drawing have in common; sizes in pixels, `has_marks`: there is room for rules below cards."""
 
-    host: Host | None
-    text: tuple[str, ...] = ()
+    width: float
+    height: float
+    has_marks: bool
+    planes: int
+    noun: str
 
 
 def as_svg(picture: Picture) -> str:
     """The drawing: super pods as frames, servers as boxes, linked cards on one bar, faults in red with their rule.
 
-    Servers that look alike are summed up where there are more than MAX_HOSTS of them.
+    A table of more than MAX_HOSTS servers is folded: of those that look alike the first and the last are drawn.
     """
-    boxes = [(pod, list(_boxes(pod, picture))) for pod in picture.pods[:MAX_PODS]]
-    hosts = [host for pod in picture.pods for run in pod.runs for host in run.hosts[:1]]
-    size = max([_host_size(host) for host in hosts], default=(0, 0))
-    width, height = max(size[0], 170), max([_host_size(host)[1] for host in hosts], default=0)
-    body: list[str] = []
-    y = 70.0
-    for pod, listed in boxes:
-        y = _draw_pod(body, pod, listed, (y, width, height, picture.planes))
-    if len(picture.pods) > MAX_PODS:
-        body.append(_text(32, y + 12, f"and {len(picture.pods) - MAX_PODS} more super pods", 14, color=_PALE))
-        y += 30
-    y = _draw_legend(body, picture, y)
-    y = _draw_faults(body, picture, y)
-    frame = max(_WIDTH, width + 60)
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {frame} {y:.0f}" width="{frame}" height="{y:.0f}"'
-        ' font-family="sans-serif">\n'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{_text(30, 40, picture.title, 18, cut=120, weight="bold")}'
-    )
-    return "\n".join([head, *body, "</svg>", ""])
-
-
-def _boxes(pod: Pod, picture: Picture) -> Iterator[Box]:
-    """The servers of a pod, all where the picture has few of them; else the ends of every run, its middle summed up."""
-    is_large = sum(len(run.hosts) for one in picture.pods for run in one.runs) > MAX_HOSTS
-    share = max(4, MAX_HOSTS // max(1, len(picture.pods)))
-    left = share if is_large else MAX_HOSTS
-    for place, run in enumerate(pod.runs):
-        if left <= 0:
-            rest = [host for one in pod.runs[place:] for host in one.hosts]
-            yield Box(None, _summed(rest))
-            return
-        if is_large and len(run.hosts) > 4:
-            yield from (Box(run.hosts[0]), Box(None, _summed(run.hosts[1:-1])), Box(run.hosts[-1]))
-            left -= 3
-        else:
-            yield from map(Box, run.hosts)
-            left -= len(run.hosts)
-
-
-def _summed(hosts: Sequence[Host]) -> tuple[str, ...]:
-    ranks = (
-        spans((hosts[0].ranks[0], hosts[-1].ranks[-1])).replace(",", "-") if hosts[0].ranks and hosts[-1].ranks else ""
-    )
-    return f"{len(hosts)} more servers", f"{hosts[0].id} .. {hosts[-1].id}", f"ranks {ranks}" if ranks else ""
-
-
-def _host_size(host: Host) -> tuple[int, int]:
-    cards = sum(map(len, host.groups))
-    rows = 1 if cards <= 8 else -(-cards // 8)
-    widest = min(8, cards) * (_CARD + _GAP) + (len(host.groups) - 1) * 2 * _PAD
-    return widest + 2 * _PAD + _GAP, _HEAD + rows * _ROW + _PAD
-
-
-def _draw_pod(body: list[str], pod: Pod, boxes: Sequence[Box], place: tuple[float, int, int, int]) -> float:
-    """Draw the servers of a pod in a grid, in a frame where it is a super pod; where the next one may start."""
-    y, width, height, planes = place
-    columns = max(1, (_WIDTH - 60 - 2 * _PAD) // (width + 14))
-    rows = -(-len(boxes) // columns)
-    top = y + (26 if pod.id is not None else 0)
-    bottom = top + rows * (height + 14) + 6
-    if pod.id is not None:
-        across = min(len(boxes), columns) * (width + 14) + 2 * _PAD
-        body.append(
-            f'<rect x="22" y="{y:.0f}" width="{max(across, 220)}" height="{bottom - y:.0f}" rx="12" fill="#f5f7fa"'
-            f' stroke="{_FRAME}"/>'
-        )
-        body.append(_text(36, y + 20, f"super pod {pod.id}", 14, cut=60, weight="bold"))
-    for number, box in enumerate(boxes):
-        at = (32 + number % columns * (width + 14), top + 8 + number // columns * (height + 14))
-        _draw_box(body, box, at, (width, height, planes))
-    return bottom + 16
-
-
-def _draw_box(body: list[str], box: Box, at: tuple[float, float], size: tuple[int, int, int]) -> None:
-    """A server's box; `size` is its width, its height and the number of planes."""
-    x, y = at
-    is_bad = bool(box.host and box.host.faults)
-    dashed = "" if box.host else ' stroke-dasharray="5 4"'
-    body.append(
-        f'<rect x="{x:.0f}" y="{y:.0f}" width="{size[0]}" height="{size[1]}" rx="8" fill="#ffffff"'
-        f' stroke="{_RED if is_bad else _FRAME}" stroke-width="{2 if is_bad else 1}"{dashed}/>'
-    )
-    cut = (size[0] - 16) // 7
-    if box.host is None:
-        for line, text in enumerate(box.text):
-            body.append(_text(x + 10, y + 24 + 20 * line, text, 12, cut=cut, color=_INK if line == 0 else _PALE))
-        return
-    marks = f"  {' '.join(box.host.faults)}" if is_bad else ""
-    shown = _cut(box.host.id, cut - len(marks)) + marks
-    body.append(_text(x + 10, y + 18, shown, 12, cut=cut, weight="bold", color=_RED if is_bad else _INK))
-    _draw_groups(body, box.host, (x + _PAD, y + _HEAD + 4), size[2])
-
-
-def _draw_groups(body: list[str], host: Host, at: tuple[float, float], planes: int) -> None:
-    """The groups side by side, each on a bar that stands for its links; eight cards in a row."""
-    x, y = at
-    column = 0
-    for number, group in enumerate(host.groups):
-        for start in range(0, len(group), 8):
-            row = group[start : start + 8]
-            if column + len(row) > 8:
-                x, y, column = at[0], y + _ROW, 0
-            across = len(row) * (_CARD + _GAP) + _GAP
-            body.append(
-                f'<rect x="{x:.0f}" y="{y:.0f}" width="{across}" height="{_CARD + 2 * _GAP}" rx="8" fill="#eef1f5"'
-                f' stroke="#d3dae2"/>'
-            )
-            if len(host.groups) > 1:
-                middle = y + _GAP + _CARD / 2
-                body.append(
-                    f'<line x1="{x + _GAP:.0f}" y1="{middle:.0f}" x2="{x + across - _GAP:.0f}" y2="{middle:.0f}"'
-                    f' stroke="{_PALE}" stroke-width="3"/>'
-                )
-            for place, card in enumerate(row):
-                corner = (x + _GAP + place * (_CARD + _GAP), y + _GAP)
-                _draw_card(body, card, corner, number)
-                if planes > 1 and card.rank is not None:
-                    _draw_plane(body, card.id % planes, corner)
-            x, column = x + across + _PAD, column + len(row)
-
-
-def _draw_plane(body: list[str], plane: int, at: tuple[float, float]) -> None:
-    """A stripe at the foot of a card: cards of one colour are on one network."""
-    color = _PLANES[plane % len(_PLANES)]
-    body.append(
-        f'<rect x="{at[0] + 3:.0f}" y="{at[1] + _CARD - 5:.0f}" width="{_CARD - 6}" height="3" fill="{color}"/>'
+    shown = _bounded(picture)
+    sheet = _sheet(shown)
+    pods = [_pod(pod, sheet, is_framed=len(shown.pods) > 1) for pod in shown.pods]
+    if shown.more_pods:
+        pods.append(_line(f"and {counted(shown.more_pods, 'more super pod')}", PALE))
+    width = max([_MIN_WIDTH, *(pod.width for pod in pods)])
+    title = stacked([_line(line, INK, size=18) for line in wrapped(shown.title, letters(width, 18))], 2)
+    told = [(line, INK) for line in shown.networks] + [(fault.text, _hue(fault.severity)) for fault in shown.faults]
+    lines = [_line(line, color) for text, color in told for line in wrapped(text, letters(width, 13))]
+    legend = in_rows([*_legend(shown, sheet)], width, 18)
+    whole = stacked([title, *pods, legend, *([stacked(lines, 4)] if lines else [])], _GAP)
+    across, down = width + 2 * _MARGIN, whole.height + 2 * _MARGIN
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across:g} {down:g}" width="{across:g}"'
+        f' height="{down:g}" font-family="sans-serif">\n{tooltip(shown.title)}\n'
+        f'<rect width="100%" height="100%" fill="{WHITE}"/>\n{put(whole.body, _MARGIN, _MARGIN)}\n</svg>\n'
     )
 
 
-def _draw_card(body: list[str], card: Card, at: tuple[float, float], group: int) -> None:
-    x, y = at
-    is_idle = card.rank is None
-    fill = "#ffffff" if is_idle else _COLORS[group % len(_COLORS)]
-    edge = _RED if card.faults else "#d3dae2" if is_idle else _FRAME
-    told = f"card {card.id}, " + ("no rank" if is_idle else f"rank {card.rank}")
-    told += f", {card.address}" if card.address else ""
-    told += f", {' '.join(card.faults)}" if card.faults else ""
-    body.append(
-        f'<g><title>{_clean(told)}</title><rect x="{x:.0f}" y="{y:.0f}" width="{_CARD}" height="{_CARD}" rx="5"'
-        f' fill="{fill}" stroke="{edge}" stroke-width="{3 if card.faults else 1}"/>'
-        + _text(x + 4, y + 11, str(card.id), 9, color=_PALE)
-        + _text(x + _CARD / 2, y + 28, "" if is_idle else str(card.rank), 12 if (card.rank or 0) < 1000 else 9,
-                weight="bold", anchor="middle", color=_RED if card.faults else _INK)
-        + _text(x + _CARD / 2, y + _CARD + _GAP + 11, "".join(card.faults[:1]), 9, anchor="middle", color=_RED)
-        + "</g>"
-    )  # fmt: skip
+def _bounded(picture: Picture) -> Picture:
+    """What of a picture is drawn: at most MAX_HOSTS servers, and fewer of more cards."""
+    parts = one_by_one(picture) if picture.size <= MAX_HOSTS else with_ends(picture)
+    most = max([len(run.hosts[0].cards) for run in parts.runs], default=0)
+    return folded(parts, max(1, min(MAX_HOSTS, _MAX_CARDS // max(1, most))))
 
 
-def _draw_legend(body: list[str], picture: Picture, y: float) -> float:
-    body.append(
-        f'<g><rect x="32" y="{y:.0f}" width="{_CARD}" height="{_CARD}" rx="5" fill="{_COLORS[0]}" stroke="{_FRAME}"/>'
-        + _text(36, y + 11, "4", 9, color=_PALE)
-        + _text(50, y + 28, "12", 12, weight="bold", anchor="middle")
-        + "</g>"
-    )
-    has_groups = any(len(host.groups) > 1 for pod in picture.pods for run in pod.runs for host in run.hosts[:1])
-    groups = "; a bar joins cards that are linked" if has_groups else ""
-    planes = (
-        f"; stripes of one colour: one network plane (card i is on plane i mod {picture.planes})"
-        if picture.planes > 1
-        else ""
-    )
-    body.append(_text(78, y + 23, f"small: card, large: rank{groups}{planes}; red: a fault", 12, color=_PALE))
-    return y + _CARD + 20
+def _hue(severity: str) -> str:
+    return _RED if severity == "error" else _AMBER
 
 
-def _draw_faults(body: list[str], picture: Picture, y: float) -> float:
-    for line in picture.networks:
-        body.append(_text(32, y + 12, line, 13, cut=165))
-        y += 20
-    for found in picture.faults[:MAX_FAULTS]:
-        color = _RED if found.severity == "error" else _INK
-        body.append(_text(32, y + 12, f"{found.rule} {found.severity}: {found.message}", 13, cut=165, color=color))
-        y += 20
-    if len(picture.faults) > MAX_FAULTS:
-        body.append(_text(32, y + 12, f"and {len(picture.faults) - MAX_FAULTS} more findings", 13, color=_PALE))
-        y += 20
-    return y + 16
+def _worst(faults: Sequence[Diagnostic]) -> str:
+    return _hue(min([fault.severity for fault in faults], default="error"))  # "error" comes before "warning"
 
 
-def _text(x: float, y: float, text: str, size: int, **how: str | int) -> str:
-    shown = _clean(_cut(text, int(how.get("cut", 200))))
-    anchor = f' text-anchor="{how["anchor"]}"' if "anchor" in how else ""
-    weight = f' font-weight="{how["weight"]}"' if "weight" in how else ""
-    if not shown:
-        return ""
-    color = how.get("color", _INK)
-    return f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" fill="{color}"{anchor}{weight}>{shown}</text>'
+def _line(text: str, color: str, size: float = 13) -> Piece:
+    body = words(text, size, color=color, is_bold=size > 13)
+    return Piece(put(body, 0, size), 0, size + 4)
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: max(1, most - 1)] + "\N{HORIZONTAL ELLIPSIS}"
+def _sheet(picture: Picture) -> _Sheet:
+    hosts = [run.hosts[0] for run in picture.runs if _is_drawn(run)]
+    cards = [card for host in hosts for group in host.groups for card in group]
+    sheet = _Sheet(0, 0, any(card.faults for card in cards), picture.planes, picture.noun)
+    sizes = [_groups(host, sheet) for host in hosts]
+    width = max([size.width for size in sizes], default=0)
+    height = max([size.height for size in sizes], default=0)
+    return sheet._replace(width=max(width + 2 * _PAD, 200), height=max(_HEAD + height + _PAD, 84))
 
 
-def _clean(text: str) -> str:
-    """The text without what XML or a screen does not take."""
-    return escape("".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text))
+def _is_drawn(run: Run) -> bool:
+    return len(run.hosts) == 1 and run.are_alike and len(run.hosts[0].cards) <= _MAX_CARDS
+
+
+def _pod(pod: Pod, sheet: _Sheet, *, is_framed: bool) -> Piece:
+    """The boxes of a super pod in its frame; those in none have a frame only where super pods stand next to them."""
+    boxes = in_rows([_host(run.hosts[0], sheet) if _is_drawn(run) else _rest(run, sheet) for run in pod.runs],
+                    _WIDTH - 2 * _PAD, _GAP)  # fmt: skip
+    if pod.id is None and not is_framed:
+        return boxes
+    name = "in no super pod" if pod.id is None else f"super pod {pod.id}"
+    width, height = max(boxes.width, 200) + 2 * _PAD, boxes.height + 32 + _PAD
+    edge = _worst(pod.faults) if pod.faults else FRAME
+    frame = rectangle(width, height, radius=12, fill=_POD, edge=edge, thick=2 if pod.faults else 1)
+    return Piece(frame + _head(name, pod.faults, width, 14) + put(boxes.body, _PAD, 32), width, height)
+
+
+def _head(name: str, faults: Sequence[Diagnostic], width: float, size: float) -> str:
+    """A name at the left of a frame, and at its right the rules that it breaks."""
+    rules = " ".join(fault.rule for fault in faults)
+    room = width - 2 * _PAD - len(rules) * size * 0.7
+    marks = put(words(rules, size - 1, color=_worst(faults), is_bold=True, anchor="end"), width - _PAD, size + 7)
+    told = "".join(tooltip("; ".join(f"{fault.rule}: {fault.message}" for fault in faults)) if faults else "")
+    return f"<g>{told}{put(words(name, size, width=room, is_bold=True), _PAD + 2, size + 7)}{marks}</g>"
+
+
+def _host(host: Host, sheet: _Sheet) -> Piece:
+    edge = _worst(host.faults) if host.faults else FRAME
+    box = rectangle(sheet.width, sheet.height, radius=8, fill=WHITE, edge=edge, thick=2 if host.faults else 1)
+    cards = put(_groups(host, sheet).body, _PAD, _HEAD)
+    return Piece(box + _head(host.id or '""', host.faults, sheet.width, 12) + cards, sheet.width, sheet.height)
+
+
+def _rest(run: Run, sheet: _Sheet) -> Piece:
+    """Servers that are only summed up, in a pale box."""
+    likeness = "alike" if run.are_alike and len(run.hosts) > 1 else "not drawn"
+    names = [run.hosts[0].id, f".. {run.hosts[-1].id}"] if len(run.hosts) > 1 else [run.hosts[0].id]
+    ranks = [f"ranks {run.ranks}"] if run.ranks and run.are_alike else []
+    lines = [f"{counted(len(run.hosts), sheet.noun)}, {likeness}", *names, *ranks]
+    box = rectangle(sheet.width, sheet.height, radius=8, fill=_BAR, edge=_IDLE)
+    texts = [
+        put(words(line, 12, width=sheet.width - 2 * _PAD, color=PALE, is_bold=not place), _PAD + 2, 19 + 17 * place)
+        for place, line in enumerate(lines)
+    ]
+    return Piece(box + "".join(texts), sheet.width, sheet.height)
+
+
+def _groups(host: Host, sheet: _Sheet) -> Piece:
+    """The groups side by side, _IN_A_ROW cards in a row; each on a bar, with a line where it tells links."""
+    has_links = len(host.groups) > 1
+    bars = [
+        _bar(group[start : start + _IN_A_ROW], sheet, number if has_links else None)
+        for number, group in enumerate(host.groups)
+        for start in range(0, len(group), _IN_A_ROW)
+    ]
+    width = _IN_A_ROW * (_CARD + _SPACE) + 2 * _SPACE + _PAD
+    return in_rows(bars, width, _PAD)
+
+
+def _bar(cards: Sequence[Card], sheet: _Sheet, group: int | None) -> Piece:
+    """Cards that are linked; `group` is None where all cards of the server are."""
+    width, height = len(cards) * (_CARD + _SPACE) + _SPACE, _CARD + 2 * _SPACE
+    bar = rectangle(width, height, radius=8, fill=_BAR, edge=_IDLE)
+    link = put(f'<rect width="{width - 2 * _SPACE}" height="4" fill="{_LINK}"/>', _SPACE, height / 2 - 2)
+    drawn = [
+        put(_card(card, group or 0, sheet.planes), _SPACE + place * (_CARD + _SPACE), _SPACE)
+        for place, card in enumerate(cards)
+    ]
+    below = _MARK if sheet.has_marks else 0
+    return Piece(bar + (link if group is not None else "") + "".join(drawn), width, height + below)
+
+
+def _card(card: Card, group: int, planes: int) -> str:
+    """A card: its id small, its rank large, at its foot the colour of its plane, below it the first rule it breaks."""
+    facts = [f"card {card.id}", "no rank" if card.rank is None else f"rank {card.rank}", card.address]
+    facts += [f"{fault.rule}: {fault.message}" for fault in card.faults]
+    color = _worst(card.faults) if card.faults else None
+    fill = WHITE if card.rank is None else _GROUPS[group % len(_GROUPS)]
+    edge = color or (_IDLE if card.rank is None else FRAME)
+    rank = "" if card.rank is None else str(card.rank)
+    pieces = [
+        tooltip(", ".join(filter(None, facts))),
+        rectangle(_CARD, _CARD, radius=5, fill=fill, edge=edge, thick=3 if color else 1),
+        put(words(str(card.id), 9, width=_CARD, color=PALE), 4, 11),
+        put(words(rank, 13 if len(rank) < 4 else 10, color=color or INK, is_bold=True, anchor="middle"), _CARD / 2, 26),
+    ]
+    if planes > 1 and card.rank is not None:
+        pieces.append(put(f'<rect width="{_CARD - 8}" height="3" fill="{_plane(card.id % planes)}"/>', 4, _CARD - 5))
+    if card.faults:
+        mark = card.faults[0].rule + ("+" if len(card.faults) > 1 else "")
+        pieces.append(put(words(mark, 9, color=edge, is_bold=True, anchor="middle"), _CARD / 2, _CARD + _SPACE + 11))
+    return f"<g>{''.join(pieces)}</g>"
+
+
+def _plane(plane: int) -> str:
+    return _PLANES[plane % len(_PLANES)]
+
+
+def _legend(picture: Picture, sheet: _Sheet) -> Iterator[Piece]:
+    """What the signs mean that this drawing has."""
+    hosts = [run.hosts[0] for run in picture.runs if _is_drawn(run)]
+    cards = [card for host in hosts for group in host.groups for card in group]
+    if cards:
+        sample = rectangle(22, 22, radius=4, fill=_GROUPS[0])
+        numbers = put(words("4", 7, color=PALE), 3, 8) + put(words("12", 9, is_bold=True, anchor="middle"), 12, 18)
+        yield _sign(sample + numbers, "card 4 is rank 12")
+    if any(card.rank is None for card in cards):
+        yield _sign(rectangle(22, 22, radius=4, fill=WHITE, edge=_IDLE), "takes no part")
+    if any(len(host.groups) > 1 for host in hosts):
+        yield _sign(put(f'<rect width="22" height="4" fill="{_LINK}"/>', 0, 9), "linked cards")
+    if sheet.planes > 1 and cards:
+        yield _planes(sheet.planes)
+    found = {fault.severity for host in hosts for fault in host.faults}
+    found |= {fault.severity for card in cards for fault in card.faults}
+    for severity in sorted(found):
+        sample = rectangle(20, 20, radius=4, fill=WHITE, edge=_hue(severity), thick=3)
+        yield _sign(put(sample, 1, 1), f"breaks a rule: {severity}")
+
+
+def _planes(number: int) -> Piece:
+    stripes = [
+        put(f'<rect width="22" height="4" fill="{_plane(plane)}"/>', plane * 26, 9)
+        + put(words(str(plane), 9, color=PALE, anchor="middle"), plane * 26 + 11, 22)
+        for plane in range(number)
+    ]
+    label = _sign("", "network planes")
+    return Piece("".join(stripes) + put(label.body, number * 26 - 24, 0), label.width + number * 26 - 24, label.height)
+
+
+def _sign(sample: str, meaning: str) -> Piece:
+    return Piece(sample + put(words(meaning, 12, color=PALE), 30, 15), 30 + len(meaning) * 6.6, 22)

@@ -2,106 +2,150 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
+from hccl_kit.finding import Diagnostic
 from hccl_kit.screen import cells, printable
-from hccl_kit.show.layout import Card, Host, Picture, Run, spans
+from hccl_kit.show.fitting import cut, padded, wrapped
+from hccl_kit.show.folding import folded, one_by_one
+from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, Told, counted, spans
 
-MAX_RUNS = 16
-"""Runs of servers that are drawn; a screen holds no more."""
-MAX_FAULTS = 20
-_FULL = 4
+MIN_WIDTH = 20
+_MAX_LINES = 36
+"""Lines of servers, without those of faults; a screen holds no more."""
+_MAX_ROWS = 8
+"""Rows of cards of one server."""
+_FEW = 4
 """So many servers are all drawn with their cards, even where they look alike."""
+_RED, _YELLOW, _BOLD, _PLAIN = "\033[31m", "\033[33m", "\033[1m", "\033[0m"
+_INDENT = "  "
+_MARGIN = 4 + len("card ")
+"""Cells before the first card of a line."""
 
 
-def as_text(picture: Picture, width: int) -> str:
-    """The picture in lines of at most `width` cells (40 at least)."""
-    width = max(40, width)
-    drawn = [_cut(printable(line), width) for line in _pods(picture, width - 2)]
-    told = [_wrapped(printable(line), width) for line in (*picture.networks, *_faults(picture))]
-    return "\n".join([_wrapped(printable(picture.title), width), *drawn, *told])
+class _Line(NamedTuple):
+    text: str
+    color: str = ""
 
 
-def _wrapped(line: str, width: int) -> str:
-    """The line on as many as it needs; a Chinese character takes two cells, so such lines break earlier."""
-    narrow = width if line.isascii() else width // 2
-    return "\n  ".join(textwrap.wrap(line, narrow - 2, break_on_hyphens=False)) or line
+class _Columns(NamedTuple):
+    """What all lines of a picture have in common: the cells of a card, whether addresses fit, those of a run's name."""
+
+    card: int
+    has_addresses: bool
+    name: int
+
+    def in_row(self, width: int) -> int:
+        """How many cards a line of `width` cells holds."""
+        return max(1, (width - _MARGIN) // (self.card + 1))
+
+    def placed(self, text: str) -> str:
+        """In the column of a card: numbers to the right, but above an address to the left, where it starts."""
+        return padded(text, self.card) if self.has_addresses else " " * (self.card - cells(text)) + text
 
 
-def _pods(picture: Picture, width: int) -> Iterator[str]:
-    left = MAX_RUNS
-    few = sum(len(run.hosts) for pod in picture.pods for run in pod.runs) <= _FULL
-    hidden = 0
-    for pod in picture.pods:
-        if pod.id is not None and left > 0:
-            yield f"super pod {pod.id}"
-        for run in pod.runs:
-            if left <= 0:
-                hidden += len(run.hosts)
-                continue
-            left -= 1
-            for line in _run(run, width, in_full=few):
-                yield f"  {line}"
-    if hidden:
-        yield f"  and {hidden} more servers"
+def as_text(picture: Picture, width: int, *, color: bool = False) -> str:
+    """The picture in lines of at most `width` cells, MIN_WIDTH at least, about a screenful of them."""
+    width = max(MIN_WIDTH, width)
+    shown = _bounded(one_by_one(picture) if picture.size <= _FEW else picture, width)
+    columns = _columns(shown, width)
+    drawn = [line for pod in shown.pods for line in _pod(pod, shown, columns, width)]
+    if shown.more_pods:
+        drawn.append(_Line(f"and {counted(shown.more_pods, 'more super pod')}"))
+    lines = [
+        *(_Line(line, _BOLD) for line in wrapped(printable(shown.title), width)),
+        *(_Line(cut(printable(line.text), width), line.color) for line in drawn),
+        *(_Line(cut(printable(line), width)) for line in shown.networks),
+        *(_Line(line, _color([told])) for told in shown.faults for line in wrapped(printable(told.text), width)),
+    ]
+    return "\n".join(f"{line.color}{line.text}{_PLAIN}" if color and line.color else line.text for line in lines)
 
 
-def _run(run: Run, width: int, *, in_full: bool) -> Iterator[str]:
-    if len(run.hosts) == 1 or in_full:
-        for host in run.hosts:
-            yield from _host(host, width)
-    else:
-        ranks = (
-            spans((run.hosts[0].ranks[0], run.hosts[-1].ranks[-1])).replace(",", "-") if run.hosts[0].ranks else "none"
-        )
-        cards = spans([card.id for card in run.hosts[0].cards])
-        yield f"{run.hosts[0].id} .. {run.hosts[-1].id}  {len(run.hosts)} servers, ranks {ranks}, cards {cards} each"
+def _bounded(picture: Picture, width: int) -> Picture:
+    """What of a picture a screen holds: fewer servers where one takes more lines."""
+    columns = _columns(picture, width)
+    alone = [run.hosts[0] for run in picture.runs if len(run.hosts) == 1]
+    lines = max([1 + 2 * min(_MAX_ROWS, len(_rows(host, columns.in_row(width)))) for host in alone], default=1)
+    lines += any(pod.id is not None for pod in picture.pods)
+    return folded(picture, max(_FEW, _MAX_LINES // lines))
 
 
-def _host(host: Host, width: int) -> Iterator[str]:
+def _columns(picture: Picture, width: int) -> _Columns:
+    hosts = [run.hosts[0] for run in picture.runs if len(run.hosts) == 1]
+    cards = [card for host in hosts for group in host.groups for card in group]
+    plain = max([len(str(number)) for card in cards for number in (card.id, card.rank or 0)], default=1)
+    names = [cells(_name(run)) for run in picture.runs if len(run.hosts) > 1]
+    addresses = max([cells(card.address) for card in cards], default=0)
+    widest = max([sum(map(len, host.groups)) * (addresses + 1) + 2 * len(host.groups) for host in hosts], default=0)
+    fit = addresses > 0 and len(hosts) <= _FEW and widest + _MARGIN <= width
+    return _Columns(max(plain, addresses) if fit else plain, fit, min(max(names, default=0), width // 2))
+
+
+def _pod(pod: Pod, picture: Picture, columns: _Columns, width: int) -> Iterator[_Line]:
+    if pod.id is not None:
+        yield _named(f"super pod {pod.id}", pod.faults, width)
+    elif len(picture.pods) > 1:
+        yield _Line("in no super pod")
+    for run in pod.runs:
+        if len(run.hosts) == 1 and run.are_alike:
+            yield from _host(run.hosts[0], columns, width)
+        else:
+            yield _Line(_INDENT + _run(run, picture.noun, columns.name))
+
+
+def _name(run: Run) -> str:
+    return f"{run.hosts[0].id} .. {run.hosts[-1].id}"
+
+
+def _run(run: Run, noun: str, width: int) -> str:
+    """Several servers in one line; `width` is what the names take."""
+    if not run.are_alike:
+        return f"and {counted(len(run.hosts), f'more {noun}')}"
+    cards = f"cards {spans([card.id for card in run.hosts[0].cards])}" if run.hosts[0].cards else "no cards"
+    ranks = f"ranks {run.ranks}, " if run.ranks else ""
+    return f"{padded(cut(_name(run), width), width)}  {counted(len(run.hosts), noun)}, {ranks}{cards} each"
+
+
+def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
     """A server: its name, then its cards above their ranks, "." for one that takes no part, in groups."""
-    faults = f"  <- {' '.join(host.faults)}" if host.faults else ""
-    yield f"{host.id}{faults}"
-    for row in _rows(host, width - 6):
-        yield "  card " + _line(row, lambda card: str(card.id))
-        yield "  rank " + _line(row, lambda card: "." if card.rank is None else str(card.rank))
-        marked = [card for card in row if card and card.faults]
-        if marked:
-            yield "       " + _line(row, lambda card: "^" if card.faults else "").rstrip(" |")
-            told = "; ".join(f"card {card.id}: {' '.join(card.faults)}" for card in marked)
-            yield f"       {told}"
+    yield _named(_INDENT + (host.id or '""'), host.faults, width)
+    rows = _rows(host, columns.in_row(width))
+    for row in rows[:_MAX_ROWS]:
+        yield _Line("    card " + _cells(row, columns, lambda card: str(card.id)))
+        yield _Line("    rank " + _cells(row, columns, lambda card: "." if card.rank is None else str(card.rank)))
+        if columns.has_addresses:
+            yield _Line("    addr " + _cells(row, columns, lambda card: card.address))
+        faults = {fault.rule: fault for card in row if card for fault in card.faults}
+        if faults:
+            marks = _cells(row, columns, lambda card: "^" if card.faults else "").replace("|", " ")
+            yield _Line("         " + marks, _color([*faults.values()]))
+        for rule, fault in faults.items():
+            at = [card.id for card in row if card and rule in [one.rule for one in card.faults]]
+            yield _Line(f"         {'card' if len(at) == 1 else 'cards'} {spans(at)}: {rule}", _color([fault]))
+    if len(rows) > _MAX_ROWS:
+        yield _Line(f"    and {counted(sum(map(bool, chain(*rows[_MAX_ROWS:]))), 'more card')}")
 
 
-def _line(row: Sequence[Card | None], shown: Callable[[Card], str]) -> str:
-    wide = max(len(str(number)) for card in row if card for number in (card.id, card.rank or 0))
-    return " ".join("|" if card is None else shown(card).rjust(wide) for card in row)
+def _cells(row: Sequence[Card | None], columns: _Columns, shown: Callable[[Card], str]) -> str:
+    return " ".join("|" if card is None else columns.placed(shown(card)) for card in row).rstrip(" |")
 
 
-def _rows(host: Host, width: int) -> Iterator[list[Card | None]]:
-    """The cards in as many rows as the width asks for; None stands between two groups."""
+def _rows(host: Host, most: int) -> Sequence[Sequence[Card | None]]:
+    """The cards in rows of at most `most`; None stands between two groups."""
     cards: list[Card | None] = []
     for group in host.groups:
-        cards += [None, *group] if cards and group else [*group]
-    wide = 1 + max([len(str(number)) for card in cards if card for number in (card.id, card.rank or 0)], default=1)
-    step = max(1, width // wide)
-    for start in range(0, len(cards), step):
-        row = cards[start : start + step]
-        if any(card is not None for card in row):
-            yield row
+        cards += [None, *group] if cards and group else group
+    rows = [cards[start : start + most] for start in range(0, len(cards), most)]
+    return [row for row in rows if any(row)]
 
 
-def _faults(picture: Picture) -> Iterator[str]:
-    for found in picture.faults[:MAX_FAULTS]:
-        yield f"{found.rule} {found.severity}: {found.message}"
-    if len(picture.faults) > MAX_FAULTS:
-        yield f"and {len(picture.faults) - MAX_FAULTS} more findings; hccl-check lists them"
+def _named(name: str, faults: Sequence[Diagnostic], width: int) -> _Line:
+    """A name and the rules that it breaks, which stay where the name is too long."""
+    rules = f"  <- {' '.join(fault.rule for fault in faults)}" if faults else ""
+    return _Line(cut(name, max(MIN_WIDTH // 2, width - len(rules))) + rules, _color(faults))
 
 
-def _cut(line: str, width: int) -> str:
-    """The line, with an ellipsis where it is wider than the screen."""
-    if cells(line) <= width:
-        return line
-    while line and cells(line) > width - 3:
-        line = line[:-1]
-    return f"{line}..."
+def _color(faults: Sequence[Diagnostic | Told]) -> str:
+    return "" if not faults else _RED if any(fault.severity == "error" for fault in faults) else _YELLOW

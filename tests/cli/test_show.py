@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.tables import text
 
 SHOW = (sys.executable, "-m", "hccl_kit.cli.kit", "show")
@@ -38,6 +40,12 @@ def test_what_is_no_table_is_reported_and_exit_1(tmp_path: Path) -> None:
     done = show("t.json", cwd=tmp_path)
     assert done.returncode == 1
     assert "HK001" in done.stdout
+    waiting = text().replace('"completed"', '"initializing"')
+    (tmp_path / "t.json").write_text(waiting)
+    done = show("t.json", "--svg", "t.svg", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "HK109" in done.stdout
+    assert not (tmp_path / "t.svg").exists()
 
 
 def test_what_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None:
@@ -45,3 +53,18 @@ def test_what_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None:
     assert show("missing.json", cwd=tmp_path).returncode == 2
     done = show("t.json", "--svg", "no/folder/t.svg", cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("arguments", [("--svg", "t.json"), ("--width", "19")], ids=" ".join)
+def test_an_argument_that_cannot_be_meant_is_exit_2(arguments: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text())
+    done = show("t.json", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert arguments[1] in done.stderr
+    assert (tmp_path / "t.json").read_text() == text()
+
+
+def test_lines_are_as_wide_as_the_terminal_or_as_asked(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text(1, 4))
+    assert "addr" not in show("t.json", cwd=tmp_path).stdout
+    assert "addr" in show("t.json", "--width", "80", cwd=tmp_path).stdout

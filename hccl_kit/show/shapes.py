@@ -1,0 +1,83 @@
+"""Pieces of a drawing (SVG): each is drawn from its own upper left corner, so that it can be put anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+from xml.sax.saxutils import escape
+
+from hccl_kit.screen import printable
+from hccl_kit.show.fitting import cut
+
+INK, PALE, FRAME, WHITE = "#1f2933", "#52606d", "#9aa5b1", "#ffffff"
+MAX_TOOLTIP = 300
+_LETTER = 0.64
+"""The width of a cell of text as a share of its font size; that of a wide, bold sans-serif."""
+
+
+class Piece(NamedTuple):
+    """Something drawn; `width` and `height` in pixels."""
+
+    body: str
+    width: float
+    height: float
+
+
+def rectangle(width: float, height: float, *, radius: float, fill: str, edge: str = FRAME, thick: float = 1) -> str:
+    """A rectangle with round corners."""
+    return (
+        f'<rect width="{width:g}" height="{height:g}" rx="{radius:g}" fill="{fill}" stroke="{edge}"'
+        f' stroke-width="{thick:g}"/>'
+    )
+
+
+def words(
+    text: str,
+    size: float,
+    *,
+    width: float | None = None,
+    color: str = INK,
+    is_bold: bool = False,
+    anchor: Literal["start", "middle", "end"] = "start",
+) -> str:
+    """A line of text on (0, 0), cut to `width`; nothing of it moves a cursor, opens a tag or breaks XML."""
+    shown = escape(printable(text if width is None else cut(text, letters(width, size))))
+    weight = ' font-weight="bold"' if is_bold else ""
+    aligned = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    return f'<text font-size="{size:g}" fill="{color}"{weight}{aligned}>{shown}</text>' if shown else ""
+
+
+def letters(width: float, size: float) -> int:
+    """How many cells of text of a font size fit in a width, 3 at least."""
+    return max(3, int(width / (size * _LETTER)))
+
+
+def tooltip(text: str) -> str:
+    """What a viewer shows where the mouse rests; first in its group, at most MAX_TOOLTIP cells."""
+    return f"<title>{escape(printable(cut(text, MAX_TOOLTIP)))}</title>"
+
+
+def put(body: str, x: float, y: float) -> str:
+    """The body, drawn from there on."""
+    return f'<g transform="translate({x:g} {y:g})">{body}</g>'
+
+
+def stacked(pieces: Sequence[Piece], gap: float) -> Piece:
+    """One below the other."""
+    body, y = "", 0.0
+    for piece in pieces:
+        body += put(piece.body, 0, y) + "\n"
+        y += piece.height + gap
+    return Piece(body, max([piece.width for piece in pieces], default=0), max(0.0, y - gap))
+
+
+def in_rows(pieces: Sequence[Piece], width: float, gap: float) -> Piece:
+    """Side by side in rows of at most `width`, where one alone is not wider."""
+    body, x, y, row, widest = "", 0.0, 0.0, 0.0, 0.0
+    for piece in pieces:
+        if x > 0 and x + piece.width > width:
+            x, y, row = 0.0, y + row + gap, 0.0
+        body += put(piece.body, x, y) + "\n"
+        row, widest = max(row, piece.height), max(widest, x + piece.width)
+        x += piece.width + gap
+    return Piece(body, widest, y + row)
