@@ -35,6 +35,8 @@ def run(program: Callable[[], int]) -> int:
     except OSError as error:
         stuck = KitError(f"{error.filename or 'standard output'}: {error.strerror}")
         return _stopped(EXIT_CANNOT_RUN, stuck.render())
+    finally:
+        gc.enable()  # for those who call a program from Python
     return code
 
 

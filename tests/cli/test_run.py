@@ -1,5 +1,6 @@
 """Both programs when their standard streams are not what they hope for: full, closed, or read by nobody."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.cli import run
+from hccl_kit.errors import KitError
 from tests.tables import text
 
 ROOT = Path(__file__).parents[2]
@@ -86,3 +89,16 @@ def test_an_error_that_cannot_be_said_keeps_its_exit_code_and_stays_out_of_the_o
     assert "error" not in done.stdout
     done = start(tmp_path, "gen", "--device_num", "x", redirections=redirections)
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_the_cycle_collector_rests_during_a_program_only() -> None:
+    def program() -> int:
+        return int(gc.isenabled())
+
+    def stumbling() -> int:
+        raise KitError("said")
+
+    assert run(program) == 0
+    assert gc.isenabled()
+    assert run(stumbling) == 2
+    assert gc.isenabled()
