@@ -18,6 +18,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.formats import write
 from hccl_kit.generate import choose_version, file_name, generate_cluster
 from hccl_kit.launch import bash, plan
+from hccl_kit.launch.files import TableFile
 from hccl_kit.products import Product, find_product
 from hccl_kit.rank_table import RankTable
 
@@ -111,5 +112,5 @@ def _finish(options: argparse.Namespace, command: Sequence[str], found: Found) -
 
 
 def _script(folder: Path, command: Sequence[str], table: RankTable, file: OutputFile) -> OutputFile:
-    script = bash.script(plan(table, command), table_name=file.path.name, table_text=file.text)
+    script = bash.script(plan(table, command), TableFile(file.path.name, file.text))
     return OutputFile(folder / f"ascend{table.world_size}p.sh", script, mode=0o755)

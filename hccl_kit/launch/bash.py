@@ -6,52 +6,38 @@ gate (`_word`). The rest is the fixed text of `bash_parts`, which uses shell var
 
 from __future__ import annotations
 
-import hashlib
-import shlex
-import textwrap
-
-from hccl_kit.errors import KitError
 from hccl_kit.launch import bash_parts
+from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.shell import export, section, word, words, wrapped
 from hccl_kit.loopback import LOOPBACK
 from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
 
 (_PORT,) = NAMES["master_port"]
 
 
-def script(plan: LaunchPlan, *, table_name: str, table_text: str) -> str:
+def script(plan: LaunchPlan, table: TableFile) -> str:
     """The whole text of the script that starts `plan`.
 
-    `table_name` is the file name of the rank table, which lies beside the script; `table_text` is its content, whose
-    SHA-256 (over UTF-8) the script asks for before it starts anything. KitError where `table_name` is a path.
+    The rank table lies beside the script, which asks for its SHA-256 before it starts anything. KitError where the
+    name of the table is a path.
     """
-    if not table_name or "/" in table_name or "\0" in table_name:
-        raise KitError(f"the rank table is {table_name!r}; accepted: a file name, since it lies beside the script")
+    table.assert_is_name()
     lines = [
         *_header(plan),
-        *_fixed(bash_parts.START),
-        *_job(plan, table_name, table_text),
-        *_fixed(bash_parts.CHECK_TABLE),
-        *_fixed(bash_parts.FREE_PORT),
+        *section(bash_parts.START),
+        *_job(plan, table),
+        *section(bash_parts.CHECK_TABLE),
+        *section(bash_parts.FREE_PORT),
         f"choose_port {_PORT}",
-        *_fixed(bash_parts.LOGS),
+        *section(bash_parts.LOGS),
         *_environment(plan),
-        *_fixed(bash_parts.GUARD),
-        *_fixed(bash_parts.RUN_RANK),
-        *_fixed(bash_parts.END),
-        *_fixed(bash_parts.MAIN),
+        *section(bash_parts.GUARD),
+        *section(bash_parts.RUN_RANK),
+        *section(bash_parts.END),
+        *section(bash_parts.MAIN),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _word(text: str) -> str:
-    """The one gate through which text of others enters the script."""
-    return shlex.quote(text)
-
-
-def _fixed(part: str) -> list[str]:
-    """A section of fixed text, set off from what stands before it."""
-    return ["", *part.strip("\n").split("\n")]
 
 
 def _header(plan: LaunchPlan) -> list[str]:
@@ -72,12 +58,12 @@ def _header(plan: LaunchPlan) -> list[str]:
     ]
 
 
-def _job(plan: LaunchPlan, table_name: str, table_text: str) -> list[str]:
+def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
     return [
         "",
-        f"command=({' '.join(_word(word) for word in plan.command)})",
-        f"table_name={_word(table_name)}",
-        f"table_sha256={hashlib.sha256(table_text.encode()).hexdigest()}",
+        f"command=({words(plan.command)})",
+        f"table_name={word(table.name)}",
+        f"table_sha256={table.sha256}",
         f"devices=({' '.join(str(worker.device) for worker in plan.workers)}) # of rank 0, 1, ...",
     ]
 
@@ -88,30 +74,20 @@ def _environment(plan: LaunchPlan) -> list[str]:
     return [
         "",
         "# Left over from other ways of starting, these would override what is set below.",
-        _wrapped(" ".join(["unset -v", *MISLEADING, RUN_ID])),
+        wrapped(" ".join(["unset -v", *MISLEADING, RUN_ID])),
         "",
-        _export("local_size", str(shared.local_size)),
-        _export("size", str(shared.size)),
-        _export("table", '"$table"'),
-        _export("master_addr", _word(shared.master_addr or LOOPBACK)),
-        _export("master_port", '"$port"'),
+        export("local_size", str(shared.local_size)),
+        export("size", str(shared.size)),
+        export("table", '"$table"'),
+        export("master_addr", word(shared.master_addr or LOOPBACK)),
+        export("master_port", '"$port"'),
         f'export {LOG_DIR}="$logs"',
         f"mark={RUN_ID}=$run # in the environment of the ranks and of all that they start, of nobody else",
         "",
         "rank_environment() { # RANK",
         f'    export {RUN_ID}="$run"',
-        "    " + _export("rank", '"$1"'),
-        "    " + _export("local_rank", '"$1"'),
-        "    " + _export("device", '"${devices[$1]}"'),
+        "    " + export("rank", '"$1"'),
+        "    " + export("local_rank", '"$1"'),
+        "    " + export("device", '"${devices[$1]}"'),
         "}",
     ]
-
-
-def _export(field: str, value: str) -> str:
-    """Export a field of WorkerEnv under each of its names; `value` is shell text."""
-    return " ".join(["export", *(f"{name}={value}" for name in NAMES[field])])
-
-
-def _wrapped(command: str) -> str:
-    """A long command over several lines."""
-    return " \\\n    ".join(textwrap.wrap(command, 100, break_on_hyphens=False))

@@ -1,4 +1,4 @@
-"""Who is started with which environment: one worker for every rank of a table."""
+"""Who is started with which environment: one worker for every rank of a table, server by server."""
 
 from __future__ import annotations
 
@@ -7,51 +7,102 @@ from dataclasses import dataclass
 
 from hccl_kit.errors import KitError
 from hccl_kit.loopback import LOOPBACK
-from hccl_kit.rank_table import RankTable
+from hccl_kit.rank_table import RankTable, Server
 from hccl_kit.worker_env import WorkerEnv
+
+HOST_IP = "host_ip"
+"""The key of a server in a table that holds an address of its host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A server of the plan: `id` as the table writes it, `address` where the others reach it (its `host_ip` where the
+    table has one, else its id), and its workers in the order of their ranks.
+    """
+
+    id: str
+    address: str
+    workers: tuple[WorkerEnv, ...]
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """The physical ids of its cards, in the order of their ranks."""
+        return tuple(worker.device for worker in self.workers)
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Its ranks, ascending."""
+        return tuple(worker.rank for worker in self.workers)
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """The command that every rank runs, and what each rank is told, in the order of the ranks.
+    """The command that every rank runs, and the nodes in the order of their first ranks.
 
-    `table` and `master_port` of the workers are None: the path of the table and a free port are found on the machine
-    that runs the job.
+    `table` and `master_port` of the workers are None: the path of the table and a free port are found on the machines
+    that run the job.
     """
 
     command: tuple[str, ...]
-    workers: tuple[WorkerEnv, ...]
+    nodes: tuple[Node, ...]
+
+    @property
+    def workers(self) -> tuple[WorkerEnv, ...]:
+        """What each rank is told, in the order of the ranks."""
+        return tuple(sorted((worker for node in self.nodes for worker in node.workers), key=lambda worker: worker.rank))
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return sum(len(node.workers) for node in self.nodes)
+
+    @property
+    def master(self) -> str:
+        """Where rank 0 listens."""
+        return LOOPBACK if len(self.nodes) == 1 else self.nodes[0].address
 
 
 def plan(table: RankTable, command: Sequence[str]) -> LaunchPlan:
     """The plan that runs `command` once for every rank of `table`.
 
-    KitError where the command cannot be run by any shell, where the ranks are not 0, 1, ... without gap or repeat
-    (R17), or where the table holds several servers.
+    KitError where the command cannot be run by any shell, or where the ranks are not 0, 1, ... without gap or repeat
+    (R17).
     """
     _check_command(command)
-    if len(table.servers) != 1:
-        raise KitError(
-            f"the rank table holds {len(table.servers)} servers; a launch script is written for one",
-            hint="make a table for one server: hccl-gen --device_num RANGE",
-        )
     devices = table.by_rank()
     size = len(devices)
     if not devices or [device.rank for _, device in devices] != list(range(size)):
-        found = ", ".join(str(device.rank) for _, device in devices) or "none"
+        found = ", ".join(str(device.rank) for _, device in devices[:20]) or "none"
         raise KitError(f"the ranks of the table are {found}; accepted: 0, 1, 2 and so on, each once")
-    workers = tuple(
-        WorkerEnv(
-            rank=device.rank,
-            size=size,
-            local_rank=device.rank,
-            local_size=size,
-            device=device.id,
-            master_addr=LOOPBACK,  # the ranks of one server meet there
-        )
-        for _, device in devices
+    servers = list({id(server): server for server, _ in devices}.values())  # in the order of their first ranks
+    master = LOOPBACK if len(servers) == 1 else _address(servers[0])
+    return LaunchPlan(
+        command=tuple(command), nodes=tuple(_node(server, size=size, master=master) for server in servers)
     )
-    return LaunchPlan(command=tuple(command), workers=workers)
+
+
+def _node(server: Server, *, size: int, master: str) -> Node:
+    devices = sorted(server.devices, key=lambda device: device.rank)
+    return Node(
+        id=server.id,
+        address=_address(server),
+        workers=tuple(
+            WorkerEnv(
+                rank=device.rank,
+                size=size,
+                local_rank=local_rank,
+                local_size=len(devices),
+                device=device.id,
+                master_addr=master,
+            )
+            for local_rank, device in enumerate(devices)
+        ),
+    )
+
+
+def _address(server: Server) -> str:
+    found = server.extra.get(HOST_IP)
+    return found if isinstance(found, str) and found else server.id
 
 
 def _check_command(command: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from hccl_kit import formats
 from hccl_kit.generate import generate
 from hccl_kit.launch import LaunchPlan, bash, plan
+from hccl_kit.launch.files import TableFile
 from hccl_kit.rank_table import RankTable
 from hccl_kit.worker_env import MISLEADING, NAMES
 
@@ -81,7 +82,7 @@ def make_job(folder: Path, command: Sequence[str], *, ranks: int = 4, table_name
     made = plan(table(ranks), command)
     text = formats.write(table(ranks))
     (folder / table_name).write_text(text, encoding="utf-8")
-    (folder / SCRIPT).write_text(bash.script(made, table_name=table_name, table_text=text), encoding="utf-8")
+    (folder / SCRIPT).write_text(bash.script(made, TableFile(table_name, text)), encoding="utf-8")
     return Job(folder, made)
 
 

@@ -16,6 +16,7 @@ from hccl_kit.cli.gen import DEFAULT_COMMAND
 from hccl_kit.errors import KitError
 from hccl_kit.generate import file_name, generate
 from hccl_kit.launch import bash, bash_parts, plan
+from hccl_kit.launch.files import TableFile
 from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
 from tests.launch.jobs import make_job, table
 
@@ -28,7 +29,7 @@ nasty = st.sampled_from(["", "a'; echo foo", '"$(id)"', "`id`", "-n", "--", "\n"
 
 
 def script_of(*command: str, name: str = "t.json") -> str:
-    return bash.script(plan(table(), command), table_name=name, table_text=formats.write(table()))
+    return bash.script(plan(table(), command), TableFile(name, formats.write(table())))
 
 
 @pytest.mark.parametrize("ids", [range(8), range(4, 8)], ids=["8p", "4p"])
@@ -37,7 +38,7 @@ def test_the_examples_are_what_is_written_today(ids: range, request: pytest.Fixt
     text = formats.write(made)
     files = {
         file_name(made): text,
-        f"ascend{len(ids)}p.sh": bash.script(plan(made, DEFAULT_COMMAND), table_name=file_name(made), table_text=text),
+        f"ascend{len(ids)}p.sh": bash.script(plan(made, DEFAULT_COMMAND), TableFile(file_name(made), text)),
     }
     for name, content in files.items():
         if request.config.getoption("--update-golden"):

@@ -41,11 +41,29 @@ def test_ranks_must_be_a_count_from_zero(ranks: tuple[int, ...], shown: str) -> 
         plan(one_server(*((device, rank) for device, rank in enumerate(ranks))), ["true"])
 
 
-def test_several_servers_are_refused() -> None:
-    table = one_server((0, 0))
-    both = table._replace(servers=(*table.servers, Server("10.0.0.2", (Device(0, None, 1),))))
-    with pytest.raises(KitError, match="holds 2 servers; a launch script is written for one"):
-        plan(both, ["true"])
+def several_servers() -> RankTable:
+    """Two servers; the one that is listed second holds rank 0."""
+    one = Server("10.0.0.1", (Device(5, None, 3), Device(4, None, 2)))
+    two = Server("10.0.0.2", (Device(0, None, 0), Device(1, None, 1)), {"host_ip": "10.9.0.2"})
+    return RankTable(version="1.0", status="completed", servers=(one, two))
+
+
+def test_several_servers_are_nodes_in_the_order_of_their_first_ranks() -> None:
+    made = plan(several_servers(), ["true"])
+    assert [(node.id, node.address, node.ranks, node.devices) for node in made.nodes] == [
+        ("10.0.0.2", "10.9.0.2", (0, 1), (0, 1)),
+        ("10.0.0.1", "10.0.0.1", (2, 3), (4, 5)),
+    ]
+    assert made.size == 4
+    assert [worker.rank for worker in made.workers] == [0, 1, 2, 3]
+
+
+def test_several_servers_meet_at_the_node_of_rank_0() -> None:
+    made = plan(several_servers(), ["true"])
+    assert made.master == "10.9.0.2"
+    assert made.workers[3] == WorkerEnv(
+        rank=3, size=4, local_rank=1, local_size=2, device=5, master_addr="10.9.0.2", master_port=None, table=None
+    )
 
 
 @pytest.mark.parametrize(

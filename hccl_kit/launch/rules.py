@@ -1,0 +1,54 @@
+"""Rules HK5: what a way of starting asks of a plan. Checked before anything is written.
+
+A rule is a generator over the plan and the table's file; its docstring is its page, under the headings of every rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from hccl_kit.finding import Rule, Severity
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import LaunchPlan
+
+
+class Fault(NamedTuple):
+    """What is wrong with a plan, what would be accepted, and what to do."""
+
+    message: str
+    hint: str | None = None
+
+
+PlanCheck = Callable[[LaunchPlan, TableFile], Iterator[Fault]]
+
+
+class PlanRule(NamedTuple):
+    """A row of the table: `rule.formats` are the ways out that it is for."""
+
+    rule: Rule
+    check: PlanCheck
+
+
+def row(  # a row reads best on one line
+    id: str,  # noqa: A002 - the word of Rule
+    title: str,
+    check: PlanCheck,
+    *,
+    ways: tuple[str, ...],
+    hccl_error: str | None = None,
+    severity: Severity = "error",
+) -> PlanRule:
+    """A row; the page of the rule is the docstring of its check."""
+    return PlanRule(Rule(id, title, hccl_error, severity=severity, formats=ways, doc=check.__doc__ or ""), check)
+
+
+PLAN_RULES: tuple[PlanRule, ...] = ()
+
+
+def judge(plan: LaunchPlan, table: TableFile, way: str) -> Iterator[tuple[Rule, Fault]]:
+    """What the rules for `way` have against the plan, in the order of the rules."""
+    for rule, check in PLAN_RULES:
+        if way in rule.formats:
+            for fault in check(plan, table):
+                yield rule, fault
