@@ -26,10 +26,18 @@ from dataclasses import dataclass, fields
 from hccl_kit.errors import KitError
 
 RANK_TABLE_FILE = "RANK_TABLE_FILE"
+VISIBLE_DEVICES = "ASCEND_RT_VISIBLE_DEVICES"
+"""Read by the driver: the physical ids that a process may use, ascending; the first is its device 0."""
 RUN_ID = "HCCL_KIT_RUN_ID"
-"""Set by our own scripts only: the name of the run, which is also the name of its log folder."""
+"""Set by our own scripts only: the name of the run, which is that of its log folder, and on several servers the node."""
 LOG_DIR = "HCCL_KIT_LOG_DIR"
 """Set by our own scripts only: the folder of this run's logs, absolute."""
+RESTART = "HCCL_KIT_RESTART"
+"""Set by our own scripts only, from the second start of a group on: which restart this is, 1, 2, ..."""
+LINK_PORT = "HCCL_KIT_LINK_PORT"
+"""Set by people, read by our own scripts: where the nodes of a job tell each other how it goes, a TCP port."""
+SERVER = "HCCL_KIT_SERVER"
+"""Set by people, read by our own scripts: the server_id that the rank table gives this host."""
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "rank": ("RANK_ID", "RANK"),
@@ -45,7 +53,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 
 MISLEADING = (
     "MINDSPORE_HCCL_CONFIG_PATH",  # beats RANK_TABLE_FILE
-    "ASCEND_RT_VISIBLE_DEVICES",  # renumbers the cards under DEVICE_ID
+    VISIBLE_DEVICES,  # renumbers the cards under DEVICE_ID
     "ASCEND_DEVICE_ID",
     "MS_ROLE",  # leftovers of msrun make MindSpore wait for a scheduler
     "MS_WORKER_NUM",

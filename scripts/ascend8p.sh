@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
-# Starts ranks 0 to 7 on devices 0, 1, 2, 3, 4, 5, 6, 7 of this server. Written by hccl-gen.
+# Starts ranks 0 to 7 on devices 0, 1, 2, 3, 4, 5, 6, 7 of this server. Written by hccl_kit.
 #
-#   bash ascend8p.sh [ARGUMENT ...]      the arguments are added to the command below
+#   bash ascend8p.sh [OPTION ...] [--] [ARGUMENT ...]     arguments are added to the command below
+#
+# --max-restarts N         start the ranks again when one fails, from their last checkpoint, N times at most
+# --heartbeat-timeout S    end the job, with the stacks of all ranks in the logs, when a rank takes no step for S
+#                          seconds (ranks that count their steps, as tools/train.py does)
+# --prefix                 show every rank on the screen, with [host:rank] in front, not rank 0 alone
+# --log-limit MIB          cut a log that grows beyond, 0 for never (default: 1024)
 #
 # The rank table beside this script is checked first. Logs go to hccl_logs/RUN/rank_N.log in the current
-# folder, rank 0 also to the screen. MASTER_PORT is kept where it is set, else a free port is taken.
+# folder, hccl_logs/latest is the last RUN. MASTER_PORT is kept where it is set, else a free port is taken.
 # The first rank that fails ends the job: its last lines come last, its exit code (128 + signal) is the
-# script's. Otherwise 0 is success, 2 could not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
-# Nothing that a rank starts outlives the job, unless it was given another environment.
-# Needs bash 4.3, coreutils, grep and util-linux; a python, where there is one, tests the port.
+# script's. Otherwise 0 is success, 2 could not start, 124 a rank stands still, 130 Ctrl-C, 143 SIGTERM,
+# 129 SIGHUP. Nothing that a rank starts outlives the job, unless it was given another environment.
+# Needs bash 4.3, coreutils, grep, sed and util-linux; a python, where there is one, tests the port.
 
 case ${BASH_VERSION:-} in
     '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
@@ -19,21 +25,60 @@ set -euo pipefail
 command=(python -u tools/train.py --config configs/rec/crnn/crnn_small.yaml)
 table_name=hccl_8p_01234567_127.0.0.1.json
 table_sha256=9a5be58081d2c876b49d16faf5e93a7868d41af43f80bf76d2d8359dfcb9befb
-devices=(0 1 2 3 4 5 6 7) # of rank 0, 1, ...
+port_name=MASTER_PORT
+server=${HCCL_KIT_SERVER:-}
 
 die() { # LINE ...
     printf '%s\n' "$@" >&2
     exit 2
 }
 
-for tool in env grep mkdir readlink setsid sha256sum sleep tail; do
+help() { # the comment at the top of this file
+    local line
+    while read -r line && [[ $line == '#'* ]]; do
+        [[ $line == '#!'* ]] || echo "${line:2}"
+    done <"${BASH_SOURCE[0]}"
+    exit 0
+}
+
+number() { # OPTION VALUE
+    [[ $2 =~ ^(0|[1-9][0-9]{0,6})$ ]] || die "error: $1 is '$2'; accepted: a number from 0 to 9999999"
+}
+
+max_restarts=0 heartbeat=0 log_limit=1024 shown=first lifeline='' over_ssh='' run='' own_options=()
+while (($# > 0)); do
+    given=("$1")
+    case $1 in
+        --server | --max-restarts | --heartbeat-timeout | --log-limit | --run)
+            (($# > 1)) || die "error: $1 needs a value"
+            given+=("$2") ;;&
+        --max-restarts | --heartbeat-timeout | --log-limit) number "$1" "$2" ;;&
+        --server) server=$2 ;;
+        --run) run=$2 ;; # with --lifeline, from the script on another server that was started with --ssh
+        --lifeline) lifeline=1 ;;
+        --max-restarts) max_restarts=$2 ;;
+        --heartbeat-timeout) heartbeat=$2 ;;
+        --log-limit) log_limit=$2 ;;
+        --prefix) shown=all ;;
+        --ssh) over_ssh=1 && shift && continue ;;
+        -h | --help) help ;;
+        --) shift && break ;;
+        *) break ;;
+    esac
+    own_options+=("${given[@]}")
+    shift "${#given[@]}"
+done
+[[ -z $run || $run =~ ^[0-9]+(-[0-9]+)+$ ]] || die "error: --run is '$run', which names no run"
+
+for tool in cp env grep ln mkdir readlink sed setsid sha256sum sleep stat tail touch; do
     command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
-        '  fix: install coreutils, grep and util-linux'
+        '  fix: install coreutils, grep, sed and util-linux'
 done
 
 # The table lies beside this script, so the two can be moved together. Symbolic links are resolved: torch_npu passes
 # over a table that is one. HCCL takes the first ".json" of a path for its end.
-here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+script=$(readlink -f -- "${BASH_SOURCE[0]}")
+here=${script%/*}
 table=$(readlink -f -- "$here/$table_name") || table=$here/$table_name
 [[ -f $table && -r $table ]] || die "error: no rank table to read at $table" '  fix: put it back beside this script'
 [[ ${table%%.json*}.json == "$table" ]] || die "error: HCCL cannot read $table" '  fix: .json may only be its end'
@@ -41,6 +86,12 @@ found=$(sha256sum <"$table")
 [[ ${found%% *} == "$table_sha256" ]] || die "error: this script was made for another rank table than $table" \
     "  expected sha256 $table_sha256" "  found    sha256 ${found%% *}" \
     '  fix: put the old table back, or write table and script anew with hccl-gen'
+
+find_python() { # the one of the command, else the first on PATH; sets python, empty where there is none
+    for python in "${command[0]}" python3 python ''; do
+        if [[ ${python##*/} == python* ]] && "$python" -I -c '' 2>/dev/null; then break; fi
+    done
+}
 
 bind='import socket, sys
 for port in sys.argv[1:]:
@@ -52,10 +103,8 @@ for port in sys.argv[1:]:
     break'
 
 first_free() { # PORT ...: print the first that can be bound, if one can
-    local python port
-    for python in "${command[0]}" python3 python; do
-        if [[ ${python##*/} == python* ]] && "$python" -I -c "$bind" "$@" 2>/dev/null; then return; fi
-    done
+    local port
+    [[ -z $python ]] || { "$python" -I -c "$bind" "$@" && return; }
     echo 'note: no python is here to bind the port; all that is known of it is that nobody answers there now' >&2
     for port; do
         if ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then echo "$port" && return; fi
@@ -75,37 +124,61 @@ choose_port() { # NAME: take the port in the variable NAME; where it is not set,
         die "error: $1=${candidates[0]} cannot be bound on this host (taken, or below 1024 without the right)" \
             "$unset_it"
 }
-choose_port MASTER_PORT
 
-printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
-logs=$PWD/hccl_logs/$run
-if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the log folder $logs"; fi
+node='' server_name=127.0.0.1
+ranks=(0 1 2 3 4 5 6 7)
+devices=(0 1 2 3 4 5 6 7) # of rank 0, 1, ...
+
+meet() { # PORT_NAME: what the ranks of one server agree on
+    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+    choose_port "$1"
+}
+tell() { :; }
+judged() { :; }
+verdict=''
+
+[[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'
+[[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
+find_python
+
+make_logs() {
+    logs=$PWD/hccl_logs/$run
+    ((attempt == 0)) || logs+=/restart_$attempt
+    mkdir -p -- "$logs" || die "error: cannot make the log folder $logs"
+    ln -sfn -- "$run" hccl_logs/latest 2>/dev/null || :
+}
 
 # Left over from other ways of starting, these would override what is set below.
+earlier_restarts=${HCCL_KIT_RESTART:-0}
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
     MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK TORCHELASTIC_USE_AGENT_STORE \
-    HCCL_KIT_RUN_ID
+    HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
 
-export DEVICE_NUM=8 LOCAL_WORLD_SIZE=8
-export RANK_SIZE=8 WORLD_SIZE=8
-export RANK_TABLE_FILE="$table"
-export MASTER_ADDR=127.0.0.1
-export MASTER_PORT="$port"
-export HCCL_KIT_LOG_DIR="$logs"
-mark=HCCL_KIT_RUN_ID=$run # in the environment of the ranks and of all that they start, of nobody else
+job_environment() {
+    export DEVICE_NUM="${#ranks[@]}" LOCAL_WORLD_SIZE="${#ranks[@]}"
+    export RANK_SIZE=8 WORLD_SIZE=8
+    export RANK_TABLE_FILE="$table"
+    export MASTER_ADDR=127.0.0.1
+    export MASTER_PORT="$port"
+    export HCCL_KIT_LOG_DIR="$logs"
+    ((attempt + earlier_restarts == 0)) || export HCCL_KIT_RESTART=$((attempt + earlier_restarts))
+    own_run=$run${node:+.$node}
+    mark=HCCL_KIT_RUN_ID=$own_run # in the environment of the ranks and of all that they start, of nobody else
+}
 
-rank_environment() { # RANK
-    export HCCL_KIT_RUN_ID="$run"
-    export RANK_ID="$1" RANK="$1"
+rank_environment() { # LOCAL_RANK
+    export HCCL_KIT_RUN_ID="$own_run"
+    export RANK_ID="${ranks[$1]}" RANK="${ranks[$1]}"
     export LOCAL_RANK="$1"
     export DEVICE_ID="${devices[$1]}"
 }
 
-# The guard shows rank 0, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
-# cause. It has a session of its own, so that it outlives the script. It reads "RANK PID" and names of signals.
-guard() { # LOGS MARK
+# The guard shows ranks, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
+# cause. It has a session of its own, so that it outlives the script. It reads "RANK PID", names of signals to be sent
+# at the end, and with a "!" in front signals to be sent now.
+guard() { # LOGS MARK SHOWN
     trap '' HUP INT TERM
-    local rank pid path signal screen='' signals=(TERM KILL) ranks=()
+    local rank pid path signal screens=() signals=(TERM KILL) ranks=()
     send() { # SIGNAL, once: to the group of every rank, or to the rank where it has no group of its own yet
         local pid failed=1
         for pid in "${ranks[@]}"; do
@@ -114,14 +187,21 @@ guard() { # LOGS MARK
         return "$failed"
     }
     while read -r rank pid; do
-        if [[ -z $pid ]]; then
+        if [[ $rank == '!'* ]]; then
+            send "${rank#!}"
+            continue
+        elif [[ -z $pid ]]; then
             signals=("$rank" "${signals[@]}")
             continue
         fi
         ranks+=("$pid")
-        if [[ $rank == 0 ]]; then
-            tail -n +1 -f -s 0.1 --pid="$pid" -- "$1/rank_0.log" &
-            screen=$!
+        log=$1/rank_$rank.log
+        if [[ $3 == all ]]; then
+            tail -n +1 -f -s 0.1 --pid="$pid" -- "$log" | sed -u "s/^/[${HOSTNAME//[^[:alnum:]._-]/}:$rank] /" &
+            screens+=($!)
+        elif [[ $rank == 0 ]]; then
+            tail -n +1 -f -s 0.1 --pid="$pid" -- "$log" &
+            screens+=($!)
         fi
     done
     for signal in "${signals[@]}"; do
@@ -140,8 +220,8 @@ guard() { # LOGS MARK
         done
     done
     # What outlives KILL hangs in a driver; its output is not waited for.
-    ! send 0 || kill -s KILL "$screen"
-    wait "$screen"
+    ! send 0 || kill -s KILL "${screens[@]}"
+    wait "${screens[@]}"
 } 2>/dev/null
 
 # Jobs of a script are born deaf to Ctrl-C. The env of coreutils 8.31 gives a rank its hearing back; where it is older,
@@ -150,61 +230,200 @@ own_session=(setsid)
 if env --default-signal=INT true 2>/dev/null; then own_session=(env '--default-signal=INT,QUIT' setsid); fi
 
 # One rank, the leader of its process group. It is with the guard before it becomes the command, and keeps the pipe
-# open until then, so the guard misses none. Who fails is noted in the order of failing.
-run_rank() { # RANK COMMAND ...
-    local rank=$1 code=0
+# open until then, so the guard misses none. The log is added to, so that it can be cut while it grows.
+run_rank() { # LOCAL_RANK COMMAND ...
+    local rank=${ranks[$1]} code=0
+    rank_environment "$1"
     shift
-    rank_environment "$rank"
-    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 9>&-) >"$logs/rank_$rank.log" 2>&1 &
+    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 8>&- 9>&-) >>"$logs/rank_$rank.log" 2>&1 &
     trap '' HUP TERM # a signal to all of us must not orphan the rank; the guard ends it
     exec 9>&-
     wait $! || code=$?
-    ((code == 0)) || echo "$rank $code" >>"$logs/failed"
+    if ((code != 0)); then
+        echo "rank $rank $code" >&8
+        echo "$rank $code" >>"$logs/failed" # for those who come later
+    fi
     exit "$code"
+}
+
+# Ends where a rank stands still. A log that has grown beyond the limit becomes rank_N.log.1; what a rank writes in
+# that moment may be lost.
+watch_ranks() {
+    local size log step
+    trap '' HUP TERM
+    exec 9>&-
+    cd -- "$logs"
+    while sleep 1; do
+        while read -r size log; do
+            if ((size >> 20 >= log_limit && log_limit > 0)); then cp -- "$log" "$log.1" && : >"$log"; fi
+        done < <(stat -c '%s %n' rank_*.log)
+        if ((heartbeat == 0)) || ! touch -d "$heartbeat seconds ago" .still; then continue; fi
+        for step in step_*; do
+            [[ -s $step && ! $step -nt .still ]] || continue
+            echo "hang $(slowest_rank) 124" >&8
+            return 124
+        done
+    done
+}
+
+slowest_rank() { # in the current folder: the first of those with the lowest step
+    local file step slowest=0 lowest=''
+    for file in step_*; do
+        read -r step <"$file" && [[ $step =~ ^[0-9]+$ ]] || continue
+        if [[ -z $lowest || $step -lt $lowest ]]; then slowest=${file#step_} lowest=$step; fi
+    done
+    echo "$slowest"
+}
+
+furthest_step() { # of the ranks of this server; nothing where none counts its steps
+    local file step furthest=''
+    for file in "$logs"/step_*; do
+        [[ -s $file ]] && read -r step <"$file" && [[ $step =~ ^[0-9]+$ ]] || continue
+        if [[ -z $furthest || $step -gt $furthest ]]; then furthest=$step; fi
+    done
+    echo "$furthest"
 }
 
 end_ranks() {
     trap '' HUP INT TERM
     exec 9>&-
     while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    trap 'quit HUP 129' HUP
+    trap 'quit INT 130' INT
+    trap 'quit TERM 143' TERM
 }
 
 quit() { # SIGNAL CODE: every process gets the signal that this script got
-    [[ $1 == TERM ]] || echo "$1" >&9 # TERM is sent anyway
-    end_ranks
-    echo "ended by SIG$1; logs in $logs" >&2 || :
+    trap '' HUP INT TERM
+    tell "failed -2 $2 0"
+    if [[ -n $guard ]]; then
+        [[ $1 == TERM ]] || echo "$1" >&9 # TERM is sent anyway
+        end_ranks
+    fi
+    trap '' HUP INT TERM
+    echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
     exit "$2"
 }
 
-report() { # CODE: end the job and say who failed first; nobody noted it where a helper was killed, with CODE
-    local rank='' code=$1 signal=''
-    [[ ! -s $logs/failed ]] || read -r rank code <"$logs/failed"
+# The rank that wrote its error down first, and its traceback; where a program writes none, there is none.
+first_error='import json, os, sys
+found = []
+for name in os.listdir(sys.argv[1]):
+    if name.startswith("error_") and name.endswith(".json"):
+        try:
+            with open(os.path.join(sys.argv[1], name), encoding="utf-8") as file: error = json.loads(file.read(1 << 20))
+            found.append((float(error["time"]), int(error["rank"]), str(error["traceback"])))
+        except (OSError, ValueError, KeyError, TypeError): pass
+if found: print(min(found)[1], min(found)[2].rstrip(), sep=chr(10))'
+
+conclude() { # CODE: end the job and say who failed first; nobody noted it where a helper was killed, with CODE
+    local kind=lost rank='' code=$1 where=''
+    read -r -t 1 -u 8 kind rank code where || code=$1
+    case $kind in
+        rank) tell "failed $rank $code 0" ;;
+        hang)
+            echo '!USR1' >&9 # every rank writes the stacks of its threads into its log
+            tell "failed $rank $code 0"
+            sleep 2 ;;
+        over) ((code != 124)) || { echo '!USR1' >&9 && sleep 1; } ;;
+        lost) tell "failed -2 $code 0" ;;
+    esac
     end_ranks
-    ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
+    [[ $kind == over || $kind == lost ]] || { judged || read -r kind rank code where <<<"$verdict"; }
     echo
-    if [[ -z $rank ]]; then
-        echo "error: a rank was lost, exit code $code; logs in $logs"
-        exit "$code"
-    fi
-    echo "error: rank $rank on device ${devices[rank]} of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
-    echo "  the end of $logs/rank_$rank.log:"
-    tail -n 20 -- "$logs/rank_$rank.log"
-    exit "$code"
+    case $kind in
+        lost) echo "error: a rank was lost, exit code $code; logs in $logs" ;;
+        gone) echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;
+        over) if [[ $where == "$server_name" ]]; then describe "$rank" "$code"; else describe_other "$rank" "$code" "$where"; fi ;;
+        *) describe "$rank" "$code" ;;
+    esac
+    return "$code"
 }
 
-exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark")
-guard=$!
+describe() { # RANK CODE: a rank of this server, and the end of what it said
+    local rank=$1 code=$2 signal='' error='' i device=''
+    if ((code <= 128 && code != 124)) && [[ -n $python ]]; then error=$("$python" -I -c "$first_error" "$logs") || :; fi
+    if [[ -n $error ]]; then
+        rank=${error%%$'\n'*}
+        code=$(sed -n "s/^$rank //p" "$logs/failed" 2>/dev/null) && [[ $code =~ ^[0-9]+$ ]] || code=$2
+    fi
+    for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done
+    if ((code == 124)) && [[ -s $logs/step_$rank ]]; then
+        echo "error: rank $rank on device $device of $HOSTNAME stands still at step $(<"$logs/step_$rank") for $heartbeat s"
+    else
+        ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
+        echo "error: rank $rank on device $device of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
+    fi
+    [[ -n $error ]] || (: >>"$logs/rank_$rank.log" && echo >"$logs/.full") 2>/dev/null ||
+        echo "  the disk of the logs is full or cannot be written: $logs"
+    if [[ -n $error ]]; then
+        echo "  its traceback, from $logs/rank_$rank.log:"
+        echo "${error#*$'\n'}"
+    else
+        echo "  the end of $logs/rank_$rank.log:"
+        tail -n 20 -- "$logs/rank_$rank.log"
+    fi
+}
+
+run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all are over with the exit code of the job
+    local i rank jobs=() left=${#ranks[@]} code=0
+    exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark" "$shown")
+    guard=$!
+    echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
+    for i in "${!ranks[@]}"; do
+        run_rank "$i" "${command[@]}" "$@" 2>/dev/null &
+        jobs+=($!)
+    done
+    watch_ranks >/dev/null 2>&1 &
+    jobs+=($!)
+    while ((left > 0)); do
+        wait -n || { code=$?; break; }
+        left=$((left - 1))
+    done
+    if ((code == 0)); then
+        end_ranks
+        tell 'done'
+        judged || code=$?
+    fi
+    ((code == 0)) || conclude "$code" >&2 || code=$?
+    kill -s KILL "${jobs[-1]}" 2>/dev/null || :
+    wait "${jobs[@]}" 2>/dev/null || : # or the next start would hear of them
+    while read -r -t 0 -u 8; do read -r -u 8 _; done
+    return "$code"
+}
+
+# A job that could not start (2) would not start again. One that gets no further than the time before is given up.
+may_restart() { # CODE STEP: the step that the ranks of this server came to, empty where they count none
+    ((attempt < max_restarts && $1 != 2)) || return 1
+    if ((attempt > 0)) && [[ -n $last_step && ${2:-0} -le $last_step ]]; then
+        echo "given up after restart $attempt: it came to step ${2:-0}, and to step $last_step the time before" >&2
+        return 1
+    fi
+}
+
+exec 8<> <(:) # who ends, in the order of ending; a pipe, since the disk may be full
 trap 'quit HUP 129' HUP
 trap 'quit INT 130' INT
 trap 'quit TERM 143' TERM
-echo "ranks 0 to $((${#devices[@]} - 1)) on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
-for rank in "${!devices[@]}"; do
-    run_rank "$rank" "${command[@]}" "$@" 2>/dev/null &
+attempt=0 last_step='' guard=''
+if [[ -n $lifeline ]]; then
+    hold_lifeline <&0 >/dev/null 2>&1 &
+    lifeline=$!
+    trap 'kill "$lifeline" 2>/dev/null' EXIT
+fi
+while :; do
+    meet "$port_name"
+    make_logs
+    job_environment
+    code=0
+    run_ranks "$@" || code=$?
+    ((code != 0)) || exit 0
+    step=$(furthest_step)
+    may_restart "$code" "$step" || exit "$code"
+    last_step=$step
+    attempt=$((attempt + 1))
+    pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
+    echo "restart $attempt of $max_restarts in $pause s" >&2
+    sleep "$pause" &
+    wait $! || :
 done
-
-code=0
-for rank in "${devices[@]}"; do
-    wait -n || { code=$?; break; }
-done
-((code == 0)) || report "$code" >&2
-end_ranks

@@ -20,12 +20,6 @@ from hccl_kit.generate import choose_version, file_name, generate_cluster
 from hccl_kit.launch import bash, plan
 from hccl_kit.launch.files import TableFile
 from hccl_kit.products import Product, find_product
-from hccl_kit.rank_table import RankTable
-
-_NEXT = (
-    "copy the table to one path on every server and start the ranks there (msrun --rank_table_file, or RANK_TABLE_FILE"
-    " with RANK_ID and DEVICE_ID of each); a launch script is written for one server only"
-)
 
 
 def generate_files(options: argparse.Namespace, command: Sequence[str], *, default: Sequence[str]) -> int:
@@ -37,8 +31,6 @@ def generate_files(options: argparse.Namespace, command: Sequence[str], *, defau
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows any server id too
 
     def finish(found: Found) -> int:
-        if command and len(found.hosts) > 1:
-            raise KitError("the command after -- goes into a launch script, and several servers have none yet")
         return _finish(options, command or default, found)
 
     if options.mpi:
@@ -98,19 +90,18 @@ def _finish(options: argparse.Namespace, command: Sequence[str], found: Found) -
         )
     folder, said = Path(options.output_dir), list(found.said)
     files = [OutputFile(folder / name, text)]
-    if len(found.hosts) == 1:
-        files.append(_script(folder, command, table, files[0]))
+    files += [
+        OutputFile(folder / name, text, mode)
+        for name, text, mode in bash.emit(plan(table, command), TableFile(name, text))
+    ]
     if options.dry_run:
         print(*said, sep="\n")
         show_files(files, force=options.force)
         return 0
     # Nothing is printed before: a reader that goes away must not keep the files from being written.
     said += write_files(files, force=options.force)
-    after = f"bash {shlex.quote(str(files[1].path))}" if len(files) > 1 else _NEXT
+    after = f"bash {shlex.quote(str(files[1].path))}"
+    if len(found.hosts) > 1:
+        after = f"copy both files to one path on every server, then: {after} --ssh"
     print(*said, f"next: {after}", sep="\n")
     return 0
-
-
-def _script(folder: Path, command: Sequence[str], table: RankTable, file: OutputFile) -> OutputFile:
-    script = bash.script(plan(table, command), TableFile(file.path.name, file.text))
-    return OutputFile(folder / f"ascend{table.world_size}p.sh", script, mode=0o755)

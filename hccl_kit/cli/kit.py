@@ -13,6 +13,7 @@ from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 VERBS: Mapping[str, str] = {
     "check": "judge rank tables before a job does (also: hccl-check)",
     "gen": "write a rank table and the script that starts its ranks (also: hccl-gen)",
+    "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",
     "merge": "put the tables of several servers together (also: hccl-merge)",
     "convert": "write a table in another version",
     "diff": "compare two tables by what they mean",

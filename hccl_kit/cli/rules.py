@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from hccl_kit.catalogue import CATALOGUE
 from hccl_kit.cli import run
 from hccl_kit.errors import EXIT_OK
 from hccl_kit.pages import as_json, as_lines, as_markdown
-from hccl_kit.rules import RULES
 
 _FORMS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
 
@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
     parser = argparse.ArgumentParser(
         prog="hccl-kit rules",
-        description="List the rules by which tables are judged: id, severity by product, HCCL's error, what it finds.",
+        description="List the rules of tables, of plans and of nodes: id, severity by product, HCCL's error, what it finds.",
         epilog="`hccl-kit explain HK203` shows one page.",
         allow_abbrev=False,
     )
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _list(form: str) -> int:
-    sys.stdout.write(_FORMS[form](RULES).removesuffix("\n") + "\n")
+    sys.stdout.write(_FORMS[form](CATALOGUE).removesuffix("\n") + "\n")
     return EXIT_OK
 
 

@@ -19,11 +19,12 @@ MAX_WARNINGS = 20
 
 def read_table(file: str) -> RankTable:
     """The sound table in `file` ("-" is standard input); KitError names the first error in it."""
-    report = _report(file)
-    first = _first_error(report)
-    if first is not None:
-        raise _refused(file, report, first)
-    return _table(file, report)
+    return _sound(file, _report(file))
+
+
+def sound_table(data: bytes, name: str, file: str) -> RankTable:
+    """The sound table in the bytes of `file`, which messages call `name`; KitError names the first error in it."""
+    return _sound(file, check_text(data, name))
 
 
 def read_any_table(file: str) -> RankTable:
@@ -44,6 +45,13 @@ def sound_text(table: RankTable, name: str, product: Product | None = None) -> s
     if len(warnings) > MAX_WARNINGS:
         complain(f"warning: {len(warnings) - MAX_WARNINGS} more of these; hccl-check tells all")
     return text
+
+
+def _sound(file: str, report: Report) -> RankTable:
+    first = _first_error(report)
+    if first is not None:
+        raise _refused(file, report, first)
+    return _table(file, report)
 
 
 def _report(file: str) -> Report:

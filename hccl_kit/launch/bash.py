@@ -1,19 +1,33 @@
-"""The launch script of one server: a bash program that needs nothing of ours.
+"""The launch script: a bash program that needs nothing of ours, the same file for every server of the job.
 
 Pure: from a plan to the whole text. What depends on the job is written line by line, every word of it through one
-gate (`_word`). The rest is the fixed text of `bash_parts`, which uses shell variables only, no name of the contract.
+gate (`shell.word`). The rest is the fixed text of `bash_parts`, `bash_ranks` and `bash_nodes`, which use shell
+variables only, no name of the contract.
 """
 
 from __future__ import annotations
 
-from hccl_kit.launch import bash_parts
-from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.plan import LaunchPlan
+import ipaddress
+from contextlib import suppress
+from importlib.resources import files
+
+from hccl_kit.launch import bash_nodes, bash_parts, bash_ranks
+from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
+from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.shell import export, section, word, words, wrapped
-from hccl_kit.loopback import LOOPBACK
-from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
+from hccl_kit.worker_env import LINK_PORT, LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
+
+
+def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
+    """The launch script; the rank table lies beside it on every server."""
+    return (LaunchFile(script_name(plan), script(plan, table), EXECUTABLE),)
+
+
+def script_name(plan: LaunchPlan) -> str:
+    """ascend4p.sh, by the number of ranks."""
+    return f"ascend{plan.size}p.sh"
 
 
 def script(plan: LaunchPlan, table: TableFile) -> str:
@@ -23,39 +37,66 @@ def script(plan: LaunchPlan, table: TableFile) -> str:
     name of the table is a path.
     """
     table.assert_is_name()
+    several = len(plan.nodes) > 1
     lines = [
         *_header(plan),
         *section(bash_parts.START),
         *_job(plan, table),
+        *section(bash_parts.OPTIONS),
         *section(bash_parts.CHECK_TABLE),
-        *section(bash_parts.FREE_PORT),
-        f"choose_port {_PORT}",
+        *section(bash_parts.PORT),
+        *(_nodes(plan, table) if several else _one_node(plan)),
         *section(bash_parts.LOGS),
         *_environment(plan),
-        *section(bash_parts.GUARD),
-        *section(bash_parts.RUN_RANK),
-        *section(bash_parts.END),
+        *section(bash_ranks.GUARD),
+        *section(bash_ranks.NOTES),
+        *section(bash_ranks.RUN_RANK),
+        *section(bash_ranks.WATCH),
+        *section(bash_ranks.END),
         *section(bash_parts.MAIN),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _header(plan: LaunchPlan) -> list[str]:
-    last = len(plan.workers) - 1
-    devices = ", ".join(str(worker.device) for worker in plan.workers)
+    several = len(plan.nodes) > 1
+    first = plan.nodes[0]
+    where = f"devices {_listed(first.devices)} of this server"
+    if several:
+        where = f"the cards of {len(plan.nodes)} servers, {first.id} to {plan.nodes[-1].id}"
+    python = "python 3.8" if several else "a python, where there is one, tests the port"
     return [
         "#!/usr/bin/env bash",
-        f"# Starts ranks 0 to {last} on devices {devices} of this server. Written by hccl-gen.",
+        f"# Starts ranks 0 to {plan.size - 1} on {where}. Written by hccl_kit.",
         "#",
-        f"#   bash ascend{last + 1}p.sh [ARGUMENT ...]      the arguments are added to the command below",
+        f"#   bash {script_name(plan)} [OPTION ...] [--] [ARGUMENT ...]     arguments are added to the command below",
+        "#",
+        "# --max-restarts N         start the ranks again when one fails, from their last checkpoint, N times at most",
+        "# --heartbeat-timeout S    end the job, the stacks of all ranks in the logs, when a rank takes no step for S",
+        "#                          seconds (a rank that counts its steps, as tools/train.py does)",
+        "# --prefix                 show every rank on the screen, with [host:rank] in front, not rank 0 alone",
+        "# --log-limit MIB          cut a log that grows beyond, 0 for never (default: 1024)",
+        *(_header_of_several() if several else []),
         "#",
         "# The rank table beside this script is checked first. Logs go to hccl_logs/RUN/rank_N.log in the current",
-        f"# folder, rank 0 also to the screen. {_PORT} is kept where it is set, else a free port is taken.",
+        f"# folder, hccl_logs/latest is the last RUN. {_PORT} is kept where it is set, else a free port is taken.",
         "# The first rank that fails ends the job: its last lines come last, its exit code (128 + signal) is the",
-        "# script's. Otherwise 0 is success, 2 could not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.",
-        "# Nothing that a rank starts outlives the job, unless it was given another environment.",
-        "# Needs bash 4.3, coreutils, grep and util-linux; a python, where there is one, tests the port.",
+        "# script's. Otherwise 0 is success, 2 could not start, 124 a rank stands still, 130 Ctrl-C, 143 SIGTERM,",
+        "# 129 SIGHUP. Nothing that a rank starts outlives the job, unless it was given another environment.",
+        f"# Needs bash 4.3, coreutils, grep, sed and util-linux; {python}.",
     ]
+
+
+def _header_of_several() -> list[str]:
+    return [
+        "# --ssh                    start it on every server from here; it must lie at the same path everywhere",
+        "# --server ID              which server of the table this one is, where its addresses do not tell;",
+        f"#                          {SERVER}=ID says the same",
+    ]
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
@@ -64,29 +105,98 @@ def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"command=({words(plan.command)})",
         f"table_name={word(table.name)}",
         f"table_sha256={table.sha256}",
-        f"devices=({' '.join(str(worker.device) for worker in plan.workers)}) # of rank 0, 1, ...",
+        f"port_name={_PORT}",
+        f"server=${{{SERVER}:-}}",
     ]
 
 
+def _one_node(plan: LaunchPlan) -> list[str]:
+    (node,) = plan.nodes
+    return [
+        "",
+        f"node='' server_name={word(node.id)}",
+        f"ranks=({' '.join(map(str, node.ranks))})",
+        f"devices=({' '.join(map(str, node.devices))}) # of rank 0, 1, ...",
+        *section(bash_parts.ALONE),
+        "find_python",
+    ]
+
+
+def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
+    """What tells the nodes apart, and the programs by which they talk."""
+    return [
+        "",
+        *_array("servers", [node.id for node in plan.nodes]),
+        *_array("addresses", [node.address for node in plan.nodes]),
+        *_array("names", ["\n".join(_names(node)) for node in plan.nodes]),
+        *_array("all_ranks", [" ".join(map(str, node.ranks)) for node in plan.nodes]),
+        *_array("all_devices", [" ".join(map(str, node.devices)) for node in plan.nodes]),
+        f"master={word(plan.master)}",
+        f"link_port_name={LINK_PORT}",
+        f"link_port=${{{LINK_PORT}:-{_link_port(table)}}}",
+        "link=''",
+        *_program("link"),
+        *_program("spread"),
+        *section(bash_nodes.FIND_SERVER),
+        *section(bash_nodes.LINK),
+        *section(bash_nodes.OVER_SSH),
+        "",
+        "find_python",
+        "need_python",
+        '[[ -z $over_ssh ]] || start_over_ssh "$@"',
+        "find_server",
+        'read -ra ranks <<<"${all_ranks[node]}"',
+        'read -ra devices <<<"${all_devices[node]}"',
+    ]
+
+
+def _array(name: str, values: list[str]) -> list[str]:
+    return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]
+
+
+def _names(node: Node) -> tuple[str, ...]:
+    """What a host may call itself: id and address as the table has them, and as the system writes them."""
+    found = [node.id, node.address]
+    for text in (node.id, node.address):
+        with suppress(ValueError):
+            found.append(str(ipaddress.ip_address(text)))
+    return tuple(dict.fromkeys(found))
+
+
+def _link_port(table: TableFile) -> int:
+    """A port that all nodes find without talking; below 32768, from where on the system hands ports out by itself."""
+    return 20000 + int(table.sha256[:8], 16) % 12000
+
+
+def _program(name: str) -> list[str]:
+    """A program of ours as a variable of the script: its source."""
+    source = files("hccl_kit.launch").joinpath(f"{name}.py").read_text(encoding="utf-8")
+    return ["", "# shellcheck disable=SC2016  # a program in Python", f"{name}_program={word(source.rstrip())}"]
+
+
 def _environment(plan: LaunchPlan) -> list[str]:
-    """What the ranks are told, under every name that a framework reads. On one server, local rank is rank."""
-    shared = plan.workers[0]
+    """What the ranks are told, under every name that a framework reads."""
     return [
         "",
         "# Left over from other ways of starting, these would override what is set below.",
-        wrapped(" ".join(["unset -v", *MISLEADING, RUN_ID])),
+        f"earlier_restarts=${{{RESTART}:-0}}",
+        wrapped(" ".join(["unset -v", *MISLEADING, RUN_ID, RESTART, SERVER])),
         "",
-        export("local_size", str(shared.local_size)),
-        export("size", str(shared.size)),
-        export("table", '"$table"'),
-        export("master_addr", word(shared.master_addr or LOOPBACK)),
-        export("master_port", '"$port"'),
-        f'export {LOG_DIR}="$logs"',
-        f"mark={RUN_ID}=$run # in the environment of the ranks and of all that they start, of nobody else",
+        "job_environment() {",
+        "    " + export("local_size", '"${#ranks[@]}"'),
+        "    " + export("size", str(plan.size)),
+        "    " + export("table", '"$table"'),
+        "    " + export("master_addr", word(plan.master)),
+        "    " + export("master_port", '"$port"'),
+        f'    export {LOG_DIR}="$logs"',
+        f"    ((attempt + earlier_restarts == 0)) || export {RESTART}=$((attempt + earlier_restarts))",
+        "    own_run=$run${node:+.$node}",
+        f"    mark={RUN_ID}=$own_run # in the environment of the ranks and of all that they start, of nobody else",
+        "}",
         "",
-        "rank_environment() { # RANK",
-        f'    export {RUN_ID}="$run"',
-        "    " + export("rank", '"$1"'),
+        "rank_environment() { # LOCAL_RANK",
+        f'    export {RUN_ID}="$own_run"',
+        "    " + export("rank", '"${ranks[$1]}"'),
         "    " + export("local_rank", '"$1"'),
         "    " + export("device", '"${devices[$1]}"'),
         "}",

@@ -1,6 +1,7 @@
-"""The fixed text of the launch script, section by section.
+"""The fixed text of the launch script: its options, the checks before the start, and the way from start to end.
 
-It uses shell variables only (`command`, `table`, `devices`, `port`, `run`, `logs`); the sections of `bash` set them.
+It uses shell variables only (`command`, `table`, `devices`, `ranks`, `port`, `run`, `logs`); the sections of `bash` set
+them. The ranks of this server are in `bash_ranks`, what several servers need in `bash_nodes`.
 """
 
 START = r"""
@@ -11,20 +12,60 @@ set +o posix # where sh is bash
 set -euo pipefail
 """
 
-CHECK_TABLE = r"""
+OPTIONS = r"""
 die() { # LINE ...
     printf '%s\n' "$@" >&2
     exit 2
 }
 
-for tool in env grep mkdir readlink setsid sha256sum sleep tail; do
+help() { # the comment at the top of this file
+    local line
+    while read -r line && [[ $line == '#'* ]]; do
+        [[ $line == '#!'* ]] || echo "${line:2}"
+    done <"${BASH_SOURCE[0]}"
+    exit 0
+}
+
+number() { # OPTION VALUE
+    [[ $2 =~ ^(0|[1-9][0-9]{0,6})$ ]] || die "error: $1 is '$2'; accepted: a number from 0 to 9999999"
+}
+
+max_restarts=0 heartbeat=0 log_limit=1024 shown=first lifeline='' over_ssh='' run='' own_options=()
+while (($# > 0)); do
+    given=("$1")
+    case $1 in
+        --server | --max-restarts | --heartbeat-timeout | --log-limit | --run)
+            (($# > 1)) || die "error: $1 needs a value"
+            given+=("$2") ;;&
+        --max-restarts | --heartbeat-timeout | --log-limit) number "$1" "$2" ;;&
+        --server) server=$2 ;;
+        --run) run=$2 ;; # with --lifeline, from the script on another server that was started with --ssh
+        --lifeline) lifeline=1 ;;
+        --max-restarts) max_restarts=$2 ;;
+        --heartbeat-timeout) heartbeat=$2 ;;
+        --log-limit) log_limit=$2 ;;
+        --prefix) shown=all ;;
+        --ssh) over_ssh=1 && shift && continue ;;
+        -h | --help) help ;;
+        --) shift && break ;;
+        *) break ;;
+    esac
+    own_options+=("${given[@]}")
+    shift "${#given[@]}"
+done
+[[ -z $run || $run =~ ^[0-9]+(-[0-9]+)+$ ]] || die "error: --run is '$run', which names no run"
+"""
+
+CHECK_TABLE = r"""
+for tool in cp env grep ln mkdir readlink sed setsid sha256sum sleep stat tail touch; do
     command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
-        '  fix: install coreutils, grep and util-linux'
+        '  fix: install coreutils, grep, sed and util-linux'
 done
 
 # The table lies beside this script, so the two can be moved together. Symbolic links are resolved: torch_npu passes
 # over a table that is one. HCCL takes the first ".json" of a path for its end.
-here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+script=$(readlink -f -- "${BASH_SOURCE[0]}")
+here=${script%/*}
 table=$(readlink -f -- "$here/$table_name") || table=$here/$table_name
 [[ -f $table && -r $table ]] || die "error: no rank table to read at $table" '  fix: put it back beside this script'
 [[ ${table%%.json*}.json == "$table" ]] || die "error: HCCL cannot read $table" '  fix: .json may only be its end'
@@ -34,7 +75,13 @@ found=$(sha256sum <"$table")
     '  fix: put the old table back, or write table and script anew with hccl-gen'
 """
 
-FREE_PORT = r"""
+PORT = r"""
+find_python() { # the one of the command, else the first on PATH; sets python, empty where there is none
+    for python in "${command[0]}" python3 python ''; do
+        if [[ ${python##*/} == python* ]] && "$python" -I -c '' 2>/dev/null; then break; fi
+    done
+}
+
 bind='import socket, sys
 for port in sys.argv[1:]:
     with socket.socket() as s:
@@ -45,10 +92,8 @@ for port in sys.argv[1:]:
     break'
 
 first_free() { # PORT ...: print the first that can be bound, if one can
-    local python port
-    for python in "${command[0]}" python3 python; do
-        if [[ ${python##*/} == python* ]] && "$python" -I -c "$bind" "$@" 2>/dev/null; then return; fi
-    done
+    local port
+    [[ -z $python ]] || { "$python" -I -c "$bind" "$@" && return; }
     echo 'note: no python is here to bind the port; all that is known of it is that nobody answers there now' >&2
     for port; do
         if ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then echo "$port" && return; fi
@@ -70,124 +115,89 @@ choose_port() { # NAME: take the port in the variable NAME; where it is not set,
 }
 """
 
+ALONE = r"""
+meet() { # PORT_NAME: what the ranks of one server agree on
+    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+    choose_port "$1"
+}
+tell() { :; }
+judged() { :; }
+link='' judged_rank='' judged_code='''' judged_where=''
+
+[[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'
+[[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
+"""
+
 LOGS = r"""
-printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
-logs=$PWD/hccl_logs/$run
-if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the log folder $logs"; fi
-"""
-
-GUARD = r"""
-# The guard shows rank 0, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
-# cause. It has a session of its own, so that it outlives the script. It reads "RANK PID" and names of signals.
-guard() { # LOGS MARK
-    trap '' HUP INT TERM
-    local rank pid path signal screen='' signals=(TERM KILL) ranks=()
-    send() { # SIGNAL, once: to the group of every rank, or to the rank where it has no group of its own yet
-        local pid failed=1
-        for pid in "${ranks[@]}"; do
-            if kill -s "$1" -- "-$pid" || kill -s "$1" -- "$pid"; then failed=0; fi
-        done
-        return "$failed"
-    }
-    while read -r rank pid; do
-        if [[ -z $pid ]]; then
-            signals=("$rank" "${signals[@]}")
-            continue
-        fi
-        ranks+=("$pid")
-        if [[ $rank == 0 ]]; then
-            tail -n +1 -f -s 0.1 --pid="$pid" -- "$1/rank_0.log" &
-            screen=$!
-        fi
-    done
-    for signal in "${signals[@]}"; do
-        if [[ $signal == KILL ]]; then
-            # Who left the group of its rank still has MARK in its environment. Where a process hangs in a driver,
-            # reading its environment may hang too, which is not waited for.
-            while read -r -t 0.3 path; do
-                path=${path#/proc/}
-                ranks+=("${path%/environ}")
-            done < <(grep --line-buffered -lzxF -e "$2" /proc/[0-9]*/environ)
-        fi
-        send "$signal" || continue
-        for _ in {1..16}; do
-            sleep 0.05
-            send 0 || { ranks=(); break; }
-        done
-    done
-    # What outlives KILL hangs in a driver; its output is not waited for.
-    ! send 0 || kill -s KILL "$screen"
-    wait "$screen"
-} 2>/dev/null
-"""
-
-RUN_RANK = r"""
-# Jobs of a script are born deaf to Ctrl-C. The env of coreutils 8.31 gives a rank its hearing back; where it is older,
-# the guard's SIGTERM ends the rank.
-own_session=(setsid)
-if env --default-signal=INT true 2>/dev/null; then own_session=(env '--default-signal=INT,QUIT' setsid); fi
-
-# One rank, the leader of its process group. It is with the guard before it becomes the command, and keeps the pipe
-# open until then, so the guard misses none. Who fails is noted in the order of failing.
-run_rank() { # RANK COMMAND ...
-    local rank=$1 code=0
-    shift
-    rank_environment "$rank"
-    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 9>&-) >"$logs/rank_$rank.log" 2>&1 &
-    trap '' HUP TERM # a signal to all of us must not orphan the rank; the guard ends it
-    exec 9>&-
-    wait $! || code=$?
-    ((code == 0)) || echo "$rank $code" >>"$logs/failed"
-    exit "$code"
-}
-"""
-
-END = r"""
-end_ranks() {
-    trap '' HUP INT TERM
-    exec 9>&-
-    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
-}
-
-quit() { # SIGNAL CODE: every process gets the signal that this script got
-    [[ $1 == TERM ]] || echo "$1" >&9 # TERM is sent anyway
-    end_ranks
-    echo "ended by SIG$1; logs in $logs" >&2 || :
-    exit "$2"
-}
-
-report() { # CODE: end the job and say who failed first; nobody noted it where a helper was killed, with CODE
-    local rank='' code=$1 signal=''
-    [[ ! -s $logs/failed ]] || read -r rank code <"$logs/failed"
-    end_ranks
-    ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
-    echo
-    if [[ -z $rank ]]; then
-        echo "error: a rank was lost, exit code $code; logs in $logs"
-        exit "$code"
-    fi
-    echo "error: rank $rank on device ${devices[rank]} of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
-    echo "  the end of $logs/rank_$rank.log:"
-    tail -n 20 -- "$logs/rank_$rank.log"
-    exit "$code"
+make_logs() {
+    logs=$PWD/hccl_logs/$run
+    ((attempt == 0)) || logs+=/restart_$attempt
+    mkdir -p -- "$logs" || die "error: cannot make the log folder $logs"
+    ln -sfn -- "$run" hccl_logs/latest 2>/dev/null || :
 }
 """
 
 MAIN = r"""
-exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark")
-guard=$!
+run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all are over with the exit code of the job
+    local i jobs=() left=${#ranks[@]} code=0
+    exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark" "$shown")
+    guard=$!
+    echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
+    for i in "${!ranks[@]}"; do
+        run_rank "$i" "${command[@]}" "$@" 2>/dev/null &
+        jobs+=($!)
+    done
+    watch_ranks >/dev/null 2>&1 &
+    jobs+=($!)
+    while ((left > 0)); do
+        wait -n || { code=$?; break; }
+        left=$((left - 1))
+    done
+    if ((code == 0)); then
+        end_ranks
+        tell 'done'
+        judged || code=$?
+    fi
+    ((code == 0)) || conclude "$code" >&2 || code=$?
+    [[ -z $link ]] || jobs+=("$link")
+    wait "${jobs[@]}" 2>/dev/null || : # or the next start would hear of them
+    forget_notes
+    return "$code"
+}
+
+# A job that could not start (2) would not start again. One that gets no further than the time before is given up.
+may_restart() { # CODE STEP: the step that the ranks of this server came to, empty where they count none
+    ((attempt < max_restarts && $1 != 2)) || return 1
+    if ((attempt > 0)) && [[ -n $last_step && ${2:-0} -le $last_step ]]; then
+        echo "given up after restart $attempt: it came to step ${2:-0}, and to step $last_step the time before" >&2
+        return 1
+    fi
+}
+
+exec 8<> <(:)
 trap 'quit HUP 129' HUP
 trap 'quit INT 130' INT
 trap 'quit TERM 143' TERM
-echo "ranks 0 to $((${#devices[@]} - 1)) on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
-for rank in "${!devices[@]}"; do
-    run_rank "$rank" "${command[@]}" "$@" 2>/dev/null &
+attempt=0 last_step='' guard=''
+if [[ -n $lifeline ]]; then
+    hold_lifeline <&0 >/dev/null 2>&1 &
+    lifeline=$!
+    trap 'kill "$lifeline" 2>/dev/null' EXIT
+fi
+while :; do
+    meet "$port_name"
+    make_logs
+    job_environment
+    code=0
+    run_ranks "$@" || code=$?
+    ((code != 0)) || exit 0
+    step=$(furthest_step)
+    may_restart "$code" "$step" || exit "$code"
+    last_step=$step
+    attempt=$((attempt + 1))
+    pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
+    echo "restart $attempt of $max_restarts in $pause s" >&2
+    sleep "$pause" &
+    wait $! || :
 done
-
-code=0
-for rank in "${devices[@]}"; do
-    wait -n || { code=$?; break; }
-done
-((code == 0)) || report "$code" >&2
-end_ranks
 """

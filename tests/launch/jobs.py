@@ -43,7 +43,7 @@ class Job:
     @property
     def logs(self) -> Path:
         """The log folder of the only run."""
-        (run,) = (self.folder / "hccl_logs").iterdir()
+        (run,) = (path for path in (self.folder / "hccl_logs").iterdir() if not path.is_symlink())
         return run
 
     def log(self, rank: int) -> str:
@@ -123,5 +123,5 @@ def wait_until(condition: Callable[[], bool], *, seconds: float = PATIENCE) -> b
 
 def all_ready(job: Job) -> bool:
     """Every rank has printed "ready"."""
-    logs = list(job.folder.glob("hccl_logs/*/rank_*.log"))
-    return len(logs) == len(job.plan.workers) and all("ready" in log.read_text() for log in logs)
+    logs = {path.resolve() for path in job.folder.glob("hccl_logs/*/rank_*.log")}  # `latest` is a link
+    return len(logs) == len(job.plan.workers) and all("ready\n" in log.read_text() for log in logs)

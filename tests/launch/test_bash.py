@@ -60,7 +60,7 @@ def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
 def test_every_argument_arrives_unchanged(baked: list[str], passed_on: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         job = make_job(Path(folder), ("printf", r"%s\0", "first", *baked), ranks=1)
-        done = job.run(*passed_on)
+        done = job.run("--", *passed_on)
         assert done.returncode == 0, done.stderr
         assert (job.logs / "rank_0.log").read_bytes().decode().split("\0") == ["first", *baked, *passed_on, ""]
 

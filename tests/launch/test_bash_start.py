@@ -42,7 +42,10 @@ def path_with(folder: Path, *tools: str) -> str:
     return str(folder / "bin")
 
 
-TOOLS = ("bash", "cat", "dirname", "env", "grep", "mkdir", "readlink", "setsid", "sha256sum", "sleep", "tail", "true")
+TOOLS = (
+    *("bash", "cat", "cp", "env", "grep", "ln", "mkdir", "readlink", "sed", "setsid", "sha256sum"),
+    *("sleep", "stat", "tail", "touch", "true"),
+)
 
 
 def test_every_rank_is_told_its_plan(tmp_path: Path) -> None:
@@ -181,7 +184,7 @@ def test_the_python_of_the_command_tests_the_port(tmp_path: Path) -> None:
 def test_a_missing_tool_is_named(tmp_path: Path, tool: str) -> None:
     job = make_job(tmp_path, ("true",))
     path = path_with(tmp_path, *(name for name in TOOLS if name != tool))
-    expected = f"error: {tool} is not on PATH\n  fix: install coreutils, grep and util-linux\n"
+    expected = f"error: {tool} is not on PATH\n  fix: install coreutils, grep, sed and util-linux\n"
     assert refused(job, PATH=path) == expected
 
 
@@ -205,7 +208,8 @@ def test_logs_of_two_runs_lie_apart(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",), ranks=2)
     for _ in range(2):
         assert job.run().returncode == 0
-    runs = sorted((tmp_path / "hccl_logs").iterdir())
+    *runs, latest = sorted((tmp_path / "hccl_logs").iterdir())
+    assert (latest.name, latest.resolve()) == ("latest", runs[-1])
     assert [sorted(file.name for file in run.iterdir()) for run in runs] == [["rank_0.log", "rank_1.log"]] * 2
 
 

@@ -1,0 +1,122 @@
+"""hccl-kit launch: from a rank table and a command to what starts the job, in one of several ways."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hccl_kit.cli import complain, run
+from hccl_kit.cli.gen import DEFAULT_COMMAND
+from hccl_kit.errors import EXIT_OK, KitError
+
+
+class Way(NamedTuple):
+    """A way of starting: the module of its emitter, the options it takes, and what to do with the files."""
+
+    module: str
+    options: tuple[str, ...]
+    next_step: str
+
+
+_OF_PODS = ("name", "image", "namespace")
+
+WAYS: Mapping[str, Way] = {
+    "bash": Way("bash", (), "bash {0}"),
+    "mpirun": Way("mpirun", (), "bash {0}"),
+    "msrun": Way("msrun", (), "bash {0}, on every server"),
+    "slurm": Way("slurm", ("job_name", "partition", "time", "gres"), "sbatch {0}"),
+    "ascendjob": Way("ascendjob", _OF_PODS, "kubectl apply -f {0}"),
+    "volcano": Way("volcano", _OF_PODS, "kubectl apply -f {0}"),
+}
+
+_EPILOG = """\
+examples:
+  hccl-kit launch hccl_2s_16p.json --to bash -- python -u train.py --epochs 3
+  hccl-kit launch hccl_2s_16p.json --to slurm --partition npu --gres npu:8 -o jobs
+  hccl-kit launch hccl_2s_16p.json --to ascendjob --image registry/train:1 --dry-run
+
+Exit codes: 0 written, 2 not (a plan that this way cannot start, files that are there already).
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    at = given.index("--") if "--" in given else len(given)
+    options = _parser().parse_args(given[:at])
+    command = tuple(given[at + 1 :])
+
+    def program() -> int:
+        if at < len(given) and not command:
+            raise KitError("no command follows --", hint="leave -- out to take the default command")
+        return _launch(options, command or DEFAULT_COMMAND)
+
+    return run(program)
+
+
+def _launch(options: argparse.Namespace, command: Sequence[str]) -> int:
+    from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files  # noqa: PLC0415 - see main
+    from hccl_kit.cli.ways import files_of, judged_plan, table_file  # noqa: PLC0415
+
+    way = WAYS[options.to]
+    wishes = _wishes(options, way)
+    folder = Path(options.output_dir or (Path(options.table).parent if options.table != "-" else "."))
+    check_folder(folder)
+    table, file = table_file(options.table)
+    plan, warnings = judged_plan(table, file, command, options.to)
+    for warning in warnings:
+        complain(warning)
+    made = files_of(way.module, plan, file, wishes)
+    files = [OutputFile(folder / name, text, mode) for name, text, mode in made]
+    if way.module in ("bash", "slurm"):
+        files.append(OutputFile(folder / file.name, file.text))
+    if options.dry_run:
+        show_files(files, force=options.force)
+        return EXIT_OK
+    said = write_files(files, force=options.force)
+    print(*said, f"next: {way.next_step.format(files[0].path)}", sep="\n")
+    return EXIT_OK
+
+
+def _wishes(options: argparse.Namespace, way: Way) -> dict[str, Any]:
+    """The options that were given, which must all be of this way."""
+    all_options = {name for other in WAYS.values() for name in other.options}
+    given = {name: value for name in all_options if (value := getattr(options, name)) is not None}
+    for name in sorted(given.keys() - set(way.options)):
+        ways = ", ".join(other for other, row in WAYS.items() if name in row.options)
+        raise KitError(f"--{name.replace('_', '-')} is for --to {ways}, not for --to {options.to}")
+    return given
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hccl-kit launch",
+        usage="hccl-kit launch TABLE --to WAY [options] [-- COMMAND ...]",
+        description="Write what starts a command once for every rank of a table: a script or a manifest.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("table", metavar="TABLE", help='the rank table; "-" is standard input')
+    parser.add_argument("--to", metavar="WAY", choices=list(WAYS), required=True, help=", ".join(WAYS))
+    output = parser.add_argument_group("what is written")
+    output.add_argument("-o", "--output-dir", metavar="DIR", help="where to write (default: the folder of the table)")
+    output.add_argument("--force", action="store_true", help="overwrite files that hold something else")
+    output.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
+    slurm = parser.add_argument_group("for slurm")
+    slurm.add_argument("--job-name", metavar="NAME", help="what squeue shows")
+    slurm.add_argument("--partition", metavar="NAME", help="where the job is queued")
+    slurm.add_argument("--time", metavar="LIMIT", help="such as 12:00:00")
+    slurm.add_argument("--gres", metavar="GRES", help="cards to ask for on each node, such as npu:8")
+    pods = parser.add_argument_group("for ascendjob and volcano")
+    pods.add_argument("--name", metavar="NAME", help="of the job")
+    pods.add_argument("--image", metavar="IMAGE", help="of the containers; needed")
+    pods.add_argument("--namespace", metavar="NAME", help="of Kubernetes")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

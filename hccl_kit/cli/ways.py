@@ -1,0 +1,53 @@
+"""The steps of hccl-kit launch: the table's file, the plan and what its way of starting has against it, the files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.cli.check import load
+from hccl_kit.cli.tables import sound_table
+from hccl_kit.errors import KitError
+from hccl_kit.generate import file_name
+from hccl_kit.launch import LaunchPlan, plan
+from hccl_kit.launch.files import LaunchFile, TableFile
+from hccl_kit.launch.rules import judge
+from hccl_kit.rank_table import RankTable
+from hccl_kit.screen import printable
+
+
+def table_file(given: str) -> tuple[RankTable, TableFile]:
+    """The sound table in a file ("-" is standard input) and that file; KitError names the first error in it."""
+    data, name = load(given)
+    table = sound_table(data, name, given)
+    file = Path(given).resolve().name if given != "-" else file_name(table)
+    if not file.endswith(".json"):
+        raise KitError(
+            f"the rank table is {file!r}; HCCL reads none whose name does not end in .json (R2)",
+            hint=f"mv {file} {os.path.splitext(file)[0]}.json",  # noqa: PTH122 - a name, no path
+        )
+    return table, TableFile(file, data.decode())
+
+
+def judged_plan(table: RankTable, file: TableFile, command: Sequence[str], way: str) -> tuple[LaunchPlan, list[str]]:
+    """The plan, and warnings about it; KitError with every rule that keeps `way` from starting it."""
+    made = plan(table, command)
+    found = [(rule, fault) for rule, fault in judge(made, file, way)]
+    lines = [printable(f"{rule.severity}: {rule.id}: {fault.message}") for rule, fault in found]
+    errors = [(rule, fault) for rule, fault in found if rule.severity == "error"]
+    if errors:
+        (first, fault), more = errors[0], len(errors) - 1
+        raise KitError(
+            printable(f"{first.id}: {fault.message}") + (f" (and {more} more)" if more else ""), hint=fault.hint
+        )
+    return made, lines
+
+
+def files_of(module: str, made: LaunchPlan, file: TableFile, wishes: Mapping[str, Any]) -> tuple[LaunchFile, ...]:
+    """What the emitter of a way makes of the plan."""
+    emit = import_module(f"hccl_kit.launch.{module}").emit
+    files: tuple[LaunchFile, ...] = emit(made, file, **wishes)
+    return files

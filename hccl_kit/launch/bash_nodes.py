@@ -1,0 +1,113 @@
+"""The fixed text of the launch script that is about several servers: which one is this, what do the others say."""
+
+FIND_SERVER = r"""
+# A server is known by its id in the table and by its addresses; `names` has those of each server, `server` is what the
+# user says.
+addresses_by_ip() { ip -o addr | sed -n 's/.* inet6\{0,1\} \([^/ ]*\).*/\1/p'; }
+
+find_server() { # sets node, the index of this server, and server_name
+    local i name here_names
+    if [[ -n $server ]]; then
+        here_names=("$server")
+    else
+        read -ra here_names -d '' < <(hostname -I 2>/dev/null || addresses_by_ip) || :
+        here_names+=("$HOSTNAME" "${HOSTNAME%%.*}")
+    fi
+    local -A is_here=()
+    for name in "${here_names[@]}"; do is_here[$name]=1; done
+    node=''
+    for i in "${!names[@]}"; do
+        while read -r name; do
+            [[ -n $name && -n ${is_here[$name]:-} ]] || continue
+            [[ -z $node || $node == "$i" ]] ||
+                die "error: this host is both ${servers[node]} and ${servers[i]} of the table" \
+                    "  fix: say which one with --server ${servers[i]}"
+            node=$i
+        done <<<"${names[i]}"
+    done
+    if [[ -z $node ]]; then
+        name="${servers[*]:0:8}"
+        ((${#servers[@]} <= 8)) || name+=" and $((${#servers[@]} - 8)) more"
+        die "error: this host is no server of the table: it has ${here_names[*]}" "  the table has $name" \
+            '  fix: run this script on one of them, or say which one this is with --server ID'
+    fi
+    server_name=${servers[node]}
+}
+"""
+
+LINK = r"""
+need_python() {
+    [[ -n $python ]] || die "error: no python is on PATH; a job of several servers needs one" \
+        '  fix: install python 3, or name the one of the command by its path'
+}
+
+meet() { # PORT_NAME: the nodes come together, and agree on what those of node 0 say: the run and the port
+    local kind rank code where patience=600
+    ((attempt == 0)) || patience=60
+    [[ $link_port =~ ^[1-9][0-9]{0,4}$ && $link_port -le 65535 ]] || die "error: $link_port_name=$link_port is no port"
+    port=0
+    ((node > 0)) || choose_port "$1"
+    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+    exec 7<> <(:)
+    "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" "$patience" "$run" "$port" \
+        "${servers[@]}" <&7 >&8 9>&- &
+    link=$!
+    until next_note 4; do
+        kill -0 "$link" 2>/dev/null || { wait "$link" || exit; }
+    done
+    case $kind in
+        start) run=$rank port=$code; [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port" ;;
+        gone) quit HUP 129 ;;
+        *)
+            echo "error: server $where failed before the job began" >&2
+            exit "$code" ;;
+    esac
+}
+
+tell() { # WORDS: to the other nodes, by the link
+    [[ -z $link ]] || echo "$1" >&7
+}
+
+judged() { # [TWENTIETHS of a second]: wait for what became of the job; where it failed, 1 and judged_rank, _code, _where
+    local kind rank code where is_there=1 left=${1:--1}
+    judged_rank=-1 judged_code=255 judged_where=${servers[0]}
+    while ((is_there && left != 0)); do
+        left=$((left - 1))
+        kill -0 "$link" 2>/dev/null || is_there=0
+        while next_note 1; do
+            case $kind in
+                done) return 0 ;;
+                over)
+                    judged_rank=$rank judged_code=$code judged_where=$where
+                    return 1 ;;
+            esac
+        done
+    done
+    ((${1:--1} > 0)) # no word is no verdict
+}
+"""
+
+OVER_SSH = r"""
+start_over_ssh() { # ARGUMENT ...
+    local i nodes=()
+    for i in "${!servers[@]}"; do nodes+=("${servers[i]}=${addresses[i]}"); done
+    exec "$python" -I -c "$spread_program" "$script" "${nodes[@]}" -- \
+        ${own_options[@]+"${own_options[@]}"} -- "$@"
+}
+
+hold_lifeline() { # whoever started this script over ssh gives signs of life on standard input
+    while read -r -t 8; do :; done
+    echo 'gone -2 129' >&8
+    return 129
+}
+
+describe_other() { # RANK CODE SERVER: who started all servers over ssh sees it on the same screen anyway
+    [[ -z $lifeline ]] || return 0
+    echo
+    case $1 in
+        -1) echo "ended: server $3 was lost; logs of this server in $logs" ;;
+        -2) echo "ended: the script on server $3 ended with exit code $2; logs of this server in $logs" ;;
+        *) echo "ended: rank $1 on server $3 failed with exit code $2; its log is there" ;;
+    esac
+}
+"""

@@ -1,0 +1,226 @@
+"""The fixed text of the launch script that is about the ranks of this server: start, watch, end, and say why."""
+
+GUARD = r"""
+# The guard shows ranks, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
+# cause. It has a session of its own, so that it outlives the script. It reads "RANK PID", names of signals to be sent
+# at the end, and with a "!" in front signals to be sent now.
+guard() { # LOGS MARK SHOWN
+    trap '' HUP INT TERM
+    local rank pid path signal screens=() signals=(TERM KILL) ranks=()
+    send() { # SIGNAL, once: to the group of every rank, or to the rank where it has no group of its own yet
+        local pid failed=1
+        for pid in "${ranks[@]}"; do
+            if kill -s "$1" -- "-$pid" || kill -s "$1" -- "$pid"; then failed=0; fi
+        done
+        return "$failed"
+    }
+    while read -r rank pid; do
+        if [[ $rank == '!'* ]]; then
+            send "${rank#!}"
+            continue
+        elif [[ -z $pid ]]; then
+            signals=("$rank" "${signals[@]}")
+            continue
+        fi
+        ranks+=("$pid")
+        log=$1/rank_$rank.log
+        if [[ $rank == watch ]]; then
+            continue
+        elif [[ $3 == all ]]; then
+            tail -n +1 -f -s 0.1 --pid="$pid" -- "$log" | sed -u "s/^/[${HOSTNAME//[^[:alnum:]._-]/}:$rank] /" &
+            screens+=($!)
+        elif [[ $rank == 0 ]]; then
+            tail -n +1 -f -s 0.1 --pid="$pid" -- "$log" &
+            screens+=($!)
+        fi
+    done
+    for signal in "${signals[@]}"; do
+        if [[ $signal == KILL ]]; then
+            # Who left the group of its rank still has MARK in its environment. Where a process hangs in a driver,
+            # reading its environment may hang too, which is not waited for.
+            while read -r -t 0.3 path; do
+                path=${path#/proc/}
+                ranks+=("${path%/environ}")
+            done < <(grep --line-buffered -lzxF -e "$2" /proc/[0-9]*/environ)
+        fi
+        send "$signal" || continue
+        for _ in {1..16}; do
+            sleep 0.05
+            send 0 || { ranks=(); break; }
+        done
+    done
+    # What outlives KILL hangs in a driver; its output is not waited for.
+    ! send 0 || kill -s KILL "${screens[@]}"
+    wait "${screens[@]}"
+} 2>/dev/null
+"""
+
+NOTES = r"""
+# Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
+# once; to wait for it by the time-out of read would cut it on a busy machine.
+next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
+    local i
+    for ((i = 0; ; i++)); do
+        if read -r -t 0 -u 8; then read -r -u 8 kind rank code where && return; fi
+        ((i < $1)) || return 1
+        sleep 0.05
+    done
+}
+
+forget_notes() { # of the ranks that were ended
+    local kind rank code where
+    while next_note 0; do :; done
+}
+"""
+
+RUN_RANK = r"""
+# Jobs of a script are born deaf to Ctrl-C. The env of coreutils 8.31 gives a rank its hearing back; where it is older,
+# the guard's SIGTERM ends the rank.
+own_session=(setsid)
+if env --default-signal=INT true 2>/dev/null; then own_session=(env '--default-signal=INT,QUIT' setsid); fi
+
+# One rank, the leader of its process group. It is with the guard before it becomes the command, and keeps the pipe
+# open until then, so the guard misses none. The log is added to, so that it can be cut while it grows.
+run_rank() { # LOCAL_RANK COMMAND ...
+    local rank=${ranks[$1]} code=0
+    rank_environment "$1"
+    shift
+    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 8>&- 9>&-) >>"$logs/rank_$rank.log" 2>&1 &
+    trap '' HUP TERM # a signal to all of us must not orphan the rank; the guard ends it
+    exec 9>&-
+    wait $! || code=$?
+    if ((code != 0)); then
+        echo "rank $rank $code" >&8
+        echo "$rank $code" >>"$logs/failed" # for those who come later
+    fi
+    exit "$code"
+}
+"""
+
+WATCH = r"""
+# Ends where a rank stands still. A log that has grown beyond the limit becomes rank_N.log.1; what a rank writes in
+# that moment may be lost.
+watch_ranks() {
+    local size log step
+    echo "watch $BASHPID" >&9 && exec 9>&- # the guard ends it too
+    cd -- "$logs"
+    while sleep 1; do
+        while read -r size log; do
+            if ((size >> 20 >= log_limit && log_limit > 0)); then cp -- "$log" "$log.1" && : >"$log"; fi
+        done < <(stat -c '%s %n' rank_*.log)
+        if ((heartbeat == 0)) || ! touch -d "$heartbeat seconds ago" .still; then continue; fi
+        for step in step_*; do
+            [[ -s $step && ! $step -nt .still ]] || continue
+            echo "hang $(slowest_rank) 124" >&8
+            return 124
+        done
+    done
+}
+
+slowest_rank() { # in the current folder: the first of those with the lowest step
+    local file step slowest=0 lowest=''
+    for file in step_*; do
+        read -r step <"$file" && [[ $step =~ ^[0-9]+$ ]] || continue
+        if [[ -z $lowest || $step -lt $lowest ]]; then slowest=${file#step_} lowest=$step; fi
+    done
+    echo "$slowest"
+}
+
+furthest_step() { # of the ranks of this server; nothing where none counts its steps
+    local file step furthest=''
+    for file in "$logs"/step_*; do
+        [[ -s $file ]] && read -r step <"$file" && [[ $step =~ ^[0-9]+$ ]] || continue
+        if [[ -z $furthest || $step -gt $furthest ]]; then furthest=$step; fi
+    done
+    echo "$furthest"
+}
+"""
+
+END = r"""
+end_ranks() {
+    trap '' HUP INT TERM
+    exec 9>&-
+    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    trap 'quit HUP 129' HUP
+    trap 'quit INT 130' INT
+    trap 'quit TERM 143' TERM
+}
+
+quit() { # SIGNAL CODE: every process gets the signal that this script got
+    trap '' HUP INT TERM
+    tell "failed -2 $2 0"
+    if [[ -n $guard ]]; then
+        [[ $1 == TERM ]] || echo "$1" >&9 # TERM is sent anyway
+        end_ranks
+    fi
+    trap '' HUP INT TERM
+    echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
+    exit "$2"
+}
+
+# The rank that wrote its error down first, and its traceback; where a program writes none, there is none.
+first_error='import json, os, sys
+found = []
+for name in os.listdir(sys.argv[1]):
+    if name.startswith("error_") and name.endswith(".json"):
+        try:
+            with open(os.path.join(sys.argv[1], name), encoding="utf-8") as file: error = json.loads(file.read(1 << 20))
+            found.append((float(error["time"]), int(error["rank"]), str(error["traceback"])))
+        except (OSError, ValueError, KeyError, TypeError): pass
+if found: print(min(found)[1], min(found)[2].rstrip(), sep=chr(10))'
+
+conclude() { # CODE: end the job and say who failed first; nobody noted it where a helper was killed, with CODE
+    local kind=lost rank='' code=$1 where=''
+    next_note 20 || :
+    case $kind in
+        rank) tell "failed $rank $code 0" ;;
+        hang)
+            echo '!USR1' >&9 # every rank writes the stacks of its threads into its log
+            tell "failed $rank $code 0"
+            sleep 2 ;;
+        over) ((code != 124)) || { echo '!USR1' >&9 && sleep 1; } ;;
+        gone | lost) tell "failed -2 $code 0" ;;
+    esac
+    end_ranks
+    [[ $kind != rank && $kind != hang ]] || judged 100 || kind=over rank=$judged_rank code=$judged_code where=$judged_where
+    case $kind in
+        lost) echo && echo "error: a rank was lost, exit code $code; logs in $logs" ;;
+        gone) echo && echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;
+        over)
+            if [[ $where == "$server_name" ]]; then
+                describe "$rank" "$code"
+            else
+                describe_other "$rank" "$code" "$where"
+            fi ;;
+        *) describe "$rank" "$code" ;;
+    esac
+    return "$code"
+}
+
+describe() { # RANK CODE: a rank of this server, and the end of what it said
+    local rank=$1 code=$2 signal='' error='' i device=''
+    if ((code <= 128 && code != 124)) && [[ -n $python ]]; then error=$("$python" -I -c "$first_error" "$logs") || :; fi
+    if [[ -n $error ]]; then
+        rank=${error%%$'\n'*}
+        code=$(sed -n "s/^$rank //p" "$logs/failed" 2>/dev/null) && [[ $code =~ ^[0-9]+$ ]] || code=$2
+    fi
+    echo
+    for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done
+    if ((code == 124)) && [[ -s $logs/step_$rank ]]; then
+        echo "error: rank $rank on device $device of $HOSTNAME took no step for $heartbeat s" \
+            "after step $(<"$logs/step_$rank")"
+    else
+        ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
+        echo "error: rank $rank on device $device of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
+    fi
+    [[ -n $error ]] || (: >>"$logs/rank_$rank.log" && echo >"$logs/.full") 2>/dev/null ||
+        echo "  the disk of the logs is full or cannot be written: $logs"
+    if [[ -n $error ]]; then
+        echo "  its traceback, from $logs/rank_$rank.log:"
+        echo "${error#*$'\n'}"
+    else
+        echo "  the end of $logs/rank_$rank.log:"
+        tail -n 20 -- "$logs/rank_$rank.log"
+    fi
+}
+"""

@@ -1,0 +1,222 @@
+"""Start a launch script on all servers over ssh; the script of several servers carries this text for its --ssh.
+
+    spread.py SCRIPT NODE_0 NODE_1 ... -- ARGUMENT ...        a node is SERVER=ADDRESS
+
+The script must lie at the same path on every server; it is started in the folder of the same name as here. What the
+servers print comes out here, one line at a time, that of others than the first with their names in front. Every
+server ends with this program, however it ends: over its standard input each one gets a sign of life every second.
+At the end the logs that are not in this folder are fetched into it.
+
+HCCL_KIT_SSH replaces `ssh`, such as "ssh -F FILE -p 2222". It needs nothing but Python 3.8 here.
+
+Exit codes: that of the job, 2 where a server does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+OPTIONS = (
+    *("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
+    *("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"),
+)
+BEAT = 1.0
+"""Seconds between two signs of life."""
+LONGEST = 1 << 20
+"""Bytes of a line that is passed on whole."""
+MAX_LOG = 2 << 30
+"""Bytes of one log that is fetched."""
+MARK = ".started-here"
+GRACE = 12.0
+"""Seconds that the servers have to end once one has failed."""
+SSH_FAILED = 255
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "LANG", "LC_ALL", "MASTER_PORT")
+FAMILIES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "TOOLCHAIN_", "OMP_", "ONEDNN_", "NCCL_", "GLOO_", "TORCH_", "PYTHON")
+LOCAL = ("HCCL_IF_IP", "HCCL_KIT_SSH", "HCCL_KIT_SERVER", "HCCL_KIT_RUN_ID", "HCCL_KIT_LOG_DIR")
+"""What would be wrong on another server."""
+
+
+class Node(NamedTuple):
+    """A server by the name of the rank table, and where ssh finds it."""
+
+    name: str
+    address: str
+
+
+def remote_command(script: str, folder: str, node: Node, run: str, arguments: Sequence[str]) -> str:
+    """What the shell on the other side is given: one line, every word quoted."""
+    passed = {
+        name: value
+        for name, value in os.environ.items()
+        if (name in PASSED_ON or name.startswith(FAMILIES)) and name not in LOCAL and name.isidentifier()
+    }
+    exports = [f"export {name}={shlex.quote(value)};" for name, value in passed.items()]
+    start = shlex.join(["bash", script, "--lifeline", "--run", run, "--server", node.name, *arguments])
+    missing = shlex.quote(f"error: {node.name} has no {script} in {folder}; it must lie there as it does here")
+    there = f"cd {shlex.quote(folder)} 2>/dev/null && test -f {shlex.quote(script)}"
+    return " ".join([*exports, there, "||", "{ echo", missing, ">&2; exit 2; };", "exec", start])
+
+
+class Job:
+    """All servers, and the exit code of the first that failed or of the signal that came first."""
+
+    def __init__(self, nodes: Sequence[Node], *, has_names: bool) -> None:
+        self.nodes, self.has_names = nodes, has_names
+        self.processes: dict[Node, asyncio.subprocess.Process] = {}
+        self.code = 0
+        self.over = asyncio.Event()
+        self.last_words: dict[Node, str] = {}
+
+    async def run(self, commands: Sequence[str]) -> int:
+        """Start all and wait for all; where one fails, the others end by themselves or are let go."""
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self.fail, 128 + number)
+        watches = [asyncio.ensure_future(self.watch(*pair)) for pair in zip(self.nodes, commands)]  # noqa: B905 - 3.8
+        over = asyncio.ensure_future(self.over.wait())
+        everything = asyncio.ensure_future(asyncio.wait(watches))
+        await asyncio.wait([over, everything], return_when=asyncio.FIRST_COMPLETED)
+        if self.code <= 128:
+            await asyncio.wait(watches, timeout=GRACE)
+        await self.let_go(watches)
+        over.cancel()
+        return self.code
+
+    def fail(self, code: int) -> None:
+        """The job is over; the first code counts."""
+        self.code = self.code or code
+        self.over.set()
+
+    async def watch(self, node: Node, command: str) -> None:
+        """One server from its start to its end."""
+        process = await asyncio.create_subprocess_exec(
+            *ssh(node),
+            command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=LONGEST,
+            start_new_session=True,
+        )
+        self.processes[node] = process
+        assert process.stdin and process.stdout and process.stderr
+        beat = asyncio.ensure_future(self.beat(process.stdin))
+        await asyncio.gather(self.show(node, process.stdout, 1), self.show(node, process.stderr, 2))
+        code = await process.wait()
+        beat.cancel()
+        if code == SSH_FAILED and not self.code:
+            why = self.last_words.get(node, "no reason given")
+            write(2, f"error: server {node.name} does not answer or was lost: {why}\n".encode())
+        if code:
+            self.fail(2 if code == SSH_FAILED else code)
+
+    async def show(self, node: Node, stream: asyncio.StreamReader, target: int) -> None:
+        """Pass on what a server prints."""
+        front = b"" if node == self.nodes[0] or self.has_names else f"[{node.name}] ".encode()
+        while True:
+            try:
+                line = await stream.readuntil(b"\n")
+            except asyncio.IncompleteReadError as end:
+                line = end.partial
+            except asyncio.LimitOverrunError as long:
+                line = await stream.readexactly(long.consumed)
+            if not line:
+                return
+            if target == 2:
+                self.last_words[node] = line.decode("utf-8", "replace").strip()
+            write(target, front + line)
+
+    async def beat(self, stdin: asyncio.StreamWriter) -> None:
+        """Signs of life; a server that hears none for some seconds ends its ranks."""
+        with suppress(OSError):
+            while True:
+                stdin.write(b"\n")
+                await stdin.drain()
+                await asyncio.sleep(BEAT)
+
+    async def let_go(self, watches: Sequence[asyncio.Future[None]]) -> None:
+        """A server ends its ranks when its standard input ends."""
+        for process in self.processes.values():
+            if process.returncode is None and process.stdin:
+                process.stdin.close()
+        _, left = await asyncio.wait(watches, timeout=GRACE)
+        for process in self.processes.values():
+            if process.returncode is None:
+                process.kill()
+        if left:
+            await asyncio.wait(left, timeout=1)
+
+
+def ssh(node: Node) -> tuple[str, ...]:
+    """The command up to what the other side is given."""
+    return (*shlex.split(os.environ.get("HCCL_KIT_SSH") or "ssh"), *OPTIONS, node.address)
+
+
+def write(target: int, data: bytes) -> None:
+    """To the screen; that nobody looks does not end a training."""
+    with suppress(OSError):
+        os.write(target, data)
+
+
+def fetch(node: Node, folder: Path) -> None:
+    """The logs of a server into `folder`, which has a file MARK: where the server sees it, it has the same disk."""
+    command = f"cd {shlex.quote(str(folder))} 2>/dev/null && ! test -e {MARK} && exec tar -cf - ."
+    with tempfile.TemporaryFile() as received:
+        done = subprocess.run(
+            [*ssh(node), command], check=False, stdin=subprocess.DEVNULL, stdout=received, stderr=subprocess.DEVNULL
+        )
+        if done.returncode or not received.tell():
+            return
+        received.seek(0)
+        with tarfile.open(fileobj=received) as archive:
+            for member in archive:
+                place = folder / member.name
+                source = archive.extractfile(member) if member.isfile() and member.size <= MAX_LOG else None
+                if source is None or ".." in place.parts or place.exists():
+                    continue
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with source, place.open("wb") as target:
+                    shutil.copyfileobj(source, target)
+
+
+def main(argv: Sequence[str]) -> int:
+    """The program; returns its exit code."""
+    end = argv.index("--")
+    (script, *pairs), arguments = argv[:end], argv[end + 1 :]
+    servers = [Node(*pair.rsplit("=", 1)) for pair in pairs]
+    run = time.strftime("%Y%m%d-%H%M%S-") + str(os.getpid())
+    folder = Path(os.environ.get("PWD") or Path.cwd())  # as the user went there: a link is kept
+    logs = folder / "hccl_logs" / run
+    try:
+        logs.mkdir(parents=True)
+        (logs / MARK).touch()
+        commands = [remote_command(script, str(folder), node, run, arguments) for node in servers]
+        code = asyncio.run(start(servers, commands, has_names="--prefix" in arguments))
+        for node in servers:
+            fetch(node, logs)
+        (logs / MARK).unlink()
+    except OSError as error:
+        write(2, f"error: {error.filename or 'ssh'}: {error.strerror}\n".encode())
+        return 2
+    return code
+
+
+async def start(nodes: Sequence[Node], commands: Sequence[str], *, has_names: bool) -> int:
+    """All servers, in a loop of their own; `has_names`: every line of theirs says whose it is."""
+    return await Job(nodes, has_names=has_names).run(commands)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,289 @@
+"""A lab of several hosts on one machine: a network namespace, a host name and an sshd for each, on one bridge.
+
+with hosts(2) as lab:
+    lab.run(0, ["ssh", lab.names[1], "hostname"])      # plain ssh, by name or address, as on a cluster
+
+A host has its own network and name and shares everything else with this machine. Inside it, /etc/hosts and /etc/ssh
+are the lab's (`ip netns exec` lays /etc/netns/NAME over /etc). What belongs to a lab carries the id of its process in
+its name, so that labs of parallel runs do not clash and those of killed runs are swept away by the next.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+MAX_HOSTS = 16
+PATIENCE = 10.0
+"""Seconds in which an sshd listens and a killed process is gone."""
+NETNS = Path("/etc/netns")
+PREFIX = "hk"
+
+_count = itertools.count()
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Hosts 0, 1, ... of a lab; `folder` holds the keys and logs of their sshds."""
+
+    tag: str
+    folder: Path
+    addresses: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The host names; every host knows the addresses of all."""
+        return tuple(f"node{index + 1}" for index in range(len(self.addresses)))
+
+    @property
+    def ssh_config(self) -> Path:
+        """For an ssh that is started outside of the hosts: `ssh -F`."""
+        return self.folder / "ssh_config"
+
+    def inside(self, index: int, argv: Sequence[str | Path]) -> list[str]:
+        """The command that runs `argv` on a host."""
+        enter = ["ip", "netns", "exec", _namespace(self.tag, index), "unshare", "--uts"]
+        rename = ["sh", "-c", 'hostname "$0" && exec "$@"', self.names[index]]
+        return [*enter, *rename, *map(str, argv)]
+
+    def start(
+        self,
+        index: int,
+        argv: Sequence[str | Path],
+        *,
+        environ: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        stderr: int = subprocess.PIPE,
+    ) -> subprocess.Popen[str]:
+        """Start `argv` on a host, in a session of its own; the process is that of `argv`."""
+        return subprocess.Popen(
+            self.inside(index, argv),
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(
+        self,
+        index: int,
+        argv: Sequence[str | Path],
+        *,
+        environ: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        seconds: float = 60.0,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `argv` on a host to its end; what takes longer than `seconds` is killed and raises TimeoutExpired."""
+        process = self.start(index, argv, environ=environ, folder=folder)
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def processes(self, index: int) -> list[int]:
+        """What runs on a host, its sshd included."""
+        return _processes(_namespace(self.tag, index))
+
+    def cut(self, index: int) -> None:
+        """Pull the cable of a host."""
+        _ip("link", "set", _cable(self.tag, index), "down")
+
+    def heal(self, index: int) -> None:
+        """Put the cable back."""
+        _ip("link", "set", _cable(self.tag, index), "up")
+
+
+@contextmanager
+def hosts(count: int) -> Iterator[Hosts]:
+    """A lab of `count` hosts, 1 to MAX_HOSTS; nothing of it is left at the end, what runs on its hosts included."""
+    if not 1 <= count <= MAX_HOSTS:
+        raise ValueError(f"{count} hosts; accepted: 1 to {MAX_HOSTS}")
+    _sweep()
+    tag = f"{PREFIX}{os.getpid()}x{next(_count)}"
+    subnet = _free_subnet()
+    lab = Hosts(tag, Path(tempfile.mkdtemp(prefix=f"{tag}-")), tuple(f"{subnet}.{i + 1}" for i in range(count)))
+    try:
+        _write_ssh_files(lab)
+        _ip("link", "add", tag, "type", "bridge")
+        _ip("addr", "add", f"{subnet}.254/24", "dev", tag)
+        _ip("link", "set", tag, "up")
+        for index in range(count):
+            _set_up(lab, index)
+        for name in lab.names:
+            _wait_for_sshd(lab, name)
+        yield lab
+    finally:
+        _tear_down(tag)
+
+
+def _missing() -> str | None:
+    """Why there can be no lab here."""
+    programs = {"ip": "iproute2", "sshd": "openssh-server", "ssh": "openssh-client", "unshare": "util-linux"}
+    for program, package in programs.items():
+        if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+            return f"needs {program}: apt-get install {package}"
+    if os.geteuid() != 0:
+        return "needs root, to make network namespaces"
+    probe = f"{PREFIX}{os.getpid()}p"
+    made = _ip("netns", "add", probe, check=False)
+    entered = _ip("netns", "exec", probe, "unshare", "--uts", "hostname", "probe", check=False)
+    _ip("netns", "del", probe, check=False)
+    for done in (made, entered):
+        if done.returncode != 0:
+            return f"needs network namespaces, in a container CAP_SYS_ADMIN and CAP_NET_ADMIN: {done.stderr.strip()}"
+    return None
+
+
+def _set_up(lab: Hosts, index: int) -> None:
+    """The namespace of a host, its cable to the bridge, and its sshd."""
+    namespace, cable, address = _namespace(lab.tag, index), _cable(lab.tag, index), lab.addresses[index]
+    (NETNS / namespace / "ssh").mkdir(parents=True)
+    (NETNS / namespace / "ssh" / "ssh_config").write_text(lab.ssh_config.read_text())
+    known = [f"{address} {name}\n" for address, name in zip(lab.addresses, lab.names, strict=True)]
+    (NETNS / namespace / "hosts").write_text("127.0.0.1 localhost\n" + "".join(known))
+    _ip("netns", "add", namespace)
+    _ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+    _ip("link", "set", cable, "master", lab.tag, "up")
+    for command in (
+        f"addr add {address}/24 dev eth0",
+        "link set eth0 up",
+        "link set lo up",
+        f"route add default via {address.rpartition('.')[0]}.254",
+    ):
+        _ip("-n", namespace, *command.split())
+    sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin") or "sshd"  # it asks for its whole path
+    options = [
+        f"ListenAddress={address}",
+        f"HostKey={lab.folder / 'key'}",
+        f"AuthorizedKeysFile={lab.folder / 'key.pub'}",
+        *("PidFile=none", "PermitRootLogin=prohibit-password", "UsePAM=no", "StrictModes=no", "MaxStartups=100"),
+    ]
+    log = lab.folder / f"sshd_{index}.log"
+    start = [sshd, "-f", "/dev/null", "-E", str(log), *(f"-o{option}" for option in options)]
+    subprocess.run(lab.inside(index, start), check=True)
+
+
+def _write_ssh_files(lab: Hosts) -> None:
+    """One key, which is the user's and every host's."""
+    Path("/run/sshd").mkdir(exist_ok=True)  # sshd asks for it
+    key = lab.folder / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    own = [f"Host {name}\n  HostName {address}\n" for name, address in zip(lab.names, lab.addresses, strict=True)]
+    lines = [
+        "Host *",
+        "  User root",
+        f"  IdentityFile {key}",
+        "  IdentitiesOnly yes",
+        "  BatchMode yes",
+        "  StrictHostKeyChecking no",
+        "  UserKnownHostsFile /dev/null",
+        "  GlobalKnownHostsFile /dev/null",
+        "  LogLevel ERROR",
+    ]
+    lab.ssh_config.write_text("".join(own) + "\n".join(lines) + "\n")
+
+
+def _wait_for_sshd(lab: Hosts, name: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while True:
+        done = subprocess.run(
+            ["ssh", "-F", lab.ssh_config, name, "true"], check=False, capture_output=True, text=True, timeout=PATIENCE
+        )
+        if done.returncode == 0:
+            return
+        if time.monotonic() > end:
+            logs = "\n".join(log.read_text() for log in lab.folder.glob("sshd_*.log"))
+            raise RuntimeError(f"no sshd answers on {name}: {done.stderr}{logs}")
+        time.sleep(0.05)
+
+
+def _tear_down(tag: str) -> None:
+    """Whatever there is of a lab: processes, namespaces, cables, the bridge and files."""
+    for namespace in _namespaces():
+        if namespace.startswith(f"{tag}n"):
+            _kill_all(namespace)
+            _ip("netns", "del", namespace)
+    for cable in re.findall(rf"^[0-9]+: ({tag}v[0-9]+)@", _ip("-o", "link").stdout, re.MULTILINE):
+        _ip("link", "del", cable, check=False)  # those of the namespaces are going on their own
+    _ip("link", "del", tag, check=False)  # it is not there where setting up has failed
+    for folder in (*NETNS.glob(f"{tag}n*"), *Path(tempfile.gettempdir()).glob(f"{tag}-*")):
+        shutil.rmtree(folder)
+    with suppress(OSError):  # it is not empty, or not there
+        NETNS.rmdir()
+
+
+def _kill_all(namespace: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while found := _processes(namespace):
+        if time.monotonic() > end:
+            raise RuntimeError(f"processes {found} in {namespace} outlive SIGKILL")
+        for process in found:
+            with suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def _processes(namespace: str) -> list[int]:
+    return [int(word) for word in _ip("netns", "pids", namespace).stdout.split()]
+
+
+def _sweep() -> None:
+    """Tear down the labs whose processes are gone."""
+    bridges = re.findall(rf"^[0-9]+: ({PREFIX}[0-9]+x[0-9]+):", _ip("-o", "link").stdout, re.MULTILINE)
+    spaces = [name.rpartition("n")[0] for name in _namespaces() if re.fullmatch(rf"{PREFIX}[0-9]+x[0-9]+n[0-9]+", name)]
+    for tag in {*bridges, *spaces}:
+        process = tag.removeprefix(PREFIX).partition("x")[0]
+        if not Path("/proc", process).exists():
+            _tear_down(tag)
+
+
+def _free_subnet() -> str:
+    """The first three numbers of a network from 10.64.0.0 to 10.127.255.0 that nobody here uses."""
+    used = _ip("-o", "-4", "addr").stdout
+    for number in itertools.count(os.getpid()):
+        subnet = f"10.{64 + number // 256 % 64}.{number % 256}"
+        if f" {subnet}." not in used:
+            return subnet
+    raise AssertionError  # a count has no end
+
+
+def _namespace(tag: str, index: int) -> str:
+    return f"{tag}n{index}"
+
+
+def _cable(tag: str, index: int) -> str:
+    """The end of the cable on the bridge; names of interfaces have at most 15 characters."""
+    return f"{tag}v{index}"
+
+
+def _namespaces() -> list[str]:
+    return [line.split()[0] for line in _ip("netns", "list").stdout.splitlines()]
+
+
+def _ip(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(["ip", *words], check=False, capture_output=True, text=True)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"ip {' '.join(words)}: {done.stderr.strip()}")
+    return done
+
+
+_reason = _missing()
+needs_hosts = pytest.mark.skipif(_reason is not None, reason=_reason or "")

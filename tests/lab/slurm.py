@@ -1,0 +1,266 @@
+"""A private Slurm of two nodes on this machine: munged, slurmctld and a slurmd for each node, with keys and ports of its own.
+
+with cluster() as slurm:
+    slurm.run(["srun", "-N", "2", "hostname"])          # as on a cluster; the nodes are n1 and n2
+
+The nodes have host names of their own, which both resolve, and share all else with this machine, their addresses
+included. Every process of a cluster has its folder in its command line or environment, so nothing outlives it, and what
+a killed run has left is swept away by the next one.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.launch.jobs import clean_environ
+
+PREFIX = "hkslurm"
+PATIENCE = 30.0
+"""Seconds in which the nodes are there, and in which they are gone."""
+NODES = ("n1", "n2")
+CPUS = 8
+"""That a node says it has; nobody is bound to one."""
+SBIN = ":/usr/sbin:/usr/local/sbin:/sbin"
+
+CONF = """\
+ClusterName=lab
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SwitchType=switch/none
+ReturnToService=2
+KillWait=5
+FirstJobId={first_job}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SlurmdParameters=config_overrides
+GresTypes=npu
+NodeName=n[1-2] NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] CPUs={cpus} Gres=npu:8 State=UNKNOWN
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Slurm that runs; `folder` holds its configuration, keys and logs."""
+
+    folder: Path
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What a user of the cluster has in the environment."""
+        return clean_environ({"SLURM_CONF": str(self.folder / "slurm.conf")})
+
+    def start(
+        self, argv: Sequence[str | Path], *, folder: Path | None = None, environ: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start `argv` as a user of the cluster."""
+        return subprocess.Popen(
+            [*map(str, argv)],
+            cwd=folder or self.folder,
+            env={**self.environ, **(environ or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        folder: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        seconds: float = 60.0,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `argv` to its end; what takes longer than `seconds` is killed and raises TimeoutExpired."""
+        process = self.start(argv, folder=folder, environ=environ)
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def jobs(self) -> list[str]:
+        """What squeue shows: a line for every job that is not over."""
+        return self.run(["squeue", "-h"]).stdout.splitlines()
+
+
+@contextmanager
+def cluster() -> Iterator[Cluster]:
+    """A cluster whose two nodes are idle; at the end its jobs, its daemons and its folder are gone."""
+    _sweep()
+    made = Cluster(Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")))
+    daemons: list[subprocess.Popen[bytes]] = []
+    try:
+        _write_files(made)
+        daemons.append(_start(made, "munged", _munged(made.folder)))
+        daemons.append(_start(made, "slurmctld", ["slurmctld", "-D"], host=_host()))
+        daemons += [_start(made, node, ["slurmd", "-D", "-N", node], host=node) for node in NODES]
+        _wait_until_idle(made, daemons)
+        yield made
+    finally:
+        with suppress(subprocess.TimeoutExpired):
+            made.run(["scancel", "--user", getpass.getuser()], seconds=5)
+            end = time.monotonic() + 10
+            while made.jobs() and time.monotonic() < end:
+                time.sleep(0.1)
+        _tear_down(made.folder)
+        for daemon in daemons:
+            daemon.wait(PATIENCE)
+
+
+def _munged(folder: Path) -> list[str]:
+    files = {"socket": "munge.socket", "key-file": "munge.key", "pid-file": "munge.pid", "seed-file": "munge.seed"}
+    return ["munged", "--foreground", "--force", *(f"--{option}={folder / name}" for option, name in files.items())]
+
+
+def _write_files(made: Cluster) -> None:
+    folder = made.folder
+    key = folder / "munge.key"
+    key.write_bytes(secrets.token_bytes(1024))
+    key.chmod(0o600)
+    for name in ("state", *(f"spool/{node}" for node in NODES)):
+        (folder / name).mkdir(parents=True)
+    (folder / "hosts").write_text(f"127.0.0.1 localhost {_host()} {' '.join(NODES)}\n")
+    (folder / "gres.conf").write_text("Name=npu Count=8\n")
+    (folder / "slurm.conf").write_text(
+        CONF.format(
+            host=_host(),
+            user=getpass.getuser(),
+            folder=folder,
+            ports=_free_ports(3),
+            cpus=CPUS,
+            first_job=1 + os.getpid() * 10 % 1_000_000,  # ports come from job ids: two clusters must not share any
+        )
+    )
+
+
+def _host() -> str:
+    return socket.gethostname().partition(".")[0]
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports in a row that nobody listens on, below the range from which the system hands them out."""
+    for first in range(10_000 + os.getpid() * count % 8_000, 20_000, count):
+        ports = list(range(first, first + count))
+        with suppress(OSError):
+            for port in ports:
+                with socket.socket() as probe:
+                    probe.bind(("", port))
+            return ports
+    raise RuntimeError("no free ports from 10000 to 20000")
+
+
+def _start(made: Cluster, name: str, command: Sequence[str], *, host: str | None = None) -> subprocess.Popen[bytes]:
+    """Start a daemon; with `host`, on a host of this name which knows the addresses of the nodes."""
+    program = shutil.which(command[0], path=os.environ.get("PATH", "") + SBIN) or command[0]
+    call = [program, *command[1:]]
+    if host:
+        enter = 'mount --bind "$0" /etc/hosts && hostname "$1" && shift && exec "$@"'
+        call = ["unshare", "--mount", "--uts", "sh", "-c", enter, str(made.folder / "hosts"), host, *call]
+    with (made.folder / f"{name}.log").open("wb") as log:
+        return subprocess.Popen(
+            call,
+            env=made.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def _wait_until_idle(made: Cluster, daemons: Sequence[subprocess.Popen[bytes]]) -> None:
+    end = time.monotonic() + PATIENCE
+    while True:
+        done = made.run(["sinfo", "-h", "-N", "-o", "%T"])
+        if done.stdout.split() == ["idle"] * len(NODES):
+            return
+        if time.monotonic() > end or any(daemon.poll() is not None for daemon in daemons):
+            logs = "".join(f"--- {path.name}\n{path.read_text()[-2000:]}" for path in made.folder.glob("*.log"))
+            raise RuntimeError(f"the nodes are {done.stdout.split()}: {done.stderr}\n{logs}")
+        time.sleep(0.1)
+
+
+def _tear_down(folder: Path) -> None:
+    """End every process of a cluster and remove its folder."""
+    end = time.monotonic() + PATIENCE
+    while found := _processes(folder):
+        if time.monotonic() > end:
+            raise RuntimeError(f"processes {found} of {folder} outlive SIGKILL")
+        for process in found:
+            with suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.05)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _processes(folder: Path) -> list[int]:
+    """What has the folder in its command line, or its configuration in its environment; zombies are gone already."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile, or is another user's
+            if any(os.fsencode(folder) + b"/" in (path / name).read_bytes() for name in ("cmdline", "environ")):
+                found.append(int(path.name))
+    return [process for process in found if process != os.getpid()]
+
+
+def _sweep() -> None:
+    """Tear down the clusters whose processes are gone."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}[0-9]*-*"):
+        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if not Path("/proc", owner).exists():
+            _tear_down(folder)
+
+
+def _missing() -> str | None:
+    """Why there can be no cluster here."""
+    programs = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
+    lacking = {
+        program: package
+        for program, package in programs.items()
+        if not shutil.which(program, path=os.environ.get("PATH", "") + SBIN)
+    }
+    if lacking:
+        return f"needs {', '.join(lacking)}: apt-get install {' '.join(lacking.values())}"
+    if os.geteuid() != 0:
+        return "needs root, to give the nodes names"
+    probe = subprocess.run(["unshare", "--mount", "--uts", "true"], check=False, capture_output=True, text=True)
+    if probe.returncode != 0:
+        return f"needs namespaces, in a container CAP_SYS_ADMIN: {probe.stderr.strip()}"
+    return None
+
+
+_reason = _missing()
+needs_slurm = pytest.mark.skipif(_reason is not None, reason=_reason or "")
+"""For tests that use a cluster."""
