@@ -175,9 +175,7 @@ may_restart() { # CODE STEP: the step that the ranks of this server came to, emp
 }
 
 exec 8<> <(:)
-trap 'quit HUP 129' HUP
-trap 'quit INT 130' INT
-trap 'quit TERM 143' TERM
+hear_signals
 attempt=0 last_step='' guard=''
 if [[ -n $lifeline ]]; then
     hold_lifeline <&0 >/dev/null 2>&1 &
@@ -197,7 +195,7 @@ while :; do
     attempt=$((attempt + 1))
     pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
     echo "restart $attempt of $max_restarts in $pause s" >&2
-    sleep "$pause" &
+    sleep "$pause" >/dev/null 2>&1 &
     wait $! || :
 done
 """

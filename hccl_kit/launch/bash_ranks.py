@@ -137,13 +137,17 @@ furthest_step() { # of the ranks of this server; nothing where none counts its s
 """
 
 END = r"""
-end_ranks() {
-    trap '' HUP INT TERM
-    exec 9>&-
-    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+hear_signals() {
     trap 'quit HUP 129' HUP
     trap 'quit INT 130' INT
     trap 'quit TERM 143' TERM
+}
+
+end_ranks() { # a signal meanwhile changes nothing but that there is no restart
+    trap 'max_restarts=0' HUP INT TERM
+    exec 9>&-
+    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    hear_signals
 }
 
 quit() { # SIGNAL CODE: every process gets the signal that this script got

@@ -1,49 +1,20 @@
 """Rules HK5: what a way of starting asks of a plan. Checked before anything is written.
 
 A rule is a generator over the plan and the table's file; its docstring is its page, under the headings of every rule.
+The rows stand beside the rules, in a module for each family of ways; an id is never used twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from hccl_kit.finding import Rule, Severity
+from hccl_kit.finding import Rule
+from hccl_kit.launch import rules_of_kubernetes, rules_of_mpi, rules_of_slurm
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.plan_rule import Fault, PlanRule
 
-
-class Fault(NamedTuple):
-    """What is wrong with a plan, what would be accepted, and what to do."""
-
-    message: str
-    hint: str | None = None
-
-
-PlanCheck = Callable[[LaunchPlan, TableFile], Iterator[Fault]]
-
-
-class PlanRule(NamedTuple):
-    """A row of the table: `rule.formats` are the ways out that it is for."""
-
-    rule: Rule
-    check: PlanCheck
-
-
-def row(  # a row reads best on one line
-    id: str,  # noqa: A002 - the word of Rule
-    title: str,
-    check: PlanCheck,
-    *,
-    ways: tuple[str, ...],
-    hccl_error: str | None = None,
-    severity: Severity = "error",
-) -> PlanRule:
-    """A row; the page of the rule is the docstring of its check."""
-    return PlanRule(Rule(id, title, hccl_error, severity=severity, formats=ways, doc=check.__doc__ or ""), check)
-
-
-PLAN_RULES: tuple[PlanRule, ...] = ()
+PLAN_RULES: tuple[PlanRule, ...] = (*rules_of_mpi.ROWS, *rules_of_slurm.ROWS, *rules_of_kubernetes.ROWS)
 
 
 def judge(plan: LaunchPlan, table: TableFile, way: str) -> Iterator[tuple[Rule, Fault]]:

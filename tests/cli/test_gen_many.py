@@ -54,7 +54,7 @@ def test_hosts_of_an_inventory_are_one_table(desk: Desk) -> None:
     path = inventory(desk, servers(12))
     done = desk.gen("--device_num", "[4,8)", "--hosts", "node[10,02-03]", "--inventory", path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert desk.written() == ["hccl_3s_12p.json"]
+    assert desk.written() == ["ascend12p.sh", "hccl_3s_12p.json"]
     value = table(desk, "hccl_3s_12p.json")
     hosts = ("node10", "node02", "node03")
     assert ranks(value) == [(str(4 * s + c), host, str(4 + c)) for s, host in enumerate(hosts) for c in range(4)]
@@ -65,14 +65,17 @@ def test_hosts_of_an_inventory_are_one_table(desk: Desk) -> None:
         f"addresses: inventory {path}",
         "wrote: hccl_3s_12p.json",
     ]
-    assert "a launch script is written for one server only" in done.stdout.splitlines()[3]
+    assert done.stdout.splitlines()[3:] == [
+        "wrote: ascend12p.sh",
+        "next: copy both files to one path on every server, then: bash ascend12p.sh --ssh",
+    ]
     assert not desk.asked()
     assert check_text((desk.work / "hccl_3s_12p.json").read_bytes(), "t.json", find_product("910")).ok
 
 
 def test_all_servers_of_the_inventory(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,8)", "--hosts", "all", "--inventory", inventory(desk, servers(3)))
-    assert (done.returncode, desk.written()) == (0, ["hccl_3s_24p.json"])
+    assert (done.returncode, desk.written()) == (0, ["ascend24p.sh", "hccl_3s_24p.json"])
     assert [server["server_id"] for server in table(desk, "hccl_3s_24p.json")["server_list"]] == [
         "node01",
         "node02",
@@ -95,7 +98,7 @@ def test_host_address_of_the_inventory_goes_into_the_table(desk: Desk) -> None:
 def test_many_servers_can_be_simulated(desk: Desk) -> None:
     start = time.monotonic()
     done = desk.gen("--device_num", "[0,8)", "--hosts", "node[0001-8192]", "--simulate", tool=False)
-    assert (done.returncode, done.stderr, desk.written()) == (0, "", ["hccl_8192s_65536p.json"])
+    assert (done.returncode, done.stderr, desk.written()) == (0, "", ["ascend65536p.sh", "hccl_8192s_65536p.json"])
     assert time.monotonic() - start < 20  # seconds; it takes about two
     assert "kept for benchmarks; no card was asked" in done.stdout
     assert check_text((desk.work / "hccl_8192s_65536p.json").read_bytes(), "t.json", find_product("910")).ok
@@ -122,7 +125,7 @@ def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
         (("--hosts", "a[1-70000]", "--simulate"), "more than 65536 hosts"),
         (("--hosts", "a", "--mpi"), "not allowed with argument"),
         (("--mpi", "--simulate"), "--mpi asks the servers, --simulate asks none"),
-        (("--hosts", "a,b", "--simulate", "--", "python"), "the command after -- goes into a launch script"),
+        (("--hosts", "a,b", "--simulate", "--"), "no command follows --"),
         (("--hosts", "a,b", "--simulate", "--table-version", "1.2"), "reads rank tables of version 1.0, and --table"),
         (("--simulate", "--table-version", "3"), "invalid choice: '3'"),
         (("--hosts", "a", "--simulate", "--product", "a5"), "which name the local id of every card"),
@@ -163,7 +166,7 @@ def test_segments_are_judged_where_the_inventory_has_netmasks(desk: Desk) -> Non
 def test_inventory_tells_the_super_pods_of_a3(desk: Desk) -> None:
     path = inventory(desk, pods(4))
     done = desk.gen("--device_num", "[0,16)", "--hosts", "all", "--inventory", path, "--product", "a3")
-    assert (done.returncode, done.stderr, desk.written()) == (0, "", ["hccl_4s_64p.json"])
+    assert (done.returncode, done.stderr, desk.written()) == (0, "", ["ascend64p.sh", "hccl_4s_64p.json"])
     value = table(desk, "hccl_4s_64p.json")
     assert value["version"] == "1.2"
     assert value["server_list"][1]["device"][2]["super_device_id"] == str(1 << 22 | 2)
@@ -260,7 +263,7 @@ def test_inventory_tells_the_networks_of_a5(desk: Desk) -> None:
     text = "".join(f"srv{s}:\n" + "".join(CARD.format(s=s, i=i) for i in range(4)) for s in range(2))
     arguments = ("--device_num", "[0,4)", "--hosts", "all", "--inventory", inventory(desk, text), "--product", "a5")
     done = desk.gen(*arguments)
-    assert (done.returncode, done.stderr, desk.written()) == (0, "", ["hccl_2s_8p.json"])
+    assert (done.returncode, done.stderr, desk.written()) == (0, "", ["ascend8p.sh", "hccl_2s_8p.json"])
     value = table(desk, "hccl_2s_8p.json")
     assert (value["version"], value["rank_count"]) == ("2.0", 8)
     assert [(rank["rank_id"], rank["local_id"]) for rank in value["rank_list"]] == [(r, r % 4) for r in range(8)]
@@ -282,7 +285,7 @@ def test_inventory_of_all_devices_that_hccl_knows_is_quick(desk: Desk) -> None:
         lines += [f"node{s:04}:", *(f"  {i}: {10 + i}.{s >> 8}.{s & 255}.1" for i in range(8))]
     start = time.monotonic()
     done = desk.gen("--device_num", "[0,8)", "--hosts", "all", "--inventory", inventory(desk, "\n".join(lines)))
-    assert (done.returncode, desk.written()) == (0, ["hccl_8192s_65536p.json"])
+    assert (done.returncode, desk.written()) == (0, ["ascend65536p.sh", "hccl_8192s_65536p.json"])
     assert time.monotonic() - start < 30  # seconds; it takes about four
 
 

@@ -87,7 +87,7 @@ def test_every_server_is_asked_and_one_table_is_written(tmp_path: Path, count: i
     done = servers.gen("--device_num", "[0,8)")
     assert (done.returncode, done.stderr) == (0, "")
     name = f"hccl_{count}s_{8 * count}p.json"
-    assert servers.written() == [name]
+    assert servers.written() == [f"ascend{8 * count}p.sh", name]
     listed = servers.table(name)["server_list"]
     assert [server["server_id"] for server in listed] == [f"10.0.0.{20 - s}" for s in range(count)]
     assert [
@@ -100,7 +100,7 @@ def test_every_server_is_asked_and_one_table_is_written(tmp_path: Path, count: i
         f"addresses: {FAKES / 'hccn_tool'}",
         f"wrote: {name}",
     ]
-    assert done.stdout.count("wrote:") == 1
+    assert done.stdout.count("wrote:") == 2
 
 
 def test_one_process_is_one_server_with_its_script(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_super_pods_come_from_every_servers_npu_smi(tmp_path: Path) -> None:
             rows = f"SDID : {(s % 2) << 22 | card}\nSuper Pod ID : {s // 2}\n"
             servers.put(s, f"spod.{card // 2}.{card % 2}", rows)
     done = servers.gen("--device_num", "[0,8)", "--product", "a3")
-    assert (done.returncode, servers.written()) == (0, ["hccl_3s_24p.json"]), done.stderr
+    assert (done.returncode, servers.written()) == (0, ["ascend24p.sh", "hccl_3s_24p.json"]), done.stderr
     table = servers.table("hccl_3s_24p.json")
     assert table["super_pod_list"] == [
         {"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.20"}, {"server_id": "10.0.0.19"}]},
@@ -177,7 +177,7 @@ def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
     [
         (("--device_num", "[0,8]"), "HK401"),
         (("--device_num", "[0,8)", "--simulate"), "--mpi asks the servers"),
-        (("--device_num", "[0,8)", "--", "python"), "the command after -- goes into a launch script"),
+        (("--device_num", "[0,8)", "--"), "no command follows --"),
         (("--device_num", "[0,8)", "--output-dir", "none"), "none is not a folder"),
     ],
 )

@@ -4,25 +4,25 @@ import json
 
 import pytest
 
+from hccl_kit.catalogue import CATALOGUE
 from hccl_kit.cli.rules import main
 from hccl_kit.pages import as_markdown
-from hccl_kit.rules import RULES
 
 
 def test_text_is_a_line_for_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     lines = capsys.readouterr().out.split("\n")
-    assert [line[:5] for line in lines] == [*(rule.id for rule in RULES), ""]
+    assert [line[:5] for line in lines] == [*(rule.id for rule in CATALOGUE), ""]
 
 
 def test_markdown_is_the_published_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--format", "markdown"]) == 0
-    assert capsys.readouterr().out == as_markdown(RULES)
+    assert capsys.readouterr().out == as_markdown(CATALOGUE)
 
 
 def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--format", "json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["rules"]) == len(RULES)
+    assert len(json.loads(capsys.readouterr().out)["rules"]) == len(CATALOGUE)
 
 
 def test_another_form_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:

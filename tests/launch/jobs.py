@@ -112,7 +112,7 @@ def finish(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-def wait_until(condition: Callable[[], bool], *, seconds: float = PATIENCE) -> bool:
+def wait_until(condition: Callable[[], object], *, seconds: float = PATIENCE) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

@@ -77,9 +77,7 @@ def test_servers_may_be_named_and_not_numbered(tmp_path: Path, lab: Hosts) -> No
 def test_a_host_that_is_told_which_server_it_is(tmp_path: Path, lab: Hosts, way: str) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=(lab.addresses[0], "the-other"))
     one = job.start(0)
-    other = (
-        job.start(1, "--server", "the-other") if way == "option" else job.start(1, environ={SERVER: "the-other"})
-    )
+    other = job.start(1, "--server", "the-other") if way == "option" else job.start(1, environ={SERVER: "the-other"})
     assert [finish(one).returncode, finish(other).returncode] == [0, 0]
 
 
@@ -215,7 +213,9 @@ def test_a_table_that_was_changed_on_one_host_stops_that_host(tmp_path: Path, la
 
 def test_a_port_that_the_hosts_cannot_meet_at_is_named(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "")
-    taken = lab.start(0, ["python3", "-c", "import socket, time; s = socket.create_server(('', 21988)); time.sleep(60)"])
+    taken = lab.start(
+        0, ["python3", "-c", "import socket, time; s = socket.create_server(('', 21988)); time.sleep(60)"]
+    )
     time.sleep(0.5)
     done = finish(job.start(0, environ={LINK_PORT: "21988"}))
     os.killpg(taken.pid, signal.SIGKILL)
@@ -228,7 +228,9 @@ def test_a_port_that_the_hosts_cannot_meet_at_is_named(tmp_path: Path, lab: Host
 
 
 def test_all_hosts_start_again_together(tmp_path: Path, lab: Hosts) -> None:
-    job = python_nodes_job(tmp_path, lab, "print('start', restart)\nif restart < 2 and rank == 2: sys.exit(9)\ntime.sleep(1)")
+    job = python_nodes_job(
+        tmp_path, lab, "print('start', restart)\nif restart < 2 and rank == 2: sys.exit(9)\ntime.sleep(1)"
+    )
     nodes = [job.start(node, "--max-restarts", "3") for node in range(2)]
     done = [finish(process) for process in nodes]
     assert [one.returncode for one in done] == [0, 0]
@@ -247,7 +249,8 @@ def test_logs_of_other_hosts_are_fetched(tmp_path: Path, lab: Hosts) -> None:
     ssh.write_text(
         f"""#!/bin/bash
 command=${{*: -1}} address=${{*: -2:1}}
-[[ $address != {lab.addresses[1]} ]] || command="unshare --mount bash -c $(printf %q "mount --bind {disk} {tmp_path}; $command")"
+[[ $address != {lab.addresses[1]} ]] ||
+    command="unshare --mount bash -c $(printf %q "mount --bind {disk} {tmp_path}; $command")"
 exec ssh "${{@:1:$#-1}}" "$command"
 """
     )

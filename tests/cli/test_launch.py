@@ -1,0 +1,121 @@
+"""hccl-kit launch as a user runs it: the files of each way, what is refused, and a job that really starts."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_kit import formats
+from hccl_kit.cli.launch import WAYS, main
+from tests.launch.jobs import clean_environ
+from tests.launch.nodes import table_of
+
+TABLE = "hccl_2s_4p.json"
+ROOT = Path(__file__).parents[2]
+NEEDED = {"ascendjob": ("--image", "registry/train:1"), "volcano": ("--image", "registry/train:1")}
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table of two servers with two cards each, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / TABLE
+    path.write_text(formats.write(table_of(("10.0.0.1", "10.0.0.2"))), encoding="utf-8")
+    return path
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_writes_its_files_and_says_what_is_next(
+    table: Path, way: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([TABLE, "--to", way, *NEEDED.get(way, ()), "--", "python", "-u", "train.py"]) == 0
+    said = capsys.readouterr()
+    written = [line.removeprefix("wrote: ") for line in said.out.splitlines() if line.startswith("wrote: ")]
+    assert files(table.parent) == sorted([TABLE, *written])
+    assert said.out.splitlines()[-1].startswith("next: ")
+    assert written[0] in said.out.splitlines()[-1]
+    first = (table.parent / written[0]).read_text(encoding="utf-8")
+    assert "train.py" in first
+    again = main([TABLE, "--to", way, *NEEDED.get(way, ()), "--", "python", "-u", "train.py"])
+    assert again == 0
+    assert f"unchanged: {written[0]}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_dry_run_writes_nothing(table: Path, way: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([TABLE, "--to", way, *NEEDED.get(way, ()), "--dry-run", "--", "true"]) == 0
+    assert files(table.parent) == [TABLE]
+    assert "would write: " in capsys.readouterr().out
+
+
+def test_the_table_goes_along_to_another_folder(table: Path) -> None:
+    (table.parent / "out").mkdir()
+    assert main([TABLE, "--to", "bash", "-o", "out", "--", "true"]) == 0
+    assert files(table.parent / "out") == ["ascend4p.sh", TABLE]
+    assert (table.parent / "out" / TABLE).read_bytes() == table.read_bytes()
+
+
+def test_a_script_of_another_command_is_not_overwritten(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([TABLE, "--to", "bash", "--", "true"]) == 0
+    assert main([TABLE, "--to", "bash", "--", "false"]) == 2
+    assert "ascend4p.sh exists and holds something else" in capsys.readouterr().err
+    assert main([TABLE, "--to", "bash", "--force", "--", "false"]) == 0
+
+
+def test_without_a_command_it_is_the_trainer(table: Path) -> None:
+    assert main([TABLE, "--to", "bash"]) == 0
+    assert "tools/train.py" in (table.parent / "ascend4p.sh").read_text()
+
+
+def test_an_option_of_another_way_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([TABLE, "--to", "bash", "--gres", "npu:8"]) == 2
+    assert capsys.readouterr().err == "error: --gres is for --to slurm, not for --to bash\n"
+
+
+def test_two_dashes_and_no_command_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([TABLE, "--to", "bash", "--"]) == 2
+    assert "no command follows --" in capsys.readouterr().err
+
+
+def test_a_table_that_breaks_a_rule_starts_nothing(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    value = json.loads(table.read_text())
+    value["server_list"][1]["device"][0]["rank_id"] = "0"
+    table.write_text(json.dumps(value))
+    assert main([TABLE, "--to", "bash"]) == 2
+    assert "HK201" in capsys.readouterr().err
+    assert files(table.parent) == [TABLE]
+
+
+def test_a_plan_that_the_way_cannot_start_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    value = json.loads(table.read_text())
+    value["server_list"][1]["device"][0]["device_id"] = "5"
+    table.write_text(json.dumps(value))
+    assert main([TABLE, "--to", "mpirun"]) == 2
+    assert capsys.readouterr().err.startswith("error: HK50")
+    assert files(table.parent) == [TABLE]
+
+
+def test_a_table_whose_name_hccl_would_not_read_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table.rename(table.parent / "table.txt")
+    assert main(["table.txt", "--to", "bash"]) == 2
+    assert "does not end in .json (R2)" in capsys.readouterr().err
+
+
+def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:
+    text = formats.write(table_of(("127.0.0.1",)))
+    command = [sys.executable, "-m", "hccl_kit.cli.kit", "launch", "-", "--to", "bash", "--", "printenv", "RANK_ID"]
+    environ = clean_environ({"PYTHONPATH": str(ROOT)})
+    done = subprocess.run(command, input=text, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert files(tmp_path) == ["ascend2p.sh", "hccl_2p_01_127.0.0.1.json"]
+    assert done.stdout.splitlines()[-1] == "next: bash ascend2p.sh"
+    started = subprocess.run(
+        ["bash", "ascend2p.sh", "--prefix"], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
+    assert sorted(line.partition("] ")[2] for line in started.stdout.splitlines()[1:]) == ["0", "1"]

