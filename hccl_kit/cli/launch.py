@@ -21,15 +21,15 @@ class Way(NamedTuple):
     next_step: str
 
 
-_OF_PODS = ("name", "image", "namespace")
+_OF_PODS = ("name", "image", "namespace", "product")
 
 WAYS: Mapping[str, Way] = {
     "bash": Way("bash", (), "bash {0}"),
     "mpirun": Way("mpirun", (), "bash {0}"),
     "msrun": Way("msrun", (), "bash {0}, on every server"),
     "slurm": Way("slurm", ("job_name", "partition", "time", "gres"), "sbatch {0}"),
-    "ascendjob": Way("ascendjob", _OF_PODS, "kubectl apply -f {0}"),
-    "volcano": Way("volcano", _OF_PODS, "kubectl apply -f {0}"),
+    "ascendjob": Way("ascendjob", (*_OF_PODS, "framework", "host_network"), "kubectl apply -f {0}"),
+    "volcano": Way("volcano", (*_OF_PODS, "fixed_table"), "kubectl apply -f {0}"),
 }
 
 _EPILOG = """\
@@ -114,7 +114,13 @@ def _parser() -> argparse.ArgumentParser:
     pods = parser.add_argument_group("for ascendjob and volcano")
     pods.add_argument("--name", metavar="NAME", help="of the job")
     pods.add_argument("--image", metavar="IMAGE", help="of the containers; needed")
-    pods.add_argument("--namespace", metavar="NAME", help="of Kubernetes")
+    pods.add_argument("--namespace", metavar="NAME", help="of Kubernetes (default: default)")
+    pods.add_argument("--product", metavar="NAME", help="the cards to ask for: 910 (default), a2, a3")
+    pods.add_argument("--framework", choices=("mindspore", "pytorch"), help="ascendjob: default mindspore")
+    pods.add_argument("--host-network", action="store_const", const=True, help="ascendjob: the network of the hosts")
+    pods.add_argument(
+        "--fixed-table", action="store_const", const=True, help="volcano: the ranks read TABLE, not the cluster's own"
+    )
     return parser
 
 

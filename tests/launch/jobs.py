@@ -103,9 +103,9 @@ def clean_environ(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**environ, **(more or {})}
 
 
-def finish(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+def finish(process: subprocess.Popen[str], seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
     try:
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         raise

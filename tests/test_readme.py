@@ -1,0 +1,171 @@
+"""The lines that the README shows for each way of starting a job are run as they stand there, on hosts of a lab."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hccl_kit import formats
+from tests.lab.hosts import Hosts, hosts, needs_hosts
+from tests.lab.slurm import NODES, cluster, needs_slurm
+from tests.launch.jobs import clean_environ, finish
+from tests.launch.nodes import table_of
+
+ROOT = Path(__file__).parent.parent
+TABLE = "hccl_2s_4p.json"
+LANGUAGES = ("README.md", "README.zh-CN.md")
+TRAIN = """
+import os, sys
+sys.path.insert(0, {root!r})
+from hccl_kit.world import detect
+env = detect(os.environ).env
+with open(f"rank_{{env.rank}}", "w") as file:
+    file.write(f"{{env.size}} {{env.local_rank}} {{env.device}}")
+"""
+PROGRAMS = {"hccl-kit": "hccl_kit.cli.kit", "hccl-gen": "hccl_kit.cli.gen"}
+
+
+def shown(way: str, language: str = "README.md") -> list[str]:
+    """The commands under `<!-- way: ... -->`, comments left out."""
+    text = (ROOT / language).read_text(encoding="utf-8")
+    (block,) = re.findall(rf"<!-- way: {way} -->\n```bash\n(.*?)```", text, re.DOTALL)
+    return [line.split("  #")[0].strip() for line in block.splitlines() if not line.startswith("#")]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A folder with a table of two servers and a program, and with the programs of the kit in `bin`."""
+    (tmp_path / "train.py").write_text(TRAIN.format(root=str(ROOT)))
+    (tmp_path / "bin").mkdir()
+    for name, module in PROGRAMS.items():
+        program = tmp_path / "bin" / name
+        program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m {module} "$@"\n')
+        program.chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture
+def lab(desk: Path) -> Iterator[Hosts]:
+    with hosts(2) as made:
+        (desk / TABLE).write_text(formats.write(table_of(made.addresses)))
+        yield made
+
+
+def environ_of(desk: Path) -> dict[str, str]:
+    environ = clean_environ({"PWD": str(desk)})
+    return {**environ, "PATH": f"{desk / 'bin'}:{environ['PATH']}"}
+
+
+def on_host(lab: Hosts, desk: Path, line: str, *, host: int = 0) -> subprocess.Popen[str]:
+    return lab.start(host, ["bash", "-c", line], environ=environ_of(desk), folder=desk)
+
+
+def assert_runs(process: subprocess.Popen[str]) -> None:
+    done = finish(process, 100)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def assert_ranks(desk: Path, *, cards: tuple[int, ...] = (0, 1, 0, 1)) -> None:
+    """All ranks of the table ran, each with its card."""
+    told = [(desk / f"rank_{rank}").read_text().split() for rank in range(len(cards))]
+    assert [(row[0], row[2]) for row in told] == [(str(len(cards)), str(card)) for card in cards]
+
+
+@pytest.mark.parametrize("way", ["bash", "mpirun", "msrun", "slurm", "kubernetes", "torch"])
+def test_a_way_takes_five_lines_at_most_in_every_language(way: str) -> None:
+    lines = [shown(way, language) for language in LANGUAGES]
+    assert lines[0] == lines[1]
+    assert 1 <= len(lines[0]) <= 5
+
+
+@needs_hosts
+def test_bash_over_ssh(desk: Path, lab: Hosts) -> None:
+    for line in shown("bash"):
+        assert_runs(on_host(lab, desk, line))
+    assert_ranks(desk)
+
+
+@needs_hosts
+def test_bash_by_hand(desk: Path, lab: Hosts) -> None:
+    write, start = shown("bash")
+    assert_runs(on_host(lab, desk, write))
+    for process in [on_host(lab, desk, start.removesuffix(" --ssh"), host=host) for host in range(2)]:
+        assert_runs(process)
+    assert_ranks(desk)
+
+
+@needs_hosts
+@pytest.mark.skipif(shutil.which("mpirun", path=clean_environ()["PATH"]) is None, reason="needs mpirun")
+def test_mpirun(desk: Path, lab: Hosts) -> None:
+    for line in shown("mpirun"):
+        assert_runs(on_host(lab, desk, line))
+    assert_ranks(desk)
+
+
+@needs_hosts
+@pytest.mark.train
+@pytest.mark.skipif(not find_spec("mindspore"), reason="needs MindSpore, which brings msrun")
+def test_msrun(desk: Path, lab: Hosts) -> None:
+    write, start = shown("msrun")
+    assert_runs(on_host(lab, desk, write))
+    (desk / "train.py").write_text("from mindspore.communication import init\ninit()\n" + TRAIN.format(root=str(ROOT)))
+    for process in [on_host(lab, desk, start, host=host) for host in range(2)]:
+        assert_runs(process)
+    assert_ranks(desk)
+
+
+@needs_slurm
+def test_slurm(desk: Path) -> None:
+    with cluster() as lab:
+        (desk / TABLE).write_text(formats.write(table_of(NODES)))
+        write, submit = shown("slurm")
+        environ = {**lab.environ, **environ_of(desk)}
+        for line in (write, submit.replace("sbatch", "sbatch --wait")):
+            done = subprocess.run(
+                ["bash", "-c", line], cwd=desk, env=environ, capture_output=True, text=True, check=False, timeout=100
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+        assert_ranks(desk)
+
+
+def test_kubernetes(desk: Path) -> None:
+    """There is no cluster: kubectl notes what it is given."""
+    (desk / TABLE).write_text(formats.write(table_of(("10.0.0.1", "10.0.0.2"))))
+    kubectl = desk / "bin" / "kubectl"
+    kubectl.write_text('#!/bin/sh\n[ "$1 $2" = "apply -f" ] && cat "$3" >> applied.yaml && echo --- >> applied.yaml\n')
+    kubectl.chmod(0o755)
+    for line in shown("kubernetes"):
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=desk, env=environ_of(desk), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    kinds = [document["kind"] for document in yaml.safe_load_all((desk / "applied.yaml").read_text()) if document]
+    assert {"AscendJob", "Job", "ConfigMap"} <= set(kinds)
+
+
+@pytest.mark.torch
+def test_torch(desk: Path) -> None:
+    pytest.importorskip("torch")
+    (desk / "train_ddp.py").write_text(
+        "import torch.distributed as dist\ndist.init_process_group('gloo')\ndist.barrier()\n"
+        + TRAIN.format(root=str(ROOT))
+    )
+    write, start = shown("torch")
+    for line in (f"{write.split(' -- ')[0]} --simulate -- {write.split(' -- ')[1]}", start):
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=desk,
+            env=environ_of(desk),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert_ranks(desk, cards=(0, 3))
