@@ -4,8 +4,8 @@
 #   bash ascend8p.sh [OPTION ...] [--] [ARGUMENT ...]     arguments are added to the command below
 #
 # --max-restarts N         start the ranks again when one fails, from their last checkpoint, N times at most
-# --heartbeat-timeout S    end the job, with the stacks of all ranks in the logs, when a rank takes no step for S
-#                          seconds (ranks that count their steps, as tools/train.py does)
+# --heartbeat-timeout S    end the job, the stacks of all ranks in the logs, when a rank takes no step for S
+#                          seconds (a rank that counts its steps, as tools/train.py does)
 # --prefix                 show every rank on the screen, with [host:rank] in front, not rank 0 alone
 # --log-limit MIB          cut a log that grows beyond, 0 for never (default: 1024)
 #
@@ -135,7 +135,7 @@ meet() { # PORT_NAME: what the ranks of one server agree on
 }
 tell() { :; }
 judged() { :; }
-verdict=''
+link='' judged_rank='' judged_code='''' judged_where=''
 
 [[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'
 [[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
@@ -150,6 +150,7 @@ make_logs() {
 
 # Left over from other ways of starting, these would override what is set below.
 earlier_restarts=${HCCL_KIT_RESTART:-0}
+[[ $earlier_restarts =~ ^[0-9]{1,6}$ ]] || earlier_restarts=0
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
     MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK TORCHELASTIC_USE_AGENT_STORE \
     HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
@@ -196,7 +197,9 @@ guard() { # LOGS MARK SHOWN
         fi
         ranks+=("$pid")
         log=$1/rank_$rank.log
-        if [[ $3 == all ]]; then
+        if [[ $rank == watch ]]; then
+            continue
+        elif [[ $3 == all ]]; then
             tail -n +1 -f -s 0.1 --pid="$pid" -- "$log" | sed -u "s/^/[${HOSTNAME//[^[:alnum:]._-]/}:$rank] /" &
             screens+=($!)
         elif [[ $rank == 0 ]]; then
@@ -224,6 +227,22 @@ guard() { # LOGS MARK SHOWN
     wait "${screens[@]}"
 } 2>/dev/null
 
+# Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
+# once; to wait for it by the time-out of read would cut it on a busy machine.
+next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
+    local i
+    for ((i = 0; ; i++)); do
+        if read -r -t 0 -u 8; then read -r -u 8 kind rank code where && return; fi
+        ((i < $1)) || return 1
+        sleep 0.05
+    done
+}
+
+forget_notes() { # of the ranks that were ended
+    local kind rank code where
+    while next_note 0; do :; done
+}
+
 # Jobs of a script are born deaf to Ctrl-C. The env of coreutils 8.31 gives a rank its hearing back; where it is older,
 # the guard's SIGTERM ends the rank.
 own_session=(setsid)
@@ -242,6 +261,8 @@ run_rank() { # LOCAL_RANK COMMAND ...
     if ((code != 0)); then
         echo "rank $rank $code" >&8
         echo "$rank $code" >>"$logs/failed" # for those who come later
+    elif [[ -e $logs/step_$rank ]]; then
+        : >"$logs/step_$rank" # it is done, and takes no more steps
     fi
     exit "$code"
 }
@@ -250,8 +271,7 @@ run_rank() { # LOCAL_RANK COMMAND ...
 # that moment may be lost.
 watch_ranks() {
     local size log step
-    trap '' HUP TERM
-    exec 9>&-
+    echo "watch $BASHPID" >&9 && exec 9>&- # the guard ends it too
     cd -- "$logs"
     while sleep 1; do
         while read -r size log; do
@@ -284,13 +304,17 @@ furthest_step() { # of the ranks of this server; nothing where none counts its s
     echo "$furthest"
 }
 
-end_ranks() {
-    trap '' HUP INT TERM
-    exec 9>&-
-    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+hear_signals() {
     trap 'quit HUP 129' HUP
     trap 'quit INT 130' INT
     trap 'quit TERM 143' TERM
+}
+
+end_ranks() { # a signal meanwhile changes nothing but that there is no restart
+    trap 'max_restarts=0' HUP INT TERM
+    exec 9>&-
+    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    hear_signals
 }
 
 quit() { # SIGNAL CODE: every process gets the signal that this script got
@@ -311,14 +335,15 @@ found = []
 for name in os.listdir(sys.argv[1]):
     if name.startswith("error_") and name.endswith(".json"):
         try:
-            with open(os.path.join(sys.argv[1], name), encoding="utf-8") as file: error = json.loads(file.read(1 << 20))
+            with open(os.path.join(sys.argv[1], name), encoding="utf-8") as file: text = file.read(1 << 20)
+            error = json.loads(text)
             found.append((float(error["time"]), int(error["rank"]), str(error["traceback"])))
         except (OSError, ValueError, KeyError, TypeError): pass
 if found: print(min(found)[1], min(found)[2].rstrip(), sep=chr(10))'
 
 conclude() { # CODE: end the job and say who failed first; nobody noted it where a helper was killed, with CODE
     local kind=lost rank='' code=$1 where=''
-    read -r -t 1 -u 8 kind rank code where || code=$1
+    next_note 20 || :
     case $kind in
         rank) tell "failed $rank $code 0" ;;
         hang)
@@ -326,15 +351,21 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
             tell "failed $rank $code 0"
             sleep 2 ;;
         over) ((code != 124)) || { echo '!USR1' >&9 && sleep 1; } ;;
-        lost) tell "failed -2 $code 0" ;;
+        gone | lost) tell "failed -2 $code 0" ;;
     esac
     end_ranks
-    [[ $kind == over || $kind == lost ]] || { judged || read -r kind rank code where <<<"$verdict"; }
-    echo
+    if [[ $kind == rank || $kind == hang ]] && ! judged 100; then
+        kind=over rank=$judged_rank code=$judged_code where=$judged_where
+    fi
     case $kind in
-        lost) echo "error: a rank was lost, exit code $code; logs in $logs" ;;
-        gone) echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;
-        over) if [[ $where == "$server_name" ]]; then describe "$rank" "$code"; else describe_other "$rank" "$code" "$where"; fi ;;
+        lost) echo && echo "error: a rank was lost, exit code $code; logs in $logs" ;;
+        gone) echo && echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;
+        over)
+            if [[ $where == "$server_name" ]]; then
+                describe "$rank" "$code"
+            else
+                describe_other "$rank" "$code" "$where"
+            fi ;;
         *) describe "$rank" "$code" ;;
     esac
     return "$code"
@@ -347,9 +378,11 @@ describe() { # RANK CODE: a rank of this server, and the end of what it said
         rank=${error%%$'\n'*}
         code=$(sed -n "s/^$rank //p" "$logs/failed" 2>/dev/null) && [[ $code =~ ^[0-9]+$ ]] || code=$2
     fi
+    echo
     for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done
     if ((code == 124)) && [[ -s $logs/step_$rank ]]; then
-        echo "error: rank $rank on device $device of $HOSTNAME stands still at step $(<"$logs/step_$rank") for $heartbeat s"
+        echo "error: rank $rank on device $device of $HOSTNAME took no step for $heartbeat s" \
+            "after step $(<"$logs/step_$rank")"
     else
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
         echo "error: rank $rank on device $device of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
@@ -366,7 +399,7 @@ describe() { # RANK CODE: a rank of this server, and the end of what it said
 }
 
 run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all are over with the exit code of the job
-    local i rank jobs=() left=${#ranks[@]} code=0
+    local i jobs=() left=${#ranks[@]} code=0
     exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark" "$shown")
     guard=$!
     echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
@@ -386,9 +419,9 @@ run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all ar
         judged || code=$?
     fi
     ((code == 0)) || conclude "$code" >&2 || code=$?
-    kill -s KILL "${jobs[-1]}" 2>/dev/null || :
+    [[ -z $link ]] || jobs+=("$link")
     wait "${jobs[@]}" 2>/dev/null || : # or the next start would hear of them
-    while read -r -t 0 -u 8; do read -r -u 8 _; done
+    forget_notes
     return "$code"
 }
 
@@ -401,10 +434,8 @@ may_restart() { # CODE STEP: the step that the ranks of this server came to, emp
     fi
 }
 
-exec 8<> <(:) # who ends, in the order of ending; a pipe, since the disk may be full
-trap 'quit HUP 129' HUP
-trap 'quit INT 130' INT
-trap 'quit TERM 143' TERM
+exec 8<> <(:)
+hear_signals
 attempt=0 last_step='' guard=''
 if [[ -n $lifeline ]]; then
     hold_lifeline <&0 >/dev/null 2>&1 &
@@ -424,6 +455,6 @@ while :; do
     attempt=$((attempt + 1))
     pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
     echo "restart $attempt of $max_restarts in $pause s" >&2
-    sleep "$pause" &
+    sleep "$pause" >/dev/null 2>&1 &
     wait $! || :
 done

@@ -18,8 +18,26 @@ while [ $# -gt 0 ]; do
     shift
 done
 
+# Hosts of the lab and a Slurm of two nodes are system programs. Where they cannot be had, their tests are skipped.
+install_system_programs() {
+    local -A packages=([ip]=iproute2 [sshd]=openssh-server [ssh]=openssh-client [slurmd]=slurm-wlm [munged]=munge)
+    local program missing=()
+    for program in "${!packages[@]}"; do
+        PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null || missing+=("${packages[$program]}")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    local get=(apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20)
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null &&
+        show "${get[@]}" update && DEBIAN_FRONTEND=noninteractive show "${get[@]}" install -y \
+        --no-install-recommends "${missing[@]}" >/dev/null; then
+        return
+    fi
+    printf 'tests on several hosts and on Slurm are skipped; they need: sudo apt-get install %s\n' "${missing[*]}"
+}
+
 install_into_venv "$extras"
 export PATH="$PWD/.venv/bin:$PATH"
+install_system_programs
 show ruff check .
 show ruff format --check .
 show mypy

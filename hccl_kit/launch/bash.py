@@ -180,6 +180,7 @@ def _environment(plan: LaunchPlan) -> list[str]:
         "",
         "# Left over from other ways of starting, these would override what is set below.",
         f"earlier_restarts=${{{RESTART}:-0}}",
+        "[[ $earlier_restarts =~ ^[0-9]{1,6}$ ]] || earlier_restarts=0",
         wrapped(" ".join(["unset -v", *MISLEADING, RUN_ID, RESTART, SERVER])),
         "",
         "job_environment() {",

@@ -49,14 +49,16 @@ meet() { # PORT_NAME: the nodes come together, and agree on what those of node 0
     ((node > 0)) || choose_port "$1"
     [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
     exec 7<> <(:)
-    "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" "$patience" "$run" "$port" \
-        "${servers[@]}" <&7 >&8 9>&- &
+    "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
+        "$patience" "$run" "$port" "${servers[@]}" <&7 >&8 9>&- &
     link=$!
     until next_note 4; do
         kill -0 "$link" 2>/dev/null || { wait "$link" || exit; }
     done
     case $kind in
-        start) run=$rank port=$code; [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port" ;;
+        start)
+            run=$rank port=$code
+            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port" ;;
         gone) quit HUP 129 ;;
         *)
             echo "error: server $where failed before the job began" >&2
@@ -68,7 +70,7 @@ tell() { # WORDS: to the other nodes, by the link
     [[ -z $link ]] || echo "$1" >&7
 }
 
-judged() { # [TWENTIETHS of a second]: wait for what became of the job; where it failed, 1 and judged_rank, _code, _where
+judged() { # [TWENTIETHS of a second]: wait for what became of the job; 1 where it failed, with judged_rank and so on
     local kind rank code where is_there=1 left=${1:--1}
     judged_rank=-1 judged_code=255 judged_where=${servers[0]}
     while ((is_there && left != 0)); do

@@ -92,6 +92,8 @@ run_rank() { # LOCAL_RANK COMMAND ...
     if ((code != 0)); then
         echo "rank $rank $code" >&8
         echo "$rank $code" >>"$logs/failed" # for those who come later
+    elif [[ -e $logs/step_$rank ]]; then
+        : >"$logs/step_$rank" # it is done, and takes no more steps
     fi
     exit "$code"
 }
@@ -168,7 +170,8 @@ found = []
 for name in os.listdir(sys.argv[1]):
     if name.startswith("error_") and name.endswith(".json"):
         try:
-            with open(os.path.join(sys.argv[1], name), encoding="utf-8") as file: error = json.loads(file.read(1 << 20))
+            with open(os.path.join(sys.argv[1], name), encoding="utf-8") as file: text = file.read(1 << 20)
+            error = json.loads(text)
             found.append((float(error["time"]), int(error["rank"]), str(error["traceback"])))
         except (OSError, ValueError, KeyError, TypeError): pass
 if found: print(min(found)[1], min(found)[2].rstrip(), sep=chr(10))'
@@ -186,7 +189,9 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
         gone | lost) tell "failed -2 $code 0" ;;
     esac
     end_ranks
-    [[ $kind != rank && $kind != hang ]] || judged 100 || kind=over rank=$judged_rank code=$judged_code where=$judged_where
+    if [[ $kind == rank || $kind == hang ]] && ! judged 100; then
+        kind=over rank=$judged_rank code=$judged_code where=$judged_where
+    fi
     case $kind in
         lost) echo && echo "error: a rank was lost, exit code $code; logs in $logs" ;;
         gone) echo && echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 import time
@@ -78,7 +79,7 @@ async def lines_of(reader: asyncio.StreamReader, silence: float | None) -> Async
     """The words of each line, signs of life left out; ends where the other side is gone, silent or talks nonsense."""
     with suppress(OSError, asyncio.TimeoutError, ValueError):
         while line := await asyncio.wait_for(reader.readline(), silence):
-            words = line.decode("ascii").split()
+            words = line.decode().split()
             if words:
                 yield words
 
@@ -287,6 +288,8 @@ def main(argv: Sequence[str]) -> int:
     """The program; returns its exit code."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
     node, address, port, port_name, sha256, patience, run, master_port, *servers = argv
     options = Options(
         int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import shlex
 import shutil
 import signal
@@ -196,6 +197,8 @@ def main(argv: Sequence[str]) -> int:
     end = argv.index("--")
     (script, *pairs), arguments = argv[:end], argv[end + 1 :]
     servers = [Node(*pair.rsplit("=", 1)) for pair in pairs]
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # three pipes to every server
     run = time.strftime("%Y%m%d-%H%M%S-") + str(os.getpid())
     folder = Path(os.environ.get("PWD") or Path.cwd())  # as the user went there: a link is kept
     logs = folder / "hccl_logs" / run

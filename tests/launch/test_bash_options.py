@@ -112,6 +112,23 @@ def test_ranks_that_move_and_ranks_that_count_nothing_are_left_alone(tmp_path: P
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_rank_that_is_done_is_not_waited_for_steps(tmp_path: Path) -> None:
+    job = python_job(
+        tmp_path,
+        f"{STEP}('9\\n')\nif rank == 0: os.remove(os.environ['HCCL_KIT_LOG_DIR'] + '/step_0'); time.sleep(4)",
+        ranks=2,
+    )
+    assert job.run("--heartbeat-timeout", "2").returncode == 0
+
+
+@pytest.mark.parametrize("value", ["x", "a[$(touch hacked)]", "1" * 9])
+def test_a_count_of_restarts_that_is_none_is_passed_over(tmp_path: Path, value: str) -> None:
+    job = python_job(tmp_path, f"print(os.environ.get('{RESTART}'))", ranks=1)
+    assert job.run(environ={RESTART: value}).returncode == 0
+    assert job.log(0) == "None\n"
+    assert not (tmp_path / "hacked").exists()
+
+
 def test_the_prefix_shows_every_rank(tmp_path: Path) -> None:
     job = python_job(tmp_path, "print('one'); print('two')", ranks=2)
     done = job.run("--prefix")

@@ -164,6 +164,24 @@ def test_a_host_without_a_cable_ends_the_job_within_ten_seconds(tmp_path: Path) 
         assert job.processes() == []
 
 
+def links(job: NodesJob, lab: Hosts, host: int) -> list[int]:
+    """The program by which the script on a host talks to the others."""
+    return [
+        process for process in lab.processes(host) if b"link.py NODE" in Path(f"/proc/{process}/cmdline").read_bytes()
+    ]
+
+
+def test_a_host_that_is_slow_for_a_while_is_not_lost(tmp_path: Path, lab: Hosts) -> None:
+    job = python_nodes_job(tmp_path, lab, "print('ready'); time.sleep(6)")
+    nodes = [job.start(0), job.start(1)]
+    assert wait_until(lambda: len([*job.folder.glob("hccl_logs/latest/rank_*.log")]) == 4)
+    (link,) = links(job, lab, 1)
+    os.kill(link, signal.SIGSTOP)
+    time.sleep(3)
+    os.kill(link, signal.SIGCONT)
+    assert [finish(process).returncode for process in nodes] == [0, 0]
+
+
 def test_over_ssh_a_host_that_does_not_answer_is_named(tmp_path: Path, lab: Hosts) -> None:
     absent = lab.addresses[0].rpartition(".")[0] + ".77"
     job = python_nodes_job(tmp_path, lab, "", ids=(*lab.addresses, absent))

@@ -1,0 +1,70 @@
+"""Two hosts of the lab train one network together: by our script over ssh, by mpirun, by msrun."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.launch import bash, mpirun, msrun
+from hccl_kit.launch.files import LaunchFile
+from tests.distributed.jobs import OURS, PATIENCE, ROOT, Job
+from tests.lab.hosts import Hosts, hosts, needs_hosts
+from tests.launch.jobs import clean_environ
+from tests.launch.ways import planned, servers, write
+
+pytestmark = [pytest.mark.train, needs_hosts]
+
+HERE = Path(sys.executable).parent
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Hosts]:
+    with hosts(2) as made:
+        yield made
+
+
+def start(lab: Hosts, host: int, job: Job, script: Path, *arguments: str) -> "subprocess.Popen[str]":
+    variables = clean_environ({"PYTHONPATH": str(ROOT), "PWD": str(job.folder)})
+    environ = {name: value for name, value in variables.items() if name not in OURS}
+    return lab.start(host, ["bash", script, *arguments], environ=environ, folder=job.folder)
+
+
+def finish(process: "subprocess.Popen[str]") -> None:
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.communicate()
+        raise
+    assert process.returncode == 0, out + err
+
+
+def assert_trained(job: Job, launcher: str) -> None:
+    assert (job.summary["launcher"], job.summary["world_size"]) == (launcher, 2)
+    assert job.summary["ranks_equal"] is True
+
+
+def test_bash_over_ssh(lab: Hosts, job: Job) -> None:
+    plan, table = planned(servers((0,), (0,), ids=lab.addresses), *job.train())
+    (job.folder / table.name).write_text(table.text, encoding="utf-8")
+    script = write(job.folder, bash.emit(plan, table))
+    finish(start(lab, 0, job, script, "--ssh"))
+    assert_trained(job, "script")
+
+
+@pytest.mark.skipif(not (HERE / "mpirun").exists(), reason="needs the extra mpi, which brings mpirun")
+def test_mpirun(lab: Hosts, job: Job) -> None:
+    script = write(job.folder, mpirun.emit(*planned(servers((0,), (0,), ids=lab.addresses), *job.train())))
+    finish(start(lab, 0, job, script))
+    assert_trained(job, "mpirun")
+
+
+def test_msrun(lab: Hosts, job: Job) -> None:
+    files: tuple[LaunchFile, ...] = msrun.emit(*planned(servers((0,), (0,), ids=lab.addresses), *job.train()))
+    script = write(job.folder, files)
+    for process in [start(lab, host, job, script) for host in range(2)]:
+        finish(process)
+    assert_trained(job, "msrun")
