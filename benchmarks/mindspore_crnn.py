@@ -6,11 +6,13 @@ Started by train_step.py, one process per rank: RANK, WORLD_SIZE, MASTER_ADDR an
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr.start import start
+from hccl_kit.world import detect
 
 CONFIG = Path(__file__).parent.parent / "configs/rec/crnn/crnn_small.yaml"
 
@@ -19,7 +21,7 @@ def main() -> None:
     """Arguments: batch size, steps. Prints seconds per step (median), and of it the communication, as JSON."""
     batch_size, steps = map(int, sys.argv[1:3])
     config = configuration.load(CONFIG)
-    world = start(config, launcher=None, say=lambda _: None)
+    world = start(config, detect(os.environ), say=lambda _: None)
     import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
 
     from hccl_kit.ocr import optimizer, recipes  # noqa: PLC0415

@@ -29,7 +29,7 @@ RANK_TABLE_FILE = "RANK_TABLE_FILE"
 VISIBLE_DEVICES = "ASCEND_RT_VISIBLE_DEVICES"
 """Read by the driver: the physical ids that a process may use, ascending; the first is its device 0."""
 RUN_ID = "HCCL_KIT_RUN_ID"
-"""Set by our own scripts only: the name of the run, which is that of its log folder, and on several servers the node."""
+"""Set by our own scripts only: the name of the run and of its log folder; on several servers the node is added."""
 LOG_DIR = "HCCL_KIT_LOG_DIR"
 """Set by our own scripts only: the folder of this run's logs, absolute."""
 RESTART = "HCCL_KIT_RESTART"
@@ -38,6 +38,8 @@ LINK_PORT = "HCCL_KIT_LINK_PORT"
 """Set by people, read by our own scripts: where the nodes of a job tell each other how it goes, a TCP port."""
 SERVER = "HCCL_KIT_SERVER"
 """Set by people, read by our own scripts: the server_id that the rank table gives this host."""
+TABLE_TIMEOUT = "HCCL_KIT_TABLE_TIMEOUT"
+"""Set by people: the seconds that a rank waits for a rank table whose status is `initializing`."""
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "rank": ("RANK_ID", "RANK"),

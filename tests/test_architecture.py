@@ -25,6 +25,8 @@ FLOORS = {
     "document": ("shared", 3),
     "schema": ("shared", 4),
     "formats": ("shared", 5),
+    "heartbeat": ("shared", 3),
+    "failure": ("shared", 3),
     "world": ("shared", 6),
     "rules": ("launch", 6),
     "discovery": ("launch", 6),

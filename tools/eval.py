@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     form.add_argument("--wrong", action="store_true", help="print every word that was misread: path, truth, reading")
     form.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse_args(argv)
-    program.run(args, partial(_evaluate, args))
+    program.run(args, partial(_evaluate, args), data=("eval",))
 
 
 def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:

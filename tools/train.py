@@ -10,6 +10,7 @@ go on (configuration, data, files).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,15 +24,16 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Train as the command line says; ends the process with one of the exit codes above."""
-    program.run(program.parser(__doc__).parse_args(argv), _train)
+    program.run(program.parser(__doc__).parse_args(argv), _train, data=("train", "eval"))
 
 
 def _train(config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr.journal import Journal  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.loop import train  # noqa: PLC0415
+    from hccl_kit.ocr.resume import restarts  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
-    journal = Journal(folder, world.rank, resumed=bool(config["system"]["resume"]))
+    journal = Journal(folder, world.rank, resumed=bool(config["system"]["resume"] or restarts(os.environ)))
     for note in notes:
         journal.say(note)
     train(config, world, journal)

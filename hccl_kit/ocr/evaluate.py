@@ -28,12 +28,18 @@ class Read:
 
 
 class Evaluator:
-    """Reads the data set of the section `eval` with a network; built once, used after any number of epochs."""
+    """Reads the data set of the section `eval` with a network; built once, used after any number of epochs.
 
-    def __init__(self, config: Config, world: World, warn: Callable[[str], None]) -> None:
+    `alive` is called after every batch.
+    """
+
+    def __init__(
+        self, config: Config, world: World, warn: Callable[[str], None], *, alive: Callable[[], None] = lambda: None
+    ) -> None:
         self.config = config
         self.world = world
         self.warn = warn
+        self.alive = alive
         self.charset = recipes.charset_of(config)
         self.decode = recipes.find(config).decode
         self.samples = self._with_truth(samples.read_label_file(config["eval"]["dataset"]))
@@ -87,5 +93,6 @@ class Evaluator:
                     self.bad.add(str(sample.path))
                     self.warn(f"evaluation: {sample.path} counts as not read: {reason}")
             readings = self.decode(network(Tensor(batch.images)).asnumpy(), self.charset)
+            self.alive()
             for sample, reading in zip(batch.samples, readings, strict=False):  # the rest fills the batch up
                 yield Read(str(sample.path), sample.text, reading)

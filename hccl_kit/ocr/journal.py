@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,17 @@ class Journal:
             except OSError as error:
                 raise KitError(f"cannot write {self.folder / METRICS}: {error.strerror}") from error
 
+    def rewind(self, step: int) -> None:
+        """Take back the lines of metrics.jsonl that lie after `step`, whose steps are to be done again (rank 0)."""
+        path = self.folder / METRICS
+        if not self.is_main or not path.exists():
+            return
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        except OSError as error:
+            raise KitError(f"cannot read {path}: {error.strerror}") from error
+        write_atomically(path, "".join(line for line in lines if _step_of(line) <= step))
+
     def write(self, name: str, text: str) -> None:
         """A file of the whole job (rank 0)."""
         if self.is_main:
@@ -70,3 +82,11 @@ class Journal:
         for handler in self._log.handlers:
             handler.close()
         self._log.handlers = []
+
+
+def _step_of(line: str) -> float:
+    """A line that a process could not finish lies after every step."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, TypeError, KeyError):
+        return math.inf

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import numpy as np
 from mindspore import nn
 
 from hccl_kit.errors import EXIT_FINDINGS, KitError
-from hccl_kit.ocr import checkpoint, optimizer, parameters, recipes, schedule
+from hccl_kit.heartbeat import Heartbeat
+from hccl_kit.ocr import checkpoint, optimizer, parameters, recipes, resume, schedule
 from hccl_kit.ocr.checkpoint import Progress
 from hccl_kit.ocr.clock import Clock
 from hccl_kit.ocr.config import Config
@@ -21,15 +24,15 @@ from hccl_kit.ocr.evaluate import Evaluator
 from hccl_kit.ocr.journal import SUMMARY, Journal
 from hccl_kit.ocr.metrics.words import WordCounts
 from hccl_kit.ocr.step import StepResult, TrainStep, freeze_batch_norm
-from hccl_kit.world import World
+from hccl_kit.world import JointError, World
 
-BEST, RESUME = "best.ckpt", "train_resume.ckpt"
+BEST = "best.ckpt"
 WATCH = 10
 """Steps after which weights that have not moved end the run."""
 
 
-class TrainingError(KitError):
-    """The training went wrong: exit code 1."""
+class TrainingError(JointError):
+    """The training went wrong, on all ranks alike: exit code 1."""
 
     exit_code = EXIT_FINDINGS
 
@@ -72,9 +75,10 @@ class _Run:
         label = recipes.label_options(config)
         steps = recipes.sequence_length(config)
         self.feed = Feed(config["train"], label, steps=steps, rank=world.rank, size=world.size, warn=journal.warn)
-        self.evaluator = Evaluator(config, world, journal.warn)
+        self.heartbeat = Heartbeat.from_environ(os.environ, rank=world.rank)
+        self.evaluator = Evaluator(config, world, journal.warn, alive=lambda: self.heartbeat.beat(self.progress.step))
         self.network = build_network(config)
-        parameters.broadcast(self.network, world)
+        parameters.broadcast(self.network.get_parameters(), world)
         self.step = TrainStep(
             self.network,
             recipes.find(config).loss(recipes.charset_of(config)),
@@ -82,7 +86,8 @@ class _Run:
             size=world.size,
             clip_norm=config["train"]["clip_norm"] if config["train"]["clip_grad"] else None,
         )
-        self.progress = self._resume()
+        self.restart = resume.restarts(os.environ)
+        self.progress = self._begin()
         self.initial = parameters.copy(self.network)
 
     def run(self) -> dict[str, Any]:
@@ -113,16 +118,18 @@ class _Run:
             for clock in (compilation,) if step == first else (whole, interval):
                 clock.add(data_s, result, self.feed.joint_batch)
             done = step + 1
-            self.progress = Progress(done, self.progress.best)
+            self.progress = replace(self.progress, step=done)
+            self.heartbeat.beat(done)
             if done - first == WATCH:
                 self._assert_moved()
             if done % self.config["system"]["log_interval"] == 0 or done == last:
                 self._report(interval, float(np.mean(losses)), rate, last)
                 interval, losses = Clock(), []
-            if done % (self.config["system"]["val_interval"] * self.feed.steps_per_epoch) == 0 and done < last:
+            epochs_are_due = done % (self.config["system"]["val_interval"] * self.feed.steps_per_epoch) == 0
+            if done < last and (epochs_are_due or done % self.config["train"]["resume_interval_steps"] == 0):
                 self._save_progress()
-                if self.config["system"]["val_while_train"]:
-                    self._evaluate()
+            if done < last and epochs_are_due and self.config["system"]["val_while_train"]:
+                self._evaluate()
             waited = time.perf_counter()
         return compilation, whole
 
@@ -130,19 +137,22 @@ class _Run:
         steps: int = self.config["scheduler"]["num_epochs"] * self.feed.steps_per_epoch
         return min(steps, self.config["train"]["max_steps"] or steps)
 
-    def _resume(self) -> Progress:
-        resume = self.config["system"]["resume"]
-        if not resume:
-            return Progress()
-        path = self.folder / RESUME if resume is True else Path(resume)
-        progress = checkpoint.load(path, parameters.state(self.network, self.step))
-        self.journal.say(f"resumed from {path} after step {progress.step}")
-        return progress
+    def _begin(self) -> Progress:
+        """Rank 0 finds out where the run begins; what lies after that in the files of the run is taken back."""
+        state = parameters.state(self.network, self.step)
+        start = resume.begin(self.config, self.world, state, restart=self.restart)
+        for note in start.notes:
+            self.journal.say(note)
+        if start.path is not None:
+            which = f"restart {self.restart}: " if self.restart else ""
+            self.journal.say(f"{which}resumed from {start.path} after step {start.progress.step}")
+        self.journal.rewind(start.progress.step)
+        return replace(start.progress, job=resume.job_of(self.config, self.world.size))
 
     def _save_progress(self) -> None:
         """What a resumed run needs; saved before an evaluation too, which may fail."""
         if self.world.is_main:
-            checkpoint.save(self.folder / RESUME, parameters.state(self.network, self.step), self.progress)
+            resume.save(self.folder, parameters.state(self.network, self.step), self.progress)
 
     def _evaluate(self) -> WordCounts:
         """Evaluate; rank 0 keeps the best weights."""
@@ -150,7 +160,7 @@ class _Run:
         counts, _ = self.evaluator(self.network)
         score = counts.accuracy if self.config["metric"]["main_indicator"] == "acc" else counts.norm_edit_distance
         is_best = score > self.progress.best
-        self.progress = Progress(self.progress.step, max(score, self.progress.best))
+        self.progress = replace(self.progress, best=max(score, self.progress.best))
         if is_best:
             if self.world.is_main:
                 checkpoint.save(self.folder / BEST, self.network.get_parameters())
@@ -185,6 +195,9 @@ class _Run:
         )
 
     def _assert_moved(self) -> None:
+        """A restart is not asked: it may have nothing left to do, or the last steps, whose rate is next to nothing."""
+        if self.restart:
+            return
         still = parameters.still(self.initial, self.network)
         weights = [name for name, value in self.initial.items() if value.ndim > 1]
         if still == weights:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from mindspore import Parameter, Tensor, nn
@@ -13,11 +13,16 @@ from hccl_kit.ocr.step import TrainStep
 from hccl_kit.world import World
 
 
-def broadcast(network: nn.Cell, world: World) -> None:
-    """Give every rank the parameters of rank 0: equal starts must not rest on equal seeds."""
-    if world.size > 1:
-        for parameter in network.get_parameters():
-            parameter.set_data(Tensor(world.broadcast(parameter.asnumpy())))
+def broadcast(parameters: Iterable[Parameter], world: World) -> None:
+    """Give every rank the values of rank 0, bit by bit: equal starts must not rest on equal seeds or files."""
+    for parameter in parameters if world.size > 1 else ():
+        value = parameter.asnumpy()
+        flat = value.reshape(-1)
+        if flat.dtype == np.float32:
+            shared = world.broadcast(flat)
+        else:  # a counter of the optimizer: its bytes, each as a number
+            shared = world.broadcast(flat.view(np.uint8).astype(np.float32)).astype(np.uint8).view(flat.dtype)
+        parameter.set_data(Tensor(shared.reshape(value.shape)))
 
 
 def copy(network: nn.Cell) -> dict[str, NDArray[np.float32]]:

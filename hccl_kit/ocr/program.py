@@ -6,17 +6,22 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from hccl_kit.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError
+from hccl_kit.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError
+from hccl_kit.failure import record, watch_stacks
 from hccl_kit.ocr import config as configuration
-from hccl_kit.world import LAUNCHERS, finish
+from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.data import samples
+from hccl_kit.world import LAUNCHERS, JointError, detect, finish
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
+    from hccl_kit.worker_env import WorkerEnv
     from hccl_kit.world import World
 
     Body = Callable[[Config, World, list[str]], None]
@@ -39,33 +44,42 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     return made
 
 
-def run(args: argparse.Namespace, body: Body) -> NoReturn:
+def run(args: argparse.Namespace, body: Body, *, data: Sequence[str] = ()) -> NoReturn:
     """Load the configuration, join the group, call `body` with both and the notes of the start; then end the process.
 
-    MindSpore is loaded only after the configuration is right. A KitError becomes its text and its exit code.
+    MindSpore is loaded only after configuration and launcher are right and the files are there, among them the data
+    sets of the sections `data`. What goes wrong is said, recorded for the
+    launcher (`hccl_kit.failure`) and becomes the exit code; an exception that nobody foresaw is 1.
     """
+    watch_stacks()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows any text too
-    world, code = None, EXIT_OK
+    env, world, code = None, None, EXIT_OK
     try:
         config = configuration.load(args.config, args.opt)
-        from hccl_kit.ocr.start import start  # noqa: PLC0415  # loads numpy and MindSpore
+        _assert_files(config, data)
+        launch = detect(os.environ, launcher=args.launcher)
+        env = launch.env
+        from hccl_kit.ocr.start import assert_one_configuration, start  # noqa: PLC0415  # loads numpy and MindSpore
 
         notes: list[str] = []
-        world = start(config, launcher=args.launcher, say=notes.append)
+        world = start(config, launch, say=notes.append)
+        assert_one_configuration(config, world)
         body(config, world, notes)
         sys.stdout.flush()
-    except KitError as error:
-        code = _say(error)
-    except ImportError as error:
-        code = _say(missing(error))
-    except BrokenPipeError:
-        code = EXIT_PIPE
-    except OSError as error:
-        code = _say(KitError(f"cannot read or write: {error}"))
-    except KeyboardInterrupt:
-        code = EXIT_INTERRUPTED
+    except (Exception, KeyboardInterrupt) as error:
+        code = _fail(error, env)
+        if world is not None and isinstance(error, JointError):
+            with suppress(KitError):
+                finish(world)  # else the others might not learn of it: see `world.cpu.part`
     leave(code, world)
+
+
+def _assert_files(config: Config, data: Sequence[str]) -> None:
+    post = config["postprocess"]
+    Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
+    for section in data:
+        samples.find(config[section]["dataset"])
 
 
 def missing(error: ImportError) -> KitError:
@@ -77,23 +91,39 @@ def missing(error: ImportError) -> KitError:
 
 
 def leave(code: int, world: World | None) -> NoReturn:
-    """End this process; where `world` holds a store, at once: its threads would wait for ranks that are gone.
+    """End this process: in order where all is well, at once where not.
 
-    A group that HCCL or msrun's scheduler made is left in order: the scheduler would miss a rank that is gone.
+    The threads of MindSpore that serve a store or wait for ranks that are gone would keep a failed rank alive. A group
+    that HCCL or msrun's scheduler made is left in order: the scheduler would miss a rank that is gone.
     """
     if world is not None and not code:
         try:
             finish(world)
         except KitError as error:
-            code = _say(error)
+            code = _fail(error, world.env)
     with suppress(OSError):
         sys.stdout.flush()
-    sys.stderr.flush()
-    if world is None or world.store is None:
-        sys.exit(code)
-    os._exit(code)
+    with suppress(OSError):
+        sys.stderr.flush()
+    if code or (world is not None and world.store is not None):
+        os._exit(code)
+    sys.exit(code)
 
 
-def _say(error: KitError) -> int:
-    print(error.render(), file=sys.stderr)  # noqa: T201  # the last word of a program
-    return error.exit_code
+def _fail(error: BaseException, env: WorkerEnv | None) -> int:
+    """Record and say what ended this program; returns its exit code. `env` None: it is not known yet who we are."""
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return EXIT_PIPE
+    if isinstance(error, ImportError):
+        error = missing(error)
+    elif isinstance(error, OSError):
+        error = KitError(f"cannot read or write: {error}")
+    record(error, env=env)
+    with suppress(OSError):  # such as: the disk of the log is full
+        if isinstance(error, KitError):
+            print(error.render(), file=sys.stderr)  # noqa: T201  # the last word of a program
+        else:
+            traceback.print_exception(error)
+    return error.exit_code if isinstance(error, KitError) else EXIT_FINDINGS

@@ -12,20 +12,18 @@ import numpy as np
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.config import Config
 from hccl_kit.worker_env import WorkerEnv
-from hccl_kit.world import World, detect, join, prepare
+from hccl_kit.world import Launch, World, assert_alike, join, prepare
 
 ISA_VARIABLE = "ONEDNN_MAX_CPU_ISA"
 LOG_ERRORS = "3"
 """MindSpore's warnings are about its own deprecations and graphs; GLOG_v=2 shows them."""
 
 
-def start(config: Config, *, launcher: str | None, say: Callable[[str], None]) -> World:
-    """Join the group that the environment describes, on the device of the configuration.
+def start(config: Config, launch: Launch, *, say: Callable[[str], None]) -> World:
+    """Join the group that `launch` describes, on the device of the configuration.
 
-    KitError where more than one rank was started with `system.distribute: False`, where the ranks have different
-    configurations, or where the group does not form.
+    KitError where more than one rank was started with `system.distribute: False`, or where the group does not form.
     """
-    launch = detect(os.environ, launcher=launcher)
     if launch.env.size > 1 and not config["system"]["distribute"]:
         raise KitError(
             f"{launch.env.size} ranks were started ({launch.reason}), but system.distribute is False: "
@@ -42,8 +40,14 @@ def start(config: Config, *, launcher: str | None, say: Callable[[str], None]) -
     _set_context(config, target)
     world = join(launch, env, target)
     say(f"launcher {launch.launcher} ({launch.reason}): rank {world.rank} of {world.size} on {target}")
-    _assert_equal_digests(world, config.digest)
     return world
+
+
+def assert_one_configuration(config: Config, world: World) -> None:
+    """JointError where the ranks have different configurations; every rank must call it."""
+    if world.size > 1:
+        rows = world.gather(np.frombuffer(bytes.fromhex(config.digest), np.uint8).astype(np.float32))
+        assert_alike([row.astype(np.uint8).tobytes().hex() for row in rows])
 
 
 def _device_target(wanted: str) -> str:
@@ -86,17 +90,3 @@ def _set_context(config: Config, target: str) -> None:
         ms.set_device("CPU")
         ms.set_context(jit_config={"jit_level": "O0"})
     ms.set_seed(system["seed"])
-
-
-def _assert_equal_digests(world: World, digest: str) -> None:
-    """Ranks with different configurations would train different things without a word."""
-    if world.size == 1:
-        return
-    rows = world.gather(np.frombuffer(bytes.fromhex(digest), np.uint8).astype(np.float32))
-    different = [rank for rank, row in enumerate(rows) if (row != rows[0]).any()]
-    if different:
-        raise KitError(
-            f"rank {different[0]} has another configuration than rank 0 "
-            f"({len(different)} of {world.size} ranks differ)",
-            hint="start all ranks with the same --config, -o options and files",
-        )

@@ -5,7 +5,8 @@ env = prepare(launch, digest, os.environ)        # before MindSpore is imported
 world = join(launch, env, "CPU")                 # the group exists
 """
 
+from hccl_kit.world.alike import JointError, assert_alike
 from hccl_kit.world.detect import LAUNCHERS, Launch, detect
 from hccl_kit.world.join import World, finish, join, prepare
 
-__all__ = ["LAUNCHERS", "Launch", "World", "detect", "finish", "join", "prepare"]
+__all__ = ["LAUNCHERS", "JointError", "Launch", "World", "assert_alike", "detect", "finish", "join", "prepare"]

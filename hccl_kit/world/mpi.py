@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from hccl_kit.errors import KitError
-from hccl_kit.loopback import LOOPBACK
+from hccl_kit.loopback import LOOPBACK, is_loopback
 from hccl_kit.worker_env import WorkerEnv
+from hccl_kit.world.alike import assert_alike
 
 
 def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
@@ -30,22 +31,17 @@ def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
     host = socket.gethostname()
     port = _free_port() if env.rank == 0 else None
     rows: list[tuple[str, str, int | None]] = world.allgather((host, digest, port))
-    different = [rank for rank, row in enumerate(rows) if row[1] != rows[0][1]]
-    if different:
-        raise KitError(
-            f"rank {different[0]} on {rows[different[0]][0]} has another configuration than rank 0 on {rows[0][0]} "
-            f"({len(different)} of {env.size} ranks differ)",
-            hint="start all ranks with the same --config, -o options and files",
-        )
+    assert_alike([row[1] for row in rows], [row[0] for row in rows])
     mates = [rank for rank, row in enumerate(rows) if row[0] == host]
     one_host = len(mates) == env.size
+    told = env.master_addr if env.master_addr and not is_loopback(env.master_addr) else None
     local_rank = mates.index(env.rank)
     return replace(
         env,
         local_rank=local_rank,
         local_size=len(mates),
         device=local_rank,
-        master_addr=LOOPBACK if one_host else rows[0][0],
+        master_addr=LOOPBACK if one_host else told or rows[0][0],
         master_port=rows[0][2],
     )
 

@@ -5,6 +5,7 @@ The loop itself is private and used here all the same: a copy of it would not be
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,10 @@ def _train(config: Config, world: World, notes: list[str]) -> None:
 
     from hccl_kit.ocr.journal import Journal  # noqa: PLC0415
     from hccl_kit.ocr.loop import _Run  # noqa: PLC0415
+    from hccl_kit.ocr.resume import restarts  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
-    journal = Journal(folder, world.rank)
+    journal = Journal(folder, world.rank, resumed=bool(restarts(os.environ)))
     for note in notes:
         journal.say(note)
     run = _Run(config, world, journal)

@@ -1,10 +1,13 @@
 """No rank leaves before all are done: who goes early takes along what another still waits for (30 s, then an error)."""
 
+import os
+import signal
 import sys
 
 import pytest
 
 from tests.distributed.jobs import Job, free_port, torch_names
+from tests.launch.jobs import wait_until
 
 pytestmark = pytest.mark.train
 
@@ -36,3 +39,20 @@ def test_the_early_rank_waits_for_the_late_one(job: Job, late: int, code: int) -
     ended = [job.finish(rank, seconds=60).returncode for rank in ranks]
     assert ended[1 - late] == 0
     assert ended[late] == code
+
+
+def test_usr1_shows_where_a_rank_stands_and_the_training_goes_on(job: Job) -> None:
+    """What the launch script sends to ranks that hang; MindSpore's own handlers are loaded by then."""
+    process = job.start(job.script("train.max_steps=null", "scheduler.num_epochs=100000"))
+    latest = job.folder / "hccl_logs" / "latest"
+    beats = [latest / f"step_{rank}" for rank in range(2)]
+    assert wait_until(lambda: all(file.exists() for file in beats), seconds=60)
+    os.kill(job.process_of_rank(1), signal.SIGUSR1)
+    log = latest / "rank_1.log"
+    assert wait_until(lambda: "loop.py" in log.read_text(encoding="utf-8"), seconds=20)
+    before = [int(file.read_text()) for file in beats]
+    assert wait_until(
+        lambda: all(int(file.read_text() or 0) > 1 + step for file, step in zip(beats, before, strict=True))
+    )
+    process.terminate()
+    assert job.finish(process, seconds=20).returncode == 143

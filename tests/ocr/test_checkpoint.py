@@ -26,7 +26,9 @@ def refusal(path: Path, network: nn.Cell) -> str:
     return caught.value.message
 
 
-@pytest.mark.parametrize("progress", [Progress(2**40, 0.1 + 0.2), Progress(), Progress(0, 0.5), None])
+@pytest.mark.parametrize(
+    "progress", [Progress(2**40, 0.1 + 0.2), Progress(), Progress(0, 0.5), Progress(1, 0.0, "00ff" * 16), None]
+)
 def test_load_takes_back_save(tmp_path: Path, progress: Progress | None) -> None:
     one, two = Normed(), Normed()
     path = saved(tmp_path, one, progress)
@@ -42,6 +44,19 @@ def test_save_replaces_the_old_file(tmp_path: Path) -> None:
     new = Normed()
     saved(tmp_path, new, Progress(2))
     assert checkpoint.load(path, new.get_parameters()).step == 2
+
+
+def test_the_file_before_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+    networks = [Normed() for _ in range(3)]
+    for step, network in enumerate(networks):
+        checkpoint.save(
+            tmp_path / "w.ckpt", network.get_parameters(), Progress(step), previous=tmp_path / "before.ckpt"
+        )
+    read = Normed()
+    for name, step in (("w", 2), ("before", 1)):
+        assert checkpoint.load(tmp_path / f"{name}.ckpt", read.get_parameters()).step == step
+        assert values(read).keys() == values(networks[step]).keys()
+        assert all((value == values(networks[step])[name]).all() for name, value in values(read).items())
 
 
 def test_every_flipped_byte_is_refused(tmp_path: Path) -> None:
@@ -63,7 +78,7 @@ def test_every_truncated_file_is_refused(tmp_path: Path) -> None:
         path.write_bytes(data[:length])
         try:
             progress = checkpoint.load(path, network.get_parameters())
-        except KitError as error:
+        except checkpoint.DamagedError as error:
             assert str(path) in error.message
         else:
             taken.append(length)

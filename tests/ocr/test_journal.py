@@ -60,3 +60,25 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"cannot write into .*file/run: Not a directory") as caught:
         Journal(tmp_path / "file" / "run", 0)
     assert caught.value.hint == "see train.ckpt_save_dir"
+
+
+def test_what_lies_after_a_checkpoint_is_taken_back(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 0)
+    rows: list[dict[str, float]] = [{"step": 1, "loss": 2}, {"step": 2, "loss": 1}, {"step": 2, "best": 1}, {"step": 3}]
+    for row in rows:
+        journal.metrics(row)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 1, "lo')  # the process was killed here
+    journal.rewind(2)
+    assert [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()] == rows[:3]
+    journal.rewind(0)
+    assert (tmp_path / "metrics.jsonl").read_text() == ""
+    journal.close()
+
+
+def test_where_there_is_nothing_there_is_nothing_to_take_back(tmp_path: Path) -> None:
+    for rank in range(2):
+        journal = Journal(tmp_path, rank)
+        journal.rewind(0)
+        journal.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log_0.txt", "log_1.txt"]

@@ -35,7 +35,7 @@ def test_gathered_digests_come_back_whole() -> None:
 def test_one_process_broadcasts_nothing() -> None:
     network = Normed()
     before = parameters.digest(network)
-    parameters.broadcast(network, ALONE)
+    parameters.broadcast(network.get_parameters(), ALONE)
     assert parameters.digest(network) == before
 
 

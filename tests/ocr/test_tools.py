@@ -15,7 +15,10 @@ from tests.ocr.programs import CONFIG, summary, tool, train
 
 pytestmark = pytest.mark.train
 
-FILES = {"train_config.yaml", "log_0.txt", "metrics.jsonl", "summary.json", "best.ckpt", "train_resume.ckpt"}
+FILES = {
+    *("train_config.yaml", "log_0.txt", "metrics.jsonl", "summary.json"),
+    *("best.ckpt", "train_resume.ckpt", "train_resume.prev.ckpt"),
+}
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> None:
@@ -164,10 +167,19 @@ def test_a_wrong_configuration_ends_before_mindspore_is_loaded(
     assert not (tmp_path / "run").exists()
 
 
-def test_nothing_heavy_is_loaded_for_a_wrong_configuration(tmp_path: Path) -> None:
-    (tmp_path / "wrong.yaml").write_text("system: 3\n")
-    done = tool("train", "-c", tmp_path / "wrong.yaml", python=("-X", "importtime"))
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("system=3", "system: 3 is not of type 'object'"),
+        ("eval.dataset.label_file=no.txt", "there is no label file"),
+        ("postprocess.character_dict_path=no.txt", "cannot read no.txt"),
+    ],
+)
+def test_nothing_heavy_is_loaded_for_a_wrong_configuration(words: Path, override: str, message: str) -> None:
+    places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
+    done = tool("train", "-c", CONFIG, "-o", *places, override, python=("-X", "importtime"))
     assert done.returncode == 2
+    assert message in done.stderr
     assert "hccl_kit.ocr.config" in done.stderr
     assert "mindspore" not in done.stderr
     assert "numpy" not in done.stderr

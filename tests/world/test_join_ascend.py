@@ -135,6 +135,17 @@ def test_torch_names_without_a_table_are_refused_with_the_ways_that_work(tmp_pat
     assert ["init", "hccl"] not in found.calls
 
 
+def test_plain_srun_is_refused_with_the_way_that_works(tmp_path: Path, table: Path) -> None:
+    step = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "2"}
+    task = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0"}
+    environ = {**step, **task, "SLURM_STEP_NODELIST": "n1", "RANK_TABLE_FILE": str(table)}
+    found = joined(tmp_path, environ, fake_world="0 2")
+    assert found.code == 2
+    assert found.error.startswith("error: srun's variables tell HCCL nothing about the cards\n  fix: ")
+    assert "hccl-kit launch TABLE --to slurm" in found.error
+    assert ["init", "hccl"] not in found.calls
+
+
 @pytest.mark.parametrize(("fake_world", "said"), [("3 4", "3 of 4"), ("2 8", "2 of 8"), ("0 1", "0 of 1")])
 def test_a_framework_that_numbers_otherwise_is_found_out(
     tmp_path: Path, table: Path, fake_world: str, said: str

@@ -1,4 +1,4 @@
-"""What `_join_cpu` in hccl_kit/world/join.py takes from MindSpore without a promise. Red: the release has moved it."""
+"""What hccl_kit/world/cpu.py takes from MindSpore without a promise. Red: the release has moved it."""
 
 import os
 import subprocess
@@ -15,8 +15,8 @@ from mindspore.mint.distributed import TCPStore
 
 limit = timedelta(seconds=1)
 inspect.signature(management._init_with_store).bind(timeout=limit, world_size=2, rank=0, store=None)
-bound = inspect.signature(TCPStore).bind("127.0.0.1", 1234, 2, True, limit)
-assert list(bound.arguments) == ["host_name", "port", "world_size", "is_master", "timeout"], bound
+bound = inspect.signature(TCPStore).bind("127.0.0.1", 1234, 2, True, limit, wait_for_workers=False)
+assert list(bound.arguments) == ["host_name", "port", "world_size", "is_master", "timeout", "wait_for_workers"], bound
 inspect.signature(TCPStore.add).bind(None, "key", 1)
 """
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from hccl_kit.bounded_file import read_text
 from hccl_kit.errors import KitError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_BYTES = 1 << 30
 
@@ -34,6 +35,12 @@ class BadSampleError(Exception):
 
 def read_label_file(dataset: dict[str, Any]) -> list[Sample]:
     """The samples of a `dataset` section: `dataset_root/label_file`, paths from `dataset_root/data_dir`."""
+    path, folder = find(dataset)
+    return [Sample(folder / name, text) for name, text in read_labels(path)]
+
+
+def find(dataset: dict[str, Any]) -> tuple[Path, Path]:
+    """The label file and the folder of the images of a `dataset` section; KitError where one is not there."""
     root = Path(dataset["dataset_root"])
     path, folder = root / dataset["label_file"], root / dataset["data_dir"]
     if not path.exists():
@@ -43,7 +50,7 @@ def read_label_file(dataset: dict[str, Any]) -> list[Sample]:
         )
     if not folder.is_dir():
         raise KitError(f"data_dir {folder} is not a folder")
-    return [Sample(folder / name, text) for name, text in read_labels(path)]
+    return path, folder
 
 
 def read_labels(path: Path) -> list[tuple[str, str]]:

@@ -1,0 +1,138 @@
+"""Where a run goes on: rank 0 reads the file, every rank goes on from it, and the file before it is kept.
+
+    train_resume.ckpt        the last one written
+    train_resume.prev.ckpt   the one before it, for the day the last one is damaged
+    train_resume.old.ckpt    what an earlier run in the same folder has left
+
+A run goes on where the configuration says so (`system.resume`), and where a script of ours has started the group again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mindspore import Parameter
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import checkpoint, parameters
+from hccl_kit.ocr.checkpoint import DamagedError, Progress
+from hccl_kit.ocr.config import Config
+from hccl_kit.worker_env import RESTART
+from hccl_kit.world import JointError, World
+
+RESUME, PREVIOUS, OLD = "train_resume.ckpt", "train_resume.prev.ckpt", "train_resume.old.ckpt"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a run begins: with the `progress` of the file `path`, or at step 0. `notes` are to be said."""
+
+    progress: Progress
+    path: Path | None = None
+    notes: tuple[str, ...] = ()
+
+
+def restarts(environ: Mapping[str, str]) -> int:
+    """How often the group was started again, 0 for the first time; KitError where the variable is no number."""
+    value = environ.get(RESTART) or "0"
+    if not (value.isascii() and value.isdecimal() and len(value) <= 9):
+        raise KitError(f"{RESTART}={value!r} is not a number from 0 on", hint=f"unset {RESTART}")
+    return int(value)
+
+
+def job_of(config: Config, size: int) -> str:
+    """What is trained, as one digest: the configuration and the number of ranks, on which the samples' order hangs."""
+    return hashlib.sha256(f"{config.digest} {size}".encode()).hexdigest()
+
+
+def save(folder: Path, state: Iterable[Parameter], progress: Progress) -> None:
+    """Write what a resumed run needs; what was written last is kept beside it."""
+    checkpoint.save(folder / RESUME, state, progress, previous=folder / PREVIOUS)
+
+
+def begin(config: Config, world: World, state: list[Parameter], *, restart: int) -> Start:
+    """Where this run begins; `state` is set to it on all ranks, bit by bit. Every rank must call it.
+
+    JointError where `system.resume` names what cannot be resumed, and where the group was started again
+    with another configuration or number of ranks.
+    """
+    said: dict[str, Any] = {}
+    if world.is_main:
+        said = _tell(lambda: _begin(config, state, job_of(config, world.size), restart))
+    said = json.loads(world.share(json.dumps(said)))
+    if "error" in said:
+        raise JointError(said["error"], hint=said["hint"])
+    start = Start(Progress(*said["progress"]), Path(said["path"]) if said["path"] else None, tuple(said["notes"]))
+    if start.path is not None:
+        parameters.broadcast(state, world)
+    return start
+
+
+def _tell(find: Callable[[], Start]) -> dict[str, Any]:
+    """What rank 0 has found, or why it failed, in a form that the others can be told: they must not wait for it."""
+    try:
+        start = find()
+    except KitError as error:
+        return {"error": error.message, "hint": error.hint}
+    progress = start.progress
+    return {
+        "progress": [progress.step, progress.best, progress.job],
+        "path": str(start.path) if start.path else None,
+        "notes": start.notes,
+    }
+
+
+def _begin(config: Config, state: list[Parameter], job: str, restart: int) -> Start:
+    folder, wanted = Path(config["train"]["ckpt_save_dir"]), config["system"]["resume"]
+    own = [folder / RESUME, folder / PREVIOUS]
+    if restart:
+        start = _last_good(own, state)
+        if start.path is not None and start.progress.job == job:
+            return start
+        if start.path is not None and not wanted:
+            raise _other_job(start.path)
+        if not wanted:
+            return Start(Progress(), notes=(*start.notes, "there is no checkpoint to go on from: the run begins anew"))
+    if not wanted:
+        return Start(Progress(), notes=_set_aside(folder))
+    start = _last_good(own if wanted is True else [Path(wanted)], state)
+    if start.path is None:
+        checkpoint.load(own[0] if wanted is True else Path(wanted), state)  # raises, and says why
+    if start.path not in own:
+        return Start(start.progress, start.path, start.notes + _set_aside(folder))
+    return start
+
+
+def _last_good(paths: list[Path], state: list[Parameter]) -> Start:
+    """The first of `paths` that is whole, loaded into `state`; a path of None where none is."""
+    notes: tuple[str, ...] = ()
+    for path in filter(Path.exists, paths):
+        try:
+            return Start(checkpoint.load(path, state), path, notes)
+        except DamagedError as error:
+            notes = (*notes, f"warning: {error.message}")
+    return Start(Progress(), None, notes)
+
+
+def _other_job(path: Path) -> KitError:
+    return KitError(
+        f"{path} was written with another configuration or number of ranks than this restart has",
+        hint=f"start the ranks as they were started first; without {RESTART}, -o system.resume=True goes on all the "
+        "same; where the file is of an earlier run, remove it",
+    )
+
+
+def _set_aside(folder: Path) -> tuple[str, ...]:
+    """A restart of this run must not go on from a checkpoint of an earlier one."""
+    left = [folder / name for name in (PREVIOUS, RESUME) if (folder / name).exists()]
+    try:
+        for path in left:
+            path.replace(folder / OLD)
+    except OSError as error:
+        raise KitError(f"cannot move {left[0]} aside: {error.strerror}") from error
+    return (f"{folder / RESUME} of an earlier run is now {OLD}",) if left else ()
