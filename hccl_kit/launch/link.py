@@ -124,7 +124,7 @@ class Meeting:
     async def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, from its hello to its end."""
         node = None
-        with suppress(ValueError):
+        with suppress(ValueError, asyncio.CancelledError):  # cancelled at the end of this program
             async for words in lines_of(reader, SILENCE):
                 if node is not None:
                     self.hear(node, words)
@@ -185,7 +185,7 @@ async def serve(options: Options) -> None:
             raise Stop(
                 2,
                 f"error: {named(meeting.missing)} did not come within {options.patience:g} s\n"
-                "  fix: start this script there too; it must reach this node's port {options.port}",
+                f"  fix: start this script there too; it must reach this node's port {options.port}",
             )
         if now > told + REMIND:
             told = now

@@ -34,6 +34,7 @@ OPTIONS = (
     *("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
     *("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"),
 )
+SSH = "HCCL_KIT_SSH"
 BEAT = 1.0
 """Seconds between two signs of life."""
 LONGEST = 1 << 20
@@ -46,7 +47,7 @@ GRACE = 12.0
 SSH_FAILED = 255
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "LANG", "LC_ALL", "MASTER_PORT")
 FAMILIES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "TOOLCHAIN_", "OMP_", "ONEDNN_", "NCCL_", "GLOO_", "TORCH_", "PYTHON")
-LOCAL = ("HCCL_IF_IP", "HCCL_KIT_SSH", "HCCL_KIT_SERVER", "HCCL_KIT_RUN_ID", "HCCL_KIT_LOG_DIR")
+LOCAL = ("HCCL_IF_IP", SSH, "HCCL_KIT_SERVER", "HCCL_KIT_RUN_ID", "HCCL_KIT_LOG_DIR")
 """What would be wrong on another server."""
 
 
@@ -102,15 +103,21 @@ class Job:
 
     async def watch(self, node: Node, command: str) -> None:
         """One server from its start to its end."""
-        process = await asyncio.create_subprocess_exec(
-            *ssh(node),
-            command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=LONGEST,
-            start_new_session=True,
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *ssh(node),
+                command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=LONGEST,
+                start_new_session=True,
+            )
+        except OSError as error:
+            if not self.code:
+                write(2, f"error: {error.filename}: {error.strerror}\n".encode())
+            self.fail(2)
+            return
         self.processes[node] = process
         assert process.stdin and process.stdout and process.stderr
         beat = asyncio.ensure_future(self.beat(process.stdin))
@@ -162,7 +169,7 @@ class Job:
 
 def ssh(node: Node) -> tuple[str, ...]:
     """The command up to what the other side is given."""
-    return (*shlex.split(os.environ.get("HCCL_KIT_SSH") or "ssh"), *OPTIONS, node.address)
+    return (*shlex.split(os.environ.get(SSH) or "ssh"), *OPTIONS, node.address)
 
 
 def write(target: int, data: bytes) -> None:
@@ -203,12 +210,18 @@ def main(argv: Sequence[str]) -> int:
     folder = Path(os.environ.get("PWD") or Path.cwd())  # as the user went there: a link is kept
     logs = folder / "hccl_logs" / run
     try:
+        shlex.split(os.environ.get(SSH, ""))
+    except ValueError as error:
+        write(2, f"error: {SSH} is {os.environ[SSH]!r}: {error}\n".encode())
+        return 2
+    try:
         logs.mkdir(parents=True)
         (logs / MARK).touch()
         commands = [remote_command(script, str(folder), node, run, arguments) for node in servers]
         code = asyncio.run(start(servers, commands, has_names="--prefix" in arguments))
         for node in servers:
-            fetch(node, logs)
+            with suppress(OSError, tarfile.TarError):
+                fetch(node, logs)
         (logs / MARK).unlink()
     except OSError as error:
         write(2, f"error: {error.filename or 'ssh'}: {error.strerror}\n".encode())

@@ -1,0 +1,192 @@
+"""The program by which nodes talk, as processes on this host: who is missing, who fails first, what is nonsense."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.launch import link
+
+SHA = "ab" * 32
+SERVERS = ("first", "second", "third")
+PROGRAM = Path(link.__file__).read_text(encoding="utf-8")
+
+
+class Links:
+    """Nodes of one job; every process is killed at the end."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("", 0))
+            self.port: int = probe.getsockname()[1]
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def start(self, node: int, *, patience: float = 10, sha256: str = SHA, count: int = 2) -> subprocess.Popen[str]:
+        words = (node, "127.0.0.1", self.port, "THE_PORT", sha256, patience, "1-2", 4711 if node == 0 else 0)
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-c", PROGRAM, *map(str, words), *SERVERS[:count]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        self.processes.append(process)
+        return process
+
+
+@pytest.fixture
+def links() -> Iterator[Links]:
+    made = Links()
+    yield made
+    for process in made.processes:
+        process.kill()
+        process.communicate()
+
+
+def say(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
+def heard(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def met(links: Links, count: int = 2) -> list[subprocess.Popen[str]]:
+    """All nodes of a job that has started."""
+    nodes = [links.start(node, count=count) for node in reversed(range(count))][::-1]  # node 0 is the last to come
+    assert [heard(node) for node in nodes] == ["start 1-2 4711"] * count
+    return nodes
+
+
+def test_all_hear_what_node_0_says_and_are_done_together(links: Links) -> None:
+    nodes = met(links, 3)
+    say(nodes[2], "done")
+    say(nodes[0], "done")
+    time.sleep(0.3)
+    assert [node.poll() for node in nodes] == [None] * 3
+    say(nodes[1], "done")
+    assert [heard(node) for node in nodes] == ["done"] * 3
+    assert [node.wait(5) for node in nodes] == [0] * 3
+
+
+@pytest.mark.parametrize("failing", range(3))
+def test_all_hear_who_failed(links: Links, failing: int) -> None:
+    nodes = met(links, 3)
+    say(nodes[failing], "failed 5 137 0")
+    assert [heard(node) for node in nodes] == [f"over 5 137 {SERVERS[failing]}"] * 3
+    assert [node.wait(5) for node in nodes] == [1] * 3
+
+
+def test_the_earlier_failure_counts_and_not_the_one_that_is_told_first(links: Links) -> None:
+    nodes = met(links)
+    say(nodes[0], "failed 0 1 0")
+    say(nodes[1], "failed 1 7 2.5")
+    assert [heard(node) for node in nodes] == ["over 1 7 second"] * 2
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_node_that_goes_without_a_word_is_lost(links: Links, lost: int) -> None:
+    nodes = met(links)
+    nodes[lost].kill()
+    assert heard(nodes[1 - lost]) == f"over -1 255 {SERVERS[lost]}"
+    assert nodes[1 - lost].wait(5) == 1
+
+
+def test_a_node_that_does_not_come_is_named(links: Links) -> None:
+    one, other = links.start(0, patience=1, count=3), links.start(1, count=3)
+    assert one.communicate(timeout=10)[1] == (
+        "error: third did not come within 1 s\n"
+        f"  fix: start this script there too; it must reach this node's port {links.port}\n"
+    )
+    assert one.returncode == 2
+    assert other.wait(10) == 1
+
+
+def test_without_node_0_the_others_say_where_they_looked(links: Links) -> None:
+    alone = links.start(1, patience=1)
+    assert f"error: first (127.0.0.1 port {links.port}) did not answer within 1 s: " in alone.communicate(timeout=10)[1]
+    assert alone.returncode == 2
+
+
+def test_a_node_with_another_table_is_refused_and_named(links: Links) -> None:
+    one, other = links.start(0, patience=3), links.start(1, sha256="cd" * 32)
+    assert f"error: first refuses this node: node 0 has the table {SHA}\n" in other.communicate(timeout=10)[1]
+    assert other.returncode == 2
+    assert f"error: second has another rank table, sha256 {'cd' * 32}\n" in one.communicate(timeout=10)[1]
+
+
+def test_a_node_that_is_started_twice_is_refused(links: Links) -> None:
+    links.start(0, count=3)
+    links.start(1, count=3)
+    time.sleep(0.5)
+    twice = links.start(1, count=3)
+    assert "error: first refuses this node: second has come already\n" in twice.communicate(timeout=10)[1]
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\n",
+        b"hello\n",
+        b"hello 9 x\n",
+        b"hello -1 x\n",
+        b"hello x x\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\xff\n",
+        b"x" * 9999,
+    ],
+    ids=repr,
+)
+def test_strangers_change_nothing(links: Links, nonsense: bytes) -> None:
+    links.start(0)
+    for _ in range(100):
+        try:
+            stranger = socket.create_connection(("127.0.0.1", links.port), timeout=5)
+            break
+        except OSError:
+            time.sleep(0.05)
+    with stranger:
+        stranger.sendall(nonsense)
+        links.start(1)
+        assert heard(links.processes[0]) == heard(links.processes[1]) == "start 1-2 4711"
+
+
+@pytest.mark.parametrize("words", ["failed", "failed x y z", "failed 1 2", "finished"])
+def test_a_script_that_talks_nonsense_counts_as_lost_at_its_end(links: Links, words: str) -> None:
+    nodes = met(links)
+    say(nodes[1], words)
+    nodes[1].kill()
+    assert heard(nodes[0]) == "over -1 255 second"
+
+
+def test_a_link_ends_with_its_script(links: Links, tmp_path: Path) -> None:
+    nodes = met(links)
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port = probe.getsockname()[1]
+    script = f'"$0" -I -c "$1" 0 127.0.0.1 {port} NAME {SHA} 30 1-2 5 a b </dev/zero >/dev/null & echo $!; wait'
+    parent = subprocess.Popen(
+        ["bash", "-c", script.replace("</dev/zero", "< <(sleep 60)"), sys.executable, PROGRAM],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout
+    child = int(parent.stdout.readline())
+    time.sleep(0.7)
+    parent.kill()
+    parent.communicate()
+    end = time.monotonic() + 5
+    while Path(f"/proc/{child}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{child}").exists()
+    assert all(node.poll() is None for node in nodes)
+    os.kill(nodes[0].pid, 9)

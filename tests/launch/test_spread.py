@@ -1,0 +1,115 @@
+"""Starting all servers over ssh, with a program on PATH in the place of ssh that runs the command on this host."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from hccl_kit.launch import spread
+from hccl_kit.launch.spread import Node, remote_command
+from tests.lab.hosts import Hosts
+from tests.launch.jobs import SCRIPT, clean_environ
+from tests.launch.nodes import python_nodes_job
+
+IDS = ("127.0.0.1", "127.0.0.2")
+SSH = """#!/bin/bash
+while [[ $1 == -* ]]; do case $1 in -o | -F) shift 2 ;; *) shift ;; esac; done
+address=$1; shift
+[[ $address != *.66 ]] || { echo "ssh: connect to host $address port 22: No route to host" >&2; exit 255; }
+exec env -i HOME=/ bash -c "$1"
+"""
+
+
+@pytest.fixture
+def ssh(tmp_path: Path) -> str:
+    path = tmp_path / "fake ssh"
+    path.write_text(SSH)
+    path.chmod(0o755)
+    return f"'{path}' -F 'a file'"
+
+
+def start(
+    folder: Path,
+    ssh: str,
+    program: str,
+    *arguments: str,
+    ids: tuple[str, ...] = IDS,
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> "subprocess.CompletedProcess[str]":
+    python_nodes_job(folder, Hosts("", folder, ids), program)
+    return subprocess.run(
+        ["bash", SCRIPT, "--ssh", *arguments],
+        cwd=folder,
+        env=clean_environ({"HCCL_KIT_SSH": ssh, **environ}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_what_the_ranks_need_of_the_environment_goes_along(tmp_path: Path, ssh: str) -> None:
+    names = ("PATH", "LD_LIBRARY_PATH", "HCCL_CONNECT_TIMEOUT", "HCCL_IF_IP", "SECRET")
+    program = f"print(*[os.environ.get(name, '') for name in {names}], sep='|')"
+    values = {"LD_LIBRARY_PATH": "/a b:'c'", "HCCL_CONNECT_TIMEOUT": "600", "HCCL_IF_IP": "10.0.0.1", "SECRET": "x"}
+    done = start(tmp_path, ssh, program, environ=values)
+    assert done.returncode == 0, done.stderr
+    logs = [(tmp_path / "hccl_logs" / "latest" / f"rank_{rank}.log").read_text() for rank in range(4)]
+    assert logs == [f"{clean_environ()['PATH']}|/a b:'c'|600||\n"] * 4
+
+
+def test_a_server_that_does_not_answer_is_named_and_the_job_is_over(tmp_path: Path, ssh: str) -> None:
+    done = start(tmp_path, ssh, "time.sleep(60)", ids=(*IDS, "127.0.0.66"))
+    assert done.returncode == 2
+    why = "ssh: connect to host 127.0.0.66 port 22: No route to host"
+    assert f"error: server 127.0.0.66 does not answer or was lost: {why}" in done.stderr.splitlines()
+
+
+def test_without_ssh_it_says_so(tmp_path: Path) -> None:
+    done = start(tmp_path, "no-such-ssh", "")
+    assert (done.returncode, done.stderr) == (2, "error: no-such-ssh: No such file or directory\n")
+
+
+def test_an_ssh_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    done = start(tmp_path, "ssh -F 'config", "")
+    assert (done.returncode, done.stderr) == (2, 'error: HCCL_KIT_SSH is "ssh -F \'config": No closing quotation\n')
+
+
+def test_lines_say_where_they_come_from(tmp_path: Path, ssh: str) -> None:
+    done = start(tmp_path, ssh, "print('rank', rank)\nif rank == 3: time.sleep(0.5); sys.exit(5)\ntime.sleep(60)")
+    assert done.returncode == 5
+    assert "rank 0\n" in done.stdout
+    assert f"[127.0.0.2] error: rank 3 on device 1 of {os.uname().nodename} failed with exit code 5\n" in done.stderr
+    assert done.stderr.endswith("[127.0.0.2] rank 3\n")
+
+
+def test_a_server_without_the_script_is_told_what_is_missing(tmp_path: Path) -> None:
+    """The one line that the shell on the other side is given, run there."""
+    command = remote_command("/gone/ascend.sh", str(tmp_path), Node("the 'one'", "x"), "1-2", ["--", "a b"])
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: the 'one' has no /gone/ascend.sh in {tmp_path}; it must lie there as it does here\n"
+
+
+@pytest.mark.parametrize("text", ["it's", "$(touch hacked)", "a\nb", "`id`", "-n", ""])
+def test_every_word_arrives_as_it_is(tmp_path: Path, text: str) -> None:
+    script = tmp_path / "script.sh"
+    script.write_text('printf "%s\\0" "$@"')
+    command = remote_command(str(script), str(tmp_path), Node(f"node {text}", "x"), "1-2", ["--", text])
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\0") == ["--lifeline", "--run", "1-2", "--server", f"node {text}", "--", text, ""]
+    assert not (tmp_path / "hacked").exists()
+
+
+def test_it_needs_nothing_of_ours() -> None:
+    """The text goes into the script; a python without this package runs it."""
+    source = Path(spread.__file__).read_text(encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"__name__ = 'x'\n{source}"], check=False, capture_output=True
+    )
+    assert b"hccl_kit" not in done.stderr
