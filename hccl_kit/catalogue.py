@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from hccl_kit.finding import Rule
 from hccl_kit.launch.rules import PLAN_RULES
+from hccl_kit.preflight.across import ACROSS_RULES
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.rules import RULES
 
 CATALOGUE: tuple[Rule, ...] = (
     *RULES,
     *(row.rule for row in PLAN_RULES),
-    *(row.rule for row in NODE_RULES),
+    *sorted([*(row.rule for row in NODE_RULES), *(row.rule for row in ACROSS_RULES)], key=lambda rule: rule.id),
 )

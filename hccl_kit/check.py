@@ -58,7 +58,7 @@ def check_document(document: Document, product: Product | None = None, *, limit:
         unread = product.name if product else ANY_PRODUCT
         return Report(document.name, UNKNOWN_FORMAT, unread, _in_order(named))
     kind = formats.recognise(document.value)
-    judge = product or (find_product(kind.product) if kind and kind.product else _any_product())
+    judge = product or (find_product(kind.product) if kind and kind.product else any_product())
     faults = [*_faults_of_kind(document.value, kind, product)]
     table = None
     if kind and kind is not formats.RANK_LIST and document.size > HCCL_MAX_BYTES:
@@ -139,7 +139,7 @@ def _another_generation(at: Pointer, kind: formats.Kind, product: Product) -> Fa
     return Fault("HK108", Finding(at, message, f"make the table anew for {product.name}"))
 
 
-def _any_product() -> Product:
+def any_product() -> Product:
     """What every product that reads version 1.0 has in common; topology, where they differ, is left out."""
     readers = [product for product in PRODUCTS if "1.0" in product.table_versions]
     return Product(

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from string import Formatter
 from typing import NamedTuple
 
+from hccl_kit.catalogue import CATALOGUE
 from hccl_kit.errors import KitError
 from hccl_kit.finding import Rule
 from hccl_kit.pages import as_sections, in_columns, severities
-from hccl_kit.rules import RULE_BY_ID, RULES
 from hccl_kit.sayings import CODES, SAYINGS, Saying
+
+_BY_ID = {rule.id: rule for rule in CATALOGUE}
 
 MAX_TEXT = 20_000
 """Characters of a pasted text that are looked at; nobody means more of a log than this."""
@@ -53,17 +55,17 @@ def explained(text: str) -> Explanation:
     is_exact = bool(told or rules)
     if not (codes or is_exact):
         raise _unknown(next(iter(named), text.strip()))
-    rules = rules if is_exact else {rule.id for rule in RULES if rule.hccl_error in codes}
+    rules = rules if is_exact else {rule.id for rule in CATALOGUE if rule.hccl_error in codes}
     told = [*map(_in_words, sentences), *told]
     return Explanation(
-        tuple(codes), tuple(dict.fromkeys(told)), tuple(RULE_BY_ID[name] for name in sorted(rules)), is_exact
+        tuple(codes), tuple(dict.fromkeys(told)), tuple(_BY_ID[name] for name in sorted(rules)), is_exact
     )
 
 
 def _of_ids(ids: Iterable[str]) -> Iterator[Rule]:
     """The rules that are named by their ids, or by the beginning of it for a family."""
     for name in ids:
-        found = [rule for rule in RULES if rule.id.startswith(name)]
+        found = [rule for rule in CATALOGUE if rule.id.startswith(name)]
         if not found:
             raise _unknown(name)
         yield from found
@@ -111,7 +113,7 @@ def _meant(text: str, sentences: Iterable[re.Match[str]]) -> tuple[list[str], se
         told += lines
         rules.update(saying.rules, _called(saying.variable))
     if not (told or rules):
-        names = {name for rule in RULES for name in rule.variables if len(name) > 2}
+        names = {name for rule in CATALOGUE for name in rule.variables if len(name) > 2}
         rules.update(*(_called(name) for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)))
     return told, rules
 
@@ -137,7 +139,7 @@ def _blanks(sentence: str) -> set[str]:
 
 def _called(variable: str) -> Iterator[str]:
     """The ids of the rules whose fault HCCL calls by this name; "... of server Id X" is so on every server."""
-    for rule in RULES:
+    for rule in CATALOGUE:
         for name in rule.variables:
             if variable == name or (name.endswith(" X") and variable.startswith(name[:-1])):
                 yield rule.id
@@ -146,9 +148,9 @@ def _called(variable: str) -> Iterator[str]:
 def _unknown(wanted: str) -> KitError:
     from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a slip
 
-    variables = {name for rule in RULES for name in rule.variables}
+    variables = {name for rule in CATALOGUE for name in rule.variables}
     wanted = wanted[:80]
-    near = get_close_matches(wanted, [*RULE_BY_ID, *CODES, *sorted(variables)], n=1, cutoff=0.5)
+    near = get_close_matches(wanted, [*_BY_ID, *CODES, *sorted(variables)], n=1, cutoff=0.5)
     return KitError(
         f"nothing is known of {wanted!r}" + (f"; the nearest is {near[0]}" if near else ""),
         hint="give a rule (HK203), a code (EI0014) or the whole line of the log; `hccl-kit rules` lists the rules",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from hccl_kit.check import Report
 from hccl_kit.errors import KitError
@@ -13,16 +13,18 @@ NOT_READY = "HK109"
 """The one warning after which nothing else of a document is judged."""
 
 
-def chosen_rules(texts: Iterable[str]) -> frozenset[str]:
+def chosen_rules(texts: Iterable[str], among: Collection[str] = RULE_BY_ID) -> frozenset[str]:
     """The ids of the rules that texts such as "HK2,HK301" name, by id or by the beginning of it.
 
     KitError with the nearest id for one that names no rule.
     """
     ids: set[str] = set()
     for name in [part.strip() for text in texts for part in text.split(",")]:
-        found = [rule for rule in RULE_BY_ID if name and rule.startswith(name.upper())]
+        found = [rule for rule in among if name and rule.startswith(name.upper())]
         if not found:
-            raise KitError(f"no rule is named {name!r}; accepted: {_accepted(name)}", hint="hccl-kit rules lists all")
+            raise KitError(
+                f"no rule is named {name!r}; accepted: {_accepted(name, among)}", hint="hccl-kit rules lists all"
+            )
         ids.update(found)
     return frozenset(ids)
 
@@ -56,9 +58,9 @@ def _stops(report: Report, found: Diagnostic) -> bool:
     return report.table is None and (found.severity == "error" or found.rule == NOT_READY)
 
 
-def _accepted(name: str) -> str:
+def _accepted(name: str, among: Collection[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a slip
 
     digits = name.upper()[:16].replace("O", "0").replace("I", "1")
-    near = get_close_matches(digits, RULE_BY_ID, n=1, cutoff=0.0) if name else []
+    near = get_close_matches(digits, among, n=1, cutoff=0.0) if name else []
     return f"an id or its beginning, such as HK2 or {near[0] if near else 'HK201'}"

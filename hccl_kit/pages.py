@@ -19,6 +19,8 @@ FAMILIES = {
     "HK2": "identity: ranks, devices, servers",
     "HK3": "network: addresses and ports",
     "HK4": "topology: which cards of a server, how many",
+    "HK5": "plan and way out: what a launcher asks of a table",
+    "HK6": "this node: host, network and cards, before a job starts",
 }
 PAGES_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
@@ -44,8 +46,12 @@ def severities(rule: Rule) -> str:
 
 
 def judged(rule: Rule) -> str:
-    """The kinds of documents it looks at; what the readers enforce holds for every kind."""
-    return ", ".join(rule.formats) if rule.check else "all"
+    """The kinds of documents it looks at, or ways out, or "node"; what the readers enforce holds for all kinds."""
+    return "all" if _is_of_reading(rule) else ", ".join(rule.formats)
+
+
+def _is_of_reading(rule: Rule) -> bool:
+    return rule.check is None and rule.id.startswith(("HK0", "HK1"))
 
 
 def as_lines(rules: Iterable[Rule]) -> str:
@@ -67,7 +73,8 @@ def as_markdown(rules: Iterable[Rule]) -> str:
         "# Rules",
         "",
         "Written by `hccl-kit rules --format markdown`; what is changed here is lost. `hccl-kit explain HK203` shows a",
-        "page in the terminal, `hccl-check --select` and `--ignore` take ids and beginnings of ids.",
+        "page in the terminal, --select and --ignore take ids and beginnings of ids. `hccl-check` judges tables by HK0",
+        "to HK4, `hccl-kit launch` a plan by HK5, `hccl-kit preflight` a machine by HK6.",
         "",
         "| family | about |",
         "|---|---|",
@@ -102,7 +109,7 @@ def _value(rule: Rule) -> dict[str, Any]:
         "title": rule.title,
         "severity": rule.severity,
         "by_product": dict(rule.by_product),
-        "formats": list(rule.formats) if rule.check else None,
+        "formats": None if _is_of_reading(rule) else list(rule.formats),
         "hccl_error": rule.hccl_error,
         "variables": list(rule.variables),
         "page": rule.page,

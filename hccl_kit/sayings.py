@@ -23,21 +23,22 @@ class Saying(NamedTuple):
 CODES: Mapping[str, str] = {
     "EI0001": "an environment variable has a bad value; of a rank table: its device addresses are of two families",
     "EI0003": "a parameter of an operator is bad; also where RANK_ID of the process is no number. No rule of a table"
-    " leads there: look at the variables the process was started with",
+    " leads there: `hccl-kit preflight` compares the variables with the table (HK612)",
     "EI0004": "the rank table could not be parsed: the path, the reason, and in older releases every fault of a table",
     "EI0005": "the ranks disagree in a parameter of one operator. No rule of a table leads there: compare how the ranks"
     " were started, and whether all run the same program",
     "EI0006": "a rank waited in vain for the connection of another. No rule of a table leads there: the usual causes"
     " are a rank that died before (look at the first error in time, over all ranks), a device_ip that is not that of"
     " the card, and a network that is shut between the servers",
+    "EI0008": "the ranks run with different releases of CANN",
     "EI0014": "a value in the rank table is not what HCCL expects: it names value, variable and expectation",
     "EI0015": "the ranks did not find each other by root info. No rank table takes part in that: either there is none,"
     " or a framework took it for unusable and went on without; look at RANK_TABLE_FILE",
-    "EI0016": "a setting differs or is bad, such as TLS on for one card and off for another. No rule of a table leads"
-    " there: compare `hccn_tool -i N -tls -g` over the cards",
+    "EI0016": "a setting differs or is bad, such as TLS on for one card and off for another; `hccn_tool -i N -tls -g`"
+    " tells for each card",
     "EI0017": "HCCL misses a key of the rank table; it says the same of a key whose value has the wrong type",
-    "EI0019": "a port of the host is taken, 16666 as a rule. No rule of a table leads there: end the job that holds it,"
-    " or give another port",
+    "EI0019": "a port of the host is taken, one from 60000 on as a rule: end the job that holds it, or give other ports"
+    " (HCCL_IF_BASE_PORT)",
     "EI0020": "a port of the card is taken, 16666 as a rule. No rule of a table leads there: end the job that holds it,"
     ' or give another "device_port"',
 }

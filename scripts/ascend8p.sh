@@ -135,10 +135,10 @@ meet() { # PORT_NAME: what the ranks of one server agree on
 }
 tell() { :; }
 judged() { :; }
-link='' judged_rank='' judged_code='''' judged_where=''
+link='' judged_rank='' judged_code='' judged_where=''
 
-[[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'
 [[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
+[[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'
 find_python
 
 make_logs() {
@@ -238,11 +238,6 @@ next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
     done
 }
 
-forget_notes() { # of the ranks that were ended
-    local kind rank code where
-    while next_note 0; do :; done
-}
-
 # Jobs of a script are born deaf to Ctrl-C. The env of coreutils 8.31 gives a rank its hearing back; where it is older,
 # the guard's SIGTERM ends the rank.
 own_session=(setsid)
@@ -329,6 +324,11 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
     exit "$2"
 }
 
+forget_notes() { # of the ranks that were ended
+    local kind rank code where
+    while next_note 0; do :; done
+}
+
 # The rank that wrote its error down first, and its traceback; where a program writes none, there is none.
 first_error='import json, os, sys
 found = []
@@ -362,21 +362,22 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
         gone) echo && echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;
         over)
             if [[ $where == "$server_name" ]]; then
-                describe "$rank" "$code"
-            else
+                describe
+            elif [[ -z $lifeline ]]; then # over ssh, all servers are on one screen, where it stands already
                 describe_other "$rank" "$code" "$where"
             fi ;;
-        *) describe "$rank" "$code" ;;
+        *) describe ;;
     esac
     return "$code"
 }
 
-describe() { # RANK CODE: a rank of this server, and the end of what it said
-    local rank=$1 code=$2 signal='' error='' i device=''
+describe() { # of a rank of this server: what it said last; sets rank and code where another one failed before it
+    local signal='' error='' i device='' own_code
     if ((code <= 128 && code != 124)) && [[ -n $python ]]; then error=$("$python" -I -c "$first_error" "$logs") || :; fi
     if [[ -n $error ]]; then
         rank=${error%%$'\n'*}
-        code=$(sed -n "s/^$rank //p" "$logs/failed" 2>/dev/null) && [[ $code =~ ^[0-9]+$ ]] || code=$2
+        own_code=$(sed -n "s/^$rank //p" "$logs/failed" 2>/dev/null) || :
+        [[ ! $own_code =~ ^[0-9]+$ ]] || code=$own_code
     fi
     echo
     for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done
@@ -416,9 +417,13 @@ run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all ar
     if ((code == 0)); then
         end_ranks
         tell 'done'
-        judged || code=$?
+        if ! judged; then # a server that was not done yet
+            code=$judged_code
+            [[ -n $lifeline ]] || describe_other "$judged_rank" "$code" "$judged_where" >&2
+        fi
+    else
+        conclude "$code" >&2 || code=$?
     fi
-    ((code == 0)) || conclude "$code" >&2 || code=$?
     [[ -z $link ]] || jobs+=("$link")
     wait "${jobs[@]}" 2>/dev/null || : # or the next start would hear of them
     forget_notes

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.catalogue import CATALOGUE
 from hccl_kit.errors import KitError
 from hccl_kit.explain import MAX_PAGES, MAX_TEXT, as_page, explained
 from hccl_kit.finding import Rule
-from hccl_kit.rules import RULE_BY_ID, RULES
 from hccl_kit.sayings import CODES, SAYINGS, Saying
 
 
@@ -22,7 +22,7 @@ def sentence(value: str, variable: str, expected: str = "") -> str:
     return f"EI0014: Value {value} for ranktable variable {variable} is invalid. Expected value: {expected}."
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
 def test_every_rule_is_found_by_its_id(rule: Rule) -> None:
     assert explained(rule.id).rules == (rule,)
     assert rule in explained(f"see {rule.id.lower()}, please").rules
@@ -32,13 +32,13 @@ def test_every_rule_is_found_by_its_id(rule: Rule) -> None:
 def test_a_code_leads_to_all_rules_that_end_in_it(code: str) -> None:
     found = explained(code)
     assert found.codes == (code,)
-    assert list(found.rules) == [rule for rule in RULES if rule.hccl_error == code]
+    assert list(found.rules) == [rule for rule in CATALOGUE if rule.hccl_error == code]
     assert as_page(found).startswith(f"{code}: ")
     assert bool(found.rules) != ("no rule of a table" in CODES[code].lower() or "no rank table" in CODES[code].lower())
 
 
 def test_every_code_of_a_rule_is_explained() -> None:
-    assert {rule.hccl_error for rule in RULES if rule.hccl_error} <= set(CODES)
+    assert {rule.hccl_error for rule in CATALOGUE if rule.hccl_error} <= set(CODES)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_braces_in_a_pasted_text_are_text() -> None:
 
 
 def test_a_family_is_named_by_the_beginning_of_its_ids() -> None:
-    assert list(explained("HK2").rules) == [rule for rule in RULES if rule.id.startswith("HK2")]
+    assert list(explained("HK2").rules) == [rule for rule in CATALOGUE if rule.id.startswith("HK2")]
     assert as_page(explained("HK2")).startswith("the rules that fit, and what HCCL calls the fault:\nHK201  rank_id")
 
 
@@ -204,7 +204,7 @@ def test_a_long_text_takes_no_long_time() -> None:
 
 @pytest.mark.parametrize("saying", SAYINGS, ids=lambda saying: saying.pattern[:40])
 def test_a_saying_names_rules_that_are_there_and_says_something(saying: Saying) -> None:
-    assert set(saying.rules) <= set(RULE_BY_ID)
+    assert set(saying.rules) <= {rule.id for rule in CATALOGUE}
     assert saying.rules or saying.told
     blanks = set(re.findall(r"{(\w+)}", "".join(saying.told)))
     assert blanks <= {"value", "variable", "expected", *re.compile(saying.pattern).groupindex}

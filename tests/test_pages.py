@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.catalogue import CATALOGUE
 from hccl_kit.finding import Finding, Rule
 from hccl_kit.pages import FAMILIES, HEADINGS, as_json, as_lines, as_markdown, as_sections, in_columns, severities
-from hccl_kit.rules import RULES
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "rules.md"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
 def test_every_rule_has_a_page_under_the_same_headings(rule: Rule) -> None:
     summary, sections = as_sections(rule)
     assert tuple(sections) == HEADINGS
@@ -21,32 +21,32 @@ def test_every_rule_has_a_page_under_the_same_headings(rule: Rule) -> None:
     assert re.fullmatch(r"[A-Z`].{5,119}\.", summary), "one sentence comes first"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
 def test_a_page_names_the_code_of_its_rule(rule: Rule) -> None:
     _, sections = as_sections(rule)
     assert rule.hccl_error is None or rule.hccl_error in sections["HCCL"]
 
 
 def test_a_page_is_either_the_docstring_of_the_check_or_the_text_of_the_row() -> None:
-    assert [rule.id for rule in RULES if bool(rule.check) == bool(rule.doc)] == []
+    assert [rule.id for rule in CATALOGUE if bool(rule.check) == bool(rule.doc)] == []
 
 
 def test_every_family_is_named() -> None:
-    assert {rule.id[:3] for rule in RULES} == set(FAMILIES)
+    assert {rule.id[:3] for rule in CATALOGUE} == set(FAMILIES)
 
 
 def test_the_published_document_is_that_of_the_code(request: pytest.FixtureRequest) -> None:
-    text = as_markdown(RULES)
+    text = as_markdown(CATALOGUE)
     if request.config.getoption("--update-golden"):
         DOCUMENT.write_text(text, encoding="utf-8")
     assert DOCUMENT.read_text(encoding="utf-8") == text, "pytest --update-golden tests/test_pages.py writes it anew"
 
 
 def test_markdown_has_a_row_and_a_page_for_every_rule() -> None:
-    lines = as_markdown(RULES).split("\n")
-    assert [line[3:] for line in lines if line.startswith("## ")] == [rule.id for rule in RULES]
+    lines = as_markdown(CATALOGUE).split("\n")
+    assert [line[3:] for line in lines if line.startswith("## ")] == [rule.id for rule in CATALOGUE]
     rows = [line for line in lines if line.startswith("| [HK")]
-    assert [row[3:8] for row in rows] == [rule.id for rule in RULES]
+    assert [row[3:8] for row in rows] == [rule.id for rule in CATALOGUE]
     assert {row.count("|") for row in rows} == {6}
 
 
@@ -76,17 +76,17 @@ def test_severity_is_told_by_product() -> None:
 
 
 def test_lines_stand_in_columns() -> None:
-    lines = as_lines(RULES).split("\n")
-    assert len(lines) == len(RULES)
-    starts = {line.index(rule.title) for line, rule in zip(lines, RULES, strict=True)}
+    lines = as_lines(CATALOGUE).split("\n")
+    assert len(lines) == len(CATALOGUE)
+    starts = {line.index(rule.title) for line, rule in zip(lines, CATALOGUE, strict=True)}
     assert len(starts) == 1
     assert in_columns([("a", "bb", ""), ("ccc", "d", "e")]) == "a    bb\nccc  d   e"
 
 
 def test_the_json_form_holds_everything() -> None:
-    document = json.loads(as_json(RULES))
+    document = json.loads(as_json(CATALOGUE))
     assert document["version"] == 1
-    assert [row["id"] for row in document["rules"]] == [rule.id for rule in RULES]
+    assert [row["id"] for row in document["rules"]] == [rule.id for rule in CATALOGUE]
     (row,) = [row for row in document["rules"] if row["id"] == "HK305"]
     assert row.pop("page").startswith("Several servers")
     assert row == {

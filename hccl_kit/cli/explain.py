@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hccl_kit.check import check_text
@@ -23,8 +23,10 @@ from hccl_kit.explain import Explanation, as_page, explained
 from hccl_kit.narrow import narrowed
 from hccl_kit.products import PRODUCT_NAMES, Product, find_product
 from hccl_kit.report import as_text
-from hccl_kit.rules import ANY_PRODUCT
+from hccl_kit.rules import ANY_PRODUCT, RULE_BY_ID
 from hccl_kit.screen import printable
+
+_OF_NODES = "HK6"
 
 _EPILOG = """\
 examples:
@@ -76,9 +78,21 @@ def _explain(arguments: argparse.Namespace) -> int:
     print("\n".join(map(printable, page.split("\n"))))
     for file in files:
         print(f"\n{_in_file(file, explanation, product)}")
-    if explanation.rules and not files:
-        print("\nnext: add FILE.json to this command to see where it is in a table, or `hccl-check FILE.json` for all")
+    for step in _next_steps(explanation, has_files=bool(files)):
+        print(f"\nnext: {step}")
     return EXIT_OK
+
+
+def _next_steps(explanation: Explanation, *, has_files: bool) -> Iterator[str]:
+    if _of_tables(explanation) and not has_files:
+        yield "add FILE.json to this command to see where it is in a table, or `hccl-check FILE.json` for all"
+    if any(rule.id.startswith(_OF_NODES) for rule in explanation.rules):
+        yield "`hccl-kit preflight FILE.json` looks for it on this machine, with --all on every server"
+
+
+def _of_tables(explanation: Explanation) -> frozenset[str]:
+    """Those of the rules that judge tables."""
+    return frozenset(rule.id for rule in explanation.rules if rule.id in RULE_BY_ID)
 
 
 def _is_file(word: str) -> bool:
@@ -93,11 +107,11 @@ def _is_file(word: str) -> bool:
 
 def _in_file(file: str, explanation: Explanation, product: Product | None) -> str:
     """The findings of the rules that are explained, in one file; what else is wrong there is counted only."""
-    if not explanation.rules:
+    ids = _of_tables(explanation)
+    if not ids:
         return f"{printable(file)}: not looked at, since no rule of a table leads there"
     data, name = load(file)
     report = check_text(data, name, product)
-    ids = frozenset(rule.id for rule in explanation.rules)
     narrow = narrowed(report, select=ids)
     if any(found.rule in ids for found in narrow.diagnostics):
         return as_text(narrow, decode(data), wants_color())

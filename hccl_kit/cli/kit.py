@@ -14,6 +14,7 @@ VERBS: Mapping[str, str] = {
     "check": "judge rank tables before a job does (also: hccl-check)",
     "gen": "write a rank table and the script that starts its ranks (also: hccl-gen)",
     "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",
+    "preflight": "look at this machine, or at all of a table's, before a job starts",
     "merge": "put the tables of several servers together (also: hccl-merge)",
     "convert": "write a table in another version",
     "diff": "compare two tables by what they mean",

@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
     parser = argparse.ArgumentParser(
         prog="hccl-kit rules",
-        description="List the rules of tables, of plans and of nodes: id, severity by product, HCCL's error, what it finds.",
+        description="List the rules of tables, plans and nodes: id, severity by product, HCCL's error, what it finds.",
         epilog="`hccl-kit explain HK203` shows one page.",
         allow_abbrev=False,
     )

@@ -64,13 +64,13 @@ def emit(
     ]
     file = f"ascendjob{plan.size}p.yaml"
     comment = [
-        f"Starts ranks 0 to {plan.size - 1} in {job.pods} pods of {job.cards} cards. Written by hccl_kit.",
+        f"Starts ranks 0 to {plan.size - 1} in {job.shape}. Written by hccl_kit.",
         "",
         f"  kubectl apply -f {file}",
         f"  kubectl get acjob -n {job.namespace} {job.name}",
         "",
-        f"Made for as many servers and cards as the rank table with sha256 {table.sha256} has;",
-        "the cluster chooses which, and the job does not read the table.",
+        f"Made for as many servers and cards as the rank table with sha256 {table.sha256}",
+        "has; the cluster chooses which, and the job does not read the table.",
         "Add volumes for the program and its data where the image does not hold them.",
     ]
     return (LaunchFile(file, manifest.to_yaml(comment, documents)),)

@@ -7,15 +7,11 @@ variables only, no name of the contract.
 
 from __future__ import annotations
 
-import ipaddress
-from contextlib import suppress
-from importlib.resources import files
-
-from hccl_kit.launch import bash_nodes, bash_parts, bash_ranks
+from hccl_kit.launch import bash_nodes, bash_parts, bash_ranks, servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
-from hccl_kit.launch.plan import LaunchPlan, Node
-from hccl_kit.launch.shell import export, section, word, words, wrapped
-from hccl_kit.worker_env import LINK_PORT, LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
+from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.shell import array, export, program, section, word, words, wrapped
+from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
 
@@ -52,6 +48,7 @@ def script(plan: LaunchPlan, table: TableFile) -> str:
         *section(bash_ranks.NOTES),
         *section(bash_ranks.RUN_RANK),
         *section(bash_ranks.WATCH),
+        *section(bash_ranks.SIGNALS),
         *section(bash_ranks.END),
         *section(bash_parts.MAIN),
     ]
@@ -118,6 +115,7 @@ def _one_node(plan: LaunchPlan) -> list[str]:
         f"ranks=({' '.join(map(str, node.ranks))})",
         f"devices=({' '.join(map(str, node.devices))}) # of rank 0, 1, ...",
         *section(bash_parts.ALONE),
+        "[[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'",
         "find_python",
     ]
 
@@ -126,19 +124,10 @@ def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
     """What tells the nodes apart, and the programs by which they talk."""
     return [
         "",
-        *_array("servers", [node.id for node in plan.nodes]),
-        *_array("addresses", [node.address for node in plan.nodes]),
-        *_array("names", ["\n".join(_names(node)) for node in plan.nodes]),
-        *_array("all_ranks", [" ".join(map(str, node.ranks)) for node in plan.nodes]),
-        *_array("all_devices", [" ".join(map(str, node.devices)) for node in plan.nodes]),
-        f"master={word(plan.master)}",
-        f"link_port_name={LINK_PORT}",
-        f"link_port=${{{LINK_PORT}:-{_link_port(table)}}}",
-        "link=''",
-        *_program("link"),
-        *_program("spread"),
-        *section(bash_nodes.FIND_SERVER),
-        *section(bash_nodes.LINK),
+        *servers.described(plan),
+        *array("addresses", [node.address for node in plan.nodes]),
+        *servers.linked(plan, table),
+        *program("spread"),
         *section(bash_nodes.OVER_SSH),
         "",
         "find_python",
@@ -148,30 +137,6 @@ def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
         'read -ra ranks <<<"${all_ranks[node]}"',
         'read -ra devices <<<"${all_devices[node]}"',
     ]
-
-
-def _array(name: str, values: list[str]) -> list[str]:
-    return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]
-
-
-def _names(node: Node) -> tuple[str, ...]:
-    """What a host may call itself: id and address as the table has them, and as the system writes them."""
-    found = [node.id, node.address]
-    for text in (node.id, node.address):
-        with suppress(ValueError):
-            found.append(str(ipaddress.ip_address(text)))
-    return tuple(dict.fromkeys(found))
-
-
-def _link_port(table: TableFile) -> int:
-    """A port that all nodes find without talking; below 32768, from where on the system hands ports out by itself."""
-    return 20000 + int(table.sha256[:8], 16) % 12000
-
-
-def _program(name: str) -> list[str]:
-    """A program of ours as a variable of the script: its source."""
-    source = files("hccl_kit.launch").joinpath(f"{name}.py").read_text(encoding="utf-8")
-    return ["", "# shellcheck disable=SC2016  # a program in Python", f"{name}_program={word(source.rstrip())}"]
 
 
 def _environment(plan: LaunchPlan) -> list[str]:

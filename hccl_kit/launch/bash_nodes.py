@@ -87,6 +87,15 @@ judged() { # [TWENTIETHS of a second]: wait for what became of the job; 1 where 
     done
     ((${1:--1} > 0)) # no word is no verdict
 }
+
+describe_other() { # RANK CODE SERVER: what ended the job on another server
+    echo
+    case $1 in
+        -1) echo "ended: server $3 was lost; logs of this server in $logs" ;;
+        -2) echo "ended: the script on server $3 ended with exit code $2; logs of this server in $logs" ;;
+        *) echo "ended: rank $1 on server $3 failed with exit code $2; its log is there" ;;
+    esac
+}
 """
 
 OVER_SSH = r"""
@@ -101,15 +110,5 @@ hold_lifeline() { # whoever started this script over ssh gives signs of life on 
     while read -r -t 8; do :; done
     echo 'gone -2 129' >&8
     return 129
-}
-
-describe_other() { # RANK CODE SERVER: who started all servers over ssh sees it on the same screen anyway
-    [[ -z $lifeline ]] || return 0
-    echo
-    case $1 in
-        -1) echo "ended: server $3 was lost; logs of this server in $logs" ;;
-        -2) echo "ended: the script on server $3 ended with exit code $2; logs of this server in $logs" ;;
-        *) echo "ended: rank $1 on server $3 failed with exit code $2; its log is there" ;;
-    esac
 }
 """

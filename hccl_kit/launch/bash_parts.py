@@ -122,9 +122,8 @@ meet() { # PORT_NAME: what the ranks of one server agree on
 }
 tell() { :; }
 judged() { :; }
-link='' judged_rank='' judged_code='''' judged_where=''
+link='' judged_rank='' judged_code='' judged_where=''
 
-[[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'
 [[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
 """
 
@@ -156,9 +155,13 @@ run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all ar
     if ((code == 0)); then
         end_ranks
         tell 'done'
-        judged || code=$?
+        if ! judged; then # a server that was not done yet
+            code=$judged_code
+            [[ -n $lifeline ]] || describe_other "$judged_rank" "$code" "$judged_where" >&2
+        fi
+    else
+        conclude "$code" >&2 || code=$?
     fi
-    ((code == 0)) || conclude "$code" >&2 || code=$?
     [[ -z $link ]] || jobs+=("$link")
     wait "${jobs[@]}" 2>/dev/null || : # or the next start would hear of them
     forget_notes

@@ -66,11 +66,6 @@ next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
         sleep 0.05
     done
 }
-
-forget_notes() { # of the ranks that were ended
-    local kind rank code where
-    while next_note 0; do :; done
-}
 """
 
 RUN_RANK = r"""
@@ -138,7 +133,7 @@ furthest_step() { # of the ranks of this server; nothing where none counts its s
 }
 """
 
-END = r"""
+SIGNALS = r"""
 hear_signals() {
     trap 'quit HUP 129' HUP
     trap 'quit INT 130' INT
@@ -162,6 +157,13 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
     trap '' HUP INT TERM
     echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
     exit "$2"
+}
+"""
+
+END = r"""
+forget_notes() { # of the ranks that were ended
+    local kind rank code where
+    while next_note 0; do :; done
 }
 
 # The rank that wrote its error down first, and its traceback; where a program writes none, there is none.
@@ -197,21 +199,22 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
         gone) echo && echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;
         over)
             if [[ $where == "$server_name" ]]; then
-                describe "$rank" "$code"
-            else
+                describe
+            elif [[ -z $lifeline ]]; then # over ssh, all servers are on one screen, where it stands already
                 describe_other "$rank" "$code" "$where"
             fi ;;
-        *) describe "$rank" "$code" ;;
+        *) describe ;;
     esac
     return "$code"
 }
 
-describe() { # RANK CODE: a rank of this server, and the end of what it said
-    local rank=$1 code=$2 signal='' error='' i device=''
+describe() { # of a rank of this server: what it said last; sets rank and code where another one failed before it
+    local signal='' error='' i device='' own_code
     if ((code <= 128 && code != 124)) && [[ -n $python ]]; then error=$("$python" -I -c "$first_error" "$logs") || :; fi
     if [[ -n $error ]]; then
         rank=${error%%$'\n'*}
-        code=$(sed -n "s/^$rank //p" "$logs/failed" 2>/dev/null) && [[ $code =~ ^[0-9]+$ ]] || code=$2
+        own_code=$(sed -n "s/^$rank //p" "$logs/failed" 2>/dev/null) || :
+        [[ ! $own_code =~ ^[0-9]+$ ]] || code=$own_code
     fi
     echo
     for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done

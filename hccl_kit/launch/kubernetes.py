@@ -65,6 +65,11 @@ class PodJob:
     cards: int
 
     @property
+    def shape(self) -> str:
+        """As a person would say it."""
+        return f"{self.pods} pod{'s' * (self.pods > 1)} with {self.cards} card{'s' * (self.cards > 1)} each"
+
+    @property
     def ring(self) -> dict[str, str]:
         """The label that tells the kind of chip."""
         return {RING_LABEL: self.hardware.ring}

@@ -15,6 +15,7 @@ MAX_MAP = 1 << 20
 """Bytes of the values of a ConfigMap."""
 MAX_APPLIED = 256 << 10
 """Bytes of all annotations of an object; `kubectl apply` puts the whole object into one."""
+_OTHER_BREAKS = frozenset("\r\x85\u2028\u2029")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -49,7 +50,9 @@ def to_yaml(comment: Sequence[str], documents: Sequence[Value]) -> str:
             return True
 
     def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+        # Other ends of lines would come back as "\n"; as they are, PyYAML writes them between double quotes only.
+        style = '"' if _OTHER_BREAKS & set(value) else "|" if "\n" in value else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Readable.add_representer(str, text)
     head = "".join(f"# {line}".rstrip() + "\n" for line in comment)

@@ -2,18 +2,16 @@
 
 msrun gives DEVICE_ID the local index and reads no rank table, so every name of the contract is unset, and cards that
 are not 0, 1, ... are made so by VISIBLE_DEVICES. The script mends what msrun does badly when a job ends: it has no exit
-code of the rank, waits 30 s for its scheduler, and leaves workers to live on when it is killed.
+code of the rank, waits 30 s for its scheduler and for the ranks of another host, and leaves workers to live on when
+it is killed.
 """
 
 from __future__ import annotations
 
-import ipaddress
-from contextlib import suppress
-
-from hccl_kit.launch import bash_nodes, bash_parts, msrun_parts
+from hccl_kit.launch import bash_parts, bash_ranks, msrun_parts, servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.mpirun import visible
-from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.shell import section, word, words, wrapped
 from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER, VISIBLE_DEVICES
 
@@ -23,19 +21,21 @@ from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SER
 def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
     """The script; the plan is one that rules HK5 let pass.
 
-    The rank table gives all nodes a port to agree on; the job does not read it.
+    By the digest of the rank table the nodes see whether they are of one job, which does not read it otherwise.
     """
     lines = [
         *_header(plan, table),
         *section(bash_parts.START),
         *_job(plan),
         *section(msrun_parts.OPTIONS),
-        *_node(plan),
         *section(bash_parts.PORT),
-        *_meeting_point(plan, table),
-        *section(msrun_parts.LOGS),
+        *(_nodes(plan, table) if len(plan.nodes) > 1 else _one_node(plan)),
+        *section(bash_ranks.NOTES),
+        *section(bash_ranks.SIGNALS),
+        *section(msrun_parts.MEET),
         *_environment(),
         *section(msrun_parts.GUARD),
+        *section(msrun_parts.END),
         *section(msrun_parts.MAIN),
     ]
     return (LaunchFile(f"msrun{plan.size}p.sh", "\n".join(lines) + "\n", EXECUTABLE),)
@@ -48,7 +48,7 @@ def _header(plan: LaunchPlan, table: TableFile) -> list[str]:
         where = f"{len(plan.nodes)} hosts"
         more = [
             "#",
-            "# Run it on every host, within 300 s. --server ID in front of the arguments, or",
+            "# Run it on every host, within 600 s. --server ID in front of the arguments, or",
             f"# {SERVER}=ID, says which server of the rank table this one is, where its addresses do not tell.",
         ]
     return [
@@ -61,10 +61,10 @@ def _header(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"# Made from the rank table with sha256 {table.sha256};",
         "# the job does not read it: under msrun a rank table must not be set.",
         "# Logs go to hccl_logs/RUN/worker_N.log in the current folder, those of msrun beside them. The first rank of",
-        f"# this host is shown. {_PORT} is kept where it is set, and must be the same on all hosts.",
-        "# The first rank that fails here ends the job here: its traceback comes last, its exit code (128 + signal) is",
-        "# the script's. Otherwise 0 is success, 2 could not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.",
-        "# Needs bash 4.3, coreutils, grep, iproute2, python 3 and util-linux.",
+        f"# this host is shown. {_PORT} is kept where rank 0 runs and it is set, else a free port is taken.",
+        "# The first rank that fails ends the job, on all hosts: its traceback comes last on its own, its exit code",
+        "# (128 + signal) is the script's everywhere. Otherwise 0 is success, 2 could not start, 130 Ctrl-C,",
+        "# 143 SIGTERM, 129 SIGHUP. Needs bash 4.3, coreutils, grep, iproute2, python 3.8 and util-linux.",
     ]
 
 
@@ -73,72 +73,43 @@ def _job(plan: LaunchPlan) -> list[str]:
         "",
         f"command=({words(plan.command)})",
         f"size={plan.size}",
-        f"master={word(plan.master)}",
+        f"port_name={_PORT}",
         f"server=${{{SERVER}:-}}",
         "# shellcheck disable=SC2016  # a program in Python",
         f"worker={word(msrun_parts.WORKER.strip())}",
     ]
 
 
-def _node(plan: LaunchPlan) -> list[str]:
-    """Which node this is, its first rank and its cards."""
-    devices = [" ".join(map(str, node.devices)) for node in plan.nodes]
-    seen = [visible(node.devices) or "" for node in plan.nodes]
-    several = len(plan.nodes) > 1
+def _one_node(plan: LaunchPlan) -> list[str]:
+    (node,) = plan.nodes
     return [
         "",
-        *(_find_server(plan) if several else _assert_server(plan.nodes[0])),
+        f"node=0 servers=({word(node.id)}) master={word(plan.master)}",
+        "server_name=${servers[0]}",
+        f"ranks=({' '.join(map(str, node.ranks))})",
+        f"devices=({' '.join(map(str, node.devices))})",
+        f'visible="{visible(node.devices) or ""}"',
+        *section(bash_parts.ALONE),
+        "find_python",
+    ]
+
+
+def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
+    """What tells the nodes apart, and how they hear of each other's end."""
+    seen = [visible(node.devices) or "" for node in plan.nodes]
+    return [
         "",
-        *_array("all_devices", devices),
+        f"table_sha256={table.sha256} attempt=0 # there is no other",
+        *servers.described(plan),
         *("all_visible=(", *(f'    "{value}"' for value in seen), ")"),  # a comma without quotes looks like a mistake
+        *servers.linked(plan, table),
+        "",
+        "find_python",
+        "need_python",
+        "find_server",
+        'read -ra ranks <<<"${all_ranks[node]}"',
         'read -ra devices <<<"${all_devices[node]}"',
         "visible=${all_visible[node]}",
-        "first=$((node * ${#devices[@]}))",
-    ]
-
-
-def _find_server(plan: LaunchPlan) -> list[str]:
-    return [
-        *_array("servers", [node.id for node in plan.nodes]),
-        *_array("names", ["\n".join(_names(node)) for node in plan.nodes]),
-        *section(bash_nodes.FIND_SERVER),
-        "",
-        "find_server",
-    ]
-
-
-def _assert_server(node: Node) -> list[str]:
-    return [
-        f"node=0 server_name={word(node.id)}",
-        '[[ -z $server || $server == "$server_name" ]] ||',
-        '    die "error: the table has no server $server; it has $server_name"',
-    ]
-
-
-def _array(name: str, values: list[str]) -> list[str]:
-    return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]
-
-
-def _names(node: Node) -> tuple[str, ...]:
-    """What a host may call itself: id and address as the table has them, and as the system writes them."""
-    found = [node.id, node.address]
-    for text in (node.id, node.address):
-        with suppress(ValueError):
-            found.append(str(ipaddress.ip_address(text)))
-    return tuple(dict.fromkeys(found))
-
-
-def _meeting_point(plan: LaunchPlan, table: TableFile) -> list[str]:
-    """Where the scheduler listens. msrun would wait for 600 s where the port is taken."""
-    if len(plan.nodes) == 1:
-        return ["", "find_python", f"choose_port {_PORT}"]
-    # below 32768, from where on the system hands ports out by itself
-    default = 20000 + int(table.sha256[:8], 16) % 12000
-    return [
-        "",
-        f': "${{{_PORT}:={default}}}" # from the table: every host finds it without talking',
-        f"port=${_PORT}",
-        f"if ((node == 0)); then find_python && choose_port {_PORT}; fi",
     ]
 
 

@@ -41,20 +41,28 @@ fi
 [[ ${1:-} != -- ]] || shift
 """
 
-LOGS = r"""
-printf -v run '%(%Y%m%d-%H%M%S)T-%s.%s' -1 "$$" "$node"
-logs=$PWD/hccl_logs/$run
+MEET = r"""
+exec 8<> <(:)
+guard='' run=''
+hear_signals
+meet "$port_name"
+logs=$PWD/hccl_logs/$run.$node
 if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the log folder $logs"; fi
 """
 
 GUARD = r"""
-# msrun leaves its workers to live on when it is ended. The guard ends every process with MARK in its environment once
-# its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own, so that it
-# outlives the script.
-guard() { # MARK
+# msrun leaves its workers to live on when it is ended. The guard shows a rank, and ends every process with MARK in its
+# environment once its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own,
+# so that it outlives the script. It reads the process id of msrun.
+guard() { # MARK LOG
     trap '' HUP INT TERM
-    local path signal found
-    while read -r; do :; done
+    local path pid msrun='' screen='' signal found
+    while read -r pid; do
+        [[ $pid =~ ^[0-9]+$ ]] || continue
+        msrun=$pid
+        tail -n +1 -f -s 0.1 --pid="$msrun" -- "$2" &
+        screen=$!
+    done
     for signal in TERM KILL KILL; do
         found=()
         while read -r -t 0.5 path; do
@@ -68,73 +76,72 @@ guard() { # MARK
             sleep 0.05
         done
     done
+    ! kill -s 0 "$msrun" || kill -s KILL "$screen" # it hangs in a driver
+    wait "$screen"
 } 2>/dev/null
 """
 
-MAIN = r"""
-end_job() {
-    trap '' HUP INT TERM
-    exec 9>&-
-    while kill -s 0 "$guard" 2>/dev/null; do sleep 0.05; done
-    ! kill -s 0 "$msrun" 2>/dev/null || kill -s KILL "$screen" # it hangs in a driver
-    wait "$screen" || :
+END = r"""
+is_running() { # PID
+    kill -s 0 "$1" 2>/dev/null
 }
 
-quit() { # SIGNAL CODE
-    end_job
-    echo "ended by SIG$1; logs in $logs" >&2 || :
-    exit "$2"
+conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
+    local patience=-1
+    if [[ -s $logs/failed ]]; then
+        read -r name code <"$logs/failed"
+        [[ $name != worker_* ]] || rank=${name#worker_}
+    else # nobody noted it where msrun itself failed
+        wait "$msrun" || code=$?
+    fi
+    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=100; fi
+    end_ranks
+    judged "$patience" || rank=$judged_rank code=$judged_code where=$judged_where
 }
 
-first_failure() { # sets name and code; nobody noted it where msrun itself failed
-    name='' code=0
-    [[ ! -s $logs/failed ]] || read -r name code <"$logs/failed"
-}
-
-report() { # end the job and say who failed first: name with code
-    local signal='' log=$logs/msrun.log what
-    end_job
+describe() { # who failed here: the rank or scheduler `name`, without a name msrun
+    local signal='' log=$logs/msrun.log what=$name
     echo
     if [[ -z $name ]]; then
         echo "error: msrun failed on $HOSTNAME with exit code $code"
     else
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
-        what=$name
-        [[ $name != worker_* ]] || what="rank ${name#worker_} on device ${devices[${name#worker_} - first]}"
+        [[ $name != worker_* ]] || what="rank $rank on device ${devices[rank - ranks[0]]}"
         echo "error: $what of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
         log=$logs/$name.log
-    fi
-    if ((code == 143 && size > ${#devices[@]})); then
-        echo '  MindSpore ends a rank so when one of another host is lost; that host says why'
     fi
     # MindSpore goes on to write after the traceback of a program.
     echo "  the end of $log, without what MindSpore notes on its way:"
     grep -av '^\[\(INFO\|WARNING\)\] ' -- "$log" | tail -n 30 || :
-    exit "$code"
 }
+"""
 
-exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark")
-guard=$!
-trap 'quit HUP 129' HUP
-trap 'quit INT 130' INT
-trap 'quit TERM 143' TERM
-echo "ranks $first to $((first + ${#devices[@]} - 1)) on devices ${devices[*]} of $HOSTNAME (server $server_name)," \
-    "scheduler at $master:$port, logs in $logs"
-log=$logs/worker_$first.log
+MAIN = r"""
+log=$logs/worker_${ranks[0]}.log
 : >"$log"
+exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark" "$log")
+guard=$!
+echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME (server $server_name)," \
+    "scheduler at $master:$port, logs in $logs"
 # msrun is told to show a worker that does not exist, since it would leave the programs that show them to live on.
 env "$mark" setsid msrun --worker_num "$size" --local_worker_num "${#devices[@]}" --master_addr "$master" \
     --master_port "$port" --node_rank "$node" --join True --cluster_time_out 300 --log_dir "$logs" \
-    --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" >"$logs/msrun.log" 2>&1 9>&- &
+    --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" >"$logs/msrun.log" 2>&1 \
+    7>&- 8>&- 9>&- &
 msrun=$!
-tail -n +1 -f -s 0.1 --pid="$msrun" -- "$log" 2>/dev/null 9>&- &
-screen=$!
-while kill -s 0 "$msrun" 2>/dev/null && [[ ! -s $logs/failed ]]; do
-    sleep 0.2 9>&- &
-    wait $! || :
+echo "$msrun" >&9
+
+kind='' name='' rank=-2 code=0 where=$server_name
+while is_running "$msrun" && [[ ! -s $logs/failed && -z $kind ]]; do
+    next_note 1 || [[ -z $link ]] || is_running "$link" || next_note 1 ||
+        kind=over rank=-1 code=255 where=${servers[0]}
 done
-first_failure
-[[ -n $name ]] || wait "$msrun" || code=$?
-((code == 0)) || report >&2
-end_job
+if [[ -z $kind ]]; then conclude; else end_ranks; fi
+if [[ $code != 0 && $where == "$server_name" && $rank != -1 ]]; then
+    describe >&2
+elif ((code != 0)); then
+    describe_other "$rank" "$code" "$where" >&2
+fi
+[[ -z $link ]] || wait "$link" 2>/dev/null || :
+((code == 0)) || exit "$code"
 """

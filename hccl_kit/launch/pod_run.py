@@ -75,8 +75,8 @@ class Group:
         while line := lines.readline(LONGEST):
             whole = line if line.endswith(b"\n") else line + b"\n"
             self.tails[name].append(whole)
-            with self.lock, suppress(OSError):
-                os.write(1, f"[{name}] ".encode() + whole)
+            with self.lock:
+                write(1, f"[{name}] ".encode() + whole)
 
     def next_end(self, options: int = 0) -> End | None:
         """The next process that ends; None where none has ended yet."""
@@ -100,10 +100,16 @@ class Group:
             pump.join(1)
 
 
+def write(to: int, data: bytes) -> None:
+    """All of the bytes to the log of the container, which may be gone."""
+    with suppress(OSError):
+        while data:
+            data = data[os.write(to, data) :]
+
+
 def say(text: str) -> None:
     """One text to the log of the container."""
-    with suppress(OSError):
-        os.write(2, f"{text}\n".encode(errors="replace"))
+    write(2, f"{text}\n".encode(errors="replace"))
 
 
 def terminate(*_: object) -> NoReturn:

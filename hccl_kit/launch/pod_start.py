@@ -99,6 +99,8 @@ def of_table(settings: Settings, environ: Mapping[str, str]) -> Ranks:
     text, servers = completed(Path(settings.table), seconds(environ, settings.patience))
     devices = sorted(own(servers, environ.get(settings.server, ""))["device"], key=rank_of)
     ids = sorted(int(device["device_id"]) for device in devices)
+    if not ids:
+        raise PodError(f"the rank table {settings.table} gives this pod no card")
     assert_cards(ids, environ.get("ASCEND_VISIBLE_DEVICES", ""))
     (home,) = (server for server in servers if 0 in map(rank_of, server["device"]))
     job = {

@@ -81,7 +81,7 @@ def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fau
     What:           a ConfigMap with the table is larger than 256 KiB.
     Why it matters: `kubectl apply` keeps a copy of each object in an annotation of it, and annotations hold no more.
                     In that copy every quotation mark of the table takes two bytes.
-    Example:        a table of version 1.0 with about 3,100 devices, given to the pods as it is.
+    Example:        a table of version 1.0 with about 3,200 devices, given to the pods as it is.
     Fix:            kubectl create -f FILE, or kubectl apply --server-side -f FILE. Where the cluster writes the table,
                     nothing is to do.
     HCCL:           no code; kubectl refuses: "metadata.annotations: Too long".

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Sequence
+from importlib.resources import files
 
 from hccl_kit.worker_env import NAMES
 
@@ -22,6 +23,17 @@ def words(texts: Sequence[str]) -> str:
 def export(field: str, value: str) -> str:
     """Export a field of WorkerEnv under each of its names; `value` is shell text."""
     return " ".join(["export", *(f"{name}={value}" for name in NAMES[field])])
+
+
+def array(name: str, values: Sequence[str]) -> list[str]:
+    """An array with one element on each line."""
+    return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]
+
+
+def program(name: str) -> list[str]:
+    """A program of ours as a variable of the script: its source."""
+    source = files("hccl_kit.launch").joinpath(f"{name}.py").read_text(encoding="utf-8")
+    return ["", "# shellcheck disable=SC2016  # a program in Python", f"{name}_program={word(source.rstrip())}"]
 
 
 def section(part: str) -> list[str]:

@@ -7,14 +7,12 @@ numbers of cards, Slurm starts as many tasks on each as the largest needs, and t
 
 from __future__ import annotations
 
-import ipaddress
 import re
-from contextlib import suppress
 
 from hccl_kit.errors import KitError
-from hccl_kit.launch import bash_parts, slurm_parts
+from hccl_kit.launch import bash_parts, servers, slurm_parts
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
-from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.shell import export, section, word, words, wrapped
 from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
 
@@ -96,8 +94,8 @@ def _header(plan: LaunchPlan) -> list[str]:
         f"#   sbatch slurm{plan.size}p.sbatch [ARGUMENT ...]      the arguments are added to the command below",
         "#",
         "# The rank table beside this script is checked first. A node of the job must be a server of it; where Slurm",
-        "# may hand out others, ask for these by sbatch --nodelist. A server is known by the name of its node in Slurm,",
-        f"# by its addresses or its host name; where none of these tells, {SERVER}=ID does.",
+        "# may hand out others, ask for these by sbatch --nodelist. A server is known by its node's name in Slurm, its",
+        f"# addresses or its host name; where none of these tells, {SERVER}=ID does.",
         "#",
         "# Logs go to hccl_logs/slurm-JOB/rank_N.log in the current folder, which all nodes must share; rank 0 is in",
         f"# the output of the job too. {_PORT} is kept where it is set, else the number of the job makes one.",
@@ -105,6 +103,8 @@ def _header(plan: LaunchPlan) -> list[str]:
         "# script's. Otherwise 0 is success, 2 could not start, 143 SIGTERM. Slurm gives the ranks KillWait seconds to",
         "# end; sbatch --signal=B:TERM@120 sends them SIGTERM 120 s before the time is over, and scancel --signal=USR1",
         f"# makes tools/train.py write the stacks of all ranks. What Slurm starts again after a requeue has {RESTART}.",
+        "#",
+        "# Slurm gives a rank one CPU where it is not asked for more: sbatch --cpus-per-task=24.",
         "# Needs bash 4.3, coreutils, grep and sed on all nodes.",
     ]
 
@@ -116,28 +116,12 @@ def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"table_name={word(table.name)}",
         f"table_sha256={table.sha256}",
         f"tasks={_tasks(plan)} # of a node",
-        *_array("servers", [node.id for node in plan.nodes]),
-        *_array("names", ["\n".join(_names(node)) for node in plan.nodes]),
-        *_array("all_ranks", [" ".join(map(str, node.ranks)) for node in plan.nodes]),
-        *_array("all_devices", [" ".join(map(str, node.devices)) for node in plan.nodes]),
+        *servers.described(plan),
         f"port_name={_PORT}",
         f"server_name={SERVER}",
         f"server=${{{SERVER}:-}}",
         "run=slurm-${SLURM_JOB_ID:-}",
     ]
-
-
-def _array(name: str, values: list[str]) -> list[str]:
-    return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]
-
-
-def _names(node: Node) -> tuple[str, ...]:
-    """What a host may call itself: id and address as the table has them, and as the system writes them."""
-    found = [node.id, node.address]
-    for text in (node.id, node.address):
-        with suppress(ValueError):
-            found.append(str(ipaddress.ip_address(text)))
-    return tuple(dict.fromkeys(found))
 
 
 def _environment(plan: LaunchPlan) -> list[str]:

@@ -21,7 +21,7 @@ find_table() { # sets table, symbolic links resolved: torch_npu passes over a ta
         table=$(readlink -f -- "$folder/$table_name") || continue
         [[ ! -f $table ]] || return 0
     done
-    die "error: no rank table $table_name in ${folders[-2]} or ${folders[-1]}" \
+    die "error: no rank table $table_name, looked for in ${folders[*]}" \
         '  fix: put it back beside this script, on a disk that all nodes share'
 }
 
@@ -61,6 +61,7 @@ job() { # ARGUMENT ...
     ((restart == 0)) || logs+=/restart_$restart
     { mkdir -p -- "$logs" && cp -- "${BASH_SOURCE[0]}" "$logs/job.sh" && : >>"$logs/rank_0.log"; } ||
         die "error: cannot write into the log folder $logs"
+    rm -f -- "$logs"/{refused,failed} "$logs"/{node,end,error,step}_* # of an earlier start in the same allocation
     ln -sfn -- "$run" hccl_logs/latest 2>/dev/null || :
     job_environment
     run_tasks "$@"
@@ -72,7 +73,7 @@ run_tasks() { # ARGUMENT ...
     # would end the job some seconds after the first rank that is done.
     local options=(--ntasks=$((${#servers[@]} * tasks)) --ntasks-per-node="$tasks" --kill-on-bad-exit=1 --label --wait=0
         --export=ALL --mpi=none --cpu-bind=none ${SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"})
-    echo "$(date '+%F %T') job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, port $port, logs in $logs"
+    echo "$(date '+%F %T') job $SLURM_JOB_ID on ${SLURM_JOB_NODELIST:-}, port $port, logs in $logs"
     srun "${options[@]}" bash -c "$start_task" "$logs/job.sh" "$table" "$@" &
     srun=$!
     trap 'pass_on HUP 129' HUP
@@ -110,7 +111,7 @@ conclude() { # CODE ENDED: exit with the code of the job; what its end came from
         exit "${2#* }"
     elif [[ -s $logs/failed ]]; then
         rank=$(<"$logs/failed")
-        read -r code device host <"$logs/end_$rank"
+        read -r code device host <"$logs/end_$rank" || : # the disk may be full
         # Of ranks that fail by themselves, the one that wrote its error down first may be slower to end.
         ((code > 128)) || earliest=$(first_error) || :
         if [[ -n $earliest && -s $logs/end_$earliest ]]; then

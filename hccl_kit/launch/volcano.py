@@ -56,7 +56,7 @@ def emit(
     ]
     file = f"volcano{plan.size}p.yaml"
     comment = [
-        f"Starts ranks 0 to {plan.size - 1} in {job.pods} pods of {job.cards} cards. Written by hccl_kit.",
+        f"Starts ranks 0 to {plan.size - 1} in {job.shape}. Written by hccl_kit.",
         "",
         f"  kubectl {_verb(documents)} -f {file}",
         f"  kubectl get vcjob -n {job.namespace} {job.name}",
@@ -77,8 +77,8 @@ def _of_fixed(table: TableFile) -> list[str]:
 
 def _of_written(table: TableFile) -> list[str]:
     return [
-        f"Made for as many servers and cards as the rank table with sha256 {table.sha256} has;",
-        "the cluster chooses which, and its Ascend Operator writes the table that the ranks read.",
+        f"Made for as many servers and cards as the rank table with sha256 {table.sha256}",
+        "has; the cluster chooses which, and its Ascend Operator writes the table that the ranks read.",
     ]
 
 

@@ -70,10 +70,10 @@ def _cap_instruction_set(say: Callable[[str], None]) -> None:
 def _share_cores(env: WorkerEnv, launcher: str, say: Callable[[str], None]) -> None:
     """Give each rank of this host its own cores: the thread pools of two share badly (measured: half speed).
 
-    mpirun may have bound its ranks already; then it is left as it is.
+    mpirun and srun may have bound their ranks already; then it is left as it is.
     """
     cores = sorted(os.sched_getaffinity(0))
-    bound = launcher == "mpirun" and len(cores) < (os.cpu_count() or 1)
+    bound = launcher in ("mpirun", "srun") and len(cores) < (os.cpu_count() or 1)
     if env.local_size == 1 or env.local_size > len(cores) or bound:
         return
     first, end = (len(cores) * part // env.local_size for part in (env.local_rank, env.local_rank + 1))

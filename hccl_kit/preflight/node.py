@@ -15,7 +15,8 @@ class Node(NamedTuple):
     """This machine, and what the table says of it.
 
     `server` is the table's server that is this machine, None where none is. `root` is the folder in which dev, etc,
-    proc, sys and usr are looked for. Programs are found on PATH of `environ`, as a user's shell would.
+    proc, sys and usr are looked for. Programs are found on PATH of `environ`, as a user's shell would. `path` is where
+    the table's file is to lie on this machine, None where nobody says.
     """
 
     table: RankTable
@@ -23,6 +24,7 @@ class Node(NamedTuple):
     server: Server | None
     environ: Mapping[str, str]
     root: Path = Path("/")
+    path: Path | None = None
 
     @property
     def device_ids(self) -> tuple[int, ...]:
@@ -36,6 +38,10 @@ class Fault(NamedTuple):
     message: str
     hint: str | None = None
     device: int | None = None
+
+
+class CannotTellError(Exception):
+    """Raised by a check that has nothing to look at on this node; its text is the reason, such as "no NPU here"."""
 
 
 NodeCheck = Callable[[Node], Iterator[Fault]]

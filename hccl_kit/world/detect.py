@@ -12,18 +12,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hccl_kit import document, formats
-from hccl_kit.bounded_file import read_bounded
 from hccl_kit.errors import KitError
 from hccl_kit.loopback import LOOPBACK
-from hccl_kit.rank_table import RankTable
 from hccl_kit.worker_env import NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv, consistent, integer
+from hccl_kit.world import modelarts, slurm
+from hccl_kit.world.published import published
 
 MS_SCHEDULER = "MS_SCHED"
-
-
+FIND_THEMSELVES = ("modelarts", "loop")
+"""Ways of starting in which a rank learns from its rank table what the variables leave out."""
 OTHER_SIZES = ("SLURM_STEP_NUM_TASKS", "PMI_SIZE")
-"""Where srun, and the mpirun of MPICH and Intel, say how many ranks they started; these do not join yet."""
+"""Where srun, and the mpirun of MPICH and Intel, say how many ranks they started; those of the latter do not join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +73,17 @@ def _script(environ: Mapping[str, str]) -> WorkerEnv:
 
 
 def _mpirun(environ: Mapping[str, str]) -> WorkerEnv:
-    """Open MPI numbers the ranks; the meeting point is agreed on later, over MPI. A rank table has no place here."""
+    """Open MPI numbers the ranks, and the visible cards in their order. A rank table has no place here.
+
+    The meeting point is agreed on later, over MPI; MASTER_ADDR says where rank 0 is reached if not by its host name.
+    """
     return WorkerEnv(
         rank=_number(environ, "OMPI_COMM_WORLD_RANK"),
         size=_number(environ, "OMPI_COMM_WORLD_SIZE"),
         local_rank=_number(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
         local_size=_number(environ, "OMPI_COMM_WORLD_LOCAL_SIZE"),
         device=_number(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
+        master_addr=environ.get("MASTER_ADDR") or None,
     )
 
 
@@ -121,8 +124,7 @@ def _loop(environ: Mapping[str, str]) -> WorkerEnv:
     DEVICE_NUM is not believed (the tutorial's four-card script says 8): the table knows which ranks share a server.
     """
     rank, size, device = (integer(environ, field) for field in ("rank", "size", "device"))
-    path = Path(consistent(environ, (RANK_TABLE_FILE,)))
-    table, digest = _read_table(path)
+    table, data, path = published(Path(consistent(environ, (RANK_TABLE_FILE,))), environ)
     if size != table.world_size:
         raise KitError(
             f"RANK_SIZE={size}, but {path} holds {table.world_size} ranks",
@@ -145,32 +147,19 @@ def _loop(environ: Mapping[str, str]) -> WorkerEnv:
         local_size=len(ranks),
         device=device,
         master_addr=environ.get("MASTER_ADDR") or (LOOPBACK if one_server else table.by_rank()[0][0].id),
-        master_port=integer(environ, "master_port") if environ.get("MASTER_PORT") else _port(digest, one_server),
-        table=str(path.resolve()),
+        master_port=integer(environ, "master_port") if environ.get("MASTER_PORT") else _port(data, one_server),
+        table=str(path),
     )
 
 
-def _read_table(path: Path) -> tuple[RankTable, bytes]:
-    try:
-        data = read_bounded(path, document.MAX_BYTES)
-    except KitError as error:
-        raise KitError(f"{RANK_TABLE_FILE}: {error.message}", hint="hccl-gen writes a rank table") from error
-    value = document.parse(data, str(path)).value
-    kind = formats.recognise(value)
-    has_servers = kind in (formats.SERVER_LIST, formats.SUPER_PODS, formats.TEMPLATE_2)
-    table = formats.read(value, kind) if kind and has_servers else None
-    if not isinstance(table, RankTable):
-        raise KitError(f"{path} is not a rank table that this program reads", hint=f"hccl-check {path}")
-    return table, hashlib.sha256(data).digest()
-
-
-def _port(digest: bytes, one_server: bool) -> int:
+def _port(table: bytes, one_server: bool) -> int:
     """A port that all ranks of a hand-written loop find without talking: from the table, and on one host the session.
 
     20000..31999 lies below the range from which Linux hands out ports by itself.
     """
     session = os.getsid(0) if one_server else 0
-    number = int.from_bytes(hashlib.sha256(digest + str(session).encode()).digest()[:4], "big")
+    text = hashlib.sha256(table).digest() + str(session).encode()
+    number = int.from_bytes(hashlib.sha256(text).digest()[:4], "big")
     return 20000 + number % 12000
 
 
@@ -186,16 +175,21 @@ LAUNCHERS: Mapping[str, Callable[[Mapping[str, str]], WorkerEnv]] = {
     "msrun": _msrun,
     "mpirun": _mpirun,
     "torchrun": _torchrun,
+    "modelarts": modelarts.member,
     "loop": _loop,
+    "srun": slurm.read,
     "single": _single,
 }
 
 SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     # The first row whose variables are all set wins. Our script exports torch's names too, so it comes before them;
-    # a hand-written loop comes after them, because with MASTER_ADDR it says more.
+    # a hand-written loop comes after them, because with MASTER_ADDR it says more, and after ModelArts, where its
+    # DEVICE_ID counts the cards of a container. srun may have started any of these.
     ("script", (RUN_ID,)),
     ("msrun", ("MS_ROLE",)),
     ("mpirun", ("OMPI_COMM_WORLD_SIZE",)),
     ("torchrun", ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")),
+    ("modelarts", (modelarts.TASK_INDEX, RANK_TABLE_FILE)),
     ("loop", ("RANK_ID", "RANK_SIZE", RANK_TABLE_FILE)),
+    ("srun", slurm.SIGN),
 )

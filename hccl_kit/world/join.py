@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from hccl_kit.errors import EXIT_OK, KitError
 from hccl_kit.worker_env import RANK_TABLE_FILE, WorkerEnv
 from hccl_kit.world import cpu, mpi
-from hccl_kit.world.detect import MS_SCHEDULER, Launch
+from hccl_kit.world.detect import FIND_THEMSELVES, MS_SCHEDULER, Launch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,11 +93,11 @@ class World:
 def prepare(launch: Launch, digest: str, environ: MutableMapping[str, str]) -> WorkerEnv:
     """What must happen before MindSpore is imported: under mpirun, the ranks agree over MPI on what they share.
 
-    Elsewhere HCCL and MindSpore are given the table that this rank read, which may be a copy in another version.
+    Where this rank found itself in a table, HCCL and MindSpore are told what it found, and which file they can read.
     `digest` names what all ranks must share; elsewhere than under mpirun it is compared after joining.
     """
-    if launch.env.table is not None:
-        environ[RANK_TABLE_FILE] = launch.env.table
+    if launch.launcher in FIND_THEMSELVES:
+        environ.update(launch.env.to_environ())
     if launch.launcher != "mpirun" or launch.env.size == 1:
         return launch.env
     # With a table set, MindSpore 2.7.1 and later would read the ranks from it and not from MPI.

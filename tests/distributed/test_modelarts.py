@@ -1,7 +1,6 @@
 """Two real ranks that are started as ModelArts starts them train the small CRNN; the table comes while they wait."""
 
 import json
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,9 +28,10 @@ def test_two_ranks_train_with_a_folder_in_which_the_table_comes_later(job: Job) 
     for rank, process in enumerate(processes):
         done = job.finish(process, end - time.monotonic())
         assert done.returncode == 0, done.stdout + done.stderr
+        log = (job.folder / "run" / f"log_{rank}.txt").read_text(encoding="utf-8")
         sign = f"VC_TASK_INDEX=0 RANK_TABLE_FILE={folder}"
-        assert f"launcher modelarts (the environment holds {sign}): rank {rank} of 2 on CPU" in done.stdout + done.stderr
-    assert (job.summary["world_size"], job.summary["steps"]) == (2, 5)
+        assert f"launcher modelarts (the environment holds {sign}): rank {rank} of 2 on CPU" in log
+    assert (job.summary["world_size"], job.summary["ranks_equal"]) == (2, True)
 
 
 def on_modelarts(folder: Path, **more: str) -> Mapping[str, str]:
@@ -54,4 +54,4 @@ def two_cards(group: str) -> str:
 
 def write_at_once(path: Path, text: str) -> None:
     path.with_suffix(".new").write_text(text, encoding="utf-8")
-    os.replace(path.with_suffix(".new"), path)
+    path.with_suffix(".new").replace(path)

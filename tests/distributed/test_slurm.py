@@ -1,20 +1,23 @@
-"""Two ranks on the two nodes of a real Slurm train the network that two ranks train anywhere, bit for bit."""
+"""Two ranks on the two nodes of a real Slurm train one network, by our batch script and by plain srun, bit for bit."""
 
-import subprocess
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from hccl_kit.launch import slurm
-from hccl_kit.rank_table import Device, RankTable, Server
-from tests.distributed.jobs import OURS, PATIENCE, ROOT, Job
-from tests.distributed.test_ways import assert_same
+from tests.distributed.jobs import PATIENCE, ROOT, Job
+from tests.distributed.test_resume import step_of
 from tests.lab.slurm import Cluster, cluster, needs_slurm
-from tests.launch.ways import planned, write
+from tests.launch.jobs import wait_until
+from tests.launch.ways import planned, servers, write
 
 pytestmark = [pytest.mark.train, needs_slurm]
 
-ENVIRON = {"PYTHONPATH": str(ROOT), **dict.fromkeys(OURS, "")}
+LONG = ("train.max_steps=90", "train.resume_interval_steps=4")
+ENVIRON = {"PYTHONPATH": str(ROOT)}
+CPUS = f"--cpus-per-task={len(os.sched_getaffinity(0))}"
+"""Slurm gives a rank one CPU otherwise, and training takes four times as long."""
 
 
 @pytest.fixture(scope="module")
@@ -23,28 +26,50 @@ def lab() -> Iterator[Cluster]:
         yield made
 
 
-def train_by_script(job: Job, lab: Cluster, *overrides: str) -> str:
-    """Submit our script for a table whose first server is the second node; the number of the job."""
-    nodes = ("n2", "n1")
-    made = tuple(Server(name, (Device(0, None, rank),)) for rank, name in enumerate(nodes))
-    plan, file = planned(RankTable(version="1.0", status="completed", servers=made), *job.train(*overrides))
+def submit(job: Job, lab: Cluster) -> str:
+    """Our script for a table whose first server is the second node; the output of the job is in the file `out`."""
+    plan, file = planned(servers((0,), (0,), ids=("n2", "n1")), *job.train(*LONG))
     script = write(job.folder, slurm.emit(plan, file))
     (job.folder / file.name).write_text(file.text)
-    return lab.submit(["--output=out", script], folder=job.folder, environ=ENVIRON)
+    return lab.submit(["--output=out", CPUS, script], folder=job.folder, environ=ENVIRON)
 
 
-def test_our_batch_script(job: Job, two_ranks: Job, lab: Cluster) -> None:
-    number = train_by_script(job, lab)
-    assert lab.exit_code(number, PATIENCE) == 0, (job.folder / "out").read_text()
-    assert_same(job, two_ranks, "script")
-    assert "rank 0 of 2 on CPU" in (job.folder / "out").read_text()
+@pytest.fixture(scope="module")
+def by_script(new_job: Callable[[], Job], lab: Cluster) -> Job:
+    """A job that nothing has disturbed."""
+    job = new_job()
+    assert lab.exit_code(submit(job, lab), PATIENCE) == 0, (job.folder / "out").read_text()
+    return job
 
 
-def test_plain_srun(job: Job, two_ranks: Job, lab: Cluster) -> None:
-    done: subprocess.CompletedProcess[str] = lab.run(
-        ["srun", "-N2", "-n2", "-K1", *job.train()], folder=job.folder, environ=ENVIRON, seconds=PATIENCE
-    )
+def assert_trained(job: Job, launcher: str) -> None:
+    assert (job.summary["launcher"], job.summary["world_size"]) == (launcher, 2)
+    assert (job.summary["ranks_equal"], job.summary["steps"]) == (True, 90)
+
+
+def test_our_batch_script(by_script: Job) -> None:
+    assert_trained(by_script, "script")
+    output = (by_script.folder / "out").read_text()
+    assert "launcher script (the environment holds HCCL_KIT_RUN_ID=slurm-" in output
+    assert ": rank 0 of 2 on CPU" in output
+
+
+def test_plain_srun(job: Job, by_script: Job, lab: Cluster) -> None:
+    command = ["srun", "-N2", "-n2", "-K1", CPUS, *job.train(*LONG)]
+    done = lab.run(command, folder=job.folder, environ=ENVIRON, seconds=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert_same(job, two_ranks, "srun")
+    assert_trained(job, "srun")
+    assert job.summary["parameters_sha256"] == by_script.summary["parameters_sha256"]
     log = (job.folder / "run" / "log_1.txt").read_text(encoding="utf-8")
     assert "launcher srun (the environment holds SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2)" in log
+
+
+def test_a_job_that_is_queued_again_goes_on_from_its_checkpoint(job: Job, by_script: Job, lab: Cluster) -> None:
+    number = submit(job, lab)
+    assert wait_until(lambda: step_of(job) >= 8, seconds=60)
+    done = lab.run(["scontrol", "requeue", number])
+    assert done.returncode == 0, done.stderr
+    assert lab.exit_code(number, PATIENCE) == 0, (job.folder / "out").read_text()
+    assert f"restart 1: resumed from {job.folder}/run/train_resume.ckpt after step " in (job.folder / "out").read_text()
+    assert_trained(job, "script")
+    assert job.summary["parameters_sha256"] == by_script.summary["parameters_sha256"]

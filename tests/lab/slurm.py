@@ -1,4 +1,4 @@
-"""A private Slurm of two nodes on this machine: munged, slurmctld and a slurmd for each node, with keys and ports of its own.
+"""A private Slurm of two nodes on this machine: munged, slurmctld and two slurmds, with a key and ports of their own.
 
 with cluster() as slurm:
     slurm.run(["srun", "-N", "2", "hostname"])          # as on a cluster; the nodes are n1 and n2
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -46,13 +47,14 @@ AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket,cred_expire=5
 CredType=cred/munge
 MpiDefault=none
-ProctrackType=proctrack/pgid
-TaskPlugin=task/none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/affinity
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SwitchType=switch/none
 ReturnToService=2
 KillWait=5
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
 FirstJobId={first_job}
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool/%n
@@ -111,6 +113,28 @@ class Cluster:
             raise
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
+    def submit(
+        self, argv: Sequence[str | Path], *, folder: Path | None = None, environ: Mapping[str, str] | None = None
+    ) -> str:
+        """Run sbatch with `argv`; the number of the job."""
+        done = self.run(["sbatch", "--parsable", *argv], folder=folder, environ=environ)
+        if done.returncode != 0:
+            raise RuntimeError(f"sbatch: {done.stderr}")
+        return done.stdout.strip()
+
+    def about(self, job: str) -> dict[str, str]:
+        """What scontrol says of a job, such as JobState and ExitCode."""
+        return dict(re.findall(r"(\w+)=(\S*)", self.run(["scontrol", "show", "job", "--oneliner", job]).stdout))
+
+    def exit_code(self, job: str, seconds: float = 60.0) -> int:
+        """Wait until a job is over, and nothing of it is left to be ended; the exit code of its script."""
+        end = time.monotonic() + seconds
+        while (found := self.about(job))["JobState"] in ("PENDING", "RUNNING", "COMPLETING") or self.jobs():
+            if time.monotonic() > end:
+                raise RuntimeError(f"job {job} is {found['JobState']} after {seconds} s, squeue shows {self.jobs()}")
+            time.sleep(0.1)
+        return int(found["ExitCode"].partition(":")[0])
+
     def jobs(self) -> list[str]:
         """What squeue shows: a line for every job that is not over."""
         return self.run(["squeue", "-h"]).stdout.splitlines()
@@ -130,11 +154,6 @@ def cluster() -> Iterator[Cluster]:
         _wait_until_idle(made, daemons)
         yield made
     finally:
-        with suppress(subprocess.TimeoutExpired):
-            made.run(["scancel", "--user", getpass.getuser()], seconds=5)
-            end = time.monotonic() + 10
-            while made.jobs() and time.monotonic() < end:
-                time.sleep(0.1)
         _tear_down(made.folder)
         for daemon in daemons:
             daemon.wait(PATIENCE)
@@ -152,7 +171,7 @@ def _write_files(made: Cluster) -> None:
     key.chmod(0o600)
     for name in ("state", *(f"spool/{node}" for node in NODES)):
         (folder / name).mkdir(parents=True)
-    (folder / "hosts").write_text(f"127.0.0.1 localhost {_host()} {' '.join(NODES)}\n")
+    (folder / "hosts").write_text(f"127.0.0.1 localhost {_host()}\n{_address()} {' '.join(NODES)}\n")
     (folder / "gres.conf").write_text("Name=npu Count=8\n")
     (folder / "slurm.conf").write_text(
         CONF.format(
@@ -168,6 +187,12 @@ def _write_files(made: Cluster) -> None:
 
 def _host() -> str:
     return socket.gethostname().partition(".")[0]
+
+
+def _address() -> str:
+    """An address of this machine that is no loopback, as nodes have one."""
+    found = subprocess.run(["hostname", "-I"], check=True, capture_output=True, text=True).stdout.split()
+    return next((address for address in found if ":" not in address), "127.0.0.1")
 
 
 def _free_ports(count: int) -> list[int]:
@@ -213,7 +238,7 @@ def _wait_until_idle(made: Cluster, daemons: Sequence[subprocess.Popen[bytes]]) 
 
 
 def _tear_down(folder: Path) -> None:
-    """End every process of a cluster and remove its folder."""
+    """End every process of a cluster, those of its jobs included, and remove its folder."""
     end = time.monotonic() + PATIENCE
     while found := _processes(folder):
         if time.monotonic() > end:

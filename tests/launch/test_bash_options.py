@@ -30,7 +30,7 @@ def test_a_group_that_fails_is_started_again_until_it_succeeds(tmp_path: Path) -
     assert time.monotonic() - began > 3  # 1 s, then 2 s
     assert runs(job) == ["", "restart_1", "restart_2"]
     for restart, run in enumerate(runs(job)):
-        assert (job.logs / run / "rank_0.log").read_text() == f"start {restart}\n"
+        assert (job.logs / run / "rank_1.log").read_text() == f"start {restart}\n"
     assert done.stderr.count("error: rank 1 on device 5 of ") == 2
     assert "\nrestart 1 of 5 in 1 s\n" in done.stderr
     assert "\nrestart 2 of 5 in 2 s\n" in done.stderr
@@ -38,7 +38,7 @@ def test_a_group_that_fails_is_started_again_until_it_succeeds(tmp_path: Path) -
 
 
 def test_restarts_are_counted(tmp_path: Path) -> None:
-    job = python_job(tmp_path, "sys.exit(4)", ranks=2)
+    job = python_job(tmp_path, "sys.exit(4)", ranks=1)
     done = job.run("--max-restarts", "1")
     assert done.returncode == 4
     assert runs(job) == ["", "restart_1"]
@@ -197,13 +197,17 @@ def write_error(rank: str, when: str, text: str) -> str:
 
 
 def test_the_earliest_error_that_a_rank_wrote_down_is_shown(tmp_path: Path) -> None:
-    """Both fail; the one that died of the other is a little quicker to end."""
+    """Both fail; the one that died of the other is quicker to end."""
     write = write_error("rank", "100 - rank", "Traceback ...\nValueError: the reason")
-    job = python_job(tmp_path, f"{write}\nprint('noise')\ntime.sleep(0.2 * rank)\nsys.exit(5 + rank)", ranks=2)
-    (tmp_path / "program.py").write_text(
-        (tmp_path / "program.py").read_text().replace("sys.exit", "signal.signal(15, lambda *_: sys.exit(6))\nsys.exit")
+    wait = "while not os.path.exists(os.environ['HCCL_KIT_LOG_DIR'] + '/error_1.json'): time.sleep(0.02)"
+    hear = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(6))"
+    job = python_job(
+        tmp_path,
+        f"if rank == 0:\n    {wait}\nelse:\n    {hear}\n{write}\nprint('noise')\ntime.sleep(60 * rank)\nsys.exit(5)",
+        ranks=2,
     )
     done = job.run()
+    assert done.returncode == 6
     assert "error: rank 1 on device 5 of " in done.stderr
     assert done.stderr.endswith(
         f"  its traceback, from {job.logs}/rank_1.log:\nTraceback ...\nValueError: the reason\n"

@@ -2,7 +2,10 @@
 
 import re
 import socket
+import subprocess
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,13 +14,16 @@ from hypothesis import strategies as st
 
 from hccl_kit.launch import msrun
 from hccl_kit.rank_table import RankTable
-from hccl_kit.worker_env import MISLEADING, NAMES
+from hccl_kit.worker_env import LINK_PORT, MISLEADING, NAMES
+from tests.launch.jobs import PATIENCE, clean_environ
 from tests.launch.ways import assert_golden, assert_shellcheck, fake, nasty, planned, run, servers, words, write
 
 PLANS = {
     "one_host": servers(range(4)),
     "two_hosts": servers((4, 5), (0, 1), ids=("192.0.2.1", "node2")),
 }
+NEAR = servers((4, 5), (0, 1), ids=("127.0.0.1", "node2"))
+"""Two hosts that can both be this one."""
 MSRUN = r"""
 printf '%s\n' "$@" >options
 while [[ $1 != python ]]; do
@@ -82,27 +88,119 @@ def test_what_msrun_is_told(tmp_path: Path) -> None:
     }
 
 
-def test_a_host_finds_itself_and_takes_its_cards(tmp_path: Path) -> None:
-    made = script(tmp_path, PLANS["two_hosts"], "env")
-    for index, (server, rank, visible) in enumerate([("192.0.2.1", 0, "4,5"), ("node2", 2, None)]):
-        done = run(made, environ={"HCCL_KIT_SERVER": server, "FAKE_RANK": str(rank)})
+@pytest.fixture
+def link_port() -> str:
+    """A free port, so that jobs of other runs of these tests do not meet this one."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return str(probe.getsockname()[1])
+
+
+class TwoHosts:
+    """Two hosts on this one, each with a folder of its own; rank 0 is on the first."""
+
+    def __init__(self, folder: Path, link_port: str, *command: str) -> None:
+        self.folders = [folder / "host0", folder / "host1"]
+        self.link_port = link_port
+        self.scripts = []
+        for own in self.folders:
+            own.mkdir()
+            self.scripts.append(script(own, NEAR, *command))
+
+    def run(self, *environs: dict[str, str]) -> list["subprocess.CompletedProcess[str]"]:
+        """Both scripts at once, the i-th with the i-th of `environs`."""
+
+        def one(host: int) -> "subprocess.CompletedProcess[str]":
+            own = {"FAKE_RANK": str(2 * host), LINK_PORT: self.link_port, **(environs[host] if environs else {})}
+            return run(self.scripts[host], "--server", NEAR.servers[host].id, environ=own)
+
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(one, range(2)))
+
+    def start(self, host: int) -> "subprocess.Popen[str]":
+        """The script of one host."""
+        environ = clean_environ({LINK_PORT: self.link_port})
+        environ["PATH"] = f"{self.folders[host] / 'bin'}:{environ['PATH']}"
+        command = ["bash", str(self.scripts[host]), "--server", NEAR.servers[host].id]
+        return subprocess.Popen(
+            command, cwd=self.folders[host], env=environ, stdout=-1, stderr=-1, text=True, start_new_session=True
+        )
+
+
+def test_each_host_takes_its_ranks_and_cards(tmp_path: Path, link_port: str) -> None:
+    job = TwoHosts(tmp_path, link_port, "env")
+    for done in job.run():
         assert (done.returncode, done.stderr) == (0, "")
-        found = options(tmp_path)
-        assert (found["--node_rank"], found["--local_worker_num"], found["--worker_num"]) == (str(index), "2", "4")
-        assert found["--master_addr"] == "192.0.2.1"
-        seen = dict(line.split("=", 1) for line in log(tmp_path, rank).decode().splitlines() if "=" in line)
-        assert seen.get("ASCEND_RT_VISIBLE_DEVICES") == visible
-
-
-def test_all_hosts_take_one_port(tmp_path: Path) -> None:
-    made = script(tmp_path, PLANS["two_hosts"], "true")
     ports = set()
-    for server in ("192.0.2.1", "node2"):
-        run(made, "--server", server)
-        ports.add(options(tmp_path)["--master_port"])
+    for host, visible in enumerate(["4,5", None]):
+        found = options(job.folders[host])
+        assert (found["--node_rank"], found["--local_worker_num"], found["--worker_num"]) == (str(host), "2", "4")
+        assert found["--master_addr"] == "127.0.0.1"
+        ports.add(found["--master_port"])
+        lines = log(job.folders[host], 2 * host).decode().splitlines()
+        assert dict(line.split("=", 1) for line in lines if "=" in line).get("ASCEND_RT_VISIBLE_DEVICES") == visible
     assert len(ports) == 1
-    run(made, "--server", "node2", environ={"MASTER_PORT": "4711"})
-    assert options(tmp_path)["--master_port"] == "4711"
+    assert len({path.name.rpartition(".")[0] for own in job.folders for path in own.glob("hccl_logs/*")}) == 1
+
+
+def test_the_port_is_that_of_the_host_of_rank_0(tmp_path: Path, link_port: str) -> None:
+    job = TwoHosts(tmp_path, link_port, "true")
+    job.run({"MASTER_PORT": "14711"}, {"MASTER_PORT": "14712"})
+    assert [options(own)["--master_port"] for own in job.folders] == ["14711", "14711"]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_rank_that_fails_ends_both_hosts_with_its_exit_code(failing: int, tmp_path: Path, link_port: str) -> None:
+    program = f"if (($FAKE_RANK == {2 * failing})); then echo last words; exit 7; else sleep 60; fi"
+    began = time.monotonic()
+    done = TwoHosts(tmp_path, link_port, "bash", "-c", program).run()
+    assert time.monotonic() - began < 20
+    assert [one.returncode for one in done] == [7, 7]
+    said = f"error: rank {2 * failing} on device {(4, 0)[failing]} of {socket.gethostname()} failed with exit code 7\n"
+    assert said in done[failing].stderr
+    assert done[failing].stderr.endswith("\nlast words\n")
+    server = NEAR.servers[failing].id
+    assert done[1 - failing].stderr == (
+        f"\nended: rank {2 * failing} on server {server} failed with exit code 7; its log is there\n"
+    )
+
+
+def test_a_rank_that_fails_after_the_other_host_is_done(tmp_path: Path, link_port: str) -> None:
+    done = TwoHosts(tmp_path, link_port, "bash", "-c", "(($FAKE_RANK == 0)) || { sleep 3; exit 7; }").run()
+    assert [one.returncode for one in done] == [7, 7]
+    assert done[0].stderr == "\nended: rank 2 on server node2 failed with exit code 7; its log is there\n"
+
+
+def test_an_msrun_that_fails_by_itself_ends_both_hosts(tmp_path: Path, link_port: str) -> None:
+    job = TwoHosts(tmp_path, link_port, "sleep", "60")
+    fake(job.folders[1], "msrun", "echo 'no module named x' >&2; exit 3")
+    done = job.run()
+    assert [one.returncode for one in done] == [3, 3]
+    assert done[0].stderr.startswith("\nended: the script on server node2 ended with exit code 3; logs of this server")
+    assert f"error: msrun failed on {socket.gethostname()} with exit code 3\n" in done[1].stderr
+
+
+def test_hosts_with_scripts_of_different_tables_do_not_start(tmp_path: Path, link_port: str) -> None:
+    job = TwoHosts(tmp_path, link_port, "true")
+    (job.folders[1] / "other").mkdir()
+    other = script(job.folders[1] / "other", servers((6, 7), (0, 1), ids=("127.0.0.1", "node2")), "true")
+    first = job.start(0)
+    refused = run(other, "--server", "node2", environ={LINK_PORT: link_port})
+    first.terminate()
+    _, said = first.communicate(timeout=PATIENCE)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: 127.0.0.1 refuses this node: node 0 has the table ")
+    assert said.startswith("error: node2 has another rank table, sha256 ")
+    assert not [*tmp_path.glob("**/options")]
+
+
+def test_a_host_that_does_not_come_is_named(tmp_path: Path, link_port: str) -> None:
+    process = TwoHosts(tmp_path, link_port, "true").start(0)
+    assert process.stderr
+    assert process.stderr.readline() == "waiting for node2; start this script there too\n"
+    process.terminate()
+    assert process.wait(PATIENCE) == 143
+    process.communicate()
 
 
 def test_nothing_left_over_reaches_a_rank(tmp_path: Path) -> None:
@@ -113,16 +211,14 @@ def test_nothing_left_over_reaches_a_rank(tmp_path: Path) -> None:
     assert seen & {*names, "MASTER_PORT"} == {"MS_ROLE", "RANK_ID"}  # these are of msrun itself
 
 
-@pytest.mark.parametrize("host", [0, 1])
-def test_a_port_that_is_taken_is_said_where_rank_0_is(host: int, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_said_where_rank_0_is(tmp_path: Path) -> None:
     made = script(tmp_path, PLANS["two_hosts"], "true")
     with socket.socket() as taken:
         taken.bind(("", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = run(made, environ={"HCCL_KIT_SERVER": ("192.0.2.1", "node2")[host], "MASTER_PORT": port})
-    assert done.returncode == (2, 0)[host]
-    assert ("cannot be bound" in done.stderr) == (host == 0)
+        done = run(made, "--server", "192.0.2.1", environ={"MASTER_PORT": port})
+    assert (done.returncode, "cannot be bound" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("wanting", ["ip", "msrun"])

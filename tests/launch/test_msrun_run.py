@@ -127,3 +127,40 @@ def test_two_hosts(tmp_path: Path) -> None:
             *((lab.names[1], 4), (lab.names[1], 5)),
         ]
         assert [len(lab.processes(i)) for i in range(2)] == [1, 1]  # their sshds
+
+
+@needs_hosts
+@pytest.mark.parametrize(
+    ("failing", "end", "code"), [(0, "sys.exit(7)", 7), (3, "os.kill(os.getpid(), signal.SIGKILL)", 137)]
+)
+def test_a_rank_that_fails_ends_the_job_on_both_hosts(failing: int, end: str, code: int, tmp_path: Path) -> None:
+    fail = f"time.sleep(0.5); print('failing at', time.time()); {end}"
+    with hosts(2) as lab:
+        job = Job(tmp_path, servers((0, 1), (4, 5), ids=lab.addresses), f"if rank == {failing}: {fail}\ntime.sleep(60)")
+        started = [lab.start(i, ["bash", job.script], environ=job.environ, folder=tmp_path) for i in range(2)]
+        home, other = failing // 2, 1 - failing // 2
+        _, err = started[other].communicate(timeout=PATIENCE)
+        ended = time.time()
+        _, at_home = started[home].communicate(timeout=PATIENCE)
+        assert (started[home].returncode, started[other].returncode) == (code, code)
+        assert f"error: rank {failing} on device {(0, 1, 4, 5)[failing]} of {lab.names[home]} failed" in at_home
+        assert ended - float(at_home.rpartition("failing at ")[2]) < 10  # msrun alone: 30 s and more
+        server = lab.addresses[home]
+        assert err == f"\nended: rank {failing} on server {server} failed with exit code {code}; its log is there\n"
+        assert job.left() == []
+
+
+@needs_hosts
+def test_a_script_that_is_killed_on_one_host_ends_the_other(tmp_path: Path) -> None:
+    with hosts(2) as lab:
+        job = Job(tmp_path, servers((0,), (0,), ids=lab.addresses), "time.sleep(60)")
+        started = [lab.start(i, ["bash", job.script], environ=job.environ, folder=tmp_path) for i in range(2)]
+        assert wait_until(job.all_run, seconds=PATIENCE)
+        started[1].kill()
+        began = time.monotonic()
+        _, err = started[0].communicate(timeout=PATIENCE)
+        assert time.monotonic() - began < 10
+        assert started[0].returncode == 255
+        assert f"ended: server {lab.addresses[1]} was lost; logs of this server in " in err
+        started[1].communicate()
+        assert wait_until(lambda: job.left() == [])

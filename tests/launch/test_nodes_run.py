@@ -112,6 +112,15 @@ def test_the_first_rank_that_fails_ends_the_job_on_all_hosts(tmp_path: Path, lab
     assert job.processes() == []
 
 
+def test_a_rank_that_fails_after_the_other_host_is_done(tmp_path: Path, lab: Hosts) -> None:
+    job = python_nodes_job(tmp_path, lab, "if rank > 1: time.sleep(2)\nif rank == 3: sys.exit(7)")
+    nodes = [job.start(0), job.start(1)]
+    done = [finish(process) for process in nodes]
+    assert [one.returncode for one in done] == [7, 7]
+    server = lab.addresses[1]
+    assert done[0].stderr == f"\nended: rank 3 on server {server} failed with exit code 7; its log is there\n"
+
+
 def test_over_ssh_the_traceback_of_the_failing_rank_comes_last(tmp_path: Path, lab: Hosts) -> None:
     program = f"if rank != 3: {SLEEP}\ntime.sleep(0.5)\nraise ValueError('the reason')"
     job = python_nodes_job(tmp_path, lab, program)

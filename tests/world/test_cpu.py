@@ -69,7 +69,9 @@ def test_a_name_becomes_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_name_that_nobody_knows_is_said() -> None:
-    with pytest.raises(KitError, match="^MASTER_ADDR=no-such-host.invalid is the name of no host that this one knows"):
+    with pytest.raises(
+        KitError, match=r"^MASTER_ADDR=no-such-host\.invalid is the name of no host that this one knows"
+    ):
         cpu._address(env(1, 2), "no-such-host.invalid")
 
 

@@ -52,6 +52,16 @@ TORCHRUN: Environ = {
     "LOCAL_WORLD_SIZE": "2",
     "TORCHELASTIC_USE_AGENT_STORE": "True",
 }
+SRUN: Environ = {
+    "SLURM_JOB_ID": "25",
+    "SLURM_STEP_ID": "3",
+    "SLURM_PROCID": "2",
+    "SLURM_LOCALID": "0",
+    "SLURM_NODEID": "1",
+    "SLURM_STEP_NUM_TASKS": "3",
+    "SLURM_STEP_TASKS_PER_NODE": "2,1",
+    "SLURM_STEP_NODELIST": "n[1-2]",
+}
 ALONE = WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0)
 
 
@@ -82,10 +92,23 @@ ALONE = WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0)
             "RANK=3",
             WorkerEnv(3, 4, 3, 4, 7, "10.0.0.1", 29500, "/t.json"),
         ),
+        (SRUN, "srun", "SLURM_STEP_ID=3 SLURM_PROCID=2", WorkerEnv(2, 3, 0, 1, 0, "n1", 20778)),
         ({}, "single", "no launcher's variables are set", ALONE),
         ({"RANK_SIZE": "1", "WORLD_SIZE": "1", "PATH": "/bin"}, "single", "no launcher's", ALONE),
     ],
-    ids=["script", "msrun", "scheduler", "msrun-node-2", "mpirun", "torch", "torchrun", "torch-table", "none", "one"],
+    ids=[
+        "script",
+        "msrun",
+        "scheduler",
+        "msrun-node-2",
+        "mpirun",
+        "torch",
+        "torchrun",
+        "torch-table",
+        "srun",
+        "none",
+        "one",
+    ],
 )
 def test_what_started_this_process(environ: Environ, launcher: str, reason: str, env: WorkerEnv) -> None:
     found = detect(environ)
@@ -100,6 +123,8 @@ def test_what_started_this_process(environ: Environ, launcher: str, reason: str,
         ({**MPIRUN, **MSRUN_WORKER}, "msrun"),
         ({**MPIRUN, **TORCHRUN}, "mpirun"),
         ({**TORCH, "RANK_ID": "3", "RANK_SIZE": "4", "RANK_TABLE_FILE": "/t.json"}, "torchrun"),
+        *(({**SRUN, **other}, name) for other, name in ((SCRIPT, "script"), (MPIRUN, "mpirun"), (TORCH, "torchrun"))),
+        ({**SRUN, **MSRUN_WORKER}, "msrun"),
     ],
 )
 def test_of_two_launchers_the_one_that_says_more_is_believed(environ: Environ, launcher: str) -> None:
@@ -109,7 +134,7 @@ def test_of_two_launchers_the_one_that_says_more_is_believed(environ: Environ, l
 
 def test_the_option_overrides_what_is_found() -> None:
     assert detect({**SCRIPT, **MPIRUN}, launcher="mpirun") == Launch(
-        "mpirun", "--launcher was given", WorkerEnv(3, 4, 1, 2, 1)
+        "mpirun", "--launcher was given", WorkerEnv(3, 4, 1, 2, 1, SCRIPT["MASTER_ADDR"])
     )
     assert detect(SCRIPT, launcher="single").env == ALONE
 

@@ -141,7 +141,7 @@ def test_another_table_means_another_port(four: Path, tmp_path: Path) -> None:
             {"RANK_TABLE_FILE": "/no/such/table.json"},
             "RANK_TABLE_FILE: cannot read /no/such/table.json: No such file",
         ),
-        ({"RANK_TABLE_FILE": "/"}, "cannot read /: "),
+        ({"RANK_TABLE_FILE": "/", "HCCL_KIT_TABLE_TIMEOUT": "0"}, "cannot read /jobstart_hccl.json: No such file"),
         ({"RANK_TABLE_FILE": "/dev/zero"}, "cannot read /dev/zero: it is not a regular file"),
     ],
     ids=str,

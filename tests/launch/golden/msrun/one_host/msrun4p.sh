@@ -6,10 +6,10 @@
 # Made from the rank table with sha256 a7e38ab91eac686ea25677415fa0963182392db33e32218049a80e38d7b9f8a5;
 # the job does not read it: under msrun a rank table must not be set.
 # Logs go to hccl_logs/RUN/worker_N.log in the current folder, those of msrun beside them. The first rank of
-# this host is shown. MASTER_PORT is kept where it is set, and must be the same on all hosts.
-# The first rank that fails here ends the job here: its traceback comes last, its exit code (128 + signal) is
-# the script's. Otherwise 0 is success, 2 could not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
-# Needs bash 4.3, coreutils, grep, iproute2, python 3 and util-linux.
+# this host is shown. MASTER_PORT is kept where rank 0 runs and it is set, else a free port is taken.
+# The first rank that fails ends the job, on all hosts: its traceback comes last on its own, its exit code
+# (128 + signal) is the script's everywhere. Otherwise 0 is success, 2 could not start, 130 Ctrl-C,
+# 143 SIGTERM, 129 SIGHUP. Needs bash 4.3, coreutils, grep, iproute2, python 3.8 and util-linux.
 
 case ${BASH_VERSION:-} in
     '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
@@ -19,7 +19,7 @@ set -euo pipefail
 
 command=(python train.py --lr 0.1)
 size=4
-master=127.0.0.1
+port_name=MASTER_PORT
 server=${HCCL_KIT_SERVER:-}
 # shellcheck disable=SC2016  # a program in Python
 worker='import os, subprocess, sys
@@ -55,20 +55,6 @@ if [[ ${1:-} == --server ]]; then
     shift 2
 fi
 [[ ${1:-} != -- ]] || shift
-
-node=0 server_name=192.0.2.1
-[[ -z $server || $server == "$server_name" ]] ||
-    die "error: the table has no server $server; it has $server_name"
-
-all_devices=(
-    '0 1 2 3'
-)
-all_visible=(
-    ""
-)
-read -ra devices <<<"${all_devices[node]}"
-visible=${all_visible[node]}
-first=$((node * ${#devices[@]}))
 
 find_python() { # the one of the command, else the first on PATH; sets python, empty where there is none
     for python in "${command[0]}" python3 python ''; do
@@ -108,11 +94,64 @@ choose_port() { # NAME: take the port in the variable NAME; where it is not set,
             "$unset_it"
 }
 
-find_python
-choose_port MASTER_PORT
+node=0 servers=(192.0.2.1) master=127.0.0.1
+server_name=${servers[0]}
+ranks=(0 1 2 3)
+devices=(0 1 2 3)
+visible=""
 
-printf -v run '%(%Y%m%d-%H%M%S)T-%s.%s' -1 "$$" "$node"
-logs=$PWD/hccl_logs/$run
+meet() { # PORT_NAME: what the ranks of one server agree on
+    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+    choose_port "$1"
+}
+tell() { :; }
+judged() { :; }
+link='' judged_rank='' judged_code='' judged_where=''
+
+[[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
+find_python
+
+# Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
+# once; to wait for it by the time-out of read would cut it on a busy machine.
+next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
+    local i
+    for ((i = 0; ; i++)); do
+        if read -r -t 0 -u 8; then read -r -u 8 kind rank code where && return; fi
+        ((i < $1)) || return 1
+        sleep 0.05
+    done
+}
+
+hear_signals() {
+    trap 'quit HUP 129' HUP
+    trap 'quit INT 130' INT
+    trap 'quit TERM 143' TERM
+}
+
+end_ranks() { # a signal meanwhile changes nothing but that there is no restart
+    trap 'max_restarts=0' HUP INT TERM
+    exec 9>&-
+    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    hear_signals
+}
+
+quit() { # SIGNAL CODE: every process gets the signal that this script got
+    trap '' HUP INT TERM
+    tell "failed -2 $2 0"
+    if [[ -n $guard ]]; then
+        [[ $1 == TERM ]] || echo "$1" >&9 # TERM is sent anyway
+        end_ranks
+    fi
+    trap '' HUP INT TERM
+    echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
+    exit "$2"
+}
+
+exec 8<> <(:)
+guard='' run=''
+hear_signals
+meet "$port_name"
+logs=$PWD/hccl_logs/$run.$node
 if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the log folder $logs"; fi
 
 # Left over from other ways of starting, these would override what msrun sets.
@@ -123,13 +162,18 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID M
 [[ -z $visible ]] || export ASCEND_RT_VISIBLE_DEVICES="$visible" # msrun counts devices from 0 on
 mark=HCCL_KIT_LOG_DIR=$logs # in the environment of msrun and of all that it starts, of nobody else
 
-# msrun leaves its workers to live on when it is ended. The guard ends every process with MARK in its environment once
-# its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own, so that it
-# outlives the script.
-guard() { # MARK
+# msrun leaves its workers to live on when it is ended. The guard shows a rank, and ends every process with MARK in its
+# environment once its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own,
+# so that it outlives the script. It reads the process id of msrun.
+guard() { # MARK LOG
     trap '' HUP INT TERM
-    local path signal found
-    while read -r; do :; done
+    local path pid msrun='' screen='' signal found
+    while read -r pid; do
+        [[ $pid =~ ^[0-9]+$ ]] || continue
+        msrun=$pid
+        tail -n +1 -f -s 0.1 --pid="$msrun" -- "$2" &
+        screen=$!
+    done
     for signal in TERM KILL KILL; do
         found=()
         while read -r -t 0.5 path; do
@@ -143,70 +187,67 @@ guard() { # MARK
             sleep 0.05
         done
     done
+    ! kill -s 0 "$msrun" || kill -s KILL "$screen" # it hangs in a driver
+    wait "$screen"
 } 2>/dev/null
 
-end_job() {
-    trap '' HUP INT TERM
-    exec 9>&-
-    while kill -s 0 "$guard" 2>/dev/null; do sleep 0.05; done
-    ! kill -s 0 "$msrun" 2>/dev/null || kill -s KILL "$screen" # it hangs in a driver
-    wait "$screen" || :
+is_running() { # PID
+    kill -s 0 "$1" 2>/dev/null
 }
 
-quit() { # SIGNAL CODE
-    end_job
-    echo "ended by SIG$1; logs in $logs" >&2 || :
-    exit "$2"
+conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
+    local patience=-1
+    if [[ -s $logs/failed ]]; then
+        read -r name code <"$logs/failed"
+        [[ $name != worker_* ]] || rank=${name#worker_}
+    else # nobody noted it where msrun itself failed
+        wait "$msrun" || code=$?
+    fi
+    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=100; fi
+    end_ranks
+    judged "$patience" || rank=$judged_rank code=$judged_code where=$judged_where
 }
 
-first_failure() { # sets name and code; nobody noted it where msrun itself failed
-    name='' code=0
-    [[ ! -s $logs/failed ]] || read -r name code <"$logs/failed"
-}
-
-report() { # end the job and say who failed first: name with code
-    local signal='' log=$logs/msrun.log what
-    end_job
+describe() { # who failed here: the rank or scheduler `name`, without a name msrun
+    local signal='' log=$logs/msrun.log what=$name
     echo
     if [[ -z $name ]]; then
         echo "error: msrun failed on $HOSTNAME with exit code $code"
     else
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
-        what=$name
-        [[ $name != worker_* ]] || what="rank ${name#worker_} on device ${devices[${name#worker_} - first]}"
+        [[ $name != worker_* ]] || what="rank $rank on device ${devices[rank - ranks[0]]}"
         echo "error: $what of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
         log=$logs/$name.log
-    fi
-    if ((code == 143 && size > ${#devices[@]})); then
-        echo '  MindSpore ends a rank so when one of another host is lost; that host says why'
     fi
     # MindSpore goes on to write after the traceback of a program.
     echo "  the end of $log, without what MindSpore notes on its way:"
     grep -av '^\[\(INFO\|WARNING\)\] ' -- "$log" | tail -n 30 || :
-    exit "$code"
 }
 
-exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark")
-guard=$!
-trap 'quit HUP 129' HUP
-trap 'quit INT 130' INT
-trap 'quit TERM 143' TERM
-echo "ranks $first to $((first + ${#devices[@]} - 1)) on devices ${devices[*]} of $HOSTNAME (server $server_name)," \
-    "scheduler at $master:$port, logs in $logs"
-log=$logs/worker_$first.log
+log=$logs/worker_${ranks[0]}.log
 : >"$log"
+exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark" "$log")
+guard=$!
+echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME (server $server_name)," \
+    "scheduler at $master:$port, logs in $logs"
 # msrun is told to show a worker that does not exist, since it would leave the programs that show them to live on.
 env "$mark" setsid msrun --worker_num "$size" --local_worker_num "${#devices[@]}" --master_addr "$master" \
     --master_port "$port" --node_rank "$node" --join True --cluster_time_out 300 --log_dir "$logs" \
-    --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" >"$logs/msrun.log" 2>&1 9>&- &
+    --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" >"$logs/msrun.log" 2>&1 \
+    7>&- 8>&- 9>&- &
 msrun=$!
-tail -n +1 -f -s 0.1 --pid="$msrun" -- "$log" 2>/dev/null 9>&- &
-screen=$!
-while kill -s 0 "$msrun" 2>/dev/null && [[ ! -s $logs/failed ]]; do
-    sleep 0.2 9>&- &
-    wait $! || :
+echo "$msrun" >&9
+
+kind='' name='' rank=-2 code=0 where=$server_name
+while is_running "$msrun" && [[ ! -s $logs/failed && -z $kind ]]; do
+    next_note 1 || [[ -z $link ]] || is_running "$link" || next_note 1 ||
+        kind=over rank=-1 code=255 where=${servers[0]}
 done
-first_failure
-[[ -n $name ]] || wait "$msrun" || code=$?
-((code == 0)) || report >&2
-end_job
+if [[ -z $kind ]]; then conclude; else end_ranks; fi
+if [[ $code != 0 && $where == "$server_name" && $rank != -1 ]]; then
+    describe >&2
+elif ((code != 0)); then
+    describe_other "$rank" "$code" "$where" >&2
+fi
+[[ -z $link ]] || wait "$link" 2>/dev/null || :
+((code == 0)) || exit "$code"

@@ -3,16 +3,16 @@
 #
 #   bash msrun4p.sh [ARGUMENT ...]      the arguments are added to the command below
 #
-# Run it on every host, within 300 s. --server ID in front of the arguments, or
+# Run it on every host, within 600 s. --server ID in front of the arguments, or
 # HCCL_KIT_SERVER=ID, says which server of the rank table this one is, where its addresses do not tell.
 #
 # Made from the rank table with sha256 cf869eb2dc6d71707f3957e6d363be2c3981f653c86b596fe41abe89437328f7;
 # the job does not read it: under msrun a rank table must not be set.
 # Logs go to hccl_logs/RUN/worker_N.log in the current folder, those of msrun beside them. The first rank of
-# this host is shown. MASTER_PORT is kept where it is set, and must be the same on all hosts.
-# The first rank that fails here ends the job here: its traceback comes last, its exit code (128 + signal) is
-# the script's. Otherwise 0 is success, 2 could not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
-# Needs bash 4.3, coreutils, grep, iproute2, python 3 and util-linux.
+# this host is shown. MASTER_PORT is kept where rank 0 runs and it is set, else a free port is taken.
+# The first rank that fails ends the job, on all hosts: its traceback comes last on its own, its exit code
+# (128 + signal) is the script's everywhere. Otherwise 0 is success, 2 could not start, 130 Ctrl-C,
+# 143 SIGTERM, 129 SIGHUP. Needs bash 4.3, coreutils, grep, iproute2, python 3.8 and util-linux.
 
 case ${BASH_VERSION:-} in
     '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
@@ -22,7 +22,7 @@ set -euo pipefail
 
 command=(python train.py --lr 0.1)
 size=4
-master=192.0.2.1
+port_name=MASTER_PORT
 server=${HCCL_KIT_SERVER:-}
 # shellcheck disable=SC2016  # a program in Python
 worker='import os, subprocess, sys
@@ -58,62 +58,6 @@ if [[ ${1:-} == --server ]]; then
     shift 2
 fi
 [[ ${1:-} != -- ]] || shift
-
-servers=(
-    192.0.2.1
-    node2
-)
-names=(
-    192.0.2.1
-    node2
-)
-
-# A server is known by its id in the table and by its addresses; `names` has those of each server, `server` is what the
-# user says.
-addresses_by_ip() { ip -o addr | sed -n 's/.* inet6\{0,1\} \([^/ ]*\).*/\1/p'; }
-
-find_server() { # sets node, the index of this server, and server_name
-    local i name here_names
-    if [[ -n $server ]]; then
-        here_names=("$server")
-    else
-        read -ra here_names -d '' < <(hostname -I 2>/dev/null || addresses_by_ip) || :
-        here_names+=("$HOSTNAME" "${HOSTNAME%%.*}")
-    fi
-    local -A is_here=()
-    for name in "${here_names[@]}"; do is_here[$name]=1; done
-    node=''
-    for i in "${!names[@]}"; do
-        while read -r name; do
-            [[ -n $name && -n ${is_here[$name]:-} ]] || continue
-            [[ -z $node || $node == "$i" ]] ||
-                die "error: this host is both ${servers[node]} and ${servers[i]} of the table" \
-                    "  fix: say which one with --server ${servers[i]}"
-            node=$i
-        done <<<"${names[i]}"
-    done
-    if [[ -z $node ]]; then
-        name="${servers[*]:0:8}"
-        ((${#servers[@]} <= 8)) || name+=" and $((${#servers[@]} - 8)) more"
-        die "error: this host is no server of the table: it has ${here_names[*]}" "  the table has $name" \
-            '  fix: run this script on one of them, or say which one this is with --server ID'
-    fi
-    server_name=${servers[node]}
-}
-
-find_server
-
-all_devices=(
-    '4 5'
-    '0 1'
-)
-all_visible=(
-    "4,5"
-    ""
-)
-read -ra devices <<<"${all_devices[node]}"
-visible=${all_visible[node]}
-first=$((node * ${#devices[@]}))
 
 find_python() { # the one of the command, else the first on PATH; sets python, empty where there is none
     for python in "${command[0]}" python3 python ''; do
@@ -153,12 +97,483 @@ choose_port() { # NAME: take the port in the variable NAME; where it is not set,
             "$unset_it"
 }
 
-: "${MASTER_PORT:=22162}" # from the table: every host finds it without talking
-port=$MASTER_PORT
-if ((node == 0)); then find_python && choose_port MASTER_PORT; fi
+table_sha256=cf869eb2dc6d71707f3957e6d363be2c3981f653c86b596fe41abe89437328f7 attempt=0 # there is no other
+servers=(
+    192.0.2.1
+    node2
+)
+names=(
+    192.0.2.1
+    node2
+)
+all_ranks=(
+    '0 1'
+    '2 3'
+)
+all_devices=(
+    '4 5'
+    '0 1'
+)
+all_visible=(
+    "4,5"
+    ""
+)
+master=192.0.2.1
+link_port_name=HCCL_KIT_LINK_PORT
+link_port=${HCCL_KIT_LINK_PORT:-22162}
+link=''
 
-printf -v run '%(%Y%m%d-%H%M%S)T-%s.%s' -1 "$$" "$node"
-logs=$PWD/hccl_logs/$run
+# shellcheck disable=SC2016  # a program in Python
+link_program='"""How the nodes of a job tell each other how it goes; the launch script of several servers carries this text.
+
+    link.py NODE ADDRESS PORT PORT_NAME TABLE_SHA256 PATIENCE RUN MASTER_PORT SERVER ...
+
+Node 0 listens on PORT, the others come to ADDRESS. When all are there, every node prints `start RUN MASTER_PORT`, as
+node 0 has them, and its script starts the ranks. After that it hears from the script, on standard input, `done` or
+`failed RANK CODE SECONDS` with the seconds that have passed since. Node 0 tells all who failed first:
+`over RANK CODE SERVER`. A node that leaves without a word, or is silent for SILENCE seconds, has failed with rank -1.
+
+Exit codes: 0 all are done, 1 somebody failed, 2 the nodes did not come together. It needs nothing but Python 3.8, and
+ends with the script that started it. Numbers and names of at most LONGEST bytes cross the network, nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+LONGEST = 1024
+"""Bytes of a line."""
+BEAT, SILENCE = 1.0, 6.0
+"""Seconds between two signs of life, and after which a node counts as lost."""
+JUDGING = 0.3
+"""Seconds after the first bad news in which a node may tell of an earlier failure."""
+LOST = "-1", "255"
+"""Rank and exit code of a node that is gone."""
+REMIND = 10.0
+"""Seconds between two words about what is waited for."""
+
+
+class Options(NamedTuple):
+    """The command line. `patience`: seconds that the nodes wait for each other; `servers`: what messages call them;
+    `port_name`: the variable that sets `port`.
+    """
+
+    node: int
+    address: str
+    port: int
+    port_name: str
+    sha256: str
+    patience: float
+    run: str
+    master_port: str
+    servers: tuple[str, ...]
+
+
+class Stop(Exception):  # noqa: N818 - it is no error where all went well
+    """Ends this program with an exit code, after a text for the user where there is one."""
+
+    def __init__(self, code: int, text: str = "") -> None:
+        super().__init__(text)
+        self.code, self.text = code, text
+
+
+def say(line: str) -> None:
+    """One line to the script."""
+    os.write(1, f"{line}\n".encode())
+
+
+def tell(text: str) -> None:
+    """One text to the user."""
+    os.write(2, f"{text}\n".encode())
+
+
+def send(writer: asyncio.StreamWriter, line: str) -> None:
+    """One line to another node; that it is gone is noticed by whoever reads."""
+    with suppress(OSError, RuntimeError):
+        writer.write(f"{line}\n".encode())
+
+
+async def lines_of(reader: asyncio.StreamReader, silence: float | None) -> AsyncIterator[list[str]]:
+    """The words of each line, signs of life left out; ends where the other side is gone, silent or talks nonsense."""
+    with suppress(OSError, asyncio.TimeoutError, ValueError):
+        while line := await asyncio.wait_for(reader.readline(), silence):
+            words = line.decode().split()
+            if words:
+                yield words
+
+
+async def script_lines() -> AsyncIterator[list[str]]:
+    """What the script says on standard input, which has no end of its own."""
+    reader = asyncio.StreamReader(LONGEST)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    async for words in lines_of(reader, None):
+        yield words
+
+
+class Meeting:
+    """Node 0: who is here, who is done, who has failed and when by the clock of this node."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.peers: dict[int, asyncio.StreamWriter] = {}
+        self.done: set[int] = set()
+        self.failures: list[tuple[float, str, str, str]] = []
+        self.changed = asyncio.Event()
+
+    @property
+    def missing(self) -> list[str]:
+        """The servers that have not come yet."""
+        return [name for node, name in enumerate(self.options.servers) if node and node not in self.peers]
+
+    def hear(self, node: int, words: list[str]) -> None:
+        """What the script of a node says of its ranks."""
+        if words == ["done"]:
+            self.done.add(node)
+        elif words[0] == "failed":
+            _, rank, code, ago = words
+            self.fail(node, str(int(rank)), str(int(code)), float(ago))
+        self.changed.set()
+
+    def fail(self, node: int, rank: str, code: str, ago: float = 0.0) -> None:
+        """A node has failed `ago` seconds before now."""
+        self.failures.append((time.monotonic() - ago, rank, code, self.options.servers[node]))
+        self.changed.set()
+
+    async def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, from its hello to its end."""
+        node = None
+        with suppress(ValueError, asyncio.CancelledError):  # cancelled at the end of this program
+            async for words in lines_of(reader, SILENCE):
+                if node is not None:
+                    self.hear(node, words)
+                    continue
+                node = self.greet(words, writer)
+                if node is None:
+                    break
+        if node is not None and node not in self.done:
+            self.fail(node, *LOST)
+        writer.close()
+
+    def greet(self, words: list[str], writer: asyncio.StreamWriter) -> int | None:
+        """`hello NODE SHA256`: the node, where it is one of this job with the table of this job."""
+        if len(words) != 3 or words[0] != "hello" or not 0 < int(words[1]) < len(self.options.servers):
+            return None
+        node, sha256 = int(words[1]), words[2]
+        if node in self.peers:
+            send(writer, f"refused {self.options.servers[node]}-has-come-already")
+            return None
+        if sha256 != self.options.sha256:
+            send(writer, f"refused node-0-has-the-table-{self.options.sha256}")
+            tell(f"error: {self.options.servers[node]} has another rank table, sha256 {sha256[:64]}")
+            tell(f"  this one is    sha256 {self.options.sha256}\n  fix: copy table and script of this node there")
+            return None
+        self.peers[node] = writer
+        self.changed.set()
+        return node
+
+    def broadcast(self, line: str) -> None:
+        """One line to every node, this one'"'"'s script included."""
+        for writer in self.peers.values():
+            send(writer, line)
+        say(line)
+
+
+def named(servers: list[str]) -> str:
+    """The first of many names."""
+    return ", ".join(servers[:8]) + (f" and {len(servers) - 8} more" if len(servers) > 8 else "")
+
+
+async def serve(options: Options) -> None:
+    """Node 0. Raises Stop."""
+    meeting = Meeting(options)
+    try:
+        server = await asyncio.start_server(meeting.welcome, None, options.port, limit=LONGEST)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise Stop(
+            2,
+            f"error: the nodes of the job cannot meet at port {options.port}: {why}\n"
+            f"  fix: export {options.port_name}=PORT, the same free one on every server",
+        ) from error
+    background = [asyncio.ensure_future(beat(meeting.peers)), asyncio.ensure_future(listen_to_script(meeting.hear))]
+    began = told = time.monotonic()
+    while meeting.missing and not meeting.failures:
+        now = time.monotonic()
+        if now > began + options.patience:
+            raise Stop(
+                2,
+                f"error: {named(meeting.missing)} did not come within {options.patience:g} s\n"
+                f"  fix: start this script there too; it must reach this node'"'"'s port {options.port}",
+            )
+        if now > told + REMIND:
+            told = now
+            tell(f"waiting for {named(meeting.missing)}; start this script there too")
+        await change(meeting)
+    meeting.broadcast(f"start {options.run} {options.master_port}")
+    while len(meeting.done) < len(options.servers) and not meeting.failures:
+        await change(meeting)
+    if meeting.failures:
+        await asyncio.sleep(JUDGING)
+        _, rank, code, name = min(meeting.failures)
+        meeting.broadcast(f"over {rank} {code} {name}")
+    else:
+        meeting.broadcast("done")
+    await farewell(meeting.peers)
+    server.close()
+    for task in background:
+        task.cancel()
+    raise Stop(1 if meeting.failures else 0)
+
+
+async def change(meeting: Meeting) -> None:
+    """Until something happens, or for a second."""
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(meeting.changed.wait(), 1.0)
+    meeting.changed.clear()
+
+
+async def farewell(peers: dict[int, asyncio.StreamWriter]) -> None:
+    """Give the others the last word, as long as they take it."""
+    for writer in peers.values():
+        with suppress(OSError, asyncio.TimeoutError):
+            await asyncio.wait_for(writer.drain(), 1.0)
+            writer.close()
+            await asyncio.wait_for(writer.wait_closed(), 1.0)
+
+
+async def beat(peers: dict[int, asyncio.StreamWriter]) -> None:
+    """Signs of life to the others, as long as the script lives."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        for writer in peers.values():
+            send(writer, "")
+        await asyncio.sleep(BEAT)
+    os._exit(1)  # the connections close, and the others know
+
+
+async def listen_to_script(hear: Callable[[int, list[str]], None]) -> None:
+    """Hand on what the script says of the ranks of this node."""
+    async for words in script_lines():
+        hear(0, words)
+
+
+async def join(options: Options) -> None:
+    """Any other node. Raises Stop."""
+    reader, writer = await knock(options)
+    send(writer, f"hello {options.node} {options.sha256}")
+    background = [
+        asyncio.ensure_future(beat({0: writer})),
+        asyncio.ensure_future(listen_to_script(lambda _, words: send(writer, " ".join(words)))),
+    ]
+    over = f"over {'"'"' '"'"'.join(LOST)} {options.servers[0]}"
+    async for words in lines_of(reader, SILENCE):
+        if words[0] == "refused":
+            raise Stop(2, f"error: {options.servers[0]} refuses this node: {words[1].replace('"'"'-'"'"', '"'"' '"'"')}")
+        over = " ".join(words)
+        if words[0] != "start":
+            break
+        say(over)
+        over = f"over {'"'"' '"'"'.join(LOST)} {options.servers[0]}"
+    say(over)
+    for task in background:
+        task.cancel()
+    raise Stop(0 if over == "done" else 1)
+
+
+async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to node 0, which may be started later than this one."""
+    began = told = time.monotonic()
+    while True:
+        try:
+            return await asyncio.wait_for(
+                asyncio.open_connection(options.address, options.port, limit=LONGEST), SILENCE
+            )
+        except (OSError, asyncio.TimeoutError) as error:
+            now, where = time.monotonic(), f"{options.servers[0]} ({options.address} port {options.port})"
+            if now > began + options.patience:
+                raise Stop(
+                    2,
+                    f"error: {where} did not answer within {options.patience:g} s: {error}\n"
+                    "  fix: start this script there too",
+                ) from error
+            if now > told + REMIND:
+                told = now
+                tell(f"waiting for {where}; start this script there too")
+            await asyncio.sleep(0.1)
+
+
+def main(argv: Sequence[str]) -> int:
+    """The program; returns its exit code."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
+    node, address, port, port_name, sha256, patience, run, master_port, *servers = argv
+    options = Options(
+        int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers)
+    )
+    try:
+        asyncio.run(join(options) if options.node else serve(options))
+    except Stop as stop:
+        if stop.text:
+            tell(stop.text)
+        return stop.code
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))'
+
+# A server is known by its id in the table and by its addresses; `names` has those of each server, `server` is what the
+# user says.
+addresses_by_ip() { ip -o addr | sed -n 's/.* inet6\{0,1\} \([^/ ]*\).*/\1/p'; }
+
+find_server() { # sets node, the index of this server, and server_name
+    local i name here_names
+    if [[ -n $server ]]; then
+        here_names=("$server")
+    else
+        read -ra here_names -d '' < <(hostname -I 2>/dev/null || addresses_by_ip) || :
+        here_names+=("$HOSTNAME" "${HOSTNAME%%.*}")
+    fi
+    local -A is_here=()
+    for name in "${here_names[@]}"; do is_here[$name]=1; done
+    node=''
+    for i in "${!names[@]}"; do
+        while read -r name; do
+            [[ -n $name && -n ${is_here[$name]:-} ]] || continue
+            [[ -z $node || $node == "$i" ]] ||
+                die "error: this host is both ${servers[node]} and ${servers[i]} of the table" \
+                    "  fix: say which one with --server ${servers[i]}"
+            node=$i
+        done <<<"${names[i]}"
+    done
+    if [[ -z $node ]]; then
+        name="${servers[*]:0:8}"
+        ((${#servers[@]} <= 8)) || name+=" and $((${#servers[@]} - 8)) more"
+        die "error: this host is no server of the table: it has ${here_names[*]}" "  the table has $name" \
+            '  fix: run this script on one of them, or say which one this is with --server ID'
+    fi
+    server_name=${servers[node]}
+}
+
+need_python() {
+    [[ -n $python ]] || die "error: no python is on PATH; a job of several servers needs one" \
+        '  fix: install python 3, or name the one of the command by its path'
+}
+
+meet() { # PORT_NAME: the nodes come together, and agree on what those of node 0 say: the run and the port
+    local kind rank code where patience=600
+    ((attempt == 0)) || patience=60
+    [[ $link_port =~ ^[1-9][0-9]{0,4}$ && $link_port -le 65535 ]] || die "error: $link_port_name=$link_port is no port"
+    port=0
+    ((node > 0)) || choose_port "$1"
+    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+    exec 7<> <(:)
+    "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
+        "$patience" "$run" "$port" "${servers[@]}" <&7 >&8 9>&- &
+    link=$!
+    until next_note 4; do
+        kill -0 "$link" 2>/dev/null || { wait "$link" || exit; }
+    done
+    case $kind in
+        start)
+            run=$rank port=$code
+            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port" ;;
+        gone) quit HUP 129 ;;
+        *)
+            echo "error: server $where failed before the job began" >&2
+            exit "$code" ;;
+    esac
+}
+
+tell() { # WORDS: to the other nodes, by the link
+    [[ -z $link ]] || echo "$1" >&7
+}
+
+judged() { # [TWENTIETHS of a second]: wait for what became of the job; 1 where it failed, with judged_rank and so on
+    local kind rank code where is_there=1 left=${1:--1}
+    judged_rank=-1 judged_code=255 judged_where=${servers[0]}
+    while ((is_there && left != 0)); do
+        left=$((left - 1))
+        kill -0 "$link" 2>/dev/null || is_there=0
+        while next_note 1; do
+            case $kind in
+                done) return 0 ;;
+                over)
+                    judged_rank=$rank judged_code=$code judged_where=$where
+                    return 1 ;;
+            esac
+        done
+    done
+    ((${1:--1} > 0)) # no word is no verdict
+}
+
+describe_other() { # RANK CODE SERVER: what ended the job on another server
+    echo
+    case $1 in
+        -1) echo "ended: server $3 was lost; logs of this server in $logs" ;;
+        -2) echo "ended: the script on server $3 ended with exit code $2; logs of this server in $logs" ;;
+        *) echo "ended: rank $1 on server $3 failed with exit code $2; its log is there" ;;
+    esac
+}
+
+find_python
+need_python
+find_server
+read -ra ranks <<<"${all_ranks[node]}"
+read -ra devices <<<"${all_devices[node]}"
+visible=${all_visible[node]}
+
+# Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
+# once; to wait for it by the time-out of read would cut it on a busy machine.
+next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
+    local i
+    for ((i = 0; ; i++)); do
+        if read -r -t 0 -u 8; then read -r -u 8 kind rank code where && return; fi
+        ((i < $1)) || return 1
+        sleep 0.05
+    done
+}
+
+hear_signals() {
+    trap 'quit HUP 129' HUP
+    trap 'quit INT 130' INT
+    trap 'quit TERM 143' TERM
+}
+
+end_ranks() { # a signal meanwhile changes nothing but that there is no restart
+    trap 'max_restarts=0' HUP INT TERM
+    exec 9>&-
+    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    hear_signals
+}
+
+quit() { # SIGNAL CODE: every process gets the signal that this script got
+    trap '' HUP INT TERM
+    tell "failed -2 $2 0"
+    if [[ -n $guard ]]; then
+        [[ $1 == TERM ]] || echo "$1" >&9 # TERM is sent anyway
+        end_ranks
+    fi
+    trap '' HUP INT TERM
+    echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
+    exit "$2"
+}
+
+exec 8<> <(:)
+guard='' run=''
+hear_signals
+meet "$port_name"
+logs=$PWD/hccl_logs/$run.$node
 if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the log folder $logs"; fi
 
 # Left over from other ways of starting, these would override what msrun sets.
@@ -169,13 +584,18 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID M
 [[ -z $visible ]] || export ASCEND_RT_VISIBLE_DEVICES="$visible" # msrun counts devices from 0 on
 mark=HCCL_KIT_LOG_DIR=$logs # in the environment of msrun and of all that it starts, of nobody else
 
-# msrun leaves its workers to live on when it is ended. The guard ends every process with MARK in its environment once
-# its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own, so that it
-# outlives the script.
-guard() { # MARK
+# msrun leaves its workers to live on when it is ended. The guard shows a rank, and ends every process with MARK in its
+# environment once its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own,
+# so that it outlives the script. It reads the process id of msrun.
+guard() { # MARK LOG
     trap '' HUP INT TERM
-    local path signal found
-    while read -r; do :; done
+    local path pid msrun='' screen='' signal found
+    while read -r pid; do
+        [[ $pid =~ ^[0-9]+$ ]] || continue
+        msrun=$pid
+        tail -n +1 -f -s 0.1 --pid="$msrun" -- "$2" &
+        screen=$!
+    done
     for signal in TERM KILL KILL; do
         found=()
         while read -r -t 0.5 path; do
@@ -189,70 +609,67 @@ guard() { # MARK
             sleep 0.05
         done
     done
+    ! kill -s 0 "$msrun" || kill -s KILL "$screen" # it hangs in a driver
+    wait "$screen"
 } 2>/dev/null
 
-end_job() {
-    trap '' HUP INT TERM
-    exec 9>&-
-    while kill -s 0 "$guard" 2>/dev/null; do sleep 0.05; done
-    ! kill -s 0 "$msrun" 2>/dev/null || kill -s KILL "$screen" # it hangs in a driver
-    wait "$screen" || :
+is_running() { # PID
+    kill -s 0 "$1" 2>/dev/null
 }
 
-quit() { # SIGNAL CODE
-    end_job
-    echo "ended by SIG$1; logs in $logs" >&2 || :
-    exit "$2"
+conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
+    local patience=-1
+    if [[ -s $logs/failed ]]; then
+        read -r name code <"$logs/failed"
+        [[ $name != worker_* ]] || rank=${name#worker_}
+    else # nobody noted it where msrun itself failed
+        wait "$msrun" || code=$?
+    fi
+    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=100; fi
+    end_ranks
+    judged "$patience" || rank=$judged_rank code=$judged_code where=$judged_where
 }
 
-first_failure() { # sets name and code; nobody noted it where msrun itself failed
-    name='' code=0
-    [[ ! -s $logs/failed ]] || read -r name code <"$logs/failed"
-}
-
-report() { # end the job and say who failed first: name with code
-    local signal='' log=$logs/msrun.log what
-    end_job
+describe() { # who failed here: the rank or scheduler `name`, without a name msrun
+    local signal='' log=$logs/msrun.log what=$name
     echo
     if [[ -z $name ]]; then
         echo "error: msrun failed on $HOSTNAME with exit code $code"
     else
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
-        what=$name
-        [[ $name != worker_* ]] || what="rank ${name#worker_} on device ${devices[${name#worker_} - first]}"
+        [[ $name != worker_* ]] || what="rank $rank on device ${devices[rank - ranks[0]]}"
         echo "error: $what of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
         log=$logs/$name.log
-    fi
-    if ((code == 143 && size > ${#devices[@]})); then
-        echo '  MindSpore ends a rank so when one of another host is lost; that host says why'
     fi
     # MindSpore goes on to write after the traceback of a program.
     echo "  the end of $log, without what MindSpore notes on its way:"
     grep -av '^\[\(INFO\|WARNING\)\] ' -- "$log" | tail -n 30 || :
-    exit "$code"
 }
 
-exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark")
-guard=$!
-trap 'quit HUP 129' HUP
-trap 'quit INT 130' INT
-trap 'quit TERM 143' TERM
-echo "ranks $first to $((first + ${#devices[@]} - 1)) on devices ${devices[*]} of $HOSTNAME (server $server_name)," \
-    "scheduler at $master:$port, logs in $logs"
-log=$logs/worker_$first.log
+log=$logs/worker_${ranks[0]}.log
 : >"$log"
+exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark" "$log")
+guard=$!
+echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME (server $server_name)," \
+    "scheduler at $master:$port, logs in $logs"
 # msrun is told to show a worker that does not exist, since it would leave the programs that show them to live on.
 env "$mark" setsid msrun --worker_num "$size" --local_worker_num "${#devices[@]}" --master_addr "$master" \
     --master_port "$port" --node_rank "$node" --join True --cluster_time_out 300 --log_dir "$logs" \
-    --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" >"$logs/msrun.log" 2>&1 9>&- &
+    --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" >"$logs/msrun.log" 2>&1 \
+    7>&- 8>&- 9>&- &
 msrun=$!
-tail -n +1 -f -s 0.1 --pid="$msrun" -- "$log" 2>/dev/null 9>&- &
-screen=$!
-while kill -s 0 "$msrun" 2>/dev/null && [[ ! -s $logs/failed ]]; do
-    sleep 0.2 9>&- &
-    wait $! || :
+echo "$msrun" >&9
+
+kind='' name='' rank=-2 code=0 where=$server_name
+while is_running "$msrun" && [[ ! -s $logs/failed && -z $kind ]]; do
+    next_note 1 || [[ -z $link ]] || is_running "$link" || next_note 1 ||
+        kind=over rank=-1 code=255 where=${servers[0]}
 done
-first_failure
-[[ -n $name ]] || wait "$msrun" || code=$?
-((code == 0)) || report >&2
-end_job
+if [[ -z $kind ]]; then conclude; else end_ranks; fi
+if [[ $code != 0 && $where == "$server_name" && $rank != -1 ]]; then
+    describe >&2
+elif ((code != 0)); then
+    describe_other "$rank" "$code" "$where" >&2
+fi
+[[ -z $link ]] || wait "$link" 2>/dev/null || :
+((code == 0)) || exit "$code"

@@ -1,0 +1,93 @@
+"""Questions to npu-smi and hccn_tool: each is put once in a round, and a tool that was silent is not asked again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from hccl_kit.discovery import ask, hccn_tool, is_there, npu_smi
+from hccl_kit.discovery.ask import NoAnswerError
+from hccl_kit.preflight.node import CannotTellError, Node
+
+NPU_SMI = "npu-smi"
+HCCN_TOOL = "hccn_tool"
+USUAL_PLACES: Mapping[str, Sequence[str]] = {
+    NPU_SMI: npu_smi.USUAL_PLACES,
+    HCCN_TOOL: (*hccn_tool.USUAL_PLACES, "/usr/bin/hccn_tool"),
+}
+NO_TOOL = "there is no {} here, see HK623"
+SILENT = "{} gives no answer, see HK624"
+_TIMEOUTS = {NPU_SMI: 20.0}  # its big table looks at every chip; several seconds on a busy server
+
+_Answer = TypeVar("_Answer")
+
+_answers: dict[tuple[str, ...], str] = {}
+_silent: dict[str, str] = {}
+
+
+def forget() -> None:
+    """Begin a new round: all is asked anew."""
+    _answers.clear()
+    _silent.clear()
+
+
+def find(node: Node, name: str) -> str | None:
+    """The path of a tool: on PATH of the node, else at one of its usual places, else None."""
+    there = shutil.which(name, path=node.environ.get("PATH", ""))
+    places = [node.root / place.lstrip("/") for place in USUAL_PLACES[name]]
+    return there or next((str(place) for place in places if is_there(place)), None)
+
+
+def put(tool: str, *words: str) -> str:
+    """What a tool answers to `words`; NoAnswerError where it does not, now or before in this round."""
+    key = (tool, *words)
+    if key not in _answers:
+        if tool in _silent:
+            raise NoAnswerError(_silent[tool])
+        try:
+            _answers[key] = ask.ask(key, _TIMEOUTS.get(Path(tool).name, ask.TIMEOUT))
+        except NoAnswerError as reason:
+            _silent[tool] = str(reason)
+            raise
+    return _answers[key]
+
+
+def need(node: Node, name: str) -> str:
+    """The path of a tool that has not been silent; CannotTellError otherwise."""
+    tool = find(node, name)
+    if tool is None:
+        raise CannotTellError(NO_TOOL.format(name))
+    if tool in _silent:
+        raise CannotTellError(SILENT.format(name))
+    return tool
+
+
+def smi(node: Node, *words: str) -> str:
+    """What npu-smi answers; CannotTellError where it does not."""
+    try:
+        return put(need(node, NPU_SMI), *words)
+    except NoAnswerError:
+        raise CannotTellError(SILENT.format(NPU_SMI)) from None
+
+
+def hccn(
+    node: Node, ids: Sequence[int], read: Callable[[Callable[..., str]], _Answer]
+) -> tuple[dict[int, _Answer], dict[int, str]]:
+    """What `read` makes of the answers of hccn_tool by card, all cards at once, and why others have none.
+
+    `read(put)` puts its questions with `put("-link", "-g")`, and raises NoAnswerError where the answer holds nothing.
+    CannotTellError where no card gave an answer.
+    """
+    tool = need(node, HCCN_TOOL)
+
+    def question(device_id: int) -> _Answer:
+        return read(lambda *words: put(tool, "-i", str(device_id), *words))
+
+    found, failures = ask.ask_each(ids, question)
+    if tool in _silent:
+        raise CannotTellError(SILENT.format(HCCN_TOOL))
+    if failures and not found:
+        raise CannotTellError(f"{HCCN_TOOL}: {next(iter(failures.values()))}")
+    return found, failures

@@ -1,0 +1,94 @@
+"""What was found, as JSON for programs, and back. Its schema is `schemas/preflight_report.schema.json`.
+
+One server and all of them have one form, so that a server that is asked over ssh answers in it too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from hccl_kit.preflight.answer import Answer, from_value, to_value
+from hccl_kit.preflight.look import Found
+
+JSON_VERSION = 1
+"""Raised when a field of the JSON form changes its meaning or goes away."""
+_MAX_STARTS = 50
+"""Places of a text at which an answer is looked for; a login may print something before it."""
+
+
+class Subject(NamedTuple):
+    """The table that was looked at: its file as it was named, the SHA-256 of its bytes, and the product."""
+
+    file: str
+    digest: str
+    product: str
+
+
+def as_json(
+    subject: Subject,
+    answers: Sequence[Answer],
+    differences: Sequence[Found] = (),
+    table_findings: Sequence[Found] = (),
+) -> str:
+    """One document; ASCII, so any pipe takes it. With `table_findings` no server was looked at."""
+    faults = (*differences, *table_findings)
+    return json.dumps(
+        {
+            "version": JSON_VERSION,
+            "table": {"file": subject.file, "sha256": subject.digest, "findings": _listed(table_findings)},
+            "product": subject.product,
+            "ok": all(one.error is None and one.report.ok for one in answers)
+            and all(found.severity != "error" for found in faults),
+            "servers": [to_value(one) for one in answers],
+            "differences": _listed(differences),
+        },
+        indent=2,
+    )
+
+
+def read_answer(text: str) -> Answer:
+    """The answer of the one server in a document of `as_json`, which may stand among other text.
+
+    ValueError, whose text says what was found in place of it.
+    """
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, and only who asks others needs it
+
+    from hccl_kit.schema import load  # noqa: PLC0415
+
+    document = _document(text)
+    if document is None:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        raise ValueError(f"it says {lines[-1][:200]!r}" if lines else "it says nothing")
+    if document.get("version") != JSON_VERSION:
+        raise ValueError(
+            f"its hccl-kit writes version {document.get('version')!r} of the report, this one reads {JSON_VERSION}"
+        )
+    error = next(Draft202012Validator(load("preflight_report")).iter_errors(document), None)
+    if error is not None:
+        raise ValueError(f"its report is not of the form that is agreed: {error.message[:200]}")
+    if not document["servers"]:
+        wrong = [found["message"] for found in document["table"]["findings"]]
+        raise ValueError(f"its hccl-kit refuses the table: {wrong[0][:200] if wrong else 'it does not say why'}")
+    return from_value(document["servers"][0])
+
+
+def _document(text: str) -> Any:
+    decoder = json.JSONDecoder()
+    start = -1
+    for _ in range(_MAX_STARTS):
+        start = text.find("{", start + 1)
+        if start < 0:
+            return None
+        try:
+            value, _end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and "servers" in value:
+            return value
+    return None
+
+
+def _listed(findings: Sequence[Found]) -> list[dict[str, Any]]:
+    return [found._asdict() for found in findings]

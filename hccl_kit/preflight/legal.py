@@ -1,0 +1,117 @@
+"""Which values HCCL takes of its variables, as data.
+
+Source: its own parser, externalinput.cc and env_config.cc of hcomm. It stops at the first that it does not take.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+_MAX_DIGITS = 10
+"""Of a number; HCCL reads no longer text."""
+_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+
+class Accepted(NamedTuple):
+    """What a variable may hold: in words for a person, and as a question to a text."""
+
+    words: str
+    takes: Callable[[str], bool]
+
+
+def legal(product: str) -> Mapping[str, Accepted]:
+    """Variable to what HCCL takes of it on a product; where the product is not known, what it takes on any."""
+    return {**_LEGAL, **_ON.get(product, {})}
+
+
+def _whole(least: int, most: int, *, step: int = 1) -> Accepted:
+    def takes(text: str) -> bool:
+        if len(text) > _MAX_DIGITS or not re.fullmatch("[0-9]+", text):
+            return False
+        return least <= int(text) <= most and int(text) % step == 0
+
+    return Accepted(f"{least} to {most}" + (f", a multiple of {step}" if step > 1 else ""), takes)
+
+
+def _seconds(least: int, most: int) -> Accepted:
+    def takes(text: str) -> bool:
+        if len(text) > _MAX_DIGITS or not re.fullmatch(r"[0-9]+(\.[0-9]{1,2})?", text):
+            return False
+        return least <= float(text) <= most
+
+    return Accepted(f"{least} to {most} seconds, with two decimals at most", takes)
+
+
+def _one_of(*words: str) -> Accepted:
+    return Accepted(" or ".join(words), lambda text: text in words)
+
+
+def _one_of_any_case(*words: str) -> Accepted:
+    return Accepted(" or ".join(words), lambda text: text.lower() in words)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _are_ports(text: str) -> bool:
+    """`auto`, or ranges such as 60000-60015,61000 that do not meet; spaces do not count, and nothing is the default."""
+    text = text.replace(" ", "")
+    if text in ("", "auto"):
+        return True
+    matches = [_RANGE.fullmatch(part) for part in text.split(",")]
+    ranges = sorted((int(match[1]), int(match[2] or match[1])) for match in matches if match)
+    return (
+        all(matches)
+        and all(0 < low <= high < 65536 for low, high in ranges)
+        and all(one[1] < other[0] for one, other in pairwise(ranges))
+    )
+
+
+_SWITCH = _one_of("0", "1")
+_PORTS = Accepted("auto, or ports and ranges that do not overlap, such as 60000-60015,61000", _are_ports)
+
+_LEGAL: Mapping[str, Accepted] = {
+    "HCCL_CONNECT_TIMEOUT": _whole(120, 7200),
+    "HCCL_EXEC_TIMEOUT": _seconds(0, 2_147_483_647),
+    "HCCL_INTRA_PCIE_ENABLE": _SWITCH,
+    "HCCL_INTRA_ROCE_ENABLE": _SWITCH,
+    "HCCL_WHITELIST_DISABLE": _SWITCH,
+    "HCCL_IF_IP": Accepted("an address, with %INTERFACE or without", _is_address),
+    "HCCL_SOCKET_IFNAME": Accepted(
+        "names of interfaces parted by commas, after =, ^ or ^= where needed",
+        lambda text: all(text.removeprefix("^").removeprefix("=").split(",")),
+    ),
+    "HCCL_SOCKET_FAMILY": _one_of("AF_INET", "AF_INET6"),
+    "HCCL_IF_BASE_PORT": _whole(1024, 65520),
+    "HCCL_HOST_SOCKET_PORT_RANGE": _PORTS,
+    "HCCL_NPU_SOCKET_PORT_RANGE": _PORTS,
+    "HCCL_RDMA_TC": _whole(0, 255, step=4),
+    "HCCL_RDMA_SL": _whole(0, 7),
+    "HCCL_RDMA_TIMEOUT": _whole(5, 24),
+    "HCCL_RDMA_RETRY_CNT": _whole(1, 7),
+    "HCCL_RDMA_QPS_PER_CONNECTION": _whole(1, 32),
+    "HCCL_MULTI_QP_THRESHOLD": _whole(1, 8192),
+    "HCCL_BUFFSIZE": Accepted(
+        "a whole number of MB, from 1 on",
+        lambda text: len(text) <= _MAX_DIGITS and re.fullmatch("[0-9]*[1-9][0-9]*", text) is not None,
+    ),
+    "HCCL_DETERMINISTIC": _one_of_any_case("true", "false", "strict"),
+    "HCCL_INTER_HCCS_DISABLE": _one_of_any_case("true", "false"),
+    "HCCL_DIAGNOSE_ENABLE": _SWITCH,
+    "HCCL_ENTRY_LOG_ENABLE": _SWITCH,
+    "HCCL_LOGIC_SUPERPOD_ID": Accepted("a text of less than 128 bytes", lambda text: len(text.encode()) < 128),
+}
+
+_OLD: Mapping[str, Accepted] = {"HCCL_EXEC_TIMEOUT": _seconds(1, 17_340)}
+_NEW: Mapping[str, Accepted] = {"HCCL_RDMA_TIMEOUT": _whole(5, 20)}
+_ON: Mapping[str, Mapping[str, Accepted]] = {"910": _OLD, "300i-duo": _OLD, "a2": _NEW, "a2-box16": _NEW, "a3": _NEW}
+"""What differs by product."""

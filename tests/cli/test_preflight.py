@@ -1,0 +1,168 @@
+"""hccl-kit preflight of one machine, as a user meets it."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from hccl_kit.schema import load
+from tests.preflight.nodes import HERE, NOTHING, free_base, table_text
+
+ROOT = Path(__file__).parents[2]
+HOST_SIDE = ("--select", "HK60,HK61", "--ignore", "HK605,HK613,HK614")
+"""What this machine decides is left out: its kernel's settings, its limits, its disk; and it has no cards."""
+FAMILIES = ("HCCL_", "ASCEND_", "RANK_", "DEVICE_ID", "MS_", "OMPI_", "PMIX_", "CM_", "MINDSPORE_")
+
+
+def clean_environ() -> dict[str, str]:
+    """The environment without anything that preflight looks at, and ports that this test has to itself."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(FAMILIES)}
+    base = free_base(4)
+    return environ | {"PYTHONPATH": str(ROOT), "HCCL_HOST_SOCKET_PORT_RANGE": f"{base}-{base + 3}"}
+
+
+def preflight(
+    *arguments: str, folder: Path, environ: Mapping[str, str] = NOTHING, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hccl_kit.cli.kit", "preflight", *arguments],
+        cwd=folder,
+        env=clean_environ() | dict(environ),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "t.json").write_text(table_text(2))
+    return tmp_path
+
+
+def test_a_machine_without_fault_is_one_line(folder: Path) -> None:
+    done = preflight("t.json", *HOST_SIDE, folder=folder)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    (line, *_) = done.stdout.splitlines()
+    assert line.startswith(f"server {HERE} ({socket.gethostname()}): ")
+    assert line.endswith(" checks fine")
+
+
+def test_a_port_that_is_taken_is_told_with_code_and_holder(folder: Path) -> None:
+    with socket.socket() as server:
+        server.bind((HERE, 0))
+        server.listen()
+        port = server.getsockname()[1]
+        ports = {"HCCL_HOST_SOCKET_PORT_RANGE": f"{port}"}
+        done = preflight("t.json", *HOST_SIDE, folder=folder, environ=ports)
+        told = preflight("t.json", *HOST_SIDE, "--format", "json", folder=folder, environ=ports)
+    assert done.returncode == told.returncode == 1
+    assert f"HK604 error: port {port} of {HERE} is taken by " in done.stdout
+    assert f"(process {os.getpid()}) (HCCL: EI0019)\n    fix: end it, " in done.stdout
+    document = json.loads(told.stdout)
+    Draft202012Validator(load("preflight_report")).validate(document)
+    (found,) = document["servers"][0]["findings"]
+    assert (found["rule"], found["hccl_error"], document["ok"]) == ("HK604", "EI0019", False)
+    assert document["servers"][0]["variables"] == ports
+
+
+def test_the_table_comes_first(folder: Path) -> None:
+    (folder / "bad.json").write_text(table_text(2).replace('"rank_id": "1"', '"rank_id": "0"'))
+    done = preflight("bad.json", folder=folder)
+    assert done.returncode == 1
+    assert "bad.json:16:32: HK201 error" in done.stdout
+    assert done.stderr == "no machine was looked at: the table comes first\n"
+    told = preflight("bad.json", "--format", "json", folder=folder)
+    document = json.loads(told.stdout)
+    Draft202012Validator(load("preflight_report")).validate(document)
+    assert (told.returncode, document["servers"], document["ok"]) == (1, [], False)
+    assert [found["rule"] for found in document["table"]["findings"]] == ["HK201"]
+
+
+def test_the_product_is_that_of_hccl_check(folder: Path) -> None:
+    (folder / "three.json").write_text(table_text(1, 3))
+    assert preflight("three.json", *HOST_SIDE, folder=folder).returncode == 0
+    done = preflight("three.json", *HOST_SIDE, "--product", "910", folder=folder)
+    assert (done.returncode, "HK401 error" in done.stdout) == (1, True)
+    done = preflight("three.json", "--select", "HK6", "--ignore", "HK4,HK6", "--product", "910", folder=folder)
+    assert done.returncode == 0
+
+
+def test_warnings_are_errors_where_that_is_asked_for(folder: Path) -> None:
+    left_over = {"MS_ROLE": "MS_WORKER"}
+    done = preflight("t.json", *HOST_SIDE, folder=folder, environ=left_over)
+    assert (done.returncode, "HK608 warning: MS_ROLE of another launcher is set" in done.stdout) == (0, True)
+    done = preflight("t.json", *HOST_SIDE, "--strict", folder=folder, environ=left_over)
+    assert (done.returncode, "HK608 error" in done.stdout) == (1, True)
+    done = preflight("t.json", *HOST_SIDE, "--ignore", "HK608", "--strict", folder=folder, environ=left_over)
+    assert (done.returncode, "HK608" in done.stdout) == (0, False)
+
+
+def test_who_this_is_can_be_said(folder: Path) -> None:
+    (folder / "t.json").write_text(table_text(2, first="left"))
+    done = preflight("t.json", *HOST_SIDE, folder=folder)
+    assert (done.returncode, "HK600 error" in done.stdout) == (1, True)
+    assert "not looked at: HK611" in done.stdout
+    for given in (("--server", "left"), ()):
+        environ = {} if given else {"HCCL_KIT_SERVER": "left"}
+        done = preflight("t.json", *HOST_SIDE, *given, folder=folder, environ=environ)
+        assert (done.returncode, "server left (" in done.stdout) == (0, True)
+
+
+def test_a_table_from_standard_input_has_no_path_unless_it_is_said(folder: Path) -> None:
+    text = (folder / "t.json").read_text()
+    done = preflight("-", *HOST_SIDE, folder=folder, stdin=text)
+    assert done.returncode == 0
+    assert "not looked at: HK601 to HK602 (the table came over standard input" in done.stdout
+    (folder / "a.json.d").mkdir()
+    (folder / "a.json.d" / "t.json").write_text(text)
+    done = preflight("-", *HOST_SIDE, "--path", "a.json.d/t.json", folder=folder, stdin=text)
+    assert (done.returncode, "HK601 error" in done.stdout) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("none.json",), "error: cannot read none.json: No such file or directory"),
+        (("t.json", "--server", "x"), 'error: the table has no server "x"'),
+        (("t.json", "--select", "HK7"), "error: no rule is named 'HK7'; accepted: an id or its beginning"),
+        (("t.json", "--all", "--timeout", "nan"), "error: --timeout nan is no time"),
+        (("t.json", "--all", "--remote", "'"), 'error: --remote "\'" cannot be read as a command'),
+        (("t.json", "--all", "--mpi"), "usage: "),
+        ((), "usage: "),
+    ],
+)
+def test_what_cannot_be_done_is_exit_2(folder: Path, arguments: tuple[str, ...], error: str) -> None:
+    done = preflight(*arguments, folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(error)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_code_leads_to_the_rule_and_to_preflight(folder: Path) -> None:
+    command = [sys.executable, "-m", "hccl_kit.cli.explain"]
+    done = subprocess.run(
+        [*command, "EI0019", "t.json"], cwd=folder, env=clean_environ(), capture_output=True, text=True, check=True
+    )
+    assert "HK604  -  a port of the host that HCCL needs is taken" in done.stdout
+    assert "t.json: not looked at, since no rule of a table leads there" in done.stdout
+    assert done.stdout.endswith(
+        "next: `hccl-kit preflight FILE.json` looks for it on this machine, with --all on every server\n"
+    )
+
+
+def test_a_check_of_a_table_starts_without_any_of_this() -> None:
+    code = (
+        "import sys, hccl_kit.cli.check;"
+        "print([name for name in sys.modules if 'preflight' in name or 'catalogue' in name])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,241 @@
+"""hccl-kit preflight --all: over a fake ssh that makes servers of folders, and over real ones in the lab."""
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from hccl_kit.schema import load
+from tests.cli.test_preflight import HOST_SIDE, ROOT, clean_environ, preflight
+from tests.lab.hosts import Hosts, hosts, needs_hosts
+from tests.launch.jobs import wait_until
+from tests.preflight.nodes import HERE, table_value
+
+REMOTE = shlex.join([sys.executable, "-m", "hccl_kit.cli.kit"])
+FAKE_SSH = """\
+#!/usr/bin/env bash
+# In place of ssh: what $SERVERS/ADDRESS.env sets is the environment there; the last argument is the command.
+address=${*: -2:1}
+echo "$*" >>"$SERVERS/$address.log"
+[ ! -e "$SERVERS/$address.down" ] || { echo "ssh: connect to host $address port 22: Connection refused" >&2; exit 255; }
+unset HCCL_KIT_SERVER
+[ ! -e "$SERVERS/$address.env" ] || . "$SERVERS/$address.env"
+echo "Welcome to $address {"
+eval "${*: -1}"
+"""
+
+
+class Cluster:
+    """This machine, and servers 10.0.0.2, 10.0.0.3, ... of which a fake ssh tells."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.folder = folder
+        self.table = folder / "t.json"
+        made = table_value(count)
+        self.table.write_text(json.dumps(made))
+        self.ssh = folder / "fake-ssh"
+        self.ssh.write_text(FAKE_SSH)
+        self.ssh.chmod(0o755)
+        self.variables = {"SERVERS": str(folder), "HCCL_KIT_SSH": f"{self.ssh} -p 22"}
+
+    def put(self, server: str, text: str) -> None:
+        (self.folder / f"{server}.env").write_text(text)
+
+    def all(self, *arguments: str) -> tuple[int, str, str]:
+        done = preflight(
+            "t.json", "--all", "--remote", REMOTE, *HOST_SIDE, *arguments, folder=self.folder, environ=self.variables
+        )
+        return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path, 4)
+
+
+NIC = "HK611"  # the fake servers all have the interfaces of this machine
+
+
+def test_servers_that_are_alike_are_one_line(cluster: Cluster) -> None:
+    code, out, err = cluster.all("--ignore", NIC)
+    assert (code, err) == (0, ""), out
+    assert out == "4 of 4 servers answered: 0 errors, 0 differences\n"
+    asked = (cluster.folder / "10.0.0.2.log").read_text()
+    assert asked.startswith("-p 22 -T -o BatchMode=yes ")
+    assert " -- 10.0.0.2 " in asked
+    assert not (cluster.folder / f"{HERE}.log").exists(), "this server is asked without ssh"
+
+
+def test_only_what_differs_is_shown(cluster: Cluster) -> None:
+    cluster.put("10.0.0.3", "export HCCL_BUFFSIZE=400 HCCL_CONNECT_TIMEOUT=60")
+    code, out, _ = cluster.all("--ignore", NIC)
+    assert code == 1
+    assert "HK618 warning: HCCL_BUFFSIZE differs: not set on " in out
+    assert '; "400" on 10.0.0.3\n' in out
+    assert (
+        'HK606 error on 1 of 4 servers, 10.0.0.3: HCCL_CONNECT_TIMEOUT="60"; accepted: 120 to 7200 (HCCL: EI0001)'
+        in out
+    )
+    assert out.endswith("4 of 4 servers answered: 1 error, 2 differences\n")
+
+
+def test_equal_findings_are_folded_over_the_servers(cluster: Cluster) -> None:
+    for server in ("10.0.0.2", "10.0.0.3", "10.0.0.4"):
+        cluster.put(server, "export MS_ROLE=MS_WORKER")
+    code, out, _ = cluster.all("--ignore", NIC)
+    assert code == 0
+    assert "HK608 warning on 3 of 4 servers, 10.0.0.[2-4]: MS_ROLE of another launcher is set\n    fix: unset" in out
+
+
+def test_a_server_that_does_not_answer_is_named_and_the_others_are_told(cluster: Cluster) -> None:
+    (cluster.folder / "10.0.0.2.down").touch()
+    cluster.put("10.0.0.3", "hccl-kit() { :; }; exec sleep 600")
+    cluster.put("10.0.0.4", "export MS_ROLE=MS_WORKER")
+    start = time.monotonic()
+    code, out, _ = cluster.all("--ignore", NIC, "--timeout", "6")
+    assert time.monotonic() - start < 40
+    assert code == 2
+    assert "10.0.0.2 did not answer: ssh: connect to host 10.0.0.2 port 22: Connection refused\n" in out
+    assert "10.0.0.3 did not answer: no answer in 6 s\n" in out
+    assert "HK608 warning on 1 of 2 servers, 10.0.0.4: " in out
+
+
+def test_who_is_interrupted_leaves_no_ssh_behind(cluster: Cluster) -> None:
+    cluster.put("10.0.0.2", f'echo $$ >"{cluster.folder}/pid"; exec sleep 600')
+    command = [sys.executable, "-m", "hccl_kit.cli.kit", "preflight", "t.json", "--all", "--remote", REMOTE]
+    environ = clean_environ() | cluster.variables
+    with subprocess.Popen(
+        command, cwd=cluster.folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_until(lambda: (cluster.folder / "pid").exists() and (cluster.folder / "pid").read_text() != "")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    started = int((cluster.folder / "pid").read_text())
+    wait_until(lambda: not Path("/proc", str(started)).exists())
+
+
+def test_a_server_without_the_kit_is_named(cluster: Cluster) -> None:
+    done = preflight("t.json", "--all", "--remote", "/none/hccl-kit", folder=cluster.folder, environ=cluster.variables)
+    assert done.returncode == 2
+    assert "10.0.0.2 did not answer: " in done.stdout
+    assert "/none/hccl-kit: No such file or directory\n" in done.stdout
+
+
+def test_what_the_kit_says_there_is_the_reason(cluster: Cluster) -> None:
+    code, out, _ = cluster.all("--remote", f"{REMOTE} --none")
+    assert code == 2
+    assert "10.0.0.4 did not answer: error: '--none' is no verb; accepted: " in out
+
+
+def test_the_json_form_has_everything(cluster: Cluster) -> None:
+    (cluster.folder / "10.0.0.2.down").touch()
+    code, out, _ = cluster.all("--format", "json")
+    document = json.loads(out)
+    Draft202012Validator(load("preflight_report")).validate(document)
+    assert (code, document["ok"]) == (2, False)
+    assert [one["server"] for one in document["servers"]] == [HERE, "10.0.0.2", "10.0.0.3", "10.0.0.4"]
+    assert [one["error"] is None for one in document["servers"]] == [True, False, True, True]
+    digests = {one["facts"]["table"] for one in document["servers"] if one["error"] is None}
+    assert digests == {document["table"]["sha256"]}
+
+
+def test_a_clock_that_is_off_is_told(cluster: Cluster) -> None:
+    (cluster.folder / "sitecustomize.py").write_text("import time; now = time.time; time.time = lambda: now() - 40\n")
+    cluster.put("10.0.0.4", f'export PYTHONPATH="{cluster.folder}:{ROOT}"')
+    code, out, _ = cluster.all("--ignore", NIC)
+    assert code == 0
+    line = next(line for line in out.splitlines() if line.startswith("HK619 warning: the clock of 10.0.0.4 is "))
+    seconds = float(line.removeprefix("HK619 warning: the clock of 10.0.0.4 is ").split()[0])
+    assert line.endswith(" s behind the one here")
+    assert 39 <= seconds <= 40.1  # what the way takes is counted in favour of the clock
+
+
+def test_a_nasty_table_runs_nothing(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 3)
+    made = table_value(3)
+    made["server_list"][1]["server_id"] = "-oProxyCommand=touch x"
+    made["server_list"][2]["server_id"] = "$(touch y);'"
+    made["server_list"][2]["host_ip"] = "10.0.0.3"
+    nasty = tmp_path / "a'; touch z #"
+    nasty.mkdir()
+    (nasty / "t.json").write_text(json.dumps(made))
+    done = preflight(
+        str(nasty / "t.json"), "--all", "--remote", REMOTE, *HOST_SIDE, folder=tmp_path, environ=cluster.variables
+    )
+    assert done.returncode == 2
+    assert "-oProxyCommand=touch x did not answer: it is no address" in done.stdout
+    assert "2 of 3 servers answered" in done.stdout, done.stdout
+    assert not [name for name in "xyz" if (tmp_path / name).exists() or (nasty / name).exists()]
+
+
+def test_a_table_without_hosts_asks_nobody(tmp_path: Path) -> None:
+    from tests.tables import ranks_value  # noqa: PLC0415 - only here
+
+    (tmp_path / "t.json").write_text(json.dumps(ranks_value(2)))
+    done = preflight("t.json", "--all", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a table of version 2.0 names no hosts" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Hosts]:
+    with hosts(3) as made:
+        yield made
+
+
+THERE = """\
+#!/bin/sh
+# hccl-kit on a host of the lab; node2 has another table at the same path.
+export PYTHONPATH={root}
+set -- {python} -m hccl_kit.cli.kit "$@"
+if [ "$(hostname)" = node2 ]; then
+    exec unshare --mount sh -c 'mount --bind {folder}/changed.json {folder}/t.json && exec "$@"' sh "$@"
+fi
+exec "$@"
+"""
+
+
+@needs_hosts
+def test_three_real_hosts_one_with_another_table_and_one_that_is_cut_off(lab: Hosts, tmp_path: Path) -> None:
+    made = table_value(3)
+    for server, address in zip(made["server_list"], lab.addresses, strict=True):
+        server["server_id"] = address
+    (tmp_path / "t.json").write_text(json.dumps(made))
+    (tmp_path / "changed.json").write_text(json.dumps(made, indent=2))
+    kit = tmp_path / "hccl-kit"
+    kit.write_text(THERE.format(root=ROOT, folder=tmp_path, python=sys.executable))
+    kit.chmod(0o755)
+    command: list[str | Path] = [
+        kit,
+        "preflight",
+        "t.json",
+        "--all",
+        "--remote",
+        str(kit),
+        *HOST_SIDE,
+        "--ignore",
+        "HK618",
+    ]
+    environ = clean_environ()
+    done = lab.run(0, command, environ=environ, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, ""), done.stdout
+    first, second, third = lab.addresses
+    assert f"HK615 error: the table on {second} is not the one looked at (HCCL: EI0014)" in done.stdout
+    assert done.stdout.endswith("3 of 3 servers answered: 0 errors, 1 difference\n")
+    lab.cut(2)
+    try:
+        done = lab.run(0, [*command, "--timeout", "20"], environ=environ, folder=tmp_path)
+    finally:
+        lab.heal(2)
+    assert done.returncode == 2
+    assert f"{third} did not answer: " in done.stdout
+    assert "2 of 3 servers answered: " in done.stdout
+    assert first not in done.stdout

@@ -1,0 +1,57 @@
+"""Real ranks in pods that are played here: the manifests start the training program, which needs nothing but them."""
+
+import json
+
+import pytest
+
+from hccl_kit.launch import ascendjob, volcano
+from tests.distributed.jobs import ROOT, Job, free_port
+from tests.launch.manifests import Cluster
+from tests.launch.ways import planned, servers
+
+pytestmark = pytest.mark.train
+
+HERE = {"PYTHONPATH": str(ROOT)}
+
+
+def test_a_scheduler_and_a_worker_with_two_cards(job: Job) -> None:
+    plan, table = planned(servers(range(2)), *job.train("train.max_steps=3"))
+    cluster = Cluster(job.folder, ascendjob.emit(plan, table, image="train"))
+    port = free_port()
+    pods = [
+        cluster.start(kind, {}, HERE | by_the_operator(role, port))
+        for kind, role in (("Scheduler", "MS_SCHED"), ("Worker", "MS_WORKER"))
+    ]
+    for pod in pods:
+        done = job.finish(pod)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (job.summary["launcher"], job.summary["world_size"], job.summary["ranks_equal"]) == ("msrun", 2, True)
+
+
+def by_the_operator(role: str, port: int) -> dict[str, str]:
+    return {
+        "MS_ROLE": role,
+        "MS_SCHED_HOST": "127.0.0.1",
+        "MS_SCHED_PORT": str(port),
+        "MS_WORKER_NUM": "2",
+        "MS_LOCAL_WORKER": "2",
+        "MS_NODE_RANK": "0",
+        "MS_SERVER_NUM": "0",
+    }
+
+
+def test_two_pods_of_volcano_with_a_card_each(job: Job) -> None:
+    plan, table = planned(servers((0,), (0,)), *job.train("train.max_steps=3"))
+    cluster = Cluster(job.folder, volcano.emit(plan, table, image="train", name=f"train{free_port()}"))
+    hosts = ("127.0.0.1", "127.0.0.2")
+    pods = [cluster.start("worker", {"status.hostIP": host}, HERE) for host in hosts]
+    listed = [
+        {"server_id": host, "device": [{"device_id": "3", "device_ip": f"192.0.2.{rank}", "rank_id": str(rank)}]}
+        for rank, host in enumerate(hosts)
+    ]
+    made = {"status": "completed", "server_list": listed, "server_count": "2", "version": "1.0"}
+    Cluster.write(job.folder / "user_serverid_devindex_config", {"hccl.json": json.dumps(made)})
+    for pod in pods:
+        done = job.finish(pod)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (job.summary["launcher"], job.summary["world_size"], job.summary["ranks_equal"]) == ("script", 2, True)

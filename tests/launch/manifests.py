@@ -1,0 +1,230 @@
+"""What every manifest has to hold, checked on its YAML: the rules of the Ascend Operator, of Volcano and of Kubernetes.
+
+And a cluster of one host: a pod of a manifest is played by a process, with its ConfigMaps as files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hccl_kit.launch.files import LaunchFile
+from tests.launch.jobs import clean_environ
+
+Value = dict[str, Any]
+_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+LEADERS = {"mindspore": "Scheduler", "pytorch": "Master"}
+
+
+def documents_of(files: Sequence[LaunchFile]) -> list[Value]:
+    """The documents of the only file, which must be what a YAML reader without any tags reads."""
+    (file,) = files
+    return [dict(document) for document in yaml.safe_load_all(file.text)]
+
+
+def job_of(documents: Sequence[Value]) -> Value:
+    return next(document for document in documents if document["kind"] in ("AscendJob", "Job"))
+
+
+def templates_of(job: Value) -> dict[str, tuple[int, Value]]:
+    """The number of pods and the template of each kind of pod."""
+    if job["kind"] == "AscendJob":
+        return {name: (row["replicas"], row["template"]) for name, row in job["spec"]["replicaSpecs"].items()}
+    return {task["name"]: (task["replicas"], task["template"]) for task in job["spec"]["tasks"]}
+
+
+def check_manifest(documents: Sequence[Value]) -> Iterator[str]:
+    """What is wrong with the documents of a manifest."""
+    job = job_of(documents)
+    yield from _check_metadata(documents)
+    yield from _check_ascendjob(job) if job["kind"] == "AscendJob" else _check_volcano(job, documents)
+    for name, (_, template) in templates_of(job).items():
+        maps = {document["metadata"]["name"] for document in documents if document["kind"] == "ConfigMap"}
+        yield from (f"{name}: {fault}" for fault in _check_pod(template, maps))
+
+
+def _check_metadata(documents: Sequence[Value]) -> Iterator[str]:
+    job = job_of(documents)["metadata"]
+    for document in documents:
+        metadata = document["metadata"]
+        if not _LABEL.fullmatch(metadata["name"][:63]) or len(metadata["name"]) > (63 if metadata is job else 253):
+            yield f"name {metadata['name']!r}"
+        if metadata["namespace"] != job["namespace"]:
+            yield f"{metadata['name']} is in another namespace"
+        if not all(_LABEL_VALUE.fullmatch(value) for value in metadata.get("labels", {}).values()):
+            yield f"labels of {metadata['name']}"
+        if sum(len(text.encode()) for text in document.get("data", {}).values()) > 1 << 20:
+            yield f"{metadata['name']} is larger than 1 MiB"
+    if not job["labels"].get("ring-controller.atlas"):
+        yield "the job does not say which chip it wants"
+
+
+def _check_ascendjob(job: Value) -> Iterator[str]:
+    """As the operator validates a job, which needs a leader for all but one card."""
+    spec, framework = job["spec"], job["metadata"]["labels"].get("framework")
+    replicas = spec["replicaSpecs"]
+    if framework not in LEADERS:
+        yield f"framework {framework!r}"
+        return
+    if spec["successPolicy"] not in ("", "AllWorkers"):
+        yield "successPolicy"
+    if replicas.keys() - {LEADERS[framework], "Worker"}:
+        yield f"{framework} has no {', '.join(replicas.keys() - {LEADERS[framework], 'Worker'})}"
+    if replicas.get(LEADERS[framework], {}).get("replicas") != 1:
+        yield f"{framework} needs one {LEADERS[framework]}"
+    if any(row["replicas"] < 1 for row in replicas.values()):
+        yield "no replicas"
+    total = sum(row["replicas"] for row in replicas.values())
+    if spec["runPolicy"]["schedulingPolicy"]["minAvailable"] != total:
+        yield f"minAvailable is not {total}"
+    if spec["schedulerName"] != "volcano":
+        yield "schedulerName"
+    for name, (_, template) in templates_of(job).items():
+        if bool(_cards(template)) != (name != "Scheduler"):
+            yield f"cards of {name}"
+        if replicas[name]["restartPolicy"] != "Never":
+            yield f"restartPolicy of {name}"
+
+
+def _check_volcano(job: Value, documents: Sequence[Value]) -> Iterator[str]:
+    spec = job["spec"]
+    ((replicas, template),) = templates_of(job).values()
+    if not spec["minAvailable"] == replicas > 0:
+        yield f"minAvailable is not {replicas}"
+    if spec["schedulerName"] != "volcano":
+        yield "schedulerName"
+    if not _cards(template):
+        yield "no cards"
+    if template["spec"]["restartPolicy"] != "Never":
+        yield "restartPolicy"
+    maps = {document["metadata"]["name"]: document for document in documents if document["kind"] == "ConfigMap"}
+    found = [volume for volume in template["spec"]["volumes"] if volume["name"] == "ascend-910-config"]
+    config = maps.get(found[0]["configMap"]["name"]) if found else None
+    mounts = {m["name"]: m["mountPath"] for m in template["spec"]["containers"][0]["volumeMounts"]}
+    if config is None or mounts.get("ascend-910-config") != "/user/serverid/devindex/config":
+        yield "the table is not mounted"
+        return
+    name, ring = config["metadata"]["name"], config["metadata"].get("labels", {}).get("ring-controller.atlas")
+    table = json.loads(config["data"]["hccl.json"])
+    if table == {"status": "initializing"}:
+        if (
+            name != f"rings-config-{job['metadata']['name']}"
+            or ring != job["metadata"]["labels"]["ring-controller.atlas"]
+        ):
+            yield "the operator does not find the table that it is to write"
+    elif table.get("status") != "completed" or name.startswith("rings-config-"):
+        yield "the operator would write over the table"
+
+
+def _cards(template: Value) -> Value:
+    (container,) = template["spec"]["containers"]
+    return dict(container.get("resources", {}).get("requests", {}))
+
+
+def _check_pod(template: Value, maps: set[str]) -> Iterator[str]:
+    spec = template["spec"]
+    (container,) = spec["containers"]
+    env = {row["name"]: row["valueFrom"]["fieldRef"]["fieldPath"] for row in container.get("env", ())}
+    if container["name"] != "ascend":
+        yield "the container is not called ascend"
+    if not container["image"]:
+        yield "no image"
+    if [port["name"] for port in container["ports"]] != ["ascendjob-port"]:
+        yield "ascendjob-port"
+    if spec.get("hostNetwork") and env.get("HCCL_IF_IP") != "status.hostIP":
+        yield "HCCL_IF_IP"
+    if not template["metadata"]["labels"].get("ring-controller.atlas"):
+        yield "the pod does not say which chip it wants"
+    volumes = {volume["name"]: volume for volume in spec["volumes"]}
+    if {mount["name"] for mount in container["volumeMounts"]} != volumes.keys():
+        yield "volumes and their places"
+    if {volume["configMap"]["name"] for volume in volumes.values() if "configMap" in volume} - maps:
+        yield "a ConfigMap is missing"
+    cards = _cards(template)
+    if cards:
+        ((resource, count),) = cards.items()
+        if container["resources"]["limits"] != cards or count < 1 or not resource.startswith("huawei.com/"):
+            yield "requests are not limits"
+        if env.get("ASCEND_VISIBLE_DEVICES") != f"metadata.annotations['{resource}']":
+            yield "ASCEND_VISIBLE_DEVICES"
+        (apart,) = spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        wanted = apart["labelSelector"]["matchLabels"]
+        if (
+            apart["topologyKey"] != "kubernetes.io/hostname"
+            or not wanted.items() <= template["metadata"]["labels"].items()
+        ):
+            yield "two pods may share a server"
+
+
+def expanded(word: str, environ: Mapping[str, str]) -> str:
+    """A word of `command` or `args` as Kubernetes gives it to the container: k8s.io/kubernetes/third_party/forked."""
+
+    def meaning(match: re.Match[str]) -> str:
+        name = match[1]
+        return "$" if match[0] == "$$" else environ.get(name, match[0])
+
+    return re.sub(r"\$\$|\$\(([^)]*)\)", meaning, word)
+
+
+class Cluster:
+    """The pods of a manifest as processes on this host, their ConfigMaps as files in a folder."""
+
+    def __init__(self, folder: Path, files: Sequence[LaunchFile]) -> None:
+        self.folder = folder
+        self.documents = documents_of(files)
+        self.templates = templates_of(job_of(self.documents))
+
+    def mount(self, name: str, place: str) -> Path:
+        """The ConfigMap at a place, as Kubernetes does it: every file a link to a link, so that all change at once."""
+        folder = self.folder / place.strip("/").replace("/", "_")
+        data = next(d["data"] for d in self.documents if d["kind"] == "ConfigMap" and d["metadata"]["name"] == name)
+        self.write(folder, {key: self.here(text) for key, text in data.items()})
+        return folder
+
+    def here(self, text: str) -> str:
+        """The text with the folder of the table as it is here."""
+        place = "/user/serverid/devindex/config"
+        return text.replace(place, str(self.folder / place.strip("/").replace("/", "_")))
+
+    @staticmethod
+    def write(folder: Path, data: Mapping[str, str]) -> None:
+        number = len(list(folder.glob("..2*"))) if folder.exists() else 0
+        version = folder / f"..2026_{number}"
+        version.mkdir(parents=True)
+        for key, text in data.items():
+            (version / key).write_text(text, encoding="utf-8")
+            if not (folder / key).is_symlink():
+                (folder / key).symlink_to(f"..data/{key}")
+        (folder / "..new").symlink_to(version.name)
+        (folder / "..new").replace(folder / "..data")
+
+    def start(
+        self, kind: str, fields: Mapping[str, str], environ: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """A pod of this kind, of which Kubernetes knows `fields`; the operator adds `environ`."""
+        _, template = self.templates[kind]
+        (container,) = template["spec"]["containers"]
+        variables = {**clean_environ(), "TMPDIR": str(self.folder), **(environ or {})}
+        for row in container.get("env", ()):
+            variables[row["name"]] = fields.get(row["valueFrom"]["fieldRef"]["fieldPath"], "")
+        places = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
+        words = [expanded(word, variables) for word in (*container["command"], *container["args"])]
+        for volume in template["spec"]["volumes"]:
+            if "configMap" in volume:
+                place = places[volume["name"]]
+                folder = self.folder / place.strip("/").replace("/", "_")
+                if not folder.exists():
+                    self.mount(volume["configMap"]["name"], place)
+                words[: len(container["command"])] = [
+                    word.replace(place, str(folder)) for word in words[: len(container["command"])]
+                ]
+        return subprocess.Popen(
+            words, cwd=self.folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )

@@ -1,0 +1,31 @@
+"""Commands for pods that are played here: they show what a rank was told, or fail in one way or another."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.launch.jobs import PATIENCE
+
+SHOW = "import json, os; open(os.environ['RANK_ID'] + '.json', 'w').write(json.dumps(dict(os.environ)))"
+"""Every rank writes its environment into the folder of the cluster."""
+
+
+def command(program: str) -> list[str]:
+    return [sys.executable, "-u", "-c", program]
+
+
+def finish(pod: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        out, err = pod.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        pod.terminate()  # it ends its ranks
+        pod.communicate(timeout=PATIENCE)
+        raise
+    return subprocess.CompletedProcess(pod.args, pod.returncode, out, err)
+
+
+def told(folder: Path, rank: int) -> dict[str, str]:
+    """The environment of a rank that ran SHOW."""
+    found: dict[str, str] = json.loads((folder / f"{rank}.json").read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,253 @@
+"""Jobs of our batch script on a real Slurm of two nodes: who the ranks are, how the job ends, what is left of it."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.launch import LaunchPlan, slurm
+from hccl_kit.rank_table import RankTable
+from hccl_kit.worker_env import MISLEADING, WorkerEnv
+from tests.lab.slurm import Cluster, cluster, needs_slurm
+from tests.launch import jobs
+from tests.launch.jobs import wait_until
+from tests.launch.ways import planned, servers, write
+
+pytestmark = needs_slurm
+
+ROOT = Path(__file__).parents[2]
+START = f"""
+import json, os, signal, socket, sys, time
+sys.path.insert(0, {str(ROOT)!r})
+from hccl_kit.failure import record
+from hccl_kit.world import detect
+found = detect(os.environ)
+rank, restart = found.env.rank, os.environ.get("HCCL_KIT_RESTART")
+note = dict(host=socket.gethostname(), argv=sys.argv[1:], cwd=os.getcwd(), restart=restart, launcher=found.launcher)
+note |= dict(env=[getattr(found.env, name) for name in found.env.__slots__], environ=dict(os.environ))
+path = os.path.dirname(sys.argv[0]) + f"/note_{{rank}}_{{restart or 0}}"
+with open(path, "w") as file:
+    json.dump(note, file)
+print("rank", rank, "is here", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Cluster]:
+    with cluster() as made:
+        yield made
+
+
+@dataclass(frozen=True)
+class Job:
+    """A script in `folder`, which every rank has in its command line, and that is submitted in the folder `home`."""
+
+    lab: Cluster
+    folder: Path
+    script: Path
+    plan: LaunchPlan
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def submit(self, *arguments: str, options: Sequence[str] = (), environ: dict[str, str] | None = None) -> str:
+        self.home.mkdir(exist_ok=True)
+        options = [*options, f"--output={self.home}/out"]
+        return self.lab.submit([*options, self.script, *arguments], folder=self.home, environ=environ)
+
+    def run(self, *arguments: str, options: Sequence[str] = (), environ: dict[str, str] | None = None) -> int:
+        return self.lab.exit_code(self.submit(*arguments, options=options, environ=environ))
+
+    @property
+    def output(self) -> str:
+        return (self.home / "out").read_text()
+
+    @property
+    def last(self) -> list[str]:
+        """The output from the last thing on that the script says."""
+        lines = self.output.splitlines()
+        return lines[max(i for i, line in enumerate(lines) if line.startswith(("error: ", "ended "))) :]
+
+    def note(self, rank: int, *, restart: int = 0) -> Any:
+        return json.loads((self.folder / f"note_{rank}_{restart}").read_text())
+
+    def all_say(self, word: str) -> bool:
+        """Every rank has said so in its log."""
+        logs = self.home.glob("hccl_logs/slurm-*/rank_*.log")
+        return sum(f"{word}\n" in log.read_text() for log in logs) == self.plan.size
+
+    def all_run(self) -> bool:
+        return self.all_say("is here")
+
+    def nothing_left(self) -> bool:
+        return wait_until(lambda: jobs.Job(self.folder, self.plan).processes() == [], seconds=10)
+
+
+def make_job(lab: Cluster, folder: Path, table: RankTable, program: str = "") -> Job:
+    """Ranks that note what they find, and then run `program`."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "program.py"
+    path.write_text(START + program, encoding="utf-8")
+    plan, file = planned(table, sys.executable, "-u", str(path))
+    script = write(folder, slurm.emit(plan, file, gres="npu:8"))
+    (folder / file.name).write_text(file.text)
+    return Job(lab, folder, script, plan)
+
+
+def two_nodes(*, first: Sequence[int] = (4, 5), second: Sequence[int] = (4, 5)) -> RankTable:
+    """Rank 0 is on n2, although Slurm has n1 first."""
+    return servers(first, second, ids=("n2", "n1"))
+
+
+def test_every_rank_is_who_the_table_says(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path / "a folder", two_nodes(second=(6, 7, 1)))
+    words = ["--", "", "a'; echo foo", '"$(id)"', "a\nb", "\n#SBATCH --nodes=9\n", "训练", "*", "\\", "-N9"]
+    left_over = dict.fromkeys((*MISLEADING, "RANK_ID", "WORLD_SIZE", "HCCL_KIT_RESTART", "SLURM_EXPORT_ENV"), "7")
+    assert job.run(*words, environ={**left_over, "HOSTNAME": "elsewhere"}) == 0, job.output
+    notes = [job.note(rank) for rank in range(job.plan.size)]
+    assert [note["host"] for note in notes] == ["n2", "n2", "n1", "n1", "n1"]
+    found = [WorkerEnv(*note["env"]) for note in notes]
+    (port,) = {env.master_port for env in found}
+    table = str(job.folder / "table.json")
+    assert found == [replace(worker, table=table, master_port=port) for worker in job.plan.workers]
+    assert port in range(20000, 32000)
+    for note in notes:
+        assert (note["launcher"], note["argv"], note["cwd"]) == ("script", words, str(job.home))
+        assert (note["restart"], note["environ"]["HOSTNAME"]) == (None, note["host"])
+        assert not set(note["environ"]) & set(MISLEADING)
+    assert "rank 0 is here\n" in job.output
+    assert "rank 1 is here" not in job.output
+    assert (job.home / "hccl_logs" / "latest" / "rank_4.log").read_text() == "rank 4 is here\n"
+
+
+def test_one_rank_that_fails_ends_all(lab: Cluster, tmp_path: Path) -> None:
+    failing = "if rank == 3:\n    time.sleep(1)\n    print('this is why')\n    sys.exit(7)\ntime.sleep(120)"
+    job = make_job(lab, tmp_path, two_nodes(), failing)
+    start = time.monotonic()
+    assert job.run() == 7
+    assert time.monotonic() - start < 40
+    logs = next(job.home.glob("hccl_logs/slurm-*"))
+    assert job.last == [
+        "error: rank 3 on device 5 of n1 failed with exit code 7",
+        f"  the end of {logs}/rank_3.log:",
+        "rank 3 is here",
+        "this is why",
+    ]
+    assert job.nothing_left()
+
+
+def test_a_rank_that_is_killed_is_named_with_its_signal(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(), "if rank == 1: os.kill(os.getpid(), 9)\ntime.sleep(120)")
+    assert job.run() == 137
+    assert job.last[0] == "error: rank 1 on device 5 of n2 failed with exit code 137 (SIGKILL)"
+
+
+def test_the_rank_that_wrote_its_error_down_first_is_the_cause(lab: Cluster, tmp_path: Path) -> None:
+    late = """
+def give_up(*_): print('the cause', flush=True); os._exit(3)
+signal.signal(signal.SIGTERM, give_up)
+if rank == 2:
+    record(ValueError("the cause"))
+    time.sleep(120)
+time.sleep(2)
+if rank == 1:
+    record(ConnectionError("rank 2 is gone"))
+    sys.exit(5)
+time.sleep(120)
+"""
+    job = make_job(lab, tmp_path, two_nodes(), late)
+    assert job.run() == 3
+    assert job.last[0] == "error: rank 2 on device 4 of n1 failed with exit code 3"
+    assert job.last[-1] == "the cause"
+
+
+def test_scancel_leaves_nothing(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(), "time.sleep(120)")
+    number = job.submit()
+    assert wait_until(job.all_run)
+    lab.run(["scancel", number])
+    lab.exit_code(number)
+    assert lab.about(number)["JobState"] == "CANCELLED"
+    assert job.nothing_left()
+    assert job.last[0].startswith("ended by SIGTERM; logs in ")
+
+
+def test_sigterm_to_the_script_lets_ranks_end_in_order(lab: Cluster, tmp_path: Path) -> None:
+    """As `sbatch --signal=B:TERM@120` sends it."""
+    saving = "def save(*_): time.sleep(2); print('saved'); sys.exit()\nsignal.signal(signal.SIGTERM, save)\n"
+    job = make_job(lab, tmp_path, two_nodes(), saving + "print('ready', flush=True)\ntime.sleep(120)")
+    number = job.submit()
+    assert wait_until(lambda: job.all_say("ready"))
+    lab.run(["scancel", "--batch", "--signal=TERM", number])
+    assert lab.exit_code(number) == 143
+    assert job.last[-1].startswith("ended by SIGTERM; logs in ")
+    for rank in range(4):
+        assert (job.home / "hccl_logs" / "latest" / f"rank_{rank}.log").read_text().endswith("ready\nsaved\n")
+
+
+def test_a_signal_to_the_job_reaches_every_rank(lab: Cluster, tmp_path: Path) -> None:
+    program = "signal.signal(signal.SIGUSR1, lambda *_: sys.exit(0))\nprint('ready', flush=True)\ntime.sleep(120)"
+    job = make_job(lab, tmp_path, two_nodes(), program)
+    number = job.submit()
+    assert wait_until(lambda: job.all_say("ready"))
+    lab.run(["scancel", "--signal=USR1", number])
+    assert lab.exit_code(number) == 0
+
+
+def test_a_job_that_is_queued_again_knows_it(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(), "time.sleep(0 if restart else 120)")
+    number = job.submit()
+    assert wait_until(job.all_run)
+    lab.run(["scontrol", "requeue", number])
+    assert lab.exit_code(number, seconds=120) == 0
+    assert [job.note(rank, restart=1)["restart"] for rank in range(4)] == ["1"] * 4
+    assert [job.note(rank)["restart"] for rank in range(4)] == [None] * 4
+    logs = job.home / "hccl_logs" / f"slurm-{number}"
+    assert (logs / "restart_1" / "rank_3.log").read_text() == (logs / "rank_3.log").read_text() == "rank 3 is here\n"
+    assert job.output.count(f" job {number} on n[1-2], port ") == 2
+
+
+def test_a_node_that_the_table_does_not_know_says_so(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, servers((0,), (0,), ids=("n1", "192.0.2.250")))
+    assert job.run() == 2
+    first, second = job.last
+    assert first.startswith("error: node n2 (")
+    assert first.endswith(") is no server of the table, which has n1 192.0.2.250")
+    assert second.startswith("  fix: ask for its nodes, sbatch --nodelist=")
+    assert job.nothing_left()
+
+
+def test_a_node_is_known_by_an_address(lab: Cluster, tmp_path: Path) -> None:
+    own = lab.run(["hostname", "-I"]).stdout.split()
+    if not own:
+        pytest.skip("needs an address besides that of the loopback")
+    job = make_job(lab, tmp_path, servers((3,), ids=(own[-1],)))
+    assert job.run() == 0, job.output
+    assert job.note(0)["env"][4] == 3
+
+
+def test_one_server_may_be_said_to_be_this_one(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, servers((0, 1), ids=("rack 1, left",)))
+    assert job.run() == 2
+    assert job.run(environ={"HCCL_KIT_SERVER": "rack 1, left"}) == 0, job.output
+    assert "HCCL_KIT_SERVER" not in job.note(1)["environ"]
+
+
+def test_two_nodes_cannot_be_one_server(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(), "time.sleep(120)")
+    assert job.run(environ={"HCCL_KIT_SERVER": "n2"}) == 2
+    nodes = ("n1 and n2", "n2 and n1")
+    assert job.last[0] in [f"error: nodes {two} both take themselves for server n2 of the table" for two in nodes]
+    assert job.nothing_left()
+
+
+def test_another_number_of_nodes_is_refused(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes())
+    assert job.run(options=["--nodes=1"]) == 2
+    assert job.last[0] == "error: the job has 1 nodes, the table has 2 servers"

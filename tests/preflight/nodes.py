@@ -1,0 +1,83 @@
+"""What the tests of preflight share: this machine as a server of a table, and free ports of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hccl_kit import formats
+from hccl_kit.check import any_product, check_text
+from hccl_kit.discovery.server_id import choose, interfaces
+from hccl_kit.preflight.node import Fault, Node, NodeCheck
+from hccl_kit.preflight.ports import PORTS, is_free
+from hccl_kit.products import find_product
+from hccl_kit.rank_table import RankTable
+from tests.tables import value
+
+HERE = choose(interfaces(), {}).address
+"""The address that HCCL would take on this machine."""
+NOTHING: Mapping[str, str] = {}
+
+
+def table_value(servers: int = 1, cards: int = 8, *, first: str = HERE) -> dict[str, Any]:
+    """A sound table whose first server is this machine."""
+    made = value(servers, cards)
+    made["server_list"][0]["server_id"] = first
+    return made
+
+
+def table_text(servers: int = 1, cards: int = 8, *, first: str = HERE) -> str:
+    return json.dumps(table_value(servers, cards, first=first), indent=4)
+
+
+def read(made: Mapping[str, Any]) -> RankTable:
+    table = check_text(json.dumps(made), "t.json").table
+    assert table is not None
+    return table
+
+
+def node(
+    *,
+    made: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] = NOTHING,
+    server: int | None = 0,
+    product: str | None = None,
+    root: Path = Path("/"),
+    path: Path | None = None,
+) -> Node:
+    """A node as a check is given it; `server` is the index of the one that it is."""
+    table = read(made or table_value())
+    return Node(
+        table,
+        find_product(product) if product else any_product(),
+        None if server is None else table.servers[server],
+        environ,
+        root=root,
+        path=path,
+    )
+
+
+def faults(check: NodeCheck, where: Node) -> list[Fault]:
+    return list(check(where))
+
+
+def messages(check: NodeCheck, where: Node) -> list[str]:
+    return [fault.message for fault in check(where)]
+
+
+def free_base(count: int = PORTS) -> int:
+    """The first of `count` ports that are free here, below those that the system gives away."""
+    bases: Sequence[int] = random.sample(range(20_000, 32_000, 40), k=200)
+    for base in bases:
+        if all(is_free(HERE, port) for port in range(base, base + count)):
+            return base
+    raise RuntimeError("no free ports on this machine")
+
+
+def write_table(folder: Path, made: Mapping[str, Any] | None = None) -> Path:
+    path = folder / "t.json"
+    path.write_text(formats.write(read(made or table_value())), encoding="utf-8")
+    return path

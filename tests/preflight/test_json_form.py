@@ -1,0 +1,88 @@
+"""The JSON form: it holds everything, follows its schema, and is read back among other text."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from hccl_kit.preflight.answer import Answer, answer, from_value, to_value
+from hccl_kit.preflight.json_form import Subject, as_json, read_answer
+from hccl_kit.preflight.look import Found, Report
+from hccl_kit.schema import load
+from tests.preflight.nodes import node
+
+SUBJECT = Subject("t.json", "0" * 64, "910")
+words = st.text(max_size=20)
+founds = st.builds(
+    Found,
+    rule=st.from_regex(r"HK6[0-9]{2}", fullmatch=True),
+    severity=st.sampled_from(["error", "warning", "note"]),
+    message=st.text(min_size=1, max_size=20),
+    hint=st.none() | words,
+    hccl_error=st.none() | st.just("EI0014"),
+    device=st.none() | st.integers(0, 63),
+)
+
+
+@st.composite
+def answer_values(draw: st.DrawFn) -> Answer:
+    server = draw(words)
+    skipped = draw(st.lists(st.tuples(st.just("HK620"), words), max_size=2))
+    report = Report(server or None, tuple(draw(st.lists(founds, max_size=3))), ("HK600",), tuple(skipped))
+    return Answer(
+        server,
+        draw(words),
+        report,
+        facts=draw(st.dictionaries(words, words, max_size=2)),
+        variables=draw(st.dictionaries(words, words, max_size=2)),
+        clock=draw(st.floats(0, 1e10)),
+        error=draw(st.none() | words),
+    )
+
+
+@given(answer_values())
+def test_an_answer_comes_back(one: Answer) -> None:
+    assert from_value(json.loads(json.dumps(to_value(one)))) == one
+
+
+@given(answer_values(), st.lists(founds, max_size=2))
+def test_every_report_follows_its_schema(one: Answer, unlike: list[Found]) -> None:
+    document = json.loads(as_json(SUBJECT, [one], unlike))
+    Draft202012Validator(load("preflight_report")).validate(document)
+    bad = any(found.severity == "error" for found in (*one.report.findings, *unlike))
+    assert document["ok"] == (not bad and one.error is None)
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(load("preflight_report"))
+
+
+def test_the_answer_of_this_machine_is_read_among_other_text() -> None:
+    here = answer(
+        node(environ={"HCCL_BUFFSIZE": "200", "HCCL_IF_IP": "10.0.0.1", "HCCL_KIT_SSH": "ssh", "HOME": "/root"})
+    )
+    assert here.variables == {"HCCL_BUFFSIZE": "200"}
+    text = as_json(SUBJECT, [here])
+    assert read_answer(f"Welcome {{to}} node1\n{text}\nlogout\n") == here
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it says nothing"),
+        ("motd\nbash: hccl-kit: command not found\n", "it says 'bash: hccl-kit: command not found'"),
+        ('{"version": 2, "servers": []}', "writes version 2 of the report"),
+        ('{"version": 1, "servers": [{}]}', "not of the form that is agreed"),
+        ("{" * 100_000, "it says"),
+        (
+            as_json(SUBJECT, (), table_findings=[Found("HK201", "error", "rank 1 is taken")]),
+            "its hccl-kit refuses the table: rank 1 is taken",
+        ),
+    ],
+)
+def test_what_is_no_answer_is_told(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(why)):
+        read_answer(text)

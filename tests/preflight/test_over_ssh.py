@@ -1,0 +1,97 @@
+"""Many servers are asked at once, each for a bounded time and a bounded answer. A fake ssh stands on PATH."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.errors import KitError
+from hccl_kit.preflight import over_ssh
+from hccl_kit.preflight.over_ssh import AT_ONCE, MAX_ANSWER, OPTIONS, Said, ask_all, refusal, ssh_command
+
+
+def fake_ssh(folder: Path, text: str) -> tuple[str, ...]:
+    """A program in bash in place of ssh; it is given `-- ADDRESS COMMAND`."""
+    path = folder / "ssh"
+    path.write_text(f"#!/usr/bin/env bash\n{text}\n")
+    path.chmod(0o755)
+    return (str(path),)
+
+
+def ask(
+    ssh: tuple[str, ...], questions: list[tuple[str, str]], stdin: bytes = b"", timeout: float = 30.0
+) -> list[Said]:
+    return ask_all(ssh, questions, stdin, timeout=timeout)
+
+
+def test_each_server_gets_its_question_and_the_same_input(tmp_path: Path) -> None:
+    ssh = fake_ssh(tmp_path, 'printf "%s|" "$@"; wc -c')
+    table = b"x" * 1_000_000
+    said = ask(ssh, [("node1", "a b"), ("node2", "c")], table)
+    assert [one.text for one in said] == ["--|node1|a b|1000000\n", "--|node2|c|1000000\n"]
+    assert all(one.error is None and one.asked <= one.answered for one in said)
+
+
+def test_a_silent_server_is_ended_with_its_children_and_named(tmp_path: Path) -> None:
+    ssh = fake_ssh(tmp_path, f'[ "$2" = node1 ] || exec echo yes; echo $$ >{tmp_path}/pid; sleep 600 & wait')
+    start = time.monotonic()
+    slow, quick = ask(ssh, [("node1", ""), ("node2", "")], timeout=1.0)
+    assert (slow.error, quick.text) == ("no answer in 1 s", "yes\n")
+    assert time.monotonic() - start < 20
+    group = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        while True:  # the children of the killed are reaped by whoever inherits them
+            os.killpg(group, 0)
+            assert time.monotonic() - start < 20
+            time.sleep(0.05)
+
+
+def test_the_reason_of_ssh_is_told(tmp_path: Path) -> None:
+    ssh = fake_ssh(
+        tmp_path, "echo banner >&2; echo 'ssh: connect to host node1 port 22: Connection refused' >&2; exit 255"
+    )
+    (said,) = ask(ssh, [("node1", "")])
+    assert said.error == "ssh: connect to host node1 port 22: Connection refused"
+    (said,) = ask(fake_ssh(tmp_path, "exit 3"), [("node1", "")])
+    assert said.error == "it printed nothing, exit code 3"
+    (said,) = ask((str(tmp_path / "none"),), [("node1", "")])
+    assert said.error == f"{tmp_path / 'none'} cannot be started: No such file or directory"
+
+
+def test_an_answer_without_end_does_not_fill_the_memory(tmp_path: Path) -> None:
+    (said,) = ask(
+        fake_ssh(tmp_path, f"head -c {3 * MAX_ANSWER} /dev/zero; head -c 1000000 /dev/zero >&2"), [("node1", "")]
+    )
+    assert (said.error, len(said.text)) == (None, MAX_ANSWER)
+
+
+def test_so_many_at_once_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(over_ssh, "AT_ONCE", 3)
+    ssh = fake_ssh(tmp_path, f"echo + >>{tmp_path}/log; sleep 0.2; echo - >>{tmp_path}/log; echo done")
+    said = ask(ssh, [(f"node{n}", "") for n in range(9)])
+    assert [one.text for one in said] == ["done\n"] * 9
+    running = most = 0
+    for line in (tmp_path / "log").read_text().split():
+        running += 1 if line == "+" else -1
+        most = max(most, running)
+    assert most == 3
+    assert AT_ONCE == 32
+
+
+def test_ssh_is_as_the_user_says() -> None:
+    assert ssh_command({}, []) == ("ssh", *OPTIONS)
+    found = ssh_command({"HCCL_KIT_SSH": "ssh -F 'my file' -p 2222"}, ["User=train", "-evil"])
+    assert found == ("ssh", "-F", "my file", "-p", "2222", "-o", "User=train", "-o", "-evil", *OPTIONS)
+    with pytest.raises(KitError, match="HCCL_KIT_SSH cannot be read"):
+        ssh_command({"HCCL_KIT_SSH": "ssh 'x"}, [])
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "node-1.example", "fd00::1", "fe80::1%eth0"])
+def test_addresses_are_asked(address: str) -> None:
+    assert refusal(address) is None
+
+
+@pytest.mark.parametrize("address", ["", "-oProxyCommand=x", "rack 1", "a;b", "$(x)", "x" * 300, "a\nb"])
+def test_what_is_no_address_is_not_asked(address: str) -> None:
+    assert refusal(address)
