@@ -27,9 +27,9 @@ CODES: Mapping[str, str] = {
     "EI0004": "the rank table could not be parsed: the path, the reason, and in older releases every fault of a table",
     "EI0005": "the ranks disagree in a parameter of one operator. No rule of a table leads there: compare how the ranks"
     " were started, and whether all run the same program",
-    "EI0006": "a rank waited in vain for the connection of another. No rule of a table leads there: the usual causes"
-    " are a rank that died before (look at the first error in time, over all ranks), a device_ip that is not that of"
-    " the card, and a network that is shut between the servers",
+    "EI0006": "a rank waited in vain for the connection of another: as a rule one that died before (look at the first"
+    " error in time, over all ranks), else one whose network port has no link or another device_ip than the table, or a"
+    " network that is shut between the servers",
     "EI0008": "the ranks run with different releases of CANN",
     "EI0014": "a value in the rank table is not what HCCL expects: it names value, variable and expectation",
     "EI0015": "the ranks did not find each other by root info. No rank table takes part in that: either there is none,"
@@ -41,6 +41,7 @@ CODES: Mapping[str, str] = {
     " (HCCL_IF_BASE_PORT)",
     "EI0020": "a port of the card is taken, 16666 as a rule. No rule of a table leads there: end the job that holds it,"
     ' or give another "device_port"',
+    "EJ0001": "another process is still on the card, or ended less than 10 s ago; `npu-smi info` lists them",
 }
 """Error code to its meaning."""
 

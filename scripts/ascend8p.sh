@@ -268,7 +268,8 @@ watch_ranks() {
     local size log step
     echo "watch $BASHPID" >&9 && exec 9>&- # the guard ends it too
     cd -- "$logs"
-    while sleep 1; do
+    exec 7<> <(:)
+    while ! read -r -t 1 -u 7; do # nobody writes there: a second, without a process that could outlive the script
         while read -r size log; do
             if ((size >> 20 >= log_limit && log_limit > 0)); then cp -- "$log" "$log.1" && : >"$log"; fi
         done < <(stat -c '%s %n' rank_*.log)

@@ -169,7 +169,7 @@ def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
         ("HK999", "HK"),
         ("HK2031", "HK2"),
         ("EI0099", "EI00"),
-        ("EJ0001", "EI0001"),
+        ("EJ0002", "EJ0001"),
         ("server_cuont", "server_count"),
         ("something else entirely", None),
         ("HK203 HK999", "HK"),

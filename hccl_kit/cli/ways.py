@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +27,7 @@ def table_file(given: str) -> tuple[RankTable, TableFile]:
     if not file.endswith(".json"):
         raise KitError(
             f"the rank table is {file!r}; HCCL reads none whose name does not end in .json (R2)",
-            hint=f"mv {file} {os.path.splitext(file)[0]}.json",  # noqa: PTH122 - a name, no path
+            hint=shlex.join(["mv", file, f"{Path(file).stem}.json"]),
         )
     return table, TableFile(file, data.decode())
 

@@ -130,7 +130,7 @@ def _is_reachable(address: str) -> bool:
 def _unreachable(node: Node, why: str) -> Fault:
     return Fault(
         f"server {shown(node.id)} is neither an address nor a host name; {why}",
-        'add "host_ip" to it in the table, or start it with --to slurm',
+        'add "host_ip", an address of that host, to it in the table',
     )
 
 
@@ -151,6 +151,6 @@ ROWS: tuple[PlanRule, ...] = (
     row("HK502", "cards do not ascend with the ranks", cards_not_ascending, ways=("mpirun", "msrun")),
     row("HK503", "nodes have different numbers of ranks", nodes_not_equal, ways=("msrun",)),
     row("HK504", "ranks of a node do not follow each other", ranks_not_together, ways=("mpirun", "msrun")),
-    row("HK505", "no address for the node of rank 0", no_way_to_rank_0, ways=("bash", "msrun")),
+    row("HK505", "no address for the node of rank 0", no_way_to_rank_0, ways=("bash", "msrun", "slurm")),
     row("HK506", "no address for a node", no_way_to_a_node, ways=("mpirun",)),
 )

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.train
 HERE = {"PYTHONPATH": str(ROOT)}
 
 
+@pytest.mark.long
 def test_a_scheduler_and_a_worker_with_two_cards(job: Job) -> None:
     plan, table = planned(servers(range(2)), *job.train("train.max_steps=3"))
     cluster = Cluster(job.folder, ascendjob.emit(plan, table, image="train"))

@@ -60,7 +60,7 @@ def steps_in_metrics(job: Job) -> list[int]:
     return [row["step"] for row in map(json.loads, lines) if "loss" in row]
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_killed_job_goes_on_where_its_checkpoint_stands(job: Job, undisturbed: Job, rank: int) -> None:
     script = job.script(*LONG, program=DUMP)
     step = random.randint(5, 20)
@@ -74,6 +74,7 @@ def test_a_killed_job_goes_on_where_its_checkpoint_stands(job: Job, undisturbed:
     assert steps_in_metrics(job) == list(range(1, 49))
 
 
+@pytest.mark.long
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(job: Job, undisturbed: Job) -> None:
     script = job.script(*LONG, program=DUMP)
     kill_at(job, script, 9, 1)
@@ -86,6 +87,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(job: Job, und
     assert_same(job, undisturbed)
 
 
+@pytest.mark.long
 def test_a_restart_without_a_checkpoint_begins_anew(job: Job, undisturbed: Job) -> None:
     done = job.run(job.script(*LONG, program=DUMP), {RESTART: "1"})
     assert done.returncode == 0, done.stdout + done.stderr

@@ -54,6 +54,7 @@ def test_our_batch_script(by_script: Job) -> None:
     assert ": rank 0 of 2 on CPU" in output
 
 
+@pytest.mark.long
 def test_plain_srun(job: Job, by_script: Job, lab: Cluster) -> None:
     command = ["srun", "-N2", "-n2", "-K1", CPUS, *job.train(*LONG)]
     done = lab.run(command, folder=job.folder, environ=ENVIRON, seconds=PATIENCE)
@@ -64,6 +65,7 @@ def test_plain_srun(job: Job, by_script: Job, lab: Cluster) -> None:
     assert "launcher srun (the environment holds SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2)" in log
 
 
+@pytest.mark.long
 def test_a_job_that_is_queued_again_goes_on_from_its_checkpoint(job: Job, by_script: Job, lab: Cluster) -> None:
     number = submit(job, lab)
     assert wait_until(lambda: step_of(job) >= 8, seconds=60)

@@ -1,0 +1,184 @@
+"""One job of launchers.py: started, brought to an end in one of five ways, and nothing of it left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.launched import END, FOLDER, ORDER, RAISE, VICTIM
+from benchmarks.launcher_ways import BIN, HERE, Way
+from hccl_kit.worker_env import MISLEADING, NAMES, RUN_ID
+
+KILL, TERM_LAUNCHER, KILL_LAUNCHER = "kill", "TERM to the launcher", "KILL to the launcher"
+ENDS = (END, RAISE, KILL, TERM_LAUNCHER, KILL_LAUNCHER)
+LIMIT = 60.0
+"""Seconds that a job has to come to its first all-reduce, and to end."""
+ORPHAN_LIMIT = 10.0
+"""Seconds after a signal to the launcher in which its processes have to be gone."""
+SETTLED = 1.0
+"""Seconds from the first all-reduce to what ends the job."""
+OF_LAUNCHERS = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "MS_", "TORCHELASTIC_", "GLOG_")
+
+
+class JobError(Exception):
+    """The job never came to its first all-reduce; the message has the end of what was said."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Seconds from the start of the launcher to the moment when the last rank was done with its first all-reduce, and
+    parts of it: each moment is that of the last rank to come to it. `floor` is that of the rank that waited longest."""
+
+    total: float
+    imports: float
+    join: float
+    floor: float | None
+
+    @property
+    def launcher(self) -> float:
+        """What is neither MindSpore's (or torch's) import nor the forming of the group."""
+        return self.total - self.imports - self.join
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Seconds from what ended the job until nothing of it was left, inf where something was: `left` processes.
+
+    `code` is the launcher's, 128 + signal where one killed it; None where it did not end.
+    """
+
+    start: Start
+    seconds: float
+    left: int
+    code: int | None
+
+
+def run(way: Way, ranks: int, end: str) -> Outcome:
+    """Start a job of `way` and end it; JobError where it did not start."""
+    with tempfile.TemporaryDirectory(prefix="launchers") as name:
+        folder = Path(name)
+        command = way.command(ranks, folder)
+        with (folder / "output").open("wb") as output:
+            began = time.time()
+            launcher = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environ(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            rows = wait_for_ranks(folder, ranks, launcher)
+            time.sleep(SETTLED)
+            if not {row["pid"] for row in rows} <= set(processes(folder)):
+                raise JobError("ranks are not seen by the mark of their job: orphans could not be counted")
+            moment = time.time()
+            bring_about(end, folder, rows, launcher)
+            seconds, left = until_gone(folder, launcher, moment, ORPHAN_LIMIT if "launcher" in end else LIMIT)
+            code = launcher.returncode
+        finally:
+            sweep(folder, launcher)
+            if way.cancel:
+                subprocess.run(way.cancel(folder), capture_output=True, timeout=LIMIT, check=False)
+        return Outcome(start_of(rows, began), seconds, left, code if code is None or code >= 0 else 128 - code)
+
+
+def environ(folder: Path) -> dict[str, str]:
+    """That of this process, without what another launcher has left in it."""
+    names = {RUN_ID, *MISLEADING, *(name for group in NAMES.values() for name in group)}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in names and not name.startswith(OF_LAUNCHERS) and (name == "SLURM_CONF" or "SLURM" not in name)
+    }
+    path = f"{BIN}{os.pathsep}{kept.get('PATH', os.defpath)}"  # msrun starts "python"
+    return {**kept, "PATH": path, "PYTHONPATH": str(HERE.parent), FOLDER: str(folder)}
+
+
+def wait_for_ranks(folder: Path, ranks: int, launcher: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
+    """What the ranks wrote down, in their order."""
+    files = [folder / f"rank_{rank}.json" for rank in range(ranks)]
+    last = time.monotonic() + LIMIT
+    while not all(file.exists() for file in files):
+        if time.monotonic() > last or launcher.poll() is not None:
+            late = f"after {LIMIT:.0f} s" if launcher.returncode is None else f"exit code {launcher.returncode}"
+            said = (folder / "output").read_text(encoding="utf-8", errors="replace").strip()
+            raise JobError(f"no first all-reduce, {late}\n{said[-2000:]}")
+        time.sleep(0.05)
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def bring_about(end: str, folder: Path, rows: list[dict[str, Any]], launcher: subprocess.Popen[bytes]) -> None:
+    """What is to end the job."""
+    if end == KILL:
+        os.kill(rows[VICTIM]["pid"], signal.SIGKILL)
+    elif end == TERM_LAUNCHER:
+        launcher.terminate()
+    elif end == KILL_LAUNCHER:
+        launcher.kill()
+    else:
+        part = folder / "order.part"
+        part.write_text(end, encoding="utf-8")
+        part.rename(folder / ORDER)
+
+
+def until_gone(folder: Path, launcher: subprocess.Popen[bytes], since: float, limit: float) -> tuple[float, int]:
+    """Seconds until the launcher and all that it started are gone and 0; inf and their number where they are not."""
+    while True:
+        launcher.poll()
+        left = processes(folder)
+        passed = time.time() - since
+        if not left and launcher.returncode is not None:
+            return passed, 0
+        if passed > limit:
+            return float("inf"), len(left)
+        time.sleep(0.05)
+
+
+def processes(folder: Path) -> list[int]:
+    """What runs with the mark of the job in its environment, the launcher included; a zombie has none."""
+    mark = os.fsencode(f"{FOLDER}={folder}")
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it ended meanwhile, or is another user's
+            if mark in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
+
+
+def sweep(folder: Path, launcher: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of the job, until nothing is."""
+    last = time.monotonic() + ORPHAN_LIMIT
+    while left := processes(folder):
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        if time.monotonic() > last:
+            print(f"processes {left} do not die", file=sys.stderr)
+            break
+        time.sleep(0.05)
+    launcher.kill()
+    launcher.wait()
+
+
+def start_of(rows: list[dict[str, Any]], began: float) -> Start:
+    """The parts of the start, from what all ranks wrote down."""
+    last = {name: max(row[name] for row in rows) for name in ("ready", "imported", "joined", "reduced")}
+    floors = [row["floor"] for row in rows if row["floor"] is not None]
+    return Start(
+        total=last["reduced"] - began,
+        imports=last["imported"] - last["ready"],
+        join=last["joined"] - last["imported"],
+        floor=max(floors, default=None),
+    )

@@ -1,0 +1,216 @@
+"""The launchers side by side: from start to first all-reduce, and how a job ends.
+
+    python -m benchmarks.launchers [--quick] [--only NAME ...] [--ranks N ...] [--torch-python PYTHON]
+
+Every way of starting MindSpore runs one and the same program on CPU (launched_mindspore.py), which joins by
+hccl_kit.world; those of torch run a plain torch program with gloo (launched_torch.py). All are started in turn, once a
+round. The baselines are what people use without us: msrun, and torchrun. Each job is ended in one of five ways: in
+order, by a rank that raises, by a rank that is killed, by SIGTERM and by SIGKILL to the launcher. What is left of a job
+is counted, then killed. srun is measured where a Slurm answers (SLURM_CONF says which). Three rounds take half an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import signal
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from typing import TypeVar
+
+from benchmarks.launched import END, RAISE
+from benchmarks.launcher_job import (
+    ENDS,
+    KILL,
+    KILL_LAUNCHER,
+    LIMIT,
+    ORPHAN_LIMIT,
+    TERM_LAUNCHER,
+    JobError,
+    Outcome,
+    Start,
+    run,
+)
+from benchmarks.launcher_ways import MINDSPORE, WAYS, Way
+
+Results = dict[tuple[str, int, str], list[Outcome]]
+"""Way, ranks, how it ended -> one for every job that started."""
+Row = TypeVar("Row")
+NEVER = float("inf")
+NONE = "-"
+
+
+def main() -> None:
+    """Measure, and print two tables."""
+    args = parser().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the job that runs would be left behind
+    found = [look(name, args.torch_python) for name, look in WAYS.items() if name in args.only]
+    here = [way for way in found if not way.absent]
+    for way in found:
+        if way.absent:
+            print(f"left out: {way.name}: {way.absent}")
+    rounds = 1 if args.quick else args.runs
+    print(machine(here, rounds), flush=True)
+    results = measure(here, args.ranks, rounds)
+    print(f"load of the machine at the end: {load()}\n")
+    print(*start_table(here, args.ranks, results), sep="\n")
+    print(*floor_of(here, args.ranks, results), sep="\n")
+    print(*end_table(here, args.ranks[0], results), sep="\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--runs", type=int, default=3, metavar="N", help="rounds (default: %(default)s)")
+    made.add_argument("--quick", action="store_true", help="one round")
+    made.add_argument(
+        "--only", nargs="+", choices=WAYS, default=list(WAYS), metavar="NAME", help=f"of {', '.join(WAYS)}"
+    )
+    made.add_argument(
+        "--ranks",
+        nargs="+",
+        type=int,
+        choices=(2, 4, 8),
+        default=[2, 4],
+        metavar="N",
+        help="2, 4 or 8; the first is that of the table of ends (default: 2 4)",
+    )
+    made.add_argument("--torch-python", default=sys.executable, metavar="PYTHON", help="an interpreter that has torch")
+    return made
+
+
+def machine(here: Iterable[Way], rounds: int) -> str:
+    """What this was measured on, and when it was how busy."""
+    versions = [f"mindspore {importlib.metadata.version('mindspore')}"]
+    versions += [f"{way.name}: {way.version}" for way in here if way.version]
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}, "
+        f"Python {platform.python_version()}, {', '.join(versions)}\n"
+        f"medians of {rounds} rounds, load of the machine at the start: {load()}"
+    )
+
+
+def load() -> str:
+    """Of the last minute, five and fifteen."""
+    return " ".join(f"{value:.1f}" for value in os.getloadavg())
+
+
+def measure(here: list[Way], ranks: list[int], rounds: int) -> Results:
+    """All jobs, the ways in turn; those of more ranks than the first number are only ended in order."""
+    kinds = [(ranks[0], end) for end in ENDS] + [(size, END) for size in ranks[1:]]
+    results: Results = {(way.name, *kind): [] for way, kind in product(here, kinds)}
+    for number, (size, end), way in product(range(rounds), kinds, here):
+        print(f"round {number + 1} of {rounds}: {way.name}, {size} ranks, {end}", file=sys.stderr, flush=True)
+        try:
+            results[way.name, size, end].append(run(way, size, end))
+        except JobError as error:
+            print(f"{way.name} with {size} ranks: {error}", file=sys.stderr)
+    return results
+
+
+def start_table(here: list[Way], ranks: list[int], results: Results) -> list[str]:
+    """Rows of markdown: medians over all jobs of a size, however they were ended afterwards."""
+    lines = [
+        "From start to first all-reduce, s",
+        "",
+        "| started by | ranks | total | against the baseline | launcher | import | join | of that the floor |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for size, way in product(ranks, here):
+        total = middle(starts(results, way.name, size), lambda start: start.total)
+        baseline = middle(starts(results, way.baseline, size), lambda start: start.total)
+        cells = [
+            f"{middle(starts(results, way.name, size), part):.2f}" if total < NEVER else NONE
+            for part in (lambda start: start.launcher, lambda start: start.imports, lambda start: start.join)
+        ]
+        floors = [start.floor for start in starts(results, way.name, size) if start.floor is not None]
+        floor = f"{statistics.median(floors):.2f}" if floors else NONE
+        row = [way.name, str(size), f"**{seconds(total, LIMIT)}**", against(way, total, baseline), *cells, floor]
+        lines.append(f"| {' | '.join(row)} |")
+    return lines
+
+
+def floor_of(here: list[Way], ranks: list[int], results: Results) -> list[str]:
+    """What no launcher can take off: MindSpore's own."""
+    lines = ["", "launcher: the total without import and join."]
+    for size in ranks:
+        found = [s for way in here if way.framework == MINDSPORE for s in starts(results, way.name, size)]
+        floors = [start.floor for start in found if start.floor is not None]
+        if floors:
+            imports = statistics.median(start.imports for start in found)
+            lines.append(
+                f"MindSpore's own floor with {size} ranks: {statistics.median(floors):.2f} s forming a group on CPU "
+                f"(in _init_with_store, the rank that waits longest), and {imports:.2f} s for its import."
+            )
+    return [*lines, ""]
+
+
+def end_table(here: list[Way], size: int, results: Results) -> list[str]:
+    """Rows of markdown: seconds until nothing of the job is left, the launcher's exit code, and what is left."""
+    lines = [
+        f"From what ended a job of {size} ranks until nothing of it was left, s, and the exit code of the launcher",
+        "",
+        "| started by | done in order | a rank raises | against the baseline | a rank gets SIGKILL | "
+        "against the baseline | SIGTERM to the launcher | SIGKILL to the launcher |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for way in here:
+        cells = []
+        for end in (END, RAISE, KILL, TERM_LAUNCHER, KILL_LAUNCHER):
+            outcomes = results[way.name, size, end]
+            cells.append(ended(outcomes, ORPHAN_LIMIT if end in (TERM_LAUNCHER, KILL_LAUNCHER) else LIMIT))
+            if end in (RAISE, KILL):
+                baseline = results.get((way.baseline, size, end), [])
+                cells.append(against(way, middle(outcomes, took), middle(baseline, took)))
+        lines.append(f"| {' | '.join([way.name, *cells])} |")
+    return [
+        *lines,
+        "",
+        "Ranks that lose another give up by themselves: under MindSpore on CPU after 30 s, under gloo at once.",
+        f"left: processes of the job that were still there {LIMIT:.0f} s after its end had been brought about, or "
+        f"{ORPHAN_LIMIT:.0f} s after a signal to the launcher.",
+    ]
+
+
+def ended(outcomes: list[Outcome], limit: float) -> str:
+    """A cell: "1.20, code 1", or with what was left after the limit."""
+    if not outcomes:
+        return NONE
+    codes = sorted({NONE if outcome.code is None else str(outcome.code) for outcome in outcomes})
+    left = max(outcome.left for outcome in outcomes)
+    return f"{seconds(middle(outcomes, took), limit)}, code {'/'.join(codes)}, {left} left"
+
+
+def took(outcome: Outcome) -> float:
+    """Its seconds."""
+    return outcome.seconds
+
+
+def starts(results: Results, name: str, size: int) -> list[Start]:
+    """Of all jobs of a size."""
+    return [
+        outcome.start for (way, ranks, _), row in results.items() if (way, ranks) == (name, size) for outcome in row
+    ]
+
+
+def middle(rows: Sequence[Row], part: Callable[[Row], float]) -> float:
+    """The median of a part of each; inf where there is none."""
+    return statistics.median(map(part, rows)) if rows else NEVER
+
+
+def seconds(value: float, limit: float) -> str:
+    """A number, or that it took longer than the limit."""
+    return f"{value:.2f}" if value < NEVER else f">{limit:.0f}"
+
+
+def against(way: Way, value: float, baseline: float) -> str:
+    """The ratio to the baseline, where both came to an end."""
+    return f"{value / baseline:.3g}x {way.baseline}" if max(value, baseline) < NEVER else NONE
+
+
+if __name__ == "__main__":
+    main()

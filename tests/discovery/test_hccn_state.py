@@ -1,0 +1,48 @@
+"""Answers of hccn_tool on a network port; the words are those of its releases."""
+
+import pytest
+
+from hccl_kit.discovery import hccn_state
+from tests.preflight.samples import sample
+
+
+def test_samples_are_read() -> None:
+    assert hccn_state.link(sample("a2/hccn-link.txt")) == "UP"
+    assert hccn_state.net_health(sample("a2/hccn-net_health.txt")) == "Success"
+    assert hccn_state.net_detect(sample("a2/hccn-netdetect.txt")) == "192.168.100.254"
+    assert hccn_state.gateway(sample("a2/hccn-gateway.txt")) == "192.168.100.254"
+    assert hccn_state.tls(sample("a2/hccn-tls.txt")) == "off"
+
+
+@pytest.mark.parametrize(
+    ("read", "answer", "expected"),
+    [
+        (hccn_state.link, "link status: DOWN\r\n", "DOWN"),
+        (hccn_state.net_health, "net health status: Receive timeout  \n", "Receive timeout"),
+        (hccn_state.net_detect, "netdetect addr: 10.0.0.254\n", "10.0.0.254"),
+        (hccn_state.net_detect, "netdetect address: 0.0.0.0\n", "0.0.0.0"),
+        (hccn_state.gateway, "gateway:fd00::1\n", "fd00::1"),
+        (hccn_state.tls, "dev_id:0, tls switch[1](0:disable, 1:enable), tls alarm time threshold[60]days\n", "on"),
+        (hccn_state.tls, "device 0, tls switch[0](0:disable, 1:enable), tls preconfigured[1]\n", "off"),
+    ],
+)
+def test_words_of_releases(read: hccn_state.Reader, answer: str, expected: str) -> None:
+    assert read(answer) == expected
+
+
+@pytest.mark.parametrize(
+    "read", [hccn_state.link, hccn_state.net_health, hccn_state.net_detect, hccn_state.gateway, hccn_state.tls]
+)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "Get gateway failed, because no gateway was preset there!\n",
+        "netdetect address: -.-.-.-\n",
+        "default gateway:none\n",
+        "vnic link status: UP\n",
+        "tls switch[2]\n",
+    ],
+)
+def test_a_complaint_holds_nothing(read: hccn_state.Reader, answer: str) -> None:
+    assert read(answer) is None

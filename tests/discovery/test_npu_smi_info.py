@@ -1,0 +1,101 @@
+"""The big table of npu-smi, of every generation."""
+
+import pytest
+
+from hccl_kit.discovery.npu_smi_info import Chip, Process, parse
+from tests.preflight.samples import sample
+
+
+@pytest.mark.parametrize(
+    ("folder", "version", "chips", "first", "last"),
+    [
+        ("910", "24.1.0", 8, Chip(0, 0, "910ProB", "OK", None), Chip(7, 0, "910ProB", "OK", None)),
+        ("a2", "24.1.1", 8, Chip(0, 0, "910B4", "OK", None), Chip(7, 0, "910B4", "OK", None)),
+        ("a3", "26.0.rc2", 16, Chip(0, 0, "Ascend910", "OK", 0), Chip(7, 1, "Ascend910", "OK", 15)),
+        ("300i-duo", "25.2.0", 4, Chip(2, 0, "310P3", "OK", None), Chip(5, 1, "310P3", "OK", None)),
+        ("a5", "25.7.rc1.6", 8, Chip(0, 0, "Ascend950PR", "OK", None), Chip(7, 0, "Ascend950PR", "OK", None)),
+    ],
+)
+def test_every_generation_is_read_by_its_own_columns(
+    folder: str, version: str, chips: int, first: Chip, last: Chip
+) -> None:
+    found = parse(sample(f"{folder}/npu-smi-info.txt"))
+    assert found is not None
+    assert (found.version, len(found.chips), found.processes, found.is_incomplete) == (version, chips, (), False)
+    assert (found.chips[0], found.chips[-1]) == (first, last)
+
+
+def test_processes_are_read_with_and_without_name() -> None:
+    found = parse(sample("a2/npu-smi-info-busy.txt"))
+    assert found is not None
+    assert found.processes == (
+        Process(2, 0, 1333928, "", None),
+        Process(3, 0, 47881, "python", None),
+        Process(3, 0, 47892, "python", None),
+    )
+    assert found.is_incomplete
+
+
+def test_chips_of_a_container_keep_their_physical_ids() -> None:
+    found = parse(sample("a3/npu-smi-info-container.txt"))
+    assert found is not None
+    assert found.chips == (Chip(2, 0, "Ascend910", "OK", 4), Chip(2, 1, "Ascend910", "Alarm", 5))
+    assert [(one.npu, one.chip, one.pid) for one in found.processes] == [(2, 0, 3328327), (2, 1, 3333165)]
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        # 26.0 on Atlas A3, as in vllm-ascend#12980
+        (
+            "| 0       0                 | 632268        | python3.1     | 197      | NA |",
+            Process(0, 0, 632268, "python3.1", None),
+        ),
+        (
+            "| 1       1                 | 632268        | a b           | 197      | 42 |",
+            Process(1, 1, 632268, "a b", 42),
+        ),
+    ],
+)
+def test_the_id_inside_of_a_container_is_read_where_it_is_told(row: str, expected: Process) -> None:
+    text = sample("a3/npu-smi-info.txt").replace("Process id in container", "Process id in container ")
+    found = parse(text + row + "\n")
+    assert found is not None
+    assert found.processes == (expected,)
+
+
+def test_columns_may_stand_in_another_order() -> None:
+    found = parse(
+        "| Health | NPU  Extra  Name | Power |\n"
+        "| Bus-Id | Phy-ID  Chip     | x     |\n"
+        "| OK     | 3    7      910X | 5     |\n"
+        "| 0      | 6       1        | 0     |\n"
+        "| Process name | Process id | NPU     Chip |\n"
+        "| python       | 12         | 3       1    |\n"
+    )
+    assert found is not None
+    assert found.chips == (Chip(3, 1, "910X", "OK", 6),)
+    assert found.processes == (Process(3, 1, 12, "python", None),)
+
+
+def test_every_word_of_health_is_kept() -> None:
+    text = sample("a2/npu-smi-info.txt").replace("| OK            |", "| Critical      |", 1)
+    found = parse(text)
+    assert found is not None
+    assert [chip.health for chip in found.chips] == ["Critical", *["OK"] * 7]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "dcmi module initialize failed. ret is -8005\n", "| NPU   Name | Health |\n", "|\n||\n", "+--+\n| x | y |\n"],
+)
+def test_what_is_no_table_is_none(answer: str) -> None:
+    assert parse(answer) is None
+
+
+def test_rows_that_are_cut_off_are_left_out() -> None:
+    lines = sample("a2/npu-smi-info.txt").splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith("| 1 "))
+    found = parse("\n".join(lines[: first + 1]))
+    assert found is not None
+    assert [chip.npu for chip in found.chips] == [0]
