@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hccl_kit.discovery import ask
 from hccl_kit.discovery.host import Card, prefix_length
@@ -32,7 +32,7 @@ def cards(tool: str, ids: Sequence[int], *, vnic: bool = False, timeout: float =
     """
 
     def question(device_id: int) -> Card:
-        return _card([tool, "-i", str(device_id)], timeout, vnic=vnic)
+        return card(lambda *words: ask.ask([tool, "-i", str(device_id), *words], timeout), vnic=vnic)
 
     found, failures = ask.ask_each(ids, question)
     if failures:
@@ -46,16 +46,19 @@ def cards(tool: str, ids: Sequence[int], *, vnic: bool = False, timeout: float =
     return found
 
 
-def _card(command: Sequence[str], timeout: float, *, vnic: bool) -> Card:
-    """One card. The second question is asked only where the tool says that no IPv4 address is set, and so on."""
-    first = answer = ask.ask([*command, "-ip", "-g"], timeout)
+def card(put: Callable[..., str], *, vnic: bool = False) -> Card:
+    """One card; `put("-ip", "-g")` gives the tool's answer on it. NoAnswerError where it has no address.
+
+    The second question is asked only where the tool says that no IPv4 address is set, and so on.
+    """
+    first = answer = put("-ip", "-g")
     found = _IPV4.search(answer)
     on_vnic = False
     if not found and _NONE_SET.search(first):
-        answer = ask.ask([*command, "-ip", "-inet6", "-g"], timeout)
+        answer = put("-ip", "-inet6", "-g")
         found = _IPV6.search(answer)
         if vnic and not found:
-            answer = ask.ask([*command, "-vnic", "-g"], timeout)
+            answer = put("-vnic", "-g")
             found = _VNIC.search(answer)
             on_vnic = True
     if not found:

@@ -46,20 +46,21 @@ def places(tool: str, ids: Sequence[int], *, timeout: float = ask.TIMEOUT) -> di
 
     def question(device_id: int) -> Place:
         npu, chip = divmod(device_id, CHIPS)
-        return _place(ask.ask([tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip)], timeout))
+        return place(ask.ask([tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip)], timeout))
 
     found, failures = ask.ask_each(ids, question)
     plain = "--table-version 1.0 writes a table of plain servers, which meet over RoCE"
     if failures:
         count = f"{len(failures)} of {len(ids)} cards"
         raise KitError(f"{tool} gave no place in a super pod for {count}:{ask.listed(failures)}", hint=plain)
-    pods = sorted({place.super_pod for place in found.values()})
+    pods = sorted({one.super_pod for one in found.values()})
     if len(pods) > 1:
         raise KitError(f"{tool} puts the cards of this server into super pods {', '.join(map(str, pods))}", hint=plain)
     return found
 
 
-def _place(answer: str) -> Place:
+def place(answer: str) -> Place:
+    """The place that an answer tells; NoAnswerError where it tells none."""
     rows = dict(_ROW.findall(answer))
     if "SDID" not in rows or "Super Pod ID" not in rows:
         raise ask.NoAnswerError(ask.complaint(answer))

@@ -1,4 +1,4 @@
-"""Questions to npu-smi and hccn_tool: each is put once in a round, and a tool that was silent is not asked again."""
+"""Questions to npu-smi and hccn_tool: each is put once in a round, and who was silent is not asked again."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ USUAL_PLACES: Mapping[str, Sequence[str]] = {
     HCCN_TOOL: (*hccn_tool.USUAL_PLACES, "/usr/bin/hccn_tool"),
 }
 NO_TOOL = "there is no {} here, see HK623"
-SILENT = "{} gives no answer, see HK624"
 _TIMEOUTS = {NPU_SMI: 20.0}  # its big table looks at every chip; several seconds on a busy server
 
 _Answer = TypeVar("_Answer")
 
 _answers: dict[tuple[str, ...], str] = {}
-_silent: dict[str, str] = {}
+_silent: dict[tuple[str, ...], str] = {}
+"""Why a tool, or hccn_tool on one card, gave no answer: the driver may hang for one card alone."""
 
 
 def forget() -> None:
@@ -42,14 +42,14 @@ def find(node: Node, name: str) -> str | None:
 
 def put(tool: str, *words: str) -> str:
     """What a tool answers to `words`; NoAnswerError where it does not, now or before in this round."""
-    key = (tool, *words)
+    key, subject = (tool, *words), _subject(tool, words)
     if key not in _answers:
-        if tool in _silent:
-            raise NoAnswerError(_silent[tool])
+        if subject in _silent:
+            raise NoAnswerError(_silent[subject])
         try:
             _answers[key] = ask.ask(key, _TIMEOUTS.get(Path(tool).name, ask.TIMEOUT))
         except NoAnswerError as reason:
-            _silent[tool] = str(reason)
+            _silent[subject] = str(reason)
             raise
     return _answers[key]
 
@@ -59,8 +59,8 @@ def need(node: Node, name: str) -> str:
     tool = find(node, name)
     if tool is None:
         raise CannotTellError(NO_TOOL.format(name))
-    if tool in _silent:
-        raise CannotTellError(SILENT.format(name))
+    if (tool,) in _silent:
+        raise CannotTellError(f"{name}: {_silent[tool,]}")
     return tool
 
 
@@ -68,8 +68,8 @@ def smi(node: Node, *words: str) -> str:
     """What npu-smi answers; CannotTellError where it does not."""
     try:
         return put(need(node, NPU_SMI), *words)
-    except NoAnswerError:
-        raise CannotTellError(SILENT.format(NPU_SMI)) from None
+    except NoAnswerError as reason:
+        raise CannotTellError(f"{NPU_SMI}: {reason}") from None
 
 
 def hccn(
@@ -78,7 +78,8 @@ def hccn(
     """What `read` makes of the answers of hccn_tool by card, all cards at once, and why others have none.
 
     `read(put)` puts its questions with `put("-link", "-g")`, and raises NoAnswerError where the answer holds nothing.
-    CannotTellError where no card gave an answer.
+    A card for which the tool is silent is in neither, since HK624 tells of it. CannotTellError where no card gave an
+    answer.
     """
     tool = need(node, HCCN_TOOL)
 
@@ -86,8 +87,16 @@ def hccn(
         return read(lambda *words: put(tool, "-i", str(device_id), *words))
 
     found, failures = ask.ask_each(ids, question)
-    if tool in _silent:
-        raise CannotTellError(SILENT.format(HCCN_TOOL))
+    for device_id in ids:
+        why = _silent.get((tool, "-i", str(device_id)))
+        if why is not None:
+            found.pop(device_id, None)
+            failures[device_id] = why
     if failures and not found:
         raise CannotTellError(f"{HCCN_TOOL}: {next(iter(failures.values()))}")
-    return found, failures
+    told = {device_id: why for device_id, why in failures.items() if (tool, "-i", str(device_id)) not in _silent}
+    return found, told
+
+
+def _subject(tool: str, words: Sequence[str]) -> tuple[str, ...]:
+    return (tool, *words[:2]) if words[0] == "-i" else (tool,)

@@ -2,14 +2,65 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
-from hccl_kit.preflight.node import Node
+from hccl_kit.discovery import packages
+from hccl_kit.preflight.links import tls_switches
+from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.versions import boards_of_cards
 
 TLS = "TLS"
 """The fact whether the cards ask for TLS; all others are versions (HK616, HK617)."""
 
 
-def facts(_node: Node) -> Mapping[str, str]:
+def facts(node: Node) -> Mapping[str, str]:
     """Name to value, such as "CANN" to "8.0.RC2" and TLS to "off"; what is not known here is left out."""
-    return {}
+    cann = packages.cann(node.root, node.environ)
+    found = {
+        "driver": _driver(node),
+        "firmware": _firmware(node),
+        "CANN": cann.version if cann else None,
+        TLS: _tls(node),
+        "MindSpore": _installed("mindspore"),
+        "Python": ".".join(map(str, sys.version_info[:3])),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _driver(node: Node) -> str | None:
+    driver = packages.driver(node.root)
+    return driver.version if driver else _of_boards(node, "Software Version")
+
+
+def _firmware(node: Node) -> str | None:
+    """As the cards say it, which is what runs; the file tells what was installed last."""
+    firmware = packages.firmware(node.root)
+    return _of_boards(node, "Firmware Version") or (firmware.version if firmware else None)
+
+
+def _of_boards(node: Node, name: str) -> str | None:
+    try:
+        boards = boards_of_cards(node)
+    except CannotTellError:
+        return None
+    values = {board.get(name, "") for board in boards.values()} - {"", "NA"}
+    return " and ".join(sorted(values)) or None
+
+
+def _tls(node: Node) -> str | None:
+    try:
+        switches = set(tls_switches(node).values())
+    except CannotTellError:
+        return None
+    return switches.pop() if len(switches) == 1 else "on some" if switches else None
+
+
+def _installed(name: str) -> str | None:
+    """The version of a package for the Python that runs here; the package is not imported."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - 20 ms
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hccl_kit.errors import KitError
 from hccl_kit.finding import Severity
+from hccl_kit.preflight import asked
 from hccl_kit.preflight.node import CannotTellError, Fault, Node, NodeRule
 from hccl_kit.preflight.rules import NODE_RULES
 
@@ -44,6 +45,7 @@ class Report(NamedTuple):
 
 def inspect(node: Node, rules: Iterable[NodeRule] = NODE_RULES) -> Report:
     """Look at everything. Total: a check that stops with a KitError is a finding of its rule."""
+    asked.forget()
     findings: list[Found] = []
     checked: list[str] = []
     skipped: list[tuple[str, str]] = []

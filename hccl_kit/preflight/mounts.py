@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hccl_kit.discovery import npu_smi_info
-from hccl_kit.discovery.ask import NoAnswerError, complaint
+from hccl_kit.discovery.ask import NoAnswerError, ask_each, complaint
 from hccl_kit.preflight import asked
-from hccl_kit.preflight.cards import CONTROLS, ids_in_dev, need_npu
+from hccl_kit.preflight.cards import CONTROLS, folded, ids_in_dev, need_npu
 from hccl_kit.preflight.node import Fault, Node
 
 HCCN_CONF = "etc/hccn.conf"
@@ -35,7 +35,7 @@ def device_file_closed(node: Node) -> Iterator[Fault]:
             f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not in /dev",
             "in a container, start it with: " + " ".join(f"--device=/dev/{name}" for name in missing),
         )
-    cards = [f"davinci{device_id}" for device_id in ids_in_dev(node) if device_id in node.device_ids]
+    cards = [f"davinci{device_id}" for device_id in _cards(node)]
     closed = [name for name in (*CONTROLS, *cards) if name not in missing and not _opens(dev / name)]
     if closed:
         more = f" and {len(closed) - 3} more" if len(closed) > 3 else ""
@@ -96,11 +96,13 @@ def tool_silent(node: Node) -> Iterator[Fault]:
                 "in a container, mount /usr/local/dcmi and /usr/local/Ascend/driver/lib64; on a server, look at dmesg",
             )
     tool = asked.find(node, asked.HCCN_TOOL)
-    if tool and node.device_ids and node.table.version != WITHOUT_ADDRESSES:
-        try:
-            asked.put(tool, "-i", str(node.device_ids[0]), "-ip", "-g")
-        except NoAnswerError as reason:
-            yield Fault(f"hccn_tool -i {node.device_ids[0]} -ip -g: {reason}", "look at dmesg")
+    if tool and node.table.version != WITHOUT_ADDRESSES:
+        _, silent = ask_each(_cards(node), lambda device_id: asked.put(tool, "-i", str(device_id), "-ip", "-g"))
+        yield from folded({i: f"hccn_tool -ip -g: {why}" for i, why in silent.items()}, "look at dmesg")
+
+
+def _cards(node: Node) -> Sequence[int]:
+    return sorted(set(node.device_ids) & set(ids_in_dev(node)))
 
 
 def _opens(path: os.PathLike[str]) -> bool:

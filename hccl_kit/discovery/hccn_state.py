@@ -1,0 +1,58 @@
+"""How the RoCE port of a card is set and how it is, from answers of hccn_tool.
+
+Each function reads one answer and gives None where that does not hold what was asked for, which is the case where the
+tool complains. The words are those of the tool of 910 to A3; where its releases differ, both are read.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+
+Reader = Callable[[str], str | None]
+
+_LINK = re.compile(r"^[ \t]*link status:[ \t]*(\S+)", re.MULTILINE)
+_HEALTH = re.compile(r"^[ \t]*net health status:[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
+_DETECT = re.compile(r"^[ \t]*netdetect addr(?:ess)?:[ \t]*(\S+)", re.MULTILINE)
+_GATEWAY = re.compile(r"^[ \t]*(?:default )?gateway:[ \t]*([^\s,]+)", re.MULTILINE)
+_TLS = re.compile(r"\btls switch\[([01])\]")
+
+
+def link(answer: str) -> str | None:
+    """`-link -g`: "UP" or "DOWN"."""
+    return _first(_LINK, answer)
+
+
+def net_health(answer: str) -> str | None:
+    """`-net_health -g`: "Success", "Init", "Fault", "Receive timeout", "Unreachable" and some more."""
+    return _first(_HEALTH, answer)
+
+
+def net_detect(answer: str) -> str | None:
+    """`-netdetect -g`: the address that the card asks now and then whether it is there; 0.0.0.0 is none."""
+    return _address(_DETECT, answer)
+
+
+def gateway(answer: str) -> str | None:
+    """`-gateway -g`: the address of the default gateway."""
+    return _address(_GATEWAY, answer)
+
+
+def tls(answer: str) -> str | None:
+    """`-tls -g`: "on" or "off"."""
+    switch = _first(_TLS, answer)
+    return switch and ("on" if switch == "1" else "off")
+
+
+def _first(pattern: re.Pattern[str], answer: str) -> str | None:
+    match = pattern.search(answer)
+    return match[1] if match else None
+
+
+def _address(pattern: re.Pattern[str], answer: str) -> str | None:
+    text = _first(pattern, answer)
+    try:
+        return text and str(ipaddress.ip_address(text))
+    except ValueError:
+        return None

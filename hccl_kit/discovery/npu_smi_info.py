@@ -1,0 +1,112 @@
+"""All chips of a server and the processes on them, from the two tables that `npu-smi info` draws.
+
+    | NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
+    | Chip  Phy-ID              | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
+    +===========================+===============+====================================================+
+    | 0     Ascend910           | OK            | 178.8       36                0    / 0             |
+    | 0     0                   | 0000:9D:00.0  | 0           0    / 0          3397 / 65536         |
+
+Every generation names other columns: 910 and A2 have no Phy-ID, 300I Duo has `Device`, Atlas 950 has `NPU ID` and no
+chip, and releases from 26.0 on add the process id inside the container. So columns are found by their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+_VERSION = re.compile(r"Version:[ \t]*(\S+)")
+_INCOMPLETE = "driver package may not be completely installed"
+_NUMBER = re.compile(r"[0-9]{1,10}")
+_NAMES_OF_NPU = ("NPU", "NPU ID")
+
+Row = Sequence[str]
+
+
+class Chip(NamedTuple):
+    """A chip as the first table has it. `physical` is its Phy-ID, None where the table has no such column."""
+
+    npu: int
+    chip: int
+    name: str
+    health: str
+    physical: int | None
+
+
+class Process(NamedTuple):
+    """A process on a chip. `inner` is its id in its container, None where the table does not say."""
+
+    npu: int
+    chip: int
+    pid: int
+    name: str
+    inner: int | None
+
+
+class Info(NamedTuple):
+    """What `npu-smi info` says. `version` is the driver's; `is_incomplete`: the tool doubts the driver's install."""
+
+    version: str
+    chips: tuple[Chip, ...]
+    processes: tuple[Process, ...]
+    is_incomplete: bool
+
+
+def parse(answer: str) -> Info | None:
+    """The tables of an answer; None where it has no table of chips."""
+    rows = [_cells(line) for line in answer.splitlines() if line.lstrip().startswith("|")]
+    start = next((at for at, row in enumerate(rows) if "Health" in row), None)
+    if start is None or start + 1 >= len(rows):
+        return None
+    end = next((at for at, row in enumerate(rows) if "Process id" in row), len(rows))
+    upper, lower = rows[start], rows[start + 1]
+    body = rows[start + 2 : end]
+    pairs = zip(body[::2], body[1::2], strict=False)
+    chips = [_chip({**_record(upper, first), **_record(lower, second)}) for first, second in pairs]
+    processes = [_process(_record(rows[end], row)) for row in rows[end + 1 :]] if end < len(rows) else []
+    version = _VERSION.search(answer)
+    return Info(
+        version=version[1] if version else "",
+        chips=tuple([chip for chip in chips if chip]),
+        processes=tuple([process for process in processes if process]),
+        is_incomplete=_INCOMPLETE in answer,
+    )
+
+
+def _cells(line: str) -> Row:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _record(head: Row, row: Row) -> Mapping[str, str]:
+    """Column to value. A cell may hold several columns, whose names stand two blanks apart at least."""
+    found: dict[str, str] = {}
+    if len(row) == len(head):
+        for names, values in zip(head, row, strict=True):
+            columns = re.split(r"[ \t]{2,}", names)
+            found.update(zip(columns, values.split(None, len(columns) - 1), strict=False))
+    return found
+
+
+def _chip(record: Mapping[str, str]) -> Chip | None:
+    npu = _npu(record)
+    if npu is None or not record.get("Health"):
+        return None
+    chip = _number(record.get("Chip", ""))
+    return Chip(npu, chip or 0, record.get("Name", ""), record["Health"], _number(record.get("Phy-ID", "")))
+
+
+def _process(record: Mapping[str, str]) -> Process | None:
+    npu, pid = _npu(record), _number(record.get("Process id", ""))
+    if npu is None or pid is None:
+        return None
+    inner = _number(record.get("Process id in container", ""))
+    return Process(npu, _number(record.get("Chip", "")) or 0, pid, record.get("Process name", ""), inner)
+
+
+def _npu(record: Mapping[str, str]) -> int | None:
+    return next((_number(record[name]) for name in _NAMES_OF_NPU if name in record), None)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if _NUMBER.fullmatch(text) else None

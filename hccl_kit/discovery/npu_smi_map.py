@@ -1,0 +1,43 @@
+"""Which chip is which card, from `npu-smi info -m`.
+
+    NPU ID                         Chip ID                        Chip Logic ID                  Chip Name
+    0                              0                              0                              Ascend 910B4
+    0                              1                              -                              Mcu
+
+Atlas A3 adds `Chip Phy-ID`; Atlas 950 has it and no logic id, and a `Slot ID`. Columns are found by their names.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_BETWEEN = re.compile(r"[ \t]{2,}|\t")
+_NUMBER = re.compile(r"[0-9]{1,10}")
+
+
+class Mapped(NamedTuple):
+    """A chip: `logic` counts what this system sees, from 0; None where a column is missing."""
+
+    npu: int
+    chip: int
+    logic: int | None
+    physical: int | None
+
+
+def parse(answer: str) -> tuple[Mapped, ...]:
+    """The chips of an answer that are cards, in its order; what is none (Mcu) has no id but that of its NPU."""
+    rows = [_BETWEEN.split(line.strip()) for line in answer.splitlines()]
+    start = next((at for at, row in enumerate(rows) if "NPU ID" in row and "Chip ID" in row), len(rows))
+    found = []
+    for row in rows[start + 1 :]:
+        record = {name: _number(value) for name, value in zip(rows[start], row, strict=False)}
+        npu, chip = record.get("NPU ID"), record.get("Chip ID")
+        logic, physical = record.get("Chip Logic ID"), record.get("Chip Phy-ID")
+        if npu is not None and chip is not None and (logic is not None or physical is not None):
+            found.append(Mapped(npu, chip, logic, physical))
+    return tuple(found)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if _NUMBER.fullmatch(text) else None
