@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.shared import SHARED
 from tests.tables import text
 
 HERE = Path(__file__).parent
-CORPUS = HERE.parents[1] / "shared" / "corpus" / "ranktables"
+CORPUS = SHARED / "corpus" / "ranktables"
 SEEDS = [
     *(text(servers, cards).encode() for servers, cards in ((1, 1), (1, 8), (3, 2))),
     *(path.read_bytes() for path in sorted(HERE.glob("rules/HK*/*.json*"))),

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from hccl_kit import __version__
 from hccl_kit.cli import run
-from hccl_kit.errors import KitError
 
 DEFAULT_COMMAND = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/crnn_small.yaml")
 
@@ -38,15 +37,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     at = given.index("--") if "--" in given else len(given)
     options = _parser().parse_args(given[:at])
-    command = tuple(given[at + 1 :])
+    command = DEFAULT_COMMAND if at == len(given) else tuple(given[at + 1 :])
 
     def program() -> int:
-        if at < len(given) and not command:
-            raise KitError("no command follows --", hint="leave -- out to take the default command")
         # Here and not above: --help and --version must not pay for it.
         from hccl_kit.cli.gen_steps import generate_files  # noqa: PLC0415
 
-        return generate_files(options, command, default=DEFAULT_COMMAND)
+        return generate_files(options, command)
 
     return run(program)
 

@@ -22,24 +22,26 @@ from hccl_kit.launch.files import TableFile
 from hccl_kit.products import Product, find_product
 
 
-def generate_files(options: argparse.Namespace, command: Sequence[str], *, default: Sequence[str]) -> int:
+def generate_files(options: argparse.Namespace, command: Sequence[str]) -> int:
     """Do what the command line asks; KitError, with nothing written, where it cannot be done.
 
-    `command` is what every rank runs; where it is empty, `default`.
+    `command` is what every rank runs.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows any server id too
 
     def finish(found: Found) -> int:
-        return _finish(options, command or default, found)
+        return _finish(options, command, found)
 
     if options.mpi:
-        return gather_servers(lambda is_first: _found(options, is_first=is_first), finish)
-    return finish(_found(options, is_first=True))
+        return gather_servers(lambda is_first: _found(options, command, is_first=is_first), finish)
+    return finish(_found(options, command, is_first=True))
 
 
-def _found(options: argparse.Namespace, *, is_first: bool) -> Found:
+def _found(options: argparse.Namespace, command: Sequence[str], *, is_first: bool) -> Found:
     """The facts; only the first of several processes writes files and tells the user what is no error."""
+    if not command:
+        raise KitError("no command follows --", hint="leave -- out to take the default command")
     product = find_product(options.product)
     _check_usage(options, product)
     if is_first:

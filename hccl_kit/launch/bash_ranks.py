@@ -215,7 +215,8 @@ describe() { # of a rank of this server: what it said last; sets rank and code w
     if [[ -n $error ]]; then
         rank=${error%%$'\n'*}
         own_code=$(sed -n "s/^$rank //p" "$logs/failed" 2>/dev/null) || :
-        [[ ! $own_code =~ ^[0-9]+$ ]] || code=$own_code
+        # It may be slower to end than the one whose end was seen; then it was ended by this script.
+        [[ ! $own_code =~ ^[0-9]+$ ]] || ((own_code > 128)) || code=$own_code
     fi
     echo
     for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done

@@ -116,7 +116,8 @@ conclude() { # CODE ENDED: exit with the code of the job; what its end came from
         ((code > 128)) || earliest=$(first_error) || :
         if [[ -n $earliest && -s $logs/end_$earliest ]]; then
             rank=$earliest
-            read -r code device host <"$logs/end_$rank"
+            read -r earliest device host <"$logs/end_$rank"
+            ((earliest > 128)) || code=$earliest # else it was ended with the job
         fi
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
         {

@@ -28,7 +28,10 @@ leave(late * code, world)
 """
 
 
-@pytest.mark.parametrize(("late", "code"), [(1, 0), (0, 3)], ids=["late", "late-and-failing"])
+@pytest.mark.parametrize(
+    ("late", "code"),
+    [pytest.param(1, 0, id="late"), pytest.param(0, 3, id="late-and-failing", marks=pytest.mark.long)],
+)
 def test_the_early_rank_waits_for_the_late_one(job: Job, late: int, code: int) -> None:
     port = free_port()
     program = [sys.executable, "-c", PROGRAM, str(late), str(code), str(job.folder)]

@@ -62,6 +62,7 @@ def test_mpirun(lab: Hosts, job: Job) -> None:
     assert_trained(job, "mpirun")
 
 
+@pytest.mark.long
 def test_msrun(lab: Hosts, job: Job) -> None:
     files: tuple[LaunchFile, ...] = msrun.emit(*planned(servers((0,), (0,), ids=lab.addresses), *job.train()))
     script = write(job.folder, files)

@@ -41,6 +41,7 @@ def by_the_operator(role: str, port: int) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_two_pods_of_volcano_with_a_card_each(job: Job) -> None:
     plan, table = planned(servers((0,), (0,)), *job.train("train.max_steps=3"))
     cluster = Cluster(job.folder, volcano.emit(plan, table, image="train", name=f"train{free_port()}"))

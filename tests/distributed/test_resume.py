@@ -117,6 +117,7 @@ def test_a_finished_job_that_is_started_again_ends_as_it_did(undisturbed: Job) -
         assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
+@pytest.mark.long
 def test_only_rank_0_needs_the_checkpoint(job: Job) -> None:
     """Two ranks with a folder each, as on hosts without a shared disk."""
     straight = trained_apart(job, "straight", "train.max_steps=10")

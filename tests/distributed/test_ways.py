@@ -64,6 +64,7 @@ def test_the_hand_written_loop_of_the_tutorials(job: Job, two_ranks: Job) -> Non
     assert_same(job, two_ranks, "loop")
 
 
+@pytest.mark.long
 def test_torch_names_that_are_exported_by_hand(job: Job, two_ranks: Job) -> None:
     port = free_port()
     ranks = [job.start(job.train(), torch_names(rank, port)) for rank in range(2)]

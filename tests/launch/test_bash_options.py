@@ -196,18 +196,20 @@ def write_error(rank: str, when: str, text: str) -> str:
     )
 
 
-def test_the_earliest_error_that_a_rank_wrote_down_is_shown(tmp_path: Path) -> None:
-    """Both fail; the one that died of the other is quicker to end."""
+@pytest.mark.parametrize(
+    ("hear", "code"), [("signal.signal(signal.SIGTERM, lambda *_: sys.exit(6))", 6), ("pass", 5)], ids=["own", "ended"]
+)
+def test_the_earliest_error_that_a_rank_wrote_down_is_shown(tmp_path: Path, hear: str, code: int) -> None:
+    """Both fail; the one that died of the other is quicker to end. The signal that ends the slower is not its code."""
     write = write_error("rank", "100 - rank", "Traceback ...\nValueError: the reason")
     wait = "while not os.path.exists(os.environ['HCCL_KIT_LOG_DIR'] + '/error_1.json'): time.sleep(0.02)"
-    hear = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(6))"
     job = python_job(
         tmp_path,
         f"if rank == 0:\n    {wait}\nelse:\n    {hear}\n{write}\nprint('noise')\ntime.sleep(60 * rank)\nsys.exit(5)",
         ranks=2,
     )
     done = job.run()
-    assert done.returncode == 6
+    assert done.returncode == code
     assert "error: rank 1 on device 5 of " in done.stderr
     assert done.stderr.endswith(
         f"  its traceback, from {job.logs}/rank_1.log:\nTraceback ...\nValueError: the reason\n"

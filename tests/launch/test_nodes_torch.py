@@ -27,6 +27,7 @@ weights = network.module.weight.detach().clone()
 everyone = [torch.zeros_like(weights) for _ in range(dist.get_world_size())]
 dist.all_gather(everyone, weights)
 print('equal', all(torch.equal(weights, other) for other in everyone), 'of', len(everyone), 'on', socket.gethostname())
+dist.barrier()  # without it torch itself aborts at its end, in one of fifty ranks
 dist.destroy_process_group()
 """
 

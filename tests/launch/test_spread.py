@@ -63,6 +63,7 @@ def test_what_the_ranks_need_of_the_environment_goes_along(tmp_path: Path, ssh: 
     assert logs == [f"{clean_environ()['PATH']}|/a b:'c'|600||\n"] * 4
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_answer_is_named_and_the_job_is_over(tmp_path: Path, ssh: str) -> None:
     done = start(tmp_path, ssh, "time.sleep(60)", ids=(*IDS, "127.0.0.66"))
     assert done.returncode == 2
