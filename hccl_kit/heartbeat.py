@@ -21,12 +21,14 @@ class Heartbeat:
     """Writes `step_<rank>`: the step in decimal, a newline.
 
     Every beat sets the time of the file anew, also where the number is the one before: an evaluation beats with the
-    step that it stands at. It costs one system call (2 microseconds) and is never an error: a full disk stops nothing.
+    step that it stands at. It costs one system call (2 microseconds) and is never an error: a full disk stops nothing,
+    and after a beat that could not be written the next one opens the file anew.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._file: int | None = None
+        self._empty = os.O_TRUNC  # what an earlier start has left; never again, an empty file is no sign of life
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], *, rank: int | None = None) -> Heartbeat:
@@ -43,7 +45,11 @@ class Heartbeat:
             return
         try:
             if self._file is None:
-                self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+                self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | self._empty, 0o644)
+                self._empty = 0
             os.pwrite(self._file, b"%d\n" % min(step, MAX_STEP), 0)
         except OSError:
-            self.path = None
+            if self._file is not None:
+                with suppress(OSError):
+                    os.close(self._file)
+                self._file = None

@@ -65,6 +65,21 @@ def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "gone").exists()
 
 
+def test_after_a_beat_that_could_not_be_written_the_next_one_is(tmp_path: Path) -> None:
+    """A disk that fails for a moment must not make a rank look as if it stood still."""
+    heart = beating(tmp_path)
+    heart.beat(5)
+    file = heart._file
+    assert file is not None
+    os.close(file)
+    read_only = os.open(tmp_path / "step_3", os.O_RDONLY)
+    assert read_only == file  # the kernel gives the lowest number: the beat finds a file that it cannot write
+    heart.beat(6)
+    assert (tmp_path / "step_3").read_text() == "5\n"
+    heart.beat(7)
+    assert (tmp_path / "step_3").read_text() == "7\n"
+
+
 def test_a_beat_costs_microseconds(tmp_path: Path) -> None:
     heart = beating(tmp_path)
     heart.beat(0)

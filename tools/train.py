@@ -16,21 +16,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_kit.ocr import program
+from hccl_kit.ocr.earlier_run import make_room, restarts
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
+    from hccl_kit.worker_env import WorkerEnv
     from hccl_kit.world import World
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Train as the command line says; ends the process with one of the exit codes above."""
-    program.run(program.parser(__doc__).parse_args(argv), _train, data=("train", "eval"))
+    program.run(program.parser(__doc__).parse_args(argv), _train, data=("train", "eval"), first=_make_room)
+
+
+def _make_room(config: Config, env: WorkerEnv) -> Sequence[str]:
+    return make_room(config, env, os.environ)
 
 
 def _train(config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr.journal import Journal  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.loop import train  # noqa: PLC0415
-    from hccl_kit.ocr.resume import restarts  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
     journal = Journal(folder, world.rank, resumed=bool(config["system"]["resume"] or restarts(os.environ)))

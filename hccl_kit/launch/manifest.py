@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ MAX_MAP = 1 << 20
 """Bytes of the values of a ConfigMap."""
 MAX_APPLIED = 256 << 10
 """Bytes of all annotations of an object; `kubectl apply` puts the whole object into one."""
+_WORD = re.compile("-{0,2}[A-Za-z_/].+")
+"""What no reader of YAML takes for anything but a text. PyYAML leaves out quotes by YAML 1.1, where `1e-4` and `0o17`
+are texts; the reader of kubectl takes them for numbers, and `y` and `n` for true and false."""
 _OTHER_BREAKS = frozenset("\r\x85\u2028\u2029")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -51,7 +55,7 @@ def to_yaml(comment: Sequence[str], documents: Sequence[Value]) -> str:
 
     def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
         # Other ends of lines would come back as "\n"; as they are, PyYAML writes them between double quotes only.
-        style = '"' if _OTHER_BREAKS & set(value) else "|" if "\n" in value else None
+        style = '"' if _OTHER_BREAKS & set(value) else "|" if "\n" in value else None if _WORD.fullmatch(value) else "'"
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Readable.add_representer(str, text)

@@ -20,6 +20,7 @@ from hccl_kit.ocr.clock import Clock
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.feed import Feed
 from hccl_kit.ocr.data.loader import Batch
+from hccl_kit.ocr.earlier_run import restarts
 from hccl_kit.ocr.evaluate import Evaluator
 from hccl_kit.ocr.journal import SUMMARY, Journal
 from hccl_kit.ocr.metrics.words import WordCounts
@@ -86,7 +87,7 @@ class _Run:
             size=world.size,
             clip_norm=config["train"]["clip_norm"] if config["train"]["clip_grad"] else None,
         )
-        self.restart = resume.restarts(os.environ)
+        self.restart = restarts(os.environ)
         self.progress = self._begin()
         self.initial = parameters.copy(self.network)
 

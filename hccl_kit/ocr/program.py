@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hccl_kit.world import World
 
     Body = Callable[[Config, World, list[str]], None]
+    First = Callable[[Config, WorkerEnv], Sequence[str]]
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -44,8 +45,10 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     return made
 
 
-def run(args: argparse.Namespace, body: Body, *, data: Sequence[str] = ()) -> NoReturn:
+def run(args: argparse.Namespace, body: Body, *, data: Sequence[str] = (), first: First | None = None) -> NoReturn:
     """Load the configuration, join the group, call `body` with both and the notes of the start; then end the process.
+
+    `first` is called as soon as it is known who this process is, and returns notes too.
 
     MindSpore is loaded only after configuration and launcher are right and the files are there, among them the data
     sets of the sections `data`. What goes wrong is said, recorded for the
@@ -60,9 +63,9 @@ def run(args: argparse.Namespace, body: Body, *, data: Sequence[str] = ()) -> No
         _assert_files(config, data)
         launch = detect(os.environ, launcher=args.launcher)
         env = launch.env
+        notes = list(first(config, env)) if first else []
         from hccl_kit.ocr.start import assert_one_configuration, start  # noqa: PLC0415  # loads numpy and MindSpore
 
-        notes: list[str] = []
         world = start(config, launch, say=notes.append)
         assert_one_configuration(config, world)
         body(config, world, notes)

@@ -1,9 +1,5 @@
 """Where a run goes on: rank 0 reads the file, every rank goes on from it, and the file before it is kept.
 
-    train_resume.ckpt        the last one written
-    train_resume.prev.ckpt   the one before it, for the day the last one is damaged
-    train_resume.old.ckpt    what an earlier run in the same folder has left
-
 A run goes on where the configuration says so (`system.resume`), and where a script of ours has started the group again.
 """
 
@@ -11,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +18,9 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import checkpoint, parameters
 from hccl_kit.ocr.checkpoint import DamagedError, Progress
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.earlier_run import PREVIOUS, RESUME
 from hccl_kit.worker_env import RESTART
 from hccl_kit.world import JointError, World
-
-RESUME, PREVIOUS, OLD = "train_resume.ckpt", "train_resume.prev.ckpt", "train_resume.old.ckpt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +30,6 @@ class Start:
     progress: Progress
     path: Path | None = None
     notes: tuple[str, ...] = ()
-
-
-def restarts(environ: Mapping[str, str]) -> int:
-    """How often the group was started again, 0 for the first time; KitError where the variable is no number."""
-    value = environ.get(RESTART) or "0"
-    if not (value.isascii() and value.isdecimal() and len(value) <= 9):
-        raise KitError(f"{RESTART}={value!r} is not a number from 0 on", hint=f"unset {RESTART}")
-    return int(value)
 
 
 def job_of(config: Config, size: int) -> str:
@@ -99,12 +86,10 @@ def _begin(config: Config, state: list[Parameter], job: str, restart: int) -> St
         if not wanted:
             return Start(Progress(), notes=(*start.notes, "there is no checkpoint to go on from: the run begins anew"))
     if not wanted:
-        return Start(Progress(), notes=_set_aside(folder))
+        return Start(Progress())
     start = _last_good(own if wanted is True else [Path(wanted)], state)
     if start.path is None:
         checkpoint.load(own[0] if wanted is True else Path(wanted), state)  # raises, and says why
-    if start.path not in own:
-        return Start(start.progress, start.path, start.notes + _set_aside(folder))
     return start
 
 
@@ -125,14 +110,3 @@ def _other_job(path: Path) -> KitError:
         hint=f"start the ranks as they were started first; without {RESTART}, -o system.resume=True goes on all the "
         "same; where the file is of an earlier run, remove it",
     )
-
-
-def _set_aside(folder: Path) -> tuple[str, ...]:
-    """A restart of this run must not go on from a checkpoint of an earlier one."""
-    left = [folder / name for name in (PREVIOUS, RESUME) if (folder / name).exists()]
-    try:
-        for path in left:
-            path.replace(folder / OLD)
-    except OSError as error:
-        raise KitError(f"cannot move {left[0]} aside: {error.strerror}") from error
-    return (f"{folder / RESUME} of an earlier run is now {OLD}",) if left else ()

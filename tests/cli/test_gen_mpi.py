@@ -154,6 +154,7 @@ def test_faults_of_all_servers_are_said_once(tmp_path: Path) -> None:
     assert text.count("--hccn-conf FILE") == 2  # two hints, since they name different cards
 
 
+@pytest.mark.long
 def test_a_silent_server_keeps_nobody_waiting(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 2)
     servers.put(1, "hang", "")

@@ -21,7 +21,7 @@ def _train(config: Config, world: World, notes: list[str]) -> None:
 
     from hccl_kit.ocr.journal import Journal  # noqa: PLC0415
     from hccl_kit.ocr.loop import _Run  # noqa: PLC0415
-    from hccl_kit.ocr.resume import restarts  # noqa: PLC0415
+    from hccl_kit.ocr.earlier_run import restarts  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
     journal = Journal(folder, world.rank, resumed=bool(restarts(os.environ)))

@@ -73,6 +73,7 @@ def test_torch_names_that_are_exported_by_hand(job: Job, two_ranks: Job) -> None
     assert_same(job, two_ranks, "torchrun")
 
 
+@pytest.mark.long
 def test_msrun(job: Job, two_ranks: Job) -> None:
     ports = ["--master_port", str(free_port()), "--log_dir", str(job.folder / "msrun")]
     _, *program = job.train()

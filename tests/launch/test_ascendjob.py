@@ -219,6 +219,7 @@ def test_the_first_rank_that_fails_ends_the_pod(tmp_path: Path, fault: str, code
     ]
 
 
+@pytest.mark.long
 def test_kubernetes_ends_a_pod_with_all_its_ranks(tmp_path: Path) -> None:
     program = (
         "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN if os.environ['RANK_ID'] == '1' "

@@ -1,6 +1,7 @@
 """What both ways to Kubernetes share: names, words that Kubernetes leaves alone, sizes, the text."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -44,6 +45,30 @@ def test_every_word_of_the_command_is_in_the_manifest(way: str, command: list[st
         "containers"
     ]
     assert [expanded(word, {}) for word in container["args"]] == ["run", *command]
+
+
+NO_TEXTS = ("1e-4", "1e3", "5E5", "1.5e3", ".5e3", "0o17", "0x1F", "1_000", "12:30:45", "2026-01-01", "y", "N", "on")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_words_that_another_reader_of_yaml_takes_for_numbers_are_quoted(way: str) -> None:
+    """kubectl reads a newer YAML than PyYAML writes, and every word of a command must be a text."""
+    (manifest,) = emit(way, "run", "--lr", *NO_TEXTS)
+    scalars = [
+        node
+        for document in yaml.compose_all(manifest.text)
+        for node in nodes_of(document)
+        if node.tag == "tag:yaml.org,2002:str" and node.value in ("--lr", *NO_TEXTS)
+    ]
+    assert {node.value for node in scalars if getattr(node, "style", None) is None} == {"--lr"}
+    assert {node.value for node in scalars} == {"--lr", *NO_TEXTS}
+
+
+def nodes_of(node: yaml.Node) -> Iterator[yaml.Node]:
+    yield node
+    for inner in node.value if isinstance(node, yaml.CollectionNode) else ():
+        for part in inner if isinstance(inner, tuple) else (inner,):
+            yield from nodes_of(part)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -11,7 +11,8 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import config, resume
 from hccl_kit.ocr.checkpoint import Progress
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.resume import OLD, PREVIOUS, RESUME, Start
+from hccl_kit.ocr.earlier_run import PREVIOUS, RESUME
+from hccl_kit.ocr.resume import Start
 from hccl_kit.worker_env import RESTART
 from tests.ocr.programs import CONFIG
 from tests.ocr.tiny import ALONE, Normed, values
@@ -100,24 +101,12 @@ def test_the_job_is_configuration_and_number_of_ranks(tmp_path: Path) -> None:
     assert len(jobs) == 3
 
 
-def test_what_an_earlier_run_has_left_is_kept_aside(tmp_path: Path) -> None:
-    """A restart of the new run must not go on from it."""
-    saved(tmp_path, 3, 6)
-    start, _ = begin(tmp_path)
-    assert start.progress == Progress()
-    assert start.notes == (f"{tmp_path / RESUME} of an earlier run is now {OLD}",)
-    assert [path.name for path in tmp_path.iterdir()] == [OLD]
-    assert begin(tmp_path, resume=tmp_path / OLD)[0].progress.step == 6
-
-
-def test_a_run_that_starts_from_another_file_keeps_none_of_its_own(tmp_path: Path) -> None:
+def test_a_run_that_starts_from_another_file_goes_on_from_its_own(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     saved(other, 30)
-    saved(tmp_path, 3)
     named: dict[str, Any] = {"resume": other / RESUME}
     assert begin(tmp_path, **named)[0].progress.step == 30
-    assert not (tmp_path / RESUME).exists()
     assert begin(tmp_path, restart=1, **named)[0].progress.step == 30  # it died before its first checkpoint
     saved(tmp_path, 33, job=resume.job_of(config_of(tmp_path, **named), 1))
     assert begin(tmp_path, restart=2, **named)[0].progress.step == 33
@@ -150,14 +139,3 @@ def test_a_file_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"head\.bias is missing"):
         resume.begin(config_of(tmp_path), ALONE, list(network.get_parameters()), restart=1)
     assert (network.head.weight.asnumpy() == 1).all()
-
-
-@pytest.mark.parametrize(("value", "restarts"), [(None, 0), ("", 0), ("0", 0), ("3", 3)])
-def test_the_number_of_restarts(value: str | None, restarts: int) -> None:
-    assert resume.restarts({} if value is None else {RESTART: value}) == restarts
-
-
-@pytest.mark.parametrize("value", ["-1", "x", "1.0", "9" * 10, "\N{ARABIC-INDIC DIGIT ONE}"])
-def test_a_number_of_restarts_that_is_none_is_refused(value: str) -> None:
-    with pytest.raises(KitError, match=RESTART):
-        resume.restarts({RESTART: value})
