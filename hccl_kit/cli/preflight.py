@@ -29,6 +29,7 @@ from hccl_kit.narrow import chosen_rules, narrowed
 from hccl_kit.preflight.answer import Answer, answer
 from hccl_kit.preflight.json_form import Subject, as_json
 from hccl_kit.preflight.look import Found
+from hccl_kit.preflight.look import Report as NodeReport
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.own import find_server
 from hccl_kit.preflight.text import all_as_text, as_text
@@ -77,8 +78,19 @@ class Job(NamedTuple):
 
     def narrowed(self, findings: Sequence[Found]) -> tuple[Found, ...]:
         """Those of the rules that were chosen, warnings as errors where that is asked for."""
-        kept = [one for one in findings if one.rule not in self.ignore and (not self.select or one.rule in self.select)]
+        kept = [one for one in findings if self._tells_of(one.rule)]
         return tuple(one._replace(severity="error") if self._counts(one) else one for one in kept)
+
+    def narrowed_report(self, report: NodeReport) -> NodeReport:
+        """What of a machine is told; a rule that was not chosen is neither fine nor skipped."""
+        return report._replace(
+            findings=self.narrowed(report.findings),
+            checked=tuple(rule for rule in report.checked if self._tells_of(rule)),
+            skipped=tuple(pair for pair in report.skipped if self._tells_of(pair[0])),
+        )
+
+    def _tells_of(self, rule: str) -> bool:
+        return rule not in self.ignore and (not self.select or rule in self.select)
 
     def _counts(self, found: Found) -> bool:
         return self.strict and found.severity == "warning"
@@ -117,7 +129,7 @@ def show(
     job: Job, answers: Sequence[Answer], differences: Sequence[Found] | None, form: str, *, color: bool = False
 ) -> int:
     """Print what was found; returns the exit code. `differences` are None where one machine alone was looked at."""
-    answers = [one._replace(report=one.report._replace(findings=job.narrowed(one.report.findings))) for one in answers]
+    answers = [one._replace(report=job.narrowed_report(one.report)) for one in answers]
     unlike = job.narrowed(differences or ())
     if form == "json":
         print(as_json(Subject(job.file, job.digest, job.product.name), answers, unlike))

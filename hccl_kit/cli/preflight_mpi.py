@@ -46,8 +46,9 @@ def _look(options: argparse.Namespace) -> tuple[Job | Refused | KitError, Answer
             raise KitError("with --mpi every process reads the table, and standard input is that of one only")
         job = job_of(options)
         if isinstance(job, Refused):
-            first = next(iter(job.report.diagnostics))
-            return job, Answer("", machine, error=f"the table there has errors: {first.rule}: {first.message}")
+            wrong = [f"{one.rule}: {one.message}" for one in job.report.diagnostics if one.severity == "error"]
+            why = wrong[0] if wrong else "it cannot be read"
+            return job, Answer("", machine, error=f"the table there has errors: {why}")
         environ = {name: value for name, value in os.environ.items() if not name.startswith(_OF_MPIRUN)}
         return job, answer(job.node(environ, options.server))
     except KitError as error:
@@ -78,7 +79,7 @@ def _tell(job: Job | Refused | KitError, told: Sequence[Mapping[str, Any]], opti
     in_order = [by_id.get(server.id, Answer(server.id, error=nobody)) for server in job.table.servers]
     strangers = [one for one in answers if not one.server]
     there = [one for one in in_order if one.error is None]
-    return show(job, [*in_order, *strangers], differences(Round(there, job.digest, ahead)), options.format)
+    return show(job, [*in_order, *strangers], differences(Round(there, job.digest, ahead, job.path)), options.format)
 
 
 def _ahead(window: Sequence[float], now: float) -> float:

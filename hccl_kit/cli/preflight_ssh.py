@@ -51,7 +51,9 @@ def preflight_over_ssh(job: Job, options: argparse.Namespace) -> tuple[list[Answ
     ahead = {server.id: _ahead(found[server.id], one) for server, one in zip(asked, said, strict=True)}
     answers = [found[server.id] for server in job.table.servers]
     there = [one for one in answers if one.error is None]
-    return answers, differences(Round(there, job.digest, {one.server: ahead.get(one.server, 0.0) for one in there}))
+    return answers, differences(
+        Round(there, job.digest, {one.server: ahead.get(one.server, 0.0) for one in there}, job.path)
+    )
 
 
 def address_of(server: Server) -> str:

@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,11 +22,17 @@ MAX_ANSWER = 64 << 10
 """Bytes; an answer is a few lines."""
 
 _AT_ONCE = 8
+_DYING = 1.0
+"""Seconds in which a program that was killed is to be gone."""
 _T = TypeVar("_T")
 
 
 class NoAnswerError(Exception):
     """Why one card gave no answer; callers join the cards' reasons into one KitError."""
+
+
+class HungError(NoAnswerError):
+    """The program did not end in time, as where the driver hangs."""
 
 
 def find(name: str, usual_places: Sequence[str]) -> str | None:
@@ -58,7 +65,8 @@ def listed(reasons: dict[int, str]) -> str:
 
 def ask(command: Sequence[str], timeout: float) -> str:
     """What a program prints, within `timeout` seconds. Its exit code is not read: versions differ in it, the text says
-    more. NoAnswerError where it does not start, does not end in time, or prints more than MAX_ANSWER bytes.
+    more. NoAnswerError where it does not start or prints more than MAX_ANSWER bytes, HungError where it does not end in
+    time.
     """
     try:
         process = subprocess.Popen(
@@ -72,15 +80,31 @@ def ask(command: Sequence[str], timeout: float) -> str:
         )
     except OSError as error:
         raise NoAnswerError(f"the tool cannot be started: {error.strerror}") from None
-    with process:
-        try:
+    try:
+        with left_behind(process):
             return _read(process, time.monotonic() + timeout).decode("utf-8", "replace")
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            raise NoAnswerError(f"no answer in {timeout:g} s") from None
-        except NoAnswerError:
-            _kill(process)
-            raise
+    except subprocess.TimeoutExpired:
+        raise HungError(f"no answer in {timeout:g} s") from None
+
+
+@contextmanager
+def left_behind(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Where the body fails, kill the process, which leads a session of its own, and wait a second at most.
+
+    In place of `with process`, which waits without limit: whoever is stuck in the kernel does not die of SIGKILL.
+    """
+    try:
+        yield
+    except BaseException:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)  # the whole session, or the child of a wrapper script would live on
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_DYING)
+        raise
+    finally:
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
 
 
 def complaint(answer: str) -> str:
@@ -103,11 +127,6 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
             return answer
         answer += piece
     raise NoAnswerError(f"the tool prints more than {MAX_ANSWER} bytes")
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """The whole session, not only the tool, or the child of a wrapper script would live on."""
-    os.killpg(process.pid, signal.SIGKILL)
 
 
 def _environ() -> dict[str, str]:

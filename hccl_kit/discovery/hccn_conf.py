@@ -28,16 +28,26 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
     KitError where the file cannot be read, a line is too long, a key stands twice with two values, a value is no IP
     address of its family, or a card has neither key; every card without one is named.
     """
-    found = _parse(read_bounded(path, MAX_FILE).removeprefix(codecs.BOM_UTF8), path)
-    there = sorted({device_id for _, device_id in found})
-    missing = [device_id for device_id in ids if device_id not in there]
+    found = every_address(path)
+    missing = [device_id for device_id in ids if device_id not in found]
     if missing:
-        shown = ", ".join(map(str, there)) or "no card"
+        shown = ", ".join(map(str, sorted(found))) or "no card"
         raise KitError(
             f"{path} has no address for card {', '.join(map(str, missing))}; it has: {shown}",
             hint=f"set one with: hccn_tool -i {missing[0]} -ip -s address A.B.C.D netmask M.M.M.M",
         )
-    return {device_id: found.get(("address", device_id)) or found["IPv6address", device_id] for device_id in ids}
+    return {device_id: found[device_id][0] for device_id in ids}
+
+
+def every_address(path: Path) -> dict[int, tuple[str, ...]]:
+    """All addresses of every card that has one: `address_N` before `IPv6address_N`. KitError as for `addresses`."""
+    lines = _parse(read_bounded(path, MAX_FILE).removeprefix(codecs.BOM_UTF8), path)
+    found: dict[int, tuple[str, ...]] = {}
+    for wanted in ("address", "IPv6address"):
+        for (family, device_id), address in lines.items():
+            if family == wanted:
+                found[device_id] = (*found.get(device_id, ()), address)
+    return found
 
 
 def _parse(data: bytes, path: Path) -> dict[tuple[str, int], str]:

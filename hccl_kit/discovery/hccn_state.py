@@ -17,6 +17,16 @@ _HEALTH = re.compile(r"^[ \t]*net health status:[ \t]*(\S.*?)[ \t\r]*$", re.MULT
 _DETECT = re.compile(r"^[ \t]*netdetect addr(?:ess)?:[ \t]*(\S+)", re.MULTILINE)
 _GATEWAY = re.compile(r"^[ \t]*(?:default )?gateway:[ \t]*([^\s,]+)", re.MULTILINE)
 _TLS = re.compile(r"\btls switch\[([01])\]")
+_UNSET = re.compile(
+    r"\bno \w+ (?:is|was) (?:pre)?set\b|\bnot (?:pre)?set\b"
+    r"|^[^:\n]*(?:gateway|netdetect addr(?:ess)?):[ \t]*(?:none|-\.-\.-\.-)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def says_unset(answer: str) -> bool:
+    """Whether `-gateway -g` or `-netdetect -g` says in its words that nothing is set there."""
+    return bool(_UNSET.search(answer))
 
 
 def link(answer: str) -> str | None:

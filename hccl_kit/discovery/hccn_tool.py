@@ -19,6 +19,10 @@ _MASK = re.compile(r"^(?:netmask|prefix_length|vnic netmask):[ \t]*(\S+)", re.MU
 _NONE_SET = re.compile(r"no ip was preset|Get ip(conf)? failed", re.IGNORECASE)
 
 
+class NoAddressError(ask.NoAnswerError):
+    """The tool says that the card has no address, or writes something else in its place, such as dashes."""
+
+
 def find() -> str | None:
     """The path of hccn_tool: the first on PATH, else in one of its usual folders, else None."""
     return ask.find("hccn_tool", USUAL_PLACES)
@@ -47,8 +51,9 @@ def cards(tool: str, ids: Sequence[int], *, vnic: bool = False, timeout: float =
 
 
 def card(put: Callable[..., str], *, vnic: bool = False) -> Card:
-    """One card; `put("-ip", "-g")` gives the tool's answer on it. NoAnswerError where it has no address.
+    """One card; `put("-ip", "-g")` gives the tool's answer on it.
 
+    NoAddressError where the tool says that it has none, NoAnswerError where it says something else.
     The second question is asked only where the tool says that no IPv4 address is set, and so on.
     """
     first = answer = put("-ip", "-g")
@@ -62,10 +67,23 @@ def card(put: Callable[..., str], *, vnic: bool = False) -> Card:
             found = _VNIC.search(answer)
             on_vnic = True
     if not found:
-        raise ask.NoAnswerError(ask.complaint(first))
+        reason = NoAddressError if _NONE_SET.search(first) else ask.NoAnswerError
+        raise reason(ask.complaint(first))
     try:
         ipaddress.ip_address(found[1])
     except ValueError:
-        raise ask.NoAnswerError(f"{found[1]!r} is not an IP address") from None
+        raise NoAddressError(f"{found[1]!r} is not an IP address") from None
     mask = _MASK.search(answer)
     return Card(ip=found[1], prefix=prefix_length(mask[1]) if mask else None, on_vnic=on_vnic)
+
+
+def every_address(put: Callable[..., str], *, vnic: bool = False) -> tuple[str, ...]:
+    """All addresses of one card, IPv4, IPv6 and with `vnic` that inside of the super pod, as the tool writes them."""
+    questions = [(_IPV4, ("-ip", "-g")), (_IPV6, ("-ip", "-inet6", "-g")), (_VNIC, ("-vnic", "-g"))]
+    asked = questions if vnic else questions[:2]
+    return tuple(text for pattern, words in asked for text in pattern.findall(put(*words)))
+
+
+def is_answer(text: str) -> bool:
+    """Whether `-ip -g` was answered: with an address, or that there is none."""
+    return bool(_IPV4.search(text) or _NONE_SET.search(text))

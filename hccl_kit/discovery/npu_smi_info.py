@@ -16,7 +16,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-_VERSION = re.compile(r"Version:[ \t]*(\S+)")
 _INCOMPLETE = "driver package may not be completely installed"
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _NAMES_OF_NPU = ("NPU", "NPU ID")
@@ -29,7 +28,6 @@ class Chip(NamedTuple):
 
     npu: int
     chip: int
-    name: str
     health: str
     physical: int | None
 
@@ -45,9 +43,8 @@ class Process(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What `npu-smi info` says. `version` is the driver's; `is_incomplete`: the tool doubts the driver's install."""
+    """What `npu-smi info` says. `is_incomplete`: the tool doubts the driver's install."""
 
-    version: str
     chips: tuple[Chip, ...]
     processes: tuple[Process, ...]
     is_incomplete: bool
@@ -61,13 +58,12 @@ def parse(answer: str) -> Info | None:
         return None
     end = next((at for at, row in enumerate(rows) if "Process id" in row), len(rows))
     upper, lower = rows[start], rows[start + 1]
-    body = rows[start + 2 : end]
+    # A notice between the rows is no half of a pair.
+    body = [row for row in rows[start + 2 : end] if len(row) in (len(upper), len(lower))]
     pairs = zip(body[::2], body[1::2], strict=False)
     chips = [_chip({**_record(upper, first), **_record(lower, second)}) for first, second in pairs]
     processes = [_process(_record(rows[end], row)) for row in rows[end + 1 :]] if end < len(rows) else []
-    version = _VERSION.search(answer)
     return Info(
-        version=version[1] if version else "",
         chips=tuple([chip for chip in chips if chip]),
         processes=tuple([process for process in processes if process]),
         is_incomplete=_INCOMPLETE in answer,
@@ -93,7 +89,7 @@ def _chip(record: Mapping[str, str]) -> Chip | None:
     if npu is None or not record.get("Health"):
         return None
     chip = _number(record.get("Chip", ""))
-    return Chip(npu, chip or 0, record.get("Name", ""), record["Health"], _number(record.get("Phy-ID", "")))
+    return Chip(npu, chip or 0, record["Health"], _number(record.get("Phy-ID", "")))
 
 
 def _process(record: Mapping[str, str]) -> Process | None:

@@ -2,7 +2,7 @@
 
 HCCL's order (HCCL user guide, HCCL_IF_IP and HCCL_SOCKET_IFNAME; its bootstrap code agrees):
 
-1. HCCL_IF_IP, which must be an address of this machine;
+1. HCCL_IF_IP, which must be an address of this machine; %INTERFACE may stand behind it;
 2. HCCL_SOCKET_IFNAME: the first interface that it names. `eth,enp` are prefixes, `=eth0,enp0` whole names,
    a `^` in front of either turns the choice round;
 3. the first interface by name that is neither docker* nor lo*, then docker*, then lo*.
@@ -26,7 +26,6 @@ from hccl_kit.errors import KitError
 _SIOCGIFCONF = 0x8912  # linux/sockios.h
 _IFREQ = 40 if struct.calcsize("P") == 8 else 32  # bytes of a struct ifreq: a name of 16 and a union
 _MAX_ADDRESSES = 4096
-_LINK_LOCAL = "20"  # the scope column of if_inet6: such an address means nothing on another machine
 _NAME_IT = "name the server yourself: --server_ip ADDRESS"
 _FAMILIES = {"": 4, "AF_INET": 4, "AF_INET6": 6}
 
@@ -37,6 +36,12 @@ class Interface:
 
     name: str
     address: str
+
+    @property
+    def is_link_local(self) -> bool:
+        """An IPv6 address that means nothing on another network; HCCL takes it only where HCCL_IF_IP names it."""
+        address = ipaddress.ip_address(self.address)
+        return address.version == 6 and address.is_link_local
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +59,13 @@ def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choic
     machine has no address at all.
     """
     if wanted := environ.get("HCCL_IF_IP"):
-        if not any(_same(interface.address, wanted) for interface in interfaces):
+        address = wanted.partition("%")[0]
+        found = next((interface for interface in interfaces if _same(interface.address, address)), None)
+        if found is None:
             raise _nothing(f"HCCL_IF_IP={wanted} is not an address of this machine", interfaces)
-        return Choice(wanted, "HCCL_IF_IP")
-    ordered = _by_family(interfaces, environ.get("HCCL_SOCKET_FAMILY", ""))
+        return Choice(f"{address}%{found.name}" if found.is_link_local else address, "HCCL_IF_IP")
+    far = [interface for interface in interfaces if not interface.is_link_local]
+    ordered = _by_family(far, environ.get("HCCL_SOCKET_FAMILY", ""))
     if names := environ.get("HCCL_SOCKET_IFNAME"):
         for interface in ordered:
             if _matches(interface.name, names):
@@ -71,7 +79,7 @@ def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choic
 
 
 def interfaces() -> tuple[Interface, ...]:
-    """Every address of this machine, IPv4 before IPv6, link-local IPv6 left out; read from the kernel (Linux)."""
+    """Every address of this machine, IPv4 before IPv6; read from the kernel (Linux)."""
     buffer = array.array("B", bytes(_IFREQ * _MAX_ADDRESSES))
     start, size = buffer.buffer_info()
     try:
@@ -92,9 +100,8 @@ def interfaces() -> tuple[Interface, ...]:
 def _ipv6(path: Path) -> Iterable[Interface]:
     """Lines are: 32 hex digits, interface index, prefix length, scope, flags, name. No file: no IPv6."""
     lines = path.read_text(encoding="ascii", errors="replace").splitlines() if path.exists() else []
-    for digits, _index, _prefix, scope, _flags, name in map(str.split, lines):
-        if scope != _LINK_LOCAL:
-            yield Interface(name, str(ipaddress.IPv6Address(int(digits, 16))))
+    for digits, _index, _prefix, _scope, _flags, name in map(str.split, lines):
+        yield Interface(name, str(ipaddress.IPv6Address(int(digits, 16))))
 
 
 def _name(field: bytes) -> str:

@@ -1,8 +1,9 @@
-"""Rules HK615 to HK619: what is to be alike on all servers of a job."""
+"""Rules HK615 to HK619, HK660 and HK661: what is to be alike on all servers of a job."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.document import shown
@@ -10,7 +11,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.finding import Rule, Severity
 from hccl_kit.hostlist import fold
 from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
-from hccl_kit.preflight.facts import TLS
+from hccl_kit.preflight.facts import FRAMEWORK, TLS
 from hccl_kit.preflight.look import Found
 from hccl_kit.preflight.node import Fault
 
@@ -23,12 +24,14 @@ class Round(NamedTuple):
     """All servers of one round that answered.
 
     `digest` is the SHA-256 of the table's file here. `ahead` has the seconds by which the clock of a server is ahead of
-    ours at least, negative where it is behind; what the way there and back may have taken is not counted.
+    ours at least, negative where it is behind; what the way there and back may have taken is not counted. `path` is
+    where the table is to lie on each of them, None where nobody says.
     """
 
     answers: Sequence[Answer]
     digest: str
     ahead: Mapping[str, float]
+    path: Path | None = None
 
 
 Compare = Callable[[Round], Iterator[Fault]]
@@ -61,7 +64,7 @@ def folded(servers: Sequence[str]) -> str:
 def table_differs(found: Round) -> Iterator[Fault]:
     """The table is another on some servers.
 
-    What:           at the path of the table a server has a file with other bytes. Where it has none, nothing is said.
+    What:           at the path of the table a server has a file with other bytes. Where it has none, HK661 tells.
     Why it matters: ranks that read another table count otherwise, or wait for servers that are no part of the job.
     Example:        the table was made anew on the first server and not copied to the others.
     Fix:            copy it to all servers; `hccl-kit diff` shows in what two tables differ.
@@ -86,8 +89,8 @@ def versions_differ(found: Round) -> Iterator[Fault]:
     HCCL:           EI0008.
     """
     for name in _names(one.facts for one in found.answers):
-        if name not in (TABLE, TLS):
-            yield from _unlike(name, {one.server: one.facts[name] for one in found.answers if name in one.facts})
+        if name not in (TABLE, TLS, *FRAMEWORK):
+            yield from _unlike(name, _fact(found, name))
 
 
 def tls_differs(found: Round) -> Iterator[Fault]:
@@ -99,7 +102,7 @@ def tls_differs(found: Round) -> Iterator[Fault]:
     Fix:            hccn_tool -i N -tls -s enable 0 for each card, or 1 on all.
     HCCL:           EI0016; EI0006 in older releases.
     """
-    yield from _unlike("TLS", {one.server: one.facts[TLS] for one in found.answers if TLS in one.facts})
+    yield from _unlike("TLS", _fact(found, TLS))
 
 
 def variables_differ(found: Round) -> Iterator[Fault]:
@@ -136,6 +139,39 @@ def clocks_differ(found: Round) -> Iterator[Fault]:
             )
 
 
+def frameworks_differ(found: Round) -> Iterator[Fault]:
+    """The servers have different versions of MindSpore or Python.
+
+    What:           MindSpore's version, or the first two numbers of Python's, differ between servers, for the Python
+                    that runs this.
+    Why it matters: HCCL does not mind; what a model computes, and which data and checkpoints are read, may differ.
+    Example:        Python 3.10 and 3.11.
+    Fix:            install one environment everywhere.
+    HCCL:           no code.
+    """
+    for name in FRAMEWORK:
+        yield from _unlike(name, _fact(found, name))
+
+
+def table_absent(found: Round) -> Iterator[Fault]:
+    """The table is not on some servers.
+
+    What:           at the path of the table a server has no file that can be read.
+    Why it matters: the scripts of `hccl-kit launch --to bash` need the table on every server, and so do ranks that
+                    read RANK_TABLE_FILE. Whoever copies it there with the job, or starts by msrun, may ignore this.
+    Example:        the table was made on the first server, and not copied to the second.
+    Fix:            copy it to the same path on all servers.
+    HCCL:           no code; EI0004 where a rank is given the path of a table that is not there.
+    """
+    absent = [one.server for one in found.answers if one.facts.get(TABLE) == ABSENT]
+    if absent:
+        yield Fault(f"no table can be read at {shown(str(found.path))} on {folded(absent)}", "copy it there")
+
+
+def _fact(found: Round, name: str) -> Mapping[str, str]:
+    return {one.server: one.facts[name] for one in found.answers if name in one.facts}
+
+
 def _names(mappings: Iterable[Mapping[str, str]]) -> list[str]:
     return sorted({name for mapping in mappings for name in mapping})
 
@@ -169,4 +205,6 @@ ACROSS_RULES: tuple[AcrossRule, ...] = (
     _row("HK617", "the TLS switch is not alike", tls_differs, hccl_error="EI0016"),
     _row("HK618", "a variable of HCCL is not alike", variables_differ, severity="warning"),
     _row("HK619", "the clocks differ", clocks_differ, severity="warning"),
+    _row("HK660", "the servers have different frameworks", frameworks_differ, severity="warning"),
+    _row("HK661", "the table is not on all servers", table_absent, severity="warning"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from hccl_kit.discovery import ask, hccn_tool, is_there, npu_smi
 from hccl_kit.discovery.ask import NoAnswerError
@@ -22,9 +22,17 @@ _TIMEOUTS = {NPU_SMI: 20.0}  # its big table looks at every chip; several second
 
 _Answer = TypeVar("_Answer")
 
+
+class Silence(NamedTuple):
+    """The question (all words of the command) that a tool did not answer, and why."""
+
+    command: tuple[str, ...]
+    reason: NoAnswerError
+
+
 _answers: dict[tuple[str, ...], str] = {}
-_silent: dict[tuple[str, ...], str] = {}
-"""Why a tool, or hccn_tool on one card, gave no answer: the driver may hang for one card alone."""
+_silent: dict[tuple[str, ...], Silence] = {}
+"""By tool, or hccn_tool on one card: the driver may hang for one card alone."""
 
 
 def forget() -> None:
@@ -45,13 +53,19 @@ def put(tool: str, *words: str) -> str:
     key, subject = (tool, *words), _subject(tool, words)
     if key not in _answers:
         if subject in _silent:
-            raise NoAnswerError(_silent[subject])
+            reason = _silent[subject].reason
+            raise type(reason)(str(reason))
         try:
             _answers[key] = ask.ask(key, _TIMEOUTS.get(Path(tool).name, ask.TIMEOUT))
         except NoAnswerError as reason:
-            _silent[subject] = str(reason)
+            _silent[subject] = Silence(key, reason)
             raise
     return _answers[key]
+
+
+def silences() -> Sequence[Silence]:
+    """What was not answered in this round; after its first silence a tool, or a card, is asked no more."""
+    return tuple(_silent.values())
 
 
 def need(node: Node, name: str) -> str:
@@ -60,7 +74,7 @@ def need(node: Node, name: str) -> str:
     if tool is None:
         raise CannotTellError(NO_TOOL.format(name))
     if (tool,) in _silent:
-        raise CannotTellError(f"{name}: {_silent[tool,]}")
+        raise CannotTellError(f"{name}: {_silent[tool,].reason}")
     return tool
 
 
@@ -78,8 +92,8 @@ def hccn(
     """What `read` makes of the answers of hccn_tool by card, all cards at once, and why others have none.
 
     `read(put)` puts its questions with `put("-link", "-g")`, and raises NoAnswerError where the answer holds nothing.
-    A card for which the tool is silent is in neither, since HK624 tells of it. CannotTellError where no card gave an
-    answer.
+    A card for which the tool is silent is in neither, since HK624, HK637 or HK638 tells of it. CannotTellError where no
+    card gave an answer.
     """
     tool = need(node, HCCN_TOOL)
 
@@ -91,7 +105,7 @@ def hccn(
         why = _silent.get((tool, "-i", str(device_id)))
         if why is not None:
             found.pop(device_id, None)
-            failures[device_id] = why
+            failures[device_id] = str(why.reason)
     if failures and not found:
         raise CannotTellError(f"{HCCN_TOOL}: {next(iter(failures.values()))}")
     told = {device_id: why for device_id, why in failures.items() if (tool, "-i", str(device_id)) not in _silent}

@@ -55,8 +55,8 @@ def info(node: Node) -> npu_smi_info.Info:
     """What `npu-smi info` says; CannotTellError where it says nothing."""
     need_npu(node)
     found = npu_smi_info.parse(asked.smi(node, "info"))
-    if found is None:
-        raise CannotTellError("npu-smi shows no table of cards, see HK624")
+    if found is None or not found.chips:
+        raise CannotTellError("npu-smi shows no table of cards, see HK638")
     return found
 
 

@@ -23,4 +23,6 @@ DEVICE_RULES: tuple[NodeRule, ...] = (
     row("HK634", "driver or CANN is not there", versions.package_missing, severity="warning"),
     row("HK635", "driver and firmware do not go together", versions.firmware_unfit),
     row("HK636", "driver and CANN do not list each other", versions.cann_unfit, severity="warning"),
+    row("HK637", "a tool of the driver stopped answering", mounts.tool_stopped_answering),
+    row("HK638", "a tool of the driver cannot be used", mounts.tool_unusable, severity="warning"),
 )

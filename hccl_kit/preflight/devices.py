@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hccl_kit.document import shown
 from hccl_kit.preflight.cards import NOT_HERE, folded, here, ids_in_dev, info, named, need_npu, physical_ids, shows_npu
@@ -84,14 +84,19 @@ def ids_not_physical(node: Node) -> Iterator[Fault]:
 def card_ill(node: Node) -> Iterator[Fault]:
     """A card of the table is not healthy.
 
-    What:           npu-smi shows Alarm, Critical or UNKNOWN for a card of the table.
-    Why it matters: a card with a major alarm stops or gives wrong results; UNKNOWN is one that did not start.
+    What:           npu-smi shows Alarm, Critical or UNKNOWN for a card of the table, or does not list it at all.
+    Why it matters: a card with a major alarm stops or gives wrong results; UNKNOWN is one that did not start, and one
+                    that is in /dev and not listed fell off the bus.
     Example:        card 7: its health is Critical
     Fix:            npu-smi info -t health -i NPU -c CHIP tells the error code; leave the card out until it is mended.
     HCCL:           no code of its own; the runtime fails on that card, and the other ranks end with EI0006 or EI0002.
     """
+    health = _health(node)
+    known = {device_id: text for device_id, text in health.items() if text is not None}
+    ill = {device_id: f"its health is {text}" for device_id, text in known.items() if text not in (_WELL, _MINOR)}
+    lost = {device_id: "npu-smi does not list it" for device_id, text in health.items() if text is None}
     yield from folded(
-        {device_id: f"its health is {text}" for device_id, text in _health(node) if text not in (_WELL, _MINOR)},
+        ill | lost,
         "npu-smi info -t health -i NPU -c CHIP tells the error code",
     )
 
@@ -106,19 +111,24 @@ def card_with_alarm(node: Node) -> Iterator[Fault]:
     HCCL:           no code.
     """
     yield from folded(
-        {device_id: f"its health is {text}" for device_id, text in _health(node) if text == _MINOR},
+        {device_id: f"its health is {text}" for device_id, text in _health(node).items() if text == _MINOR},
         "npu-smi info -t health -i NPU -c CHIP tells the error code",
     )
 
 
-def _health(node: Node) -> Iterator[tuple[int, str]]:
+def _health(node: Node) -> Mapping[int, str | None]:
+    """Of each card of the table that is here, None where npu-smi lists all it has and not this one.
+
+    CannotTellError where it is known of no chip which card it is.
+    """
     wanted = here(node)
-    found = info(node)
-    ids = physical_ids(node, found.chips)
-    for chip in found.chips:
-        device_id = ids.get((chip.npu, chip.chip))
-        if device_id in wanted and device_id is not None:
-            yield device_id, chip.health
+    chips = info(node).chips
+    ids = physical_ids(node, chips)
+    if not ids:
+        raise CannotTellError("npu-smi does not tell which chip is which card")
+    listed = {ids[chip.npu, chip.chip]: chip.health for chip in chips if (chip.npu, chip.chip) in ids}
+    is_whole = len(ids) == len(chips)
+    return {device_id: listed.get(device_id) for device_id in wanted if is_whole or device_id in listed}
 
 
 def _is_renumbered(node: Node) -> bool:

@@ -11,7 +11,9 @@ from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.versions import boards_of_cards
 
 TLS = "TLS"
-"""The fact whether the cards ask for TLS; all others are versions (HK616, HK617)."""
+"""The fact whether the cards ask for TLS (HK617)."""
+FRAMEWORK = ("MindSpore", "Python")
+"""Versions that HCCL does not compare (HK660); all others it does (HK616)."""
 
 
 def facts(node: Node) -> Mapping[str, str]:
@@ -23,7 +25,7 @@ def facts(node: Node) -> Mapping[str, str]:
         "CANN": cann.version if cann else None,
         TLS: _tls(node),
         "MindSpore": _installed("mindspore"),
-        "Python": ".".join(map(str, sys.version_info[:3])),
+        "Python": ".".join(map(str, sys.version_info[:2])),
     }
     return {name: value for name, value in found.items() if value}
 

@@ -55,7 +55,7 @@ def another_interface(node: Node) -> Iterator[Fault]:
         choice = choose(there, node.environ)
     except KitError:
         return  # HK610 tells
-    if plain(choice.address) in wanted:
+    if plain(choice.address.partition("%")[0]) in wanted:
         return
     names = [one.name for one in there if plain(one.address) in wanted]
     hint = (

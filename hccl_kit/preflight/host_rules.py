@@ -1,4 +1,7 @@
-"""The table of rules HK600 to HK614: the host side of this node. HK615 to HK619 compare the nodes, see `across`."""
+"""The table of rules HK600 to HK614: the host side of this node.
+
+HK615 to HK619, HK660 and HK661 compare the nodes, see `across`.
+"""
 
 from __future__ import annotations
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from hccl_kit.document import shown
 from hccl_kit.loopback import is_loopback
 from hccl_kit.preflight.node import CannotTellError, Fault, Node
 from hccl_kit.preflight.own import listed, names_here, servers_here
+from hccl_kit.preflight.variables import cards_meant
 from hccl_kit.worker_env import NAMES, SERVER
 
 _WITHOUT_HOSTS = "2.0"
@@ -43,7 +45,8 @@ def wrong_rank(node: Node) -> Iterator[Fault]:
     """RANK_ID, RANK_SIZE or DEVICE_ID of this process are not those of the table.
 
     What:           RANK_ID is no number or not below the number of ranks; RANK_SIZE is not that number; the rank is on
-                    another server, or has another card than DEVICE_ID.
+                    another server, or has another card than DEVICE_ID, which is its physical id, an index into
+                    ASCEND_RT_VISIBLE_DEVICES, or in a container a count of the cards in /dev.
     Why it matters: HCCL compares the card of the process with that of its rank in the table.
     Example:        RANK_ID=2 DEVICE_ID=0, and rank 2 has card 2.
     Fix:            start the ranks with a script of `hccl-kit launch`, or unset what a former job has left.
@@ -55,7 +58,7 @@ def wrong_rank(node: Node) -> Iterator[Fault]:
         field: node.environ[name] for field in ("rank", "size", "device") if (name := NAMES[field][0]) in node.environ
     }
     for field, text in given.items():
-        if not (text.isascii() and text.isdecimal()):
+        if not re.fullmatch("[0-9]{1,10}", text):
             yield Fault(f"{NAMES[field][0]}={shown(text)} is no number", hint)
             return
     if "size" in given and int(given["size"]) != size:
@@ -68,7 +71,7 @@ def wrong_rank(node: Node) -> Iterator[Fault]:
         yield Fault(f"{NAMES['rank'][0]}={rank}, and the table has ranks 0 to {size - 1}", hint)
     elif node.server and server is not node.server:
         yield Fault(f"{NAMES['rank'][0]}={rank}, which the table puts on server {shown(server.id)}", hint)
-    elif "device" in given and int(given["device"]) != device.id:
+    elif "device" in given and device.id not in cards_meant(node, int(given["device"])):
         yield Fault(
             f"{NAMES['rank'][0]}={rank} and {NAMES['device'][0]}={given['device']}; the table gives rank {rank} the "
             f"card {device.id}",

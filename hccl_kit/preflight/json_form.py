@@ -69,7 +69,7 @@ def read_answer(text: str) -> Answer:
     if error is not None:
         raise ValueError(f"its report is not of the form that is agreed: {error.message[:200]}")
     if not document["servers"]:
-        wrong = [found["message"] for found in document["table"]["findings"]]
+        wrong = [found["message"] for found in document["table"]["findings"] if found["severity"] == "error"]
         raise ValueError(f"its hccl-kit refuses the table: {wrong[0][:200] if wrong else 'it does not say why'}")
     return from_value(document["servers"][0])
 

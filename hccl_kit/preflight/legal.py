@@ -6,6 +6,7 @@ Source: its own parser, externalinput.cc and env_config.cc of hcomm. It stops at
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -108,7 +109,7 @@ _LEGAL: Mapping[str, Accepted] = {
     "HCCL_INTER_HCCS_DISABLE": _one_of_any_case("true", "false"),
     "HCCL_DIAGNOSE_ENABLE": _SWITCH,
     "HCCL_ENTRY_LOG_ENABLE": _SWITCH,
-    "HCCL_LOGIC_SUPERPOD_ID": Accepted("a text of less than 128 bytes", lambda text: len(text.encode()) < 128),
+    "HCCL_LOGIC_SUPERPOD_ID": Accepted("a text of less than 128 bytes", lambda text: len(os.fsencode(text)) < 128),
 }
 
 _OLD: Mapping[str, Accepted] = {"HCCL_EXEC_TIMEOUT": _seconds(1, 17_340)}

@@ -9,12 +9,14 @@ from hccl_kit.discovery import hccn_state
 from hccl_kit.discovery.ask import NoAnswerError, complaint
 from hccl_kit.discovery.host import Card
 from hccl_kit.preflight import asked
-from hccl_kit.preflight.addresses import nic_addresses, uses_roce
+from hccl_kit.preflight.addresses import asks_for_roce, nic_addresses, uses_roce, with_address
 from hccl_kit.preflight.cards import folded, here, need_npu
 from hccl_kit.preflight.mounts import WITHOUT_ADDRESSES
 from hccl_kit.preflight.node import CannotTellError, Fault, Node
 from hccl_kit.rank_table import Device
 
+_Unset = tuple[Sequence[int], Mapping[int, str]]
+"""The cards of which the tool says that something is not set, and what it says in place of an answer of others."""
 _UP = "UP"
 _REACHED = ("Success", "Init", "Detect ip set")
 """Init is what a card says that was given nobody to ask (HK632); "Detect ip set" that it was given one just now."""
@@ -49,9 +51,10 @@ def network_ill(node: Node) -> Iterator[Fault]:
                     others.
     HCCL:           no code of its own; EI0006 where the other servers are not reached.
     """
-    found, _ = _ask(node, hccn_state.net_health, "-net_health", "-g")
+    found, failures = _ask(node, hccn_state.net_health, "-net_health", "-g")
+    ill = {device_id: f"net health status {text}" for device_id, text in found.items() if text not in _REACHED}
     yield from folded(
-        {device_id: f"net health status {text}" for device_id, text in found.items() if text not in _REACHED},
+        ill | failures,
         "hccn_tool -i N -netdetect -g shows whom it asks, hccn_tool -i N -ping -g address A.B.C.D asks others",
     )
 
@@ -73,14 +76,16 @@ def way_not_set(node: Node) -> Iterator[Fault]:
     if not plain:
         raise CannotTellError("no card here has an IPv4 address")
     far = [device_id for device_id, card in plain.items() if _goes_outside(node, device_id, card)]
-    lost = _unset(node, far, hccn_state.gateway, "-gateway") if far else []
+    lost = _unset(node, far, hccn_state.gateway, "-gateway") if far else ((), {})
     unasked = _unset(node, sorted(plain), hccn_state.net_detect, "-netdetect")
-    yield from folded(
-        dict.fromkeys(lost, "no gateway is set, and other servers have addresses outside of the card's network"),
+    yield from _not_set(
+        lost,
+        "no gateway is set, and other servers have addresses outside of the card's network",
         "hccn_tool -i N -gateway -s gateway A.B.C.D",
     )
-    yield from folded(
-        dict.fromkeys(unasked, "no address is set to ask whether the network is there (netdetect)"),
+    yield from _not_set(
+        unasked,
+        "no address is set to ask whether the network is there (netdetect)",
         "hccn_tool -i N -netdetect -s address A.B.C.D, such as that of the gateway",
     )
 
@@ -117,10 +122,18 @@ def _ask(node: Node, parse: hccn_state.Reader, *words: str) -> tuple[dict[int, s
     return asked.hccn(node, _cards(node), _reader(parse, *words))
 
 
-def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) -> Sequence[int]:
-    """The cards of which the tool says, in whatever words, that nothing is set."""
-    found, _ = asked.hccn(node, ids, lambda put: parse(put(word, "-g")))
-    return [device_id for device_id, text in found.items() if text in (None, _NOBODY)]
+def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) -> _Unset:
+    def read(put: Callable[..., str]) -> str:
+        return _NOBODY if hccn_state.says_unset(put(word, "-g")) else _reader(parse, word, "-g")(put)
+
+    found, failures = asked.hccn(node, ids, read)
+    return [device_id for device_id, text in found.items() if text == _NOBODY], failures
+
+
+def _not_set(unset: _Unset, text: str, hint: str) -> Iterator[Fault]:
+    ids, failures = unset
+    yield from folded(dict.fromkeys(ids, text), hint)
+    yield from folded(failures)
 
 
 def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., str]], str]:
@@ -135,11 +148,14 @@ def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., st
 
 
 def _cards(node: Node) -> tuple[int, ...]:
-    """The cards that are here, where the job goes over their ports; CannotTellError otherwise."""
+    """The cards that are here, where the job goes over their ports; CannotTellError otherwise.
+
+    Without `device_ip` a card meets others by the host's network (R28) or by another card's port (R27, 910).
+    """
     _need_ports(node)
     if not uses_roce(node):
         raise CannotTellError("the cards of this job meet without their network ports")
-    return here(node)
+    return here(node) if asks_for_roce(node) else with_address(node)
 
 
 def _need_ports(node: Node) -> None:
@@ -152,14 +168,29 @@ def _goes_outside(node: Node, device_id: int, card: Card) -> bool:
     """Whether a card that this one talks to is outside of its network; no where the netmask is not known."""
     if card.prefix is None:
         return False
-    network = ipaddress.ip_network(f"{card.ip}/{card.prefix}", strict=False)
-    texts = [
-        text.strip()
+    network = _network(f"{card.ip}/{card.prefix}")
+    others = [
+        _address(text.strip().partition("%")[0])
         for server, device in node.table.devices()
         if server is not node.server and _talk(node, device_id, device)
         for text in (device.ip or "").split(",")
     ]
-    return any(ipaddress.ip_address(text) not in network for text in texts if text)
+    return network is not None and any(other not in network for other in others if other is not None)
+
+
+def _network(text: str) -> ipaddress.IPv4Network | None:
+    try:
+        return ipaddress.IPv4Network(text, strict=False)
+    except ValueError:  # a prefix of more than 32 bits
+        return None
+
+
+def _address(text: str) -> ipaddress.IPv4Address | None:
+    """None also for what is no address, of which the rules of tables tell, and for IPv6."""
+    try:
+        return ipaddress.IPv4Address(text)
+    except ValueError:
+        return None
 
 
 def _talk(node: Node, device_id: int, other: Device) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
-from hccl_kit.discovery import npu_smi_info
-from hccl_kit.discovery.ask import NoAnswerError, ask_each, complaint
+from hccl_kit.discovery import hccn_tool, npu_smi_info
+from hccl_kit.discovery.ask import HungError, NoAnswerError, ask_each, complaint
 from hccl_kit.preflight import asked
 from hccl_kit.preflight.cards import CONTROLS, folded, ids_in_dev, need_npu
 from hccl_kit.preflight.node import Fault, Node
 
 HCCN_CONF = "etc/hccn.conf"
+_ADDRESS = ("-ip", "-g")
 WITHOUT_ADDRESSES = "2.0"
 """Of the ports of Atlas 950 only its table tells; hccn_tool asks for them by other names there."""
 
@@ -76,29 +78,95 @@ def tool_missing(node: Node) -> Iterator[Fault]:
 def tool_silent(node: Node) -> Iterator[Fault]:
     """A tool of the driver is here and gives no answer.
 
-    What:           npu-smi or hccn_tool cannot be started, does not end in time, or prints something else than a table.
+    What:           `npu-smi info`, or hccn_tool asked for the address of a card of the table, does not end in time.
     Why it matters: on a server whose driver is well both answer within seconds. What they would tell is not looked at.
-    Example:        dcmi module initialize failed. ret is -8005
-    Fix:            in a container, mount the libraries too: /usr/local/dcmi and /usr/local/Ascend/driver/lib64; on a
-                    server, look at `dmesg`; a card that hangs may need a restart of the server.
+    Example:        card 5: hccn_tool -ip -g: no answer in 10 s
+    Fix:            look at `dmesg`; a card that hangs may need a restart of the server.
+    HCCL:           no code; where the driver hangs, every rank does.
+    """
+    says, by_card = _failures(node)
+    if isinstance(says, HungError):
+        yield Fault(f"npu-smi info: {says}", "look at dmesg")
+    yield from folded(
+        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if isinstance(why, HungError)}, "look at dmesg"
+    )
+
+
+def tool_stopped_answering(node: Node) -> Iterator[Fault]:
+    """A tool of the driver answered at first, and then no more.
+
+    What:           npu-smi or hccn_tool did not answer a question of the rules before this one; what HK624 and HK638
+                    tell of is left out.
+    Why it matters: the driver hangs in some matter, such as the link of a card. What the tool would have told of that
+                    card, or npu-smi of any, was not looked at, though the rules look fine.
+    Example:        card 5: hccn_tool -link -g: no answer in 10 s
+    Fix:            look at `dmesg`; a card that hangs may need a restart of the server.
     HCCL:           no code; where the driver hangs, every rank does.
     """
     need_npu(node)
-    if tool := asked.find(node, asked.NPU_SMI):
-        try:
-            answer = asked.put(tool, "info")
-            why = None if npu_smi_info.parse(answer) else complaint(answer)
-        except NoAnswerError as reason:
-            why = str(reason)
-        if why is not None:
-            yield Fault(
-                f"npu-smi info: {why}",
-                "in a container, mount /usr/local/dcmi and /usr/local/Ascend/driver/lib64; on a server, look at dmesg",
-            )
+    cards: dict[int, str] = {}
+    for command, reason in asked.silences():
+        name, *words = (Path(command[0]).name, *command[1:])
+        if words[0] == "-i" and words[2:] != [*_ADDRESS]:
+            cards[int(words[1])] = f"{name} {' '.join(words[2:])}: {reason}"
+        elif words[0] != "-i" and words != ["info"]:
+            yield Fault(f"{name} {' '.join(words)}: {reason}", "look at dmesg")
+    yield from folded(dict(sorted(cards.items())), "look at dmesg")
+
+
+def tool_unusable(node: Node) -> Iterator[Fault]:
+    """A tool of the driver is here and cannot be used.
+
+    What:           npu-smi or hccn_tool cannot be started, or prints something else than what it was asked for; npu-smi
+                    also where it lists no chip.
+    Why it matters: jobs run without them, but what they would tell is not looked at.
+    Example:        dcmi module initialize failed. ret is -8005
+    Fix:            in a container, mount the libraries too: /usr/local/dcmi and /usr/local/Ascend/driver/lib64; where
+                    this user may not execute them, run this as root.
+    HCCL:           no code.
+    """
+    hint = (
+        "in a container, mount /usr/local/dcmi and /usr/local/Ascend/driver/lib64; where this user may not execute it, "
+        "run this as root"
+    )
+    says, by_card = _failures(node)
+    if says is not None and not isinstance(says, HungError):
+        yield Fault(f"npu-smi info: {says}", hint)
+    yield from folded(
+        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if not isinstance(why, HungError)}, hint
+    )
+
+
+def _failures(node: Node) -> tuple[NoAnswerError | None, Mapping[int, NoAnswerError]]:
+    """Why npu-smi, and hccn_tool of the cards, do not answer their first questions."""
+    need_npu(node)
     tool = asked.find(node, asked.HCCN_TOOL)
-    if tool and node.table.version != WITHOUT_ADDRESSES:
-        _, silent = ask_each(_cards(node), lambda device_id: asked.put(tool, "-i", str(device_id), "-ip", "-g"))
-        yield from folded({i: f"hccn_tool -ip -g: {why}" for i, why in silent.items()}, "look at dmesg")
+    if tool is None or node.table.version == WITHOUT_ADDRESSES:
+        return _failure_of_smi(node), {}
+    reasons, _ = ask_each(_cards(node), lambda device_id: _failure(tool, device_id))
+    return _failure_of_smi(node), {device_id: reason for device_id, reason in reasons.items() if reason}
+
+
+def _failure_of_smi(node: Node) -> NoAnswerError | None:
+    tool = asked.find(node, asked.NPU_SMI)
+    if tool is None:
+        return None
+    try:
+        answer = asked.put(tool, "info")
+    except NoAnswerError as reason:
+        return reason
+    info = npu_smi_info.parse(answer)
+    if info is None:
+        return NoAnswerError(complaint(answer))
+    return None if info.chips else NoAnswerError("it lists no chip")
+
+
+def _failure(tool: str, device_id: int) -> NoAnswerError | None:
+    try:
+        answer = asked.put(tool, "-i", str(device_id), *_ADDRESS)
+    except NoAnswerError as reason:
+        return reason
+    return None if hccn_tool.is_answer(answer) else NoAnswerError(complaint(answer))
 
 
 def _cards(node: Node) -> Sequence[int]:

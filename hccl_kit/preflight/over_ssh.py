@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import signal
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +14,7 @@ from subprocess import PIPE, Popen, TimeoutExpired
 from threading import Event
 from typing import IO, NamedTuple, cast
 
+from hccl_kit.discovery.ask import left_behind
 from hccl_kit.errors import KitError
 
 AT_ONCE = 32
@@ -88,14 +87,11 @@ def _ask(command: Sequence[str], stdin: Path, timeout: float, stop: Event) -> Sa
             process = Popen(command, stdin=source, stdout=PIPE, stderr=PIPE, bufsize=0, start_new_session=True)
     except OSError as error:
         return Said("", asked, time.time(), f"{command[0]} cannot be started: {error.strerror}")
-    with process:
-        try:
+    try:
+        with left_behind(process):
             text, complaint = _to_its_end(process, time.monotonic() + timeout, stop)
-        except TimeoutExpired:
-            return Said("", asked, time.time(), f"no answer in {timeout:g} s")
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)  # the whole session: ssh may have started a proxy
+    except TimeoutExpired:
+        return Said("", asked, time.time(), f"no answer in {timeout:g} s")
     line = _telling_line(complaint)
     if text.strip():
         return Said(text, asked, time.time(), complaint=line)

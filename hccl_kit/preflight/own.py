@@ -40,7 +40,8 @@ def servers_here(table: RankTable) -> tuple[Server, ...]:
 def names_here() -> frozenset[str]:
     """The addresses and host names of this machine."""
     host = socket.gethostname()
-    return frozenset([plain(host), plain(host.partition(".")[0]), *(plain(one.address) for one in interfaces())])
+    addresses = [plain(one.address) for one in interfaces() if not one.is_link_local]
+    return frozenset([plain(host), plain(host.partition(".")[0]), *addresses])
 
 
 def plain(name: object) -> str:

@@ -1,34 +1,53 @@
-"""Which process listens on a port, as far as /proc tells this user."""
+"""What holds a port, as far as /proc tells this user."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from hccl_kit.screen import printable
 
 _LISTENS = "0A"
+_ENDED = "0"
+"""The inode of a connection that no process has any more, and that keeps its port for a minute."""
 
 
-def holder(port: int, root: Path = Path("/")) -> str | None:
-    """The processes that listen on `port`, such as "python (process 4711)"; None where none can be seen."""
+class Holder(NamedTuple):
+    """Who, such as "python (process 4711)"; `listens`: it waits for others there, and has not just called somebody."""
+
+    text: str
+    listens: bool
+
+
+def holder(port: int, root: Path = Path("/")) -> Holder | None:
+    """The processes that listen on `port`, else those with a connection from it; None where nothing can be seen."""
     proc = root / "proc"
-    sockets = {f"socket:[{inode}]" for table in ("tcp", "tcp6") for inode in _inodes(proc / "net" / table, port)}
-    found = [process for process in _processes(proc) if sockets & set(_open_files(process))] if sockets else []
-    return " and ".join(f"{_name(process)} (process {process.name})" for process in found[:3]) or None
+    sockets = [one for table in ("tcp", "tcp6") for one in _sockets(proc / "net" / table, port)]
+    for listens in (True, False):
+        links = {f"socket:[{inode}]" for state, inode in sockets if (state == _LISTENS) is listens and inode != _ENDED}
+        found = [process for process in _processes(proc) if links & set(_open_files(process))] if links else []
+        if found:
+            names = " and ".join(f"{_name(process)} (process {process.name})" for process in found[:3])
+            return Holder(names if listens else f"a connection of {names}", listens)
+    is_over = sockets and all(inode == _ENDED for _, inode in sockets)
+    return Holder("a connection that has just ended", listens=False) if is_over else None
 
 
-def _inodes(table: Path, port: int) -> Iterator[str]:
-    """Columns: number, local address:port in hex, remote, state, queues, timers, retransmits, user, timeout, inode."""
+def _sockets(table: Path, port: int) -> Iterator[tuple[str, str]]:
+    """State and inode of those that have the local port.
+
+    Columns: number, local address:port in hex, remote, state, queues, timers, retransmits, user, timeout, inode.
+    """
     try:
         lines = table.read_text(encoding="ascii", errors="replace").splitlines()[1:]
     except OSError:
         return
     for line in lines:
         words = line.split()
-        if len(words) > 9 and words[3] == _LISTENS and words[1].endswith(f":{port:04X}"):
-            yield words[9]
+        if len(words) > 9 and words[1].endswith(f":{port:04X}"):
+            yield words[3], words[9]
 
 
 def _processes(proc: Path) -> Iterator[Path]:

@@ -29,7 +29,8 @@ def port_taken(node: Node) -> Iterator[Fault]:
     """A port of the host that HCCL needs is taken.
 
     What:           another process listens on one of the 32 ports from 60000 on (from HCCL_IF_BASE_PORT on; those of
-                    HCCL_HOST_SOCKET_PORT_RANGE), or on 16666, at the address that HCCL takes. Each is tried by binding.
+                    HCCL_HOST_SOCKET_PORT_RANGE), or on 16666, at the address that HCCL takes; or a connection to
+                    somewhere else goes out from it (HK605). Each is tried by binding.
     Why it matters: HCCL listens there while the ranks find each other.
     Example:        60000 is held by python, process 4711, of a job that did not end.
     Fix:            end that job, or export HCCL_IF_BASE_PORT=50000 on all servers.
@@ -39,9 +40,10 @@ def port_taken(node: Node) -> Iterator[Fault]:
     taken = [port for port in islice(ports(node), MAX_RANGES) if not is_free(address, port)]
     for port in taken:
         who = holder(port, node.root)
+        other = f"export {BASE_VARIABLE} with the first of {PORTS} free ports, alike on all servers"
         yield Fault(
-            f"port {port} of {address} is taken by {who or 'a process that this user may not see'}",
-            f"end it, or export {BASE_VARIABLE} with the first of {PORTS} free ports, alike on all servers",
+            f"port {port} of {address} is taken by {who.text if who else 'a process that this user may not see'}",
+            f"end it, or {other}" if who is None or who.listens else f"keep connections away (HK605), or {other}",
         )
 
 
@@ -85,12 +87,12 @@ def ports(node: Node) -> Iterator[int]:
 
 
 def is_free(address: str, port: int) -> bool:
-    """Whether a program could listen there now."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    """Whether a program could listen there now; an address of one link has its interface behind "%"."""
+    family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0]
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection that has ended holds nobody up
         try:
-            probe.bind((address, port))
+            probe.bind(place)
             probe.listen()
         except PermissionError:
             return True  # below 1024; HCCL's own matter

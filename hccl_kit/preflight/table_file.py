@@ -20,8 +20,8 @@ _BEATS = "MINDSPORE_HCCL_CONFIG_PATH"
 def path_not_taken(node: Node) -> Iterator[Fault]:
     """HCCL does not take the path of the table.
 
-    What:           the file cannot be read, or its path is too long or does not have ".json" at its end and
-                    nowhere else.
+    What:           the file is here and cannot be read, or its path is too long or does not have ".json" at its end
+                    and nowhere else. Where no file is here, nothing is said of one machine; HK661 tells of many.
     Why it matters: HCCL resolves the path, and looks for the first ".json" in it, which must be its end.
     Example:        /data/tables.json.d/hccl_8p.json
     Fix:            put the table where its whole path has ".json" at the end only, and let its owner read it.

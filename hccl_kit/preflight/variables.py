@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
 from hccl_kit.document import shown
+from hccl_kit.preflight.cards import ids_in_dev, named
 from hccl_kit.preflight.legal import legal
 from hccl_kit.preflight.node import Fault, Node
 from hccl_kit.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, VISIBLE_DEVICES
@@ -76,7 +77,8 @@ def visible_devices(node: Node) -> Iterator[Fault]:
     """ASCEND_RT_VISIBLE_DEVICES hides cards or renumbers them otherwise than it looks.
 
     What:           its text is not numbers that ascend, parted by commas without spaces; or cards that the table has on
-                    this server are not among them.
+                    this server are not among them, whether they are physical ids or count the cards in /dev from 0, as
+                    in a container.
     Why it matters: the driver stops reading at the first thing it does not expect: `0, 1` is card 0 alone. What it
                     hides no rank can open.
     Example:        ASCEND_RT_VISIBLE_DEVICES="0, 1, 2, 3"
@@ -87,15 +89,39 @@ def visible_devices(node: Node) -> Iterator[Fault]:
     if text is None:
         return
     hint = f"unset {VISIBLE_DEVICES}, or write such as 0,1,2,3"
-    if not re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", text):
+    ids = listed_devices(node.environ)
+    if ids is None:
         yield Fault(f"{VISIBLE_DEVICES}={shown(text)}; accepted: numbers parted by commas, without spaces", hint)
         return
-    ids = [int(number) for number in text.split(",")]
     if any(one >= other for one, other in pairwise(ids)):
         yield Fault(f"{VISIBLE_DEVICES}={shown(text)} does not ascend", hint)
-    hidden = sorted(set(node.device_ids) - set(ids))
+    wanted = set(node.device_ids)
+    hidden = min(wanted - set(ids), wanted - set(_in_container(node, ids)), key=len)
     if hidden:
-        yield Fault(f"{VISIBLE_DEVICES}={shown(text)} hides card {', '.join(map(str, hidden))} of the table", hint)
+        yield Fault(f"{VISIBLE_DEVICES}={shown(text)} hides {named(hidden)} of the table", hint)
+
+
+def listed_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
+    """The numbers of ASCEND_RT_VISIBLE_DEVICES; None where it is not set or holds something else."""
+    text = environ.get(VISIBLE_DEVICES, "")
+    return tuple(map(int, text.split(","))) if re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", text) else None
+
+
+def cards_meant(node: Node, number: int) -> frozenset[int]:
+    """The physical ids of the cards that DEVICE_ID=`number` may name.
+
+    It is the id itself, as the scripts of `hccl-kit launch --to bash` set it; with ASCEND_RT_VISIBLE_DEVICES an index
+    into that list, as under msrun; and where a container numbers its cards anew, what comes of it counts those in /dev.
+    """
+    listed = listed_devices(node.environ)
+    ids = (number,) if listed is None else listed[number : number + 1]
+    return frozenset([*ids, *_in_container(node, ids)])
+
+
+def _in_container(node: Node, ids: Iterable[int]) -> Iterator[int]:
+    """The cards in /dev that `ids` count from 0."""
+    there = ids_in_dev(node)
+    return (there[number] for number in ids if number < len(there))
 
 
 def _links(pcie: str | None, roce: str | None) -> Iterator[Fault]:

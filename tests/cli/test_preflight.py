@@ -106,6 +106,18 @@ def test_warnings_are_errors_where_that_is_asked_for(folder: Path) -> None:
     assert (done.returncode, "HK608" in done.stdout) == (0, False)
 
 
+def test_rules_that_were_not_chosen_are_neither_fine_nor_left_out(folder: Path) -> None:
+    left_over = {"MS_ROLE": "MS_WORKER"}
+    done = preflight("t.json", "--select", "HK607,HK608", folder=folder, environ=left_over)
+    assert done.stdout.splitlines()[-1].endswith(": 1 warning, 1 check fine")
+    done = preflight("t.json", "--select", "HK607,HK608", "--ignore", "HK608", folder=folder, environ=left_over)
+    (line,) = done.stdout.splitlines()
+    assert line.endswith(": 1 check fine")
+    done = preflight("t.json", "--select", "HK607", "--format", "json", folder=folder, environ=left_over)
+    (server,) = json.loads(done.stdout)["servers"]
+    assert (server["findings"], server["checked"], server["skipped"]) == ([], ["HK607"], [])
+
+
 def test_who_this_is_can_be_said(folder: Path) -> None:
     (folder / "t.json").write_text(table_text(2, first="left"))
     done = preflight("t.json", *HOST_SIDE, folder=folder)

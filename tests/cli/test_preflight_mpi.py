@@ -120,6 +120,16 @@ def test_what_is_wrong_everywhere_is_said_once(servers: Servers, mpirun: Path) -
     assert done.stderr.count("error: cannot read t.json") == 1
 
 
+def test_the_error_of_a_table_is_told_and_not_a_warning_before_it(servers: Servers, mpirun: Path) -> None:
+    (servers.folder / "there").mkdir()
+    wrong = "\ufeff" + text(2).replace('"rank_id": "1"', '"rank_id": "0"')  # HK003 warns of the first character
+    (servers.folder / "there" / "t.json").write_text(wrong)
+    servers.put(1, f'cd "{servers.folder}/there"')
+    done = servers.look(mpirun)
+    assert done.returncode == 2
+    assert "the table there has errors: HK201: " in done.stdout
+
+
 def test_a_clock_that_is_off_is_told(servers: Servers, mpirun: Path) -> None:
     (servers.folder / "clock").mkdir()
     late = "import time; now = time.time; time.time = lambda: now() + 40\n"

@@ -87,6 +87,13 @@ def test_only_what_differs_is_shown(cluster: Cluster) -> None:
     assert out.endswith("4 of 4 servers answered: 1 error, 2 differences\n")
 
 
+def test_servers_without_the_table_are_named(cluster: Cluster) -> None:
+    code, out, _ = cluster.all("--select", "HK661", "--path", "/not/copied/t.json")
+    assert code == 0
+    assert 'HK661 warning: no table can be read at "/not/copied/t.json" on ' in out
+    assert "10.0.0.[2-4]\n    fix: copy it there\n" in out
+
+
 def test_equal_findings_are_folded_over_the_servers(cluster: Cluster) -> None:
     for server in ("10.0.0.2", "10.0.0.3", "10.0.0.4"):
         cluster.put(server, "export MS_ROLE=MS_WORKER")
@@ -95,6 +102,7 @@ def test_equal_findings_are_folded_over_the_servers(cluster: Cluster) -> None:
     assert "HK608 warning on 3 of 4 servers, 10.0.0.[2-4]: MS_ROLE of another launcher is set\n    fix: unset" in out
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_answer_is_named_and_the_others_are_told(cluster: Cluster) -> None:
     (cluster.folder / "10.0.0.2.down").touch()
     cluster.put("10.0.0.3", "hccl-kit() { :; }; exec sleep 600")

@@ -84,3 +84,13 @@ def test_limits_themselves_are_accepted(tmp_path: Path) -> None:
 def test_unreadable_file_is_named(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(KitError, match=f"cannot read .*: {reason}"):
         hccn_conf.addresses(tmp_path / name, [0])
+
+
+def test_a_card_may_have_several_addresses_and_others_none(tmp_path: Path) -> None:
+    path = conf(tmp_path, CONF.replace("address_5=nobody asked\n", ""))
+    assert hccn_conf.every_address(path) == {
+        1: ("192.168.101.101",),
+        0: ("192.168.100.101", "fd00::1"),
+        10: ("192.168.102.110",),
+        2: ("fd00::2",),
+    }

@@ -46,3 +46,20 @@ def test_words_of_releases(read: hccn_state.Reader, answer: str, expected: str) 
 )
 def test_a_complaint_holds_nothing(read: hccn_state.Reader, answer: str) -> None:
     assert read(answer) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Get gateway failed, because no gateway was preset there!\n", True),
+        ("Get netdetect failed, because it is not set!\n", True),
+        ("netdetect address: -.-.-.-\n", True),
+        ("default gateway:none\n", True),
+        ("default gateway:10.0.0.1\n", False),
+        ("Cmd execute failed, ret = 22\n", False),
+        ("hccn_tool: error while loading shared libraries: libdsmi.so: cannot open\n", False),
+        ("", False),
+    ],
+)
+def test_what_is_not_set_is_told_from_a_complaint(answer: str, expected: bool) -> None:
+    assert hccn_state.says_unset(answer) is expected

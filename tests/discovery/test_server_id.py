@@ -68,6 +68,30 @@ def test_if_ip_must_be_an_address_of_this_machine(address: str) -> None:
         choose(ALL, {"HCCL_IF_IP": address})
 
 
+LINK_LOCAL = Interface("eth1", "fe80::fc:ff:fe00:1")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "address"),
+    [
+        ("10.0.1.1%eth1", "10.0.1.1"),
+        ("fd00:0::1%eth0", "fd00:0::1"),
+        ("fe80::fc:ff:fe00:1%eth1", "fe80::fc:ff:fe00:1%eth1"),
+        ("FE80::fc:ff:fe00:1", "FE80::fc:ff:fe00:1%eth1"),
+    ],
+)
+def test_if_ip_may_name_its_interface_and_be_of_one_link(wanted: str, address: str) -> None:
+    assert choose((*ALL, LINK_LOCAL), {"HCCL_IF_IP": wanted}) == Choice(address, "HCCL_IF_IP")
+
+
+def test_an_address_of_one_link_is_taken_only_where_it_is_asked_for() -> None:
+    assert not any(one.is_link_local for one in ALL)
+    assert LINK_LOCAL.is_link_local
+    assert choose((LINK_LOCAL, LO), {"HCCL_SOCKET_FAMILY": "AF_INET6"}).address == "127.0.0.1"
+    with pytest.raises(KitError, match="no network address"):
+        choose((LINK_LOCAL,), {})
+
+
 def test_socket_family_is_tried_first() -> None:
     assert choose(ALL, {"HCCL_SOCKET_FAMILY": "AF_INET6"}).address == "fd00::1"
     assert choose((LO, ETH0), {"HCCL_SOCKET_FAMILY": "AF_INET6"}).address == "10.0.0.1"
@@ -89,7 +113,7 @@ def test_interfaces_are_those_that_ip_shows() -> None:
     shown = set()
     for line in done.stdout.splitlines():
         _, name, family, address, *rest = line.split()
-        if family in ("inet", "inet6") and "link" not in rest:
+        if family in ("inet", "inet6"):
             label = rest[-2].rstrip("\\") if family == "inet" and len(rest) > 1 else name
             shown.add((name if ":" not in label else label, address.split("/")[0]))
     assert {(interface.name, interface.address) for interface in interfaces()} == shown

@@ -1,6 +1,7 @@
 """What is to be alike on all servers."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,7 @@ def answers(
 
 
 def found(servers: list[Answer], digest: str = "a", ahead: Mapping[str, float] | None = None) -> list[tuple[str, str]]:
-    return [(one.rule, one.message) for one in differences(Round(servers, digest, ahead or {}))]
+    return [(one.rule, one.message) for one in differences(Round(servers, digest, ahead or {}, Path("/data/t.json")))]
 
 
 def test_what_is_alike_is_not_told() -> None:
@@ -32,11 +33,14 @@ def test_what_is_alike_is_not_told() -> None:
     assert found(answers(facts=alike, variables={name: {"HCCL_BUFFSIZE": "200"} for name in alike})) == []
 
 
-def test_another_table_is_told_and_one_that_is_not_there_is_not() -> None:
+def test_another_table_is_told_from_one_that_is_not_there() -> None:
     servers = answers(
         facts={"node1": {TABLE: "a"}, "node2": {TABLE: "b"}, "node3": {TABLE: ABSENT}, "node4": {TABLE: "c"}}
     )
-    assert found(servers) == [("HK615", "the table on node[2,4] is not the one looked at")]
+    assert found(servers) == [
+        ("HK615", "the table on node[2,4] is not the one looked at"),
+        ("HK661", 'no table can be read at "/data/t.json" on node3'),
+    ]
     assert found(servers, digest="c")[0][1] == "the table on node[1-2] is not the one looked at"
 
 
@@ -47,6 +51,13 @@ def test_versions_and_tls_are_compared_where_they_are_known() -> None:
     assert found(servers) == [
         ("HK616", 'CANN differs: "8.0" on node[1-2]; "7.0" on node3'),
         ("HK617", 'TLS differs: "off" on node1; "on" on node2'),
+    ]
+
+
+def test_other_frameworks_are_a_warning_that_stops_no_job() -> None:
+    servers = answers(facts={"node1": {"Python": "3.10", "MindSpore": "2.7"}, "node2": {"Python": "3.11"}})
+    assert [(one.rule, one.severity, one.message) for one in differences(Round(servers, "a", {}))] == [
+        ("HK660", "warning", 'Python differs: "3.10" on node1; "3.11" on node2')
     ]
 
 

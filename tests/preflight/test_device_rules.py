@@ -47,6 +47,12 @@ def test_a_machine_without_npu_has_one_finding(tmp_path: Path) -> None:
         assert {why for _, why in report.skipped} == {NO_NPU}
 
 
+def hang(answer: Path) -> None:
+    """Make a question hang: whoever reads its answer waits for a writer."""
+    answer.unlink()
+    os.mkfifo(answer)
+
+
 def busy(machine: Machine) -> None:
     machine.change("info", "| No running processes found in NPU 3", "| 3 0 | 99999999 | python | 5 |\n|", 1)
 
@@ -61,7 +67,7 @@ BROKEN: dict[str, Callable[[Machine], object]] = {
     "HK621": lambda machine: (machine.root / "dev/hisi_hdc").unlink(),
     "HK622": lambda machine: machine.environ.update(ASCEND_VISIBLE_DEVICES="0-3"),
     "HK623": lambda machine: machine.without_tools(),
-    "HK624": lambda machine: machine.smi_says("info", "dcmi module initialize failed. ret is -8005\n"),
+    "HK624": lambda machine: hang(machine.smi / "info"),
     "HK625": lambda machine: machine.change("info", "| OK    ", "| Alarm ", 1),
     "HK626": lambda machine: machine.change("info", "| OK      ", "| Warning ", 1),
     "HK627": busy,
@@ -76,6 +82,8 @@ BROKEN: dict[str, Callable[[Machine], object]] = {
     "HK636": lambda machine: machine.file(
         "usr/local/Ascend/driver/version.info", "Version=22.0.4\nInnerversion=V100R001C83\n"
     ),
+    "HK637": lambda machine: hang(machine.hccn / "tls.5"),
+    "HK638": lambda machine: machine.smi_says("info", "dcmi module initialize failed. ret is -8005\n"),
 }
 
 
@@ -86,6 +94,8 @@ def test_every_rule_has_its_mistake() -> None:
 @pytest.mark.parametrize("rule", IDS)
 def test_one_mistake_is_found_by_its_rule_alone(rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3 if rule == "HK629" else A2, tmp_path, monkeypatch)
+    if rule in ("HK624", "HK637"):
+        monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"npu-smi": 1.0, "hccn_tool": 1.0})
     BROKEN[rule](machine)
     found = machine.found()
     assert {one.rule for one in found} == {rule}, found
@@ -116,14 +126,38 @@ def test_a_card_that_hangs_is_named_once_and_the_others_are_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = machine_of(A2, tmp_path, monkeypatch)
-    (machine.hccn / "ipv4.5").unlink()
-    os.mkfifo(machine.hccn / "ipv4.5")  # whoever reads it waits for a writer
+    hang(machine.hccn / "ipv4.5")
     machine.say("link", 2, "link status: DOWN\n")
     monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"hccn_tool": 1.0})
     assert machine.told() == [
         ("HK624", "card 5: hccn_tool -ip -g: no answer in 1 s"),
         ("HK630", "card 2: link status DOWN"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [("link.5", "-link -g"), ("net_health.5", "-net_health -g"), ("tls.5", "-tls -g"), ("ipv6.5", "-ip -inet6 -g")],
+)
+def test_a_card_that_hangs_at_a_later_question_is_named_once(
+    file: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = machine_of(A2, tmp_path, monkeypatch)
+    if file == "ipv6.5":
+        (machine.hccn / "ipv4.5").unlink()
+        (machine.hccn / file).touch()
+    hang(machine.hccn / file)
+    monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"hccn_tool": 1.0})
+    (found,) = machine.found()
+    assert (found.rule, found.severity, found.device) == ("HK637", "error", 5)
+    assert found.message == f"card 5: hccn_tool {words}: no answer in 1 s"
+
+
+def test_npu_smi_that_hangs_at_a_later_question_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of(A3, tmp_path, monkeypatch)
+    hang(machine.smi / "board.3")
+    monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"npu-smi": 1.0})
+    assert ("HK637", "npu-smi info -t board -i 3: no answer in 1 s") in machine.told()
 
 
 def test_every_question_is_put_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

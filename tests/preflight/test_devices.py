@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.preflight.devices import card_ill, card_missing, card_with_alarm, ids_not_physical
-from tests.preflight.machines import A2, A3, Machine, machine_of, table_of
+from hccl_kit.preflight.node import CannotTellError
+from tests.preflight.machines import A2, A3, DUO, Machine, machine_of, table_of
 from tests.preflight.nodes import faults, messages
 from tests.preflight.samples import sample
 
@@ -83,4 +84,25 @@ def test_a_card_that_the_table_does_not_use_may_be_ill(machine: Machine) -> None
 def test_a_chip_of_a3_is_its_physical_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     machine.smi_says("info", sample("a3/npu-smi-info-container.txt"))
+    remove(machine, *range(4), *range(6, 16))
     assert messages(card_ill, machine.node()) == ["card 5: its health is Alarm"]
+
+
+def without_card(machine: Machine, number: int) -> None:
+    """As where a card fell off the bus: its file stays in /dev."""
+    lines = (machine.smi / "info").read_text().splitlines(keepends=True)
+    at = next(at for at, line in enumerate(lines) if line.startswith(f"| {number} ") and " OK " in line)
+    machine.smi_says("info", "".join(lines[:at] + lines[at + 3 :]))
+
+
+def test_a_card_that_npu_smi_does_not_list_is_told(machine: Machine) -> None:
+    without_card(machine, 3)
+    (found,) = faults(card_ill, machine.node())
+    assert (found.message, found.device) == ("card 3: npu-smi does not list it", 3)
+
+
+def test_nothing_is_said_of_chips_that_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of(DUO, tmp_path, monkeypatch)
+    machine.smi_says("map", "nothing\n")
+    with pytest.raises(CannotTellError, match="which chip is which card"):
+        messages(card_ill, machine.node())

@@ -16,7 +16,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine_of(A2, tmp_path, monkeypatch)
 
 
-PYTHON = ".".join(map(str, sys.version_info[:3]))
+PYTHON = ".".join(map(str, sys.version_info[:2]))
 
 
 def of_driver(machine: Machine) -> dict[str, str]:

@@ -51,3 +51,18 @@ def test_one_server_meets_nobody_and_a_name_is_no_address() -> None:
     assert faults(another_interface, node(made=table_value(2, first="left"))) == []
     with pytest.raises(CannotTellError):
         faults(another_interface, node(made=table_value(2), server=None))
+
+
+LINK_LOCAL = [one for one in interfaces() if one.is_link_local]
+
+
+def test_an_address_with_its_interface_is_one_of_this_machine() -> None:
+    environ = {"HCCL_IF_IP": f"{HERE}%{NAME}"}
+    assert faults(no_interface, node(environ=environ)) == []
+    assert faults(another_interface, node(made=table_value(2), environ=environ)) == []
+
+
+@pytest.mark.skipif(not LINK_LOCAL, reason="this machine has no link-local address")
+def test_a_link_local_address_may_be_named() -> None:
+    for wanted in (LINK_LOCAL[0].address, f"{LINK_LOCAL[0].address}%{LINK_LOCAL[0].name}"):
+        assert faults(no_interface, node(environ={"HCCL_IF_IP": wanted})) == []

@@ -78,7 +78,11 @@ def test_the_answer_of_this_machine_is_read_among_other_text() -> None:
         ('{"version": 1, "servers": [{}]}', "not of the form that is agreed"),
         ("{" * 100_000, "it says"),
         (
-            as_json(SUBJECT, (), table_findings=[Found("HK201", "error", "rank 1 is taken")]),
+            as_json(
+                SUBJECT,
+                (),
+                table_findings=[Found("HK101", "warning", "odd"), Found("HK201", "error", "rank 1 is taken")],
+            ),
             "its hccl-kit refuses the table: rank 1 is taken",
         ),
     ],

@@ -1,9 +1,11 @@
 """Links, ways to others and TLS of the cards' network ports."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hccl_kit.preflight.cards import named
 from hccl_kit.preflight.links import link_down, network_ill, tls_switches, tls_unlike, way_not_set
 from hccl_kit.preflight.node import CannotTellError
 from tests.preflight.machines import A2, GENERATIONS, Machine, machine_of
@@ -52,6 +54,65 @@ def test_cards_that_were_given_nobody_to_ask_are_one_line(machine: Machine, answ
     assert messages(way_not_set, machine.node()) == [
         "cards 0 to 7: no address is set to ask whether the network is there (netdetect)"
     ]
+
+
+@pytest.mark.parametrize("word", ["gateway", "netdetect"])
+def test_a_complaint_is_not_taken_for_nothing_set(machine: Machine, word: str) -> None:
+    say(machine, word, "Cmd execute failed, ret = 22\n", 6)
+    assert messages(way_not_set, machine.node()) == [f"card 6: -{word} -g: Cmd execute failed, ret = 22"]
+    say(machine, word, "Cmd execute failed, ret = 22\n")
+    with pytest.raises(CannotTellError, match="Cmd execute failed"):
+        messages(way_not_set, machine.node())
+
+
+def test_a_card_whose_health_is_not_told_is_told(machine: Machine) -> None:
+    say(machine, "net_health", "Cmd execute failed, ret = 22\n", 6)
+    assert messages(network_ill, machine.node()) == ["card 6: -net_health -g: Cmd execute failed, ret = 22"]
+
+
+def of_cards(made: dict[str, Any], *cards: int) -> dict[str, Any]:
+    """The table with addresses on these cards of each server alone."""
+    for number, server in enumerate(made["server_list"]):
+        server["host_ip"] = f"10.0.0.{number + 1}"
+        for device in server["device"]:
+            if int(device["device_id"]) not in cards:
+                del device["device_ip"]
+    return made
+
+
+def test_a_port_that_the_job_does_not_use_may_be_down(machine: Machine) -> None:
+    say(machine, "link", "link status: DOWN\n", 1, 3)
+    assert messages(link_down, machine.node(made=of_cards(value(2, 8), 0, 1))) == ["card 1: link status DOWN"]
+    by_host = machine.node(made=of_cards(value(2, 8)))
+    for check in (link_down, network_ill, way_not_set):
+        with pytest.raises(CannotTellError, match="the table has no device_ip for this server"):
+            messages(check, by_host)
+
+
+def test_a_variable_that_asks_for_the_ports_asks_for_all(machine: Machine) -> None:
+    say(machine, "link", "link status: DOWN\n", 1, 3)
+    machine.environ["HCCL_INTRA_ROCE_ENABLE"] = "1"
+    where = machine.node(made=of_cards(value(2, 8)))
+    assert messages(link_down, where) == ["cards 1 and 3: link status DOWN"]
+
+
+@pytest.mark.parametrize("address", ["192.168.9.1%eth0", "no address", "fd00::1", "192.168.100.9,"])
+def test_addresses_of_others_that_are_none_stop_nothing(machine: Machine, address: str) -> None:
+    without_gateway(machine)
+    where = machine.node()
+    far = where.table.servers[1]
+    devices = tuple(device._replace(ip=address) for device in far.devices)
+    table = where.table._replace(servers=(where.table.servers[0], far._replace(devices=devices)))
+    found = messages(way_not_set, where._replace(table=table, server=table.servers[0]))
+    outside = {"192.168.9.1%eth0": range(8), "192.168.100.9,": range(1, 8)}.get(address)
+    assert found == ([f"{named(outside)}: {NO_GATEWAY}"] if outside else [])
+
+
+def test_a_netmask_that_is_none_of_ipv4_is_not_held_to(machine: Machine) -> None:
+    without_gateway(machine)
+    for card in range(8):
+        machine.say("ipv4", card, f"ipaddr:192.168.{100 + card}.1\nnetmask:64\n")
+    assert messages(way_not_set, machine.node()) == []
 
 
 def without_gateway(machine: Machine) -> None:

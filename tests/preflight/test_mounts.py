@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.preflight.mounts import device_file_closed, tool_missing, tool_silent
+from hccl_kit.preflight.cards import info
+from hccl_kit.preflight.mounts import device_file_closed, tool_missing, tool_silent, tool_unusable
+from hccl_kit.preflight.node import CannotTellError
 from tests.preflight.machines import A2, A5, Machine, machine_of
 from tests.preflight.nodes import faults, messages
 
@@ -58,7 +60,8 @@ def test_tools_at_their_usual_places_are_there(machine: Machine) -> None:
     machine.file("usr/local/sbin/npu-smi", "#!/bin/sh\n")
     machine.file("usr/local/Ascend/driver/tools/hccn_tool", "#!/bin/sh\n")
     assert messages(tool_missing, machine.node()) == []
-    assert messages(tool_silent, machine.node()) == [
+    assert messages(tool_silent, machine.node()) == []
+    assert messages(tool_unusable, machine.node()) == [
         "npu-smi info: the tool cannot be started: Permission denied",
         "cards 0 to 7: hccn_tool -ip -g: the tool cannot be started: Permission denied",
     ]
@@ -66,7 +69,8 @@ def test_tools_at_their_usual_places_are_there(machine: Machine) -> None:
 
 def test_what_the_tool_says_in_place_of_its_table_is_told(machine: Machine) -> None:
     machine.smi_says("info", "error while loading shared libraries: libdcmi.so: \x1b[2Jcannot open\n")
-    assert messages(tool_silent, machine.node()) == [
+    assert messages(tool_silent, machine.node()) == []
+    assert messages(tool_unusable, machine.node()) == [
         "npu-smi info: error while loading shared libraries: libdcmi.so: ?[2Jcannot open"
     ]
 
@@ -77,3 +81,20 @@ def test_of_950_hccn_tool_is_neither_missed_nor_asked(tmp_path: Path, monkeypatc
     assert not (machine.hccn / "log").exists()
     machine.without_tools()
     assert len(messages(tool_missing, machine.node())) == 1
+
+
+def test_hccn_tool_that_says_no_address_works_and_one_that_complains_does_not(machine: Machine) -> None:
+    (machine.hccn / "ipv4.2").unlink()  # "no ip was preset there"
+    assert messages(tool_unusable, machine.node()) == []
+    machine.say("ipv4", 2, "dsmi init failed\n")
+    (found,) = faults(tool_unusable, machine.node())
+    assert (found.message, found.device) == ("card 2: hccn_tool -ip -g: dsmi init failed", 2)
+
+
+def test_a_table_without_chips_is_no_answer(machine: Machine) -> None:
+    lines = (machine.smi / "info").read_text().splitlines(keepends=True)
+    end = next(at for at, line in enumerate(lines) if line.startswith("| 0 "))
+    machine.smi_says("info", "".join(lines[:end]))
+    assert messages(tool_unusable, machine.node()) == ["npu-smi info: it lists no chip"]
+    with pytest.raises(CannotTellError, match="see HK638"):
+        info(machine.node())

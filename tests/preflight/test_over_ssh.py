@@ -1,6 +1,7 @@
 """Many servers are asked at once, each for a bounded time and a bounded answer. A fake ssh stands on PATH."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -95,3 +96,18 @@ def test_addresses_are_asked(address: str) -> None:
 @pytest.mark.parametrize("address", ["", "-oProxyCommand=x", "rack 1", "a;b", "$(x)", "x" * 300, "a\nb"])
 def test_what_is_no_address_is_not_asked(address: str) -> None:
     assert refusal(address)
+
+
+def test_an_ssh_that_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "killpg", lambda *_given: None)
+    monkeypatch.setattr("subprocess.Popen.__del__", lambda _process: None)  # it would warn of the one that runs
+    ssh = fake_ssh(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 30")
+    start = time.monotonic()
+    try:
+        (said,) = ask(ssh, [("node1", "")], timeout=1.0)
+        assert said.error == "no answer in 1 s"
+        assert time.monotonic() - start < 15
+    finally:
+        pid = int((tmp_path / "pid").read_text())
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.port_holder import holder
 from hccl_kit.preflight.ports import PORTS, RANK_PORT, port_taken, ports, ports_given_away
-from tests.preflight.nodes import HERE, free_base, messages, node
+from tests.preflight.nodes import HERE, faults, free_base, messages, node
 
 
 @contextmanager
@@ -103,9 +104,41 @@ def test_a_holder_that_cannot_be_seen_is_none(tmp_path: Path) -> None:
     (process / "fd").mkdir(parents=True)
     (process / "comm").write_text("py\x1b[2Jthon\n")
     (process / "fd" / "3").symlink_to("socket:[4711]")
-    assert holder(60000, tmp_path) == "py\N{REPLACEMENT CHARACTER}[2Jthon (process 99)"
+    assert holder(60000, tmp_path) == ("py\N{REPLACEMENT CHARACTER}[2Jthon (process 99)", True)
     assert holder(60001, tmp_path) is None
     (process / "fd" / "3").unlink()
     (process / "fd" / "4").symlink_to("socket:[4712]")
-    assert holder(60000, tmp_path) is None, "a connection is no listener"
+    assert holder(60000, tmp_path) == ("a connection of py\N{REPLACEMENT CHARACTER}[2Jthon (process 99)", False)
+    (tmp_path / "proc" / "net" / "tcp").write_text("head\n" + line.format("06", 0))
+    assert holder(60000, tmp_path) == ("a connection that has just ended", False)
     assert PORTS == 32
+
+
+@contextmanager
+def calling_from(port: int) -> Iterator[None]:
+    """A connection that goes out from `port`, as the system may choose it; nobody listens there."""
+    with socket.create_server((HERE, 0)) as server, socket.socket() as caller:
+        caller.bind((HERE, port))
+        caller.connect(server.getsockname())
+        with server.accept()[0]:
+            yield
+
+
+def test_a_port_that_a_connection_goes_out_from_is_told_as_one() -> None:
+    base = free_base()
+    with calling_from(base + 3):
+        where = node(environ={"HCCL_IF_BASE_PORT": str(base)})
+        (found,) = [one for one in faults(port_taken, where) if str(RANK_PORT) not in one.message]
+    own = Path("/proc/self/comm").read_text().strip()
+    assert found.message == f"port {base + 3} of {HERE} is taken by a connection of {own} (process {os.getpid()})"
+    assert "HK605" in (found.hint or "")
+
+
+LINK_LOCAL = [one for one in interfaces() if one.is_link_local]
+
+
+@pytest.mark.skipif(not LINK_LOCAL, reason="this machine has no link-local address")
+def test_ports_of_a_link_local_address_are_tried_on_its_interface() -> None:
+    base = free_base()
+    environ = {"HCCL_IF_IP": LINK_LOCAL[0].address, "HCCL_IF_BASE_PORT": str(base)}
+    assert [text for text in messages(port_taken, node(environ=environ)) if str(RANK_PORT) not in text] == []

@@ -1,13 +1,21 @@
 """The variables of HCCL and the driver: what is legal, what goes together."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.preflight.cards import named
 from hccl_kit.preflight.legal import legal
-from hccl_kit.preflight.variables import of_another_launcher, value_illegal, variables_contradict, visible_devices
+from hccl_kit.preflight.variables import (
+    cards_meant,
+    of_another_launcher,
+    value_illegal,
+    variables_contradict,
+    visible_devices,
+)
 from hccl_kit.products import PRODUCT_NAMES
 from tests.preflight.nodes import faults, messages, node, table_value
 
@@ -38,7 +46,7 @@ from tests.preflight.nodes import faults, messages, node, table_value
         ("HCCL_SOCKET_FAMILY", ["AF_INET", "AF_INET6"], ["af_inet", "4", ""]),
         ("HCCL_WHITELIST_DISABLE", ["0", "1"], ["2", "true", ""]),
         ("HCCL_DETERMINISTIC", ["true", "FALSE", "Strict"], ["1", ""]),
-        ("HCCL_LOGIC_SUPERPOD_ID", ["pod 1"], ["x" * 128, "\u8d85" * 43]),
+        ("HCCL_LOGIC_SUPERPOD_ID", ["pod 1"], ["x" * 128, "\u8d85" * 43, "\udcff" * 128]),
     ],
 )
 def test_values_are_taken_as_hccl_takes_them(name: str, good: list[str], bad: list[str]) -> None:
@@ -64,7 +72,15 @@ def test_some_bounds_are_those_of_the_product(product: str, name: str, value: st
     assert (faults(value_illegal, node(environ={name: value}, product=product)) == []) is is_taken
 
 
-@given(st.sampled_from(sorted(legal("auto"))), st.text(), st.sampled_from(["auto", *PRODUCT_NAMES]))
+NOT_UTF8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"])
+"""How os.environ holds bytes that are not UTF-8."""
+
+
+@given(
+    st.sampled_from(sorted(legal("auto"))),
+    st.text(st.characters(codec="utf-8") | NOT_UTF8),
+    st.sampled_from(["auto", *PRODUCT_NAMES]),
+)
 def test_any_text_is_taken_or_refused(name: str, text: str, product: str) -> None:
     assert legal(product)[name].takes(text) in (True, False)
 
@@ -123,8 +139,8 @@ def test_leftovers_of_launchers_are_named_together() -> None:
         ("", ["without spaces"]),
         ("1,0,2,3", ["does not ascend"]),
         ("0,0,1,2,3", ["does not ascend"]),
-        ("4,5,6,7", ["hides card 0, 1, 2, 3"]),
-        ("0,1", ["hides card 2, 3"]),
+        ("4,5,6,7", ["hides cards 0 to 3"]),
+        ("0,1", ["hides cards 2 to 3"]),
     ],
 )
 def test_visible_devices(text: str, expected: list[str]) -> None:
@@ -132,3 +148,40 @@ def test_visible_devices(text: str, expected: list[str]) -> None:
     assert len(found) == len(expected)
     assert all(words in message for words, message in zip(expected, found, strict=True))
     assert faults(visible_devices, node()) == []
+
+
+def dev(root: Path, *cards: int) -> Path:
+    (root / "dev").mkdir(exist_ok=True)
+    for card in cards:
+        (root / "dev" / f"davinci{card}").touch()
+    return root
+
+
+@pytest.mark.parametrize(("text", "hidden"), [("0,1,2,3", ()), ("4,5,6,7", ()), ("0,1", (6, 7)), ("0,1,2,3,4,5", ())])
+def test_in_a_container_the_list_may_count_what_is_in_dev(text: str, hidden: tuple[int, ...], tmp_path: Path) -> None:
+    made = table_value(1, 8)
+    made["server_list"][0]["device"] = made["server_list"][0]["device"][4:]
+    for rank, device in enumerate(made["server_list"][0]["device"]):
+        device["rank_id"] = str(rank)
+    where = node(made=made, environ={"ASCEND_RT_VISIBLE_DEVICES": text}, root=dev(tmp_path, 4, 5, 6, 7))
+    found = messages(visible_devices, where)
+    words = f" hides {named(hidden)} of the table" if hidden else ""
+    assert found == ([f'ASCEND_RT_VISIBLE_DEVICES="{text}"{words}'] if hidden else [])
+
+
+@pytest.mark.parametrize(
+    ("visible", "in_dev", "number", "meant"),
+    [
+        (None, range(8), 4, {4}),  # our scripts: the physical id
+        ("4,5,6,7", range(8), 0, {4}),  # msrun: an index into the list
+        ("4,5,6,7", range(8), 4, set()),
+        (None, (4, 5, 6, 7), 0, {0, 4}),  # in a container: what is in /dev is counted
+        ("0,1,2,3", (4, 5, 6, 7), 2, {2, 6}),
+        ("4, 5", range(8), 1, {1}),  # HK609 tells of the list
+    ],
+)
+def test_what_a_device_id_may_name(
+    visible: str | None, in_dev: Sequence[int], number: int, meant: set[int], tmp_path: Path
+) -> None:
+    environ = {} if visible is None else {"ASCEND_RT_VISIBLE_DEVICES": visible}
+    assert cards_meant(node(environ=environ, root=dev(tmp_path, *in_dev)), number) == meant

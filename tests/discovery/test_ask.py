@@ -1,0 +1,50 @@
+"""Questions to programs end in time, whatever the program does."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.discovery.ask import HungError, NoAnswerError, ask
+
+
+def test_who_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a program that is stuck in the kernel; here no signal is sent to it."""
+    monkeypatch.setattr(os, "killpg", lambda *_given: None)
+    monkeypatch.setattr("subprocess.Popen.__del__", lambda _process: None)  # it would warn of the one that runs
+    pid = tmp_path / "pid"
+    start = time.monotonic()
+    try:
+        with pytest.raises(HungError, match=r"^no answer in 0\.5 s$"):
+            ask(["sh", "-c", f"echo $$ >{pid}; exec sleep 30"], 0.5)
+        assert time.monotonic() - start < 10
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+        os.waitpid(int(pid.read_text()), 0)
+
+
+def test_a_wrapper_that_has_ended_leaves_no_child_behind(tmp_path: Path) -> None:
+    with pytest.raises(HungError):
+        ask(["sh", "-c", f"sleep 60 & echo $! >{tmp_path / 'pid'}"], 1.0)
+    pid = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 10
+    while _runs(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_too_long_an_answer_is_no_hang() -> None:
+    with pytest.raises(NoAnswerError, match="prints more than 65536 bytes") as caught:
+        ask([sys.executable, "-c", "print('x' * 1_000_000)"], 10.0)
+    assert not isinstance(caught.value, HungError)
+
+
+def _runs(pid: int) -> bool:
+    """Whether it is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
