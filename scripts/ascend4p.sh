@@ -87,9 +87,10 @@ found=$(sha256sum <"$table")
     "  expected sha256 $table_sha256" "  found    sha256 ${found%% *}" \
     '  fix: put the old table back, or write table and script anew with hccl-gen'
 
-find_python() { # the one of the command, else the first on PATH; sets python, empty where there is none
-    for python in "${command[0]}" python3 python ''; do
-        if [[ ${python##*/} == python* ]] && "$python" -I -c '' 2>/dev/null; then break; fi
+find_python() { # MINOR: the one of the command, else of PATH, from 3.MINOR on; sets python, empty where none is
+    local is_new="import sys; sys.exit(sys.version_info < (3, $1))"
+    for python in "${command[0]}" python3 python ''; do # python_train.sh is no python, and is not to start here
+        if [[ ${python##*/} =~ ^python[0-9.]*$ ]] && "$python" -I -c "$is_new" 2>/dev/null; then break; fi
     done
 }
 
@@ -111,17 +112,20 @@ first_free() { # PORT ...: print the first that can be bound, if one can
     done
 }
 
-choose_port() { # NAME: take the port in the variable NAME; where it is not set, a random one
-    local candidates=() unset_it="  fix: unset $1, and a free port is taken"
-    if [[ -n ${!1:-} ]]; then
-        [[ ${!1} =~ ^[1-9][0-9]{0,4}$ && ${!1} -le 65535 ]] || die "error: $1=${!1} is no port, 1 to 65535" "$unset_it"
-        candidates=("${!1}")
+given_port=${!port_name:-} # by the user; the ranks are told another under this name
+
+choose_port() { # the one that is given, else a random one
+    local candidates=() unset_it="  fix: unset $port_name, and a free port is taken"
+    if [[ -n $given_port ]]; then
+        [[ $given_port =~ ^[1-9][0-9]{0,4}$ && $given_port -le 65535 ]] ||
+            die "error: $port_name=$given_port is no port, 1 to 65535" "$unset_it"
+        candidates=("$given_port")
     else # below 32768, from where on the system hands ports out by itself
         for _ in {1..20}; do candidates+=($((20000 + RANDOM % 12000))); done
     fi
     port=$(first_free "${candidates[@]}")
     [[ -n $port ]] ||
-        die "error: $1=${candidates[0]} cannot be bound on this host (taken, or below 1024 without the right)" \
+        die "error: $port_name=${candidates[0]} cannot be bound on this host (taken, or below 1024 without the right)" \
             "$unset_it"
 }
 
@@ -129,9 +133,9 @@ node='' server_name=127.0.0.1
 ranks=(0 1 2 3)
 devices=(4 5 6 7) # of rank 0, 1, ...
 
-meet() { # PORT_NAME: what the ranks of one server agree on
+meet() { # what the ranks of one server agree on
     [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
-    choose_port "$1"
+    choose_port
 }
 tell() { :; }
 judged() { :; }
@@ -139,7 +143,7 @@ link='' judged_rank='' judged_code='' judged_where=''
 
 [[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
 [[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'
-find_python
+find_python 6
 
 make_logs() {
     logs=$PWD/hccl_logs/$run
@@ -310,6 +314,7 @@ end_ranks() { # a signal meanwhile changes nothing but that there is no restart
     trap 'max_restarts=0' HUP INT TERM
     exec 9>&-
     while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    guard='' # nobody is there to be told of a later signal
     hear_signals
 }
 
@@ -321,6 +326,10 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
         end_ranks
     fi
     trap '' HUP INT TERM
+    for _ in {1..20}; do # the link ends with this script, and has to tell the others first
+        if ! { [[ -n $link ]] && kill -0 "$link"; } 2>/dev/null; then break; fi
+        sleep 0.05
+    done
     echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
     exit "$2"
 }
@@ -352,12 +361,15 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
             tell "failed $rank $code 0"
             sleep 2 ;;
         over) ((code != 124)) || { echo '!USR1' >&9 && sleep 1; } ;;
-        gone | lost) tell "failed -2 $code 0" ;;
+        gone) tell "failed -2 $code 0" ;;
+        lost) tell "failed -3 $code 0" ;;
     esac
     end_ranks
     if [[ $kind == rank || $kind == hang ]] && ! judged 100; then
         kind=over rank=$judged_rank code=$judged_code where=$judged_where
     fi
+    # It was ended on purpose, here or on another server.
+    if [[ $kind == gone || $kind == over && $rank == -2 ]]; then max_restarts=0; fi
     case $kind in
         lost) echo && echo "error: a rank was lost, exit code $code; logs in $logs" ;;
         gone) echo && echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;
@@ -402,7 +414,7 @@ describe() { # of a rank of this server: what it said last; sets rank and code w
 }
 
 run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all are over with the exit code of the job
-    local i jobs=() left=${#ranks[@]} code=0
+    local i jobs=() code=0
     exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark" "$shown")
     guard=$!
     echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
@@ -412,15 +424,13 @@ run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all ar
     done
     watch_ranks >/dev/null 2>&1 &
     jobs+=($!)
-    while ((left > 0)); do
-        wait -n || { code=$?; break; }
-        left=$((left - 1))
-    done
+    wait_for_ranks "${jobs[@]}" ${link:+"$link"} ${lifeline:+"$lifeline"} || code=$?
     if ((code == 0)); then
         end_ranks
         tell 'done'
         if ! judged; then # a server that was not done yet
             code=$judged_code
+            ((judged_rank != -2)) || max_restarts=0
             [[ -n $lifeline ]] || describe_other "$judged_rank" "$code" "$judged_where" >&2
         fi
     else
@@ -432,36 +442,59 @@ run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all ar
     return "$code"
 }
 
-# A job that could not start (2) would not start again. One that gets no further than the time before is given up.
-may_restart() { # CODE STEP: the step that the ranks of this server came to, empty where they count none
+# `wait -n` is not asked what has ended: from bash 5.3 on, that may be a process substitution too.
+wait_for_ranks() { # PID ...: of the ranks, then of their helpers; until each rank has ended well, or one of all has not
+    local i pids=("$@") left=${#ranks[@]}
+    while :; do
+        for i in "${!pids[@]}"; do
+            if kill -0 "${pids[i]}" 2>/dev/null; then continue; fi
+            wait "${pids[i]}" 2>/dev/null || return
+            unset "pids[i]"
+            ((i >= ${#ranks[@]})) || left=$((left - 1))
+        done
+        ((left > 0)) || return 0
+        wait -n || :
+    done
+}
+
+# A job that could not start (2) would not start again. Over ssh, nobody would look at one whose starter is gone.
+may_restart() { # CODE
     ((attempt < max_restarts && $1 != 2)) || return 1
-    if ((attempt > 0)) && [[ -n $last_step && ${2:-0} -le $last_step ]]; then
-        echo "given up after restart $attempt: it came to step ${2:-0}, and to step $last_step the time before" >&2
-        return 1
-    fi
+    [[ -z $lifeline ]] || kill -0 "$lifeline" 2>/dev/null
+}
+
+# Ranks take their steps together. So that all servers do the same, the first alone compares.
+is_stuck() { # STEP: that the ranks of this server came to, empty where they count none
+    ((node == 0 && attempt > 0)) && [[ -n $last_step && ${1:-0} -le $last_step ]] || return 1
+    echo "given up after restart $attempt: it came to step ${1:-0}, and to step $last_step the time before" >&2
 }
 
 exec 8<> <(:)
 hear_signals
-attempt=0 last_step='' guard=''
+attempt=0 last_step='' last_code='' given_up='' guard=''
 if [[ -n $lifeline ]]; then
     hold_lifeline <&0 >/dev/null 2>&1 &
     lifeline=$!
     trap 'kill "$lifeline" 2>/dev/null' EXIT
 fi
 while :; do
-    meet "$port_name"
+    meet
+    ((port > 0)) || exit "${last_code:-2}" # the first server has given up
     make_logs
     job_environment
     code=0
     run_ranks "$@" || code=$?
     ((code != 0)) || exit 0
+    may_restart "$code" || exit "$code"
     step=$(furthest_step)
-    may_restart "$code" "$step" || exit "$code"
-    last_step=$step
+    if is_stuck "$step"; then
+        [[ -n $link ]] || exit "$code"
+        given_up=1 # which the others hear when they come to start again
+    fi
+    last_step=$step last_code=$code
     attempt=$((attempt + 1))
     pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
-    echo "restart $attempt of $max_restarts in $pause s" >&2
+    [[ -n $given_up ]] || echo "restart $attempt of $max_restarts in $pause s" >&2
     sleep "$pause" >/dev/null 2>&1 &
     wait $! || :
 done

@@ -116,7 +116,7 @@ def _one_node(plan: LaunchPlan) -> list[str]:
         f"devices=({' '.join(map(str, node.devices))}) # of rank 0, 1, ...",
         *section(bash_parts.ALONE),
         "[[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'",
-        "find_python",
+        "find_python 6",
     ]
 
 
@@ -130,7 +130,7 @@ def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
         *program("spread"),
         *section(bash_nodes.OVER_SSH),
         "",
-        "find_python",
+        "find_python 8",
         "need_python",
         '[[ -z $over_ssh ]] || start_over_ssh "$@"',
         "find_server",

@@ -37,32 +37,34 @@ find_server() { # sets node, the index of this server, and server_name
 
 LINK = r"""
 need_python() {
-    [[ -n $python ]] || die "error: no python is on PATH; a job of several servers needs one" \
-        '  fix: install python 3, or name the one of the command by its path'
+    [[ -n $python ]] || die "error: no python 3.8 or newer is on PATH; a job of several servers needs one" \
+        '  fix: install one, or name the one of the command by its path'
 }
 
-meet() { # PORT_NAME: the nodes come together, and agree on what those of node 0 say: the run and the port
+# Where the nodes do not come together to start again, the exit code is that of the failure before.
+meet() { # the nodes come together, and agree on what node 0 says: the run and the port, which is 0 to give up
     local kind rank code where patience=600
     ((attempt == 0)) || patience=60
     [[ $link_port =~ ^[1-9][0-9]{0,4}$ && $link_port -le 65535 ]] || die "error: $link_port_name=$link_port is no port"
     port=0
-    ((node > 0)) || choose_port "$1"
+    ((node > 0)) || [[ -n $given_up ]] || choose_port
     [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
     exec 7<> <(:)
     "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
         "$patience" "$run" "$port" "${servers[@]}" <&7 >&8 9>&- &
     link=$!
     until next_note 4; do
-        kill -0 "$link" 2>/dev/null || { wait "$link" || exit; }
+        kill -0 "$link" 2>/dev/null || { wait "$link" || exit "${last_code:-$?}"; }
     done
     case $kind in
         start)
             run=$rank port=$code
-            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port" ;;
+            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port"
+            ((port > 0 || node == 0)) || [[ -n $lifeline ]] || echo "given up: so says server ${servers[0]}" >&2 ;;
         gone) quit HUP 129 ;;
         *)
             echo "error: server $where failed before the job began" >&2
-            exit "$code" ;;
+            exit "${last_code:-$code}" ;;
     esac
 }
 
@@ -93,6 +95,7 @@ describe_other() { # RANK CODE SERVER: what ended the job on another server
     case $1 in
         -1) echo "ended: server $3 was lost; logs of this server in $logs" ;;
         -2) echo "ended: the script on server $3 ended with exit code $2; logs of this server in $logs" ;;
+        -3) echo "ended: a rank on server $3 was lost, exit code $2; logs of this server in $logs" ;;
         *) echo "ended: rank $1 on server $3 failed with exit code $2; its log is there" ;;
     esac
 }

@@ -145,6 +145,7 @@ end_ranks() { # a signal meanwhile changes nothing but that there is no restart
     trap 'max_restarts=0' HUP INT TERM
     exec 9>&-
     while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    guard='' # nobody is there to be told of a later signal
     hear_signals
 }
 
@@ -156,6 +157,10 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
         end_ranks
     fi
     trap '' HUP INT TERM
+    for _ in {1..20}; do # the link ends with this script, and has to tell the others first
+        if ! { [[ -n $link ]] && kill -0 "$link"; } 2>/dev/null; then break; fi
+        sleep 0.05
+    done
     echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
     exit "$2"
 }
@@ -189,12 +194,15 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
             tell "failed $rank $code 0"
             sleep 2 ;;
         over) ((code != 124)) || { echo '!USR1' >&9 && sleep 1; } ;;
-        gone | lost) tell "failed -2 $code 0" ;;
+        gone) tell "failed -2 $code 0" ;;
+        lost) tell "failed -3 $code 0" ;;
     esac
     end_ranks
     if [[ $kind == rank || $kind == hang ]] && ! judged 100; then
         kind=over rank=$judged_rank code=$judged_code where=$judged_where
     fi
+    # It was ended on purpose, here or on another server.
+    if [[ $kind == gone || $kind == over && $rank == -2 ]]; then max_restarts=0; fi
     case $kind in
         lost) echo && echo "error: a rank was lost, exit code $code; logs in $logs" ;;
         gone) echo && echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;

@@ -37,7 +37,7 @@ REMIND = 10.0
 
 class Options(NamedTuple):
     """The command line. `patience`: seconds that the nodes wait for each other; `servers`: what messages call them;
-    `port_name`: the variable that sets `port`.
+    `port_name`: the variable that sets `port`. And the id of the `script`, with which this program ends.
     """
 
     node: int
@@ -49,6 +49,12 @@ class Options(NamedTuple):
     run: str
     master_port: str
     servers: tuple[str, ...]
+    script: int
+
+    def assert_script_lives(self) -> None:
+        """A link without its script would speak for a node that is not there. The connections close, and all know."""
+        if os.getppid() != self.script:
+            os._exit(1)
 
 
 class Stop(Exception):  # noqa: N818 - it is no error where all went well
@@ -177,7 +183,10 @@ async def serve(options: Options) -> None:
             f"error: the nodes of the job cannot meet at port {options.port}: {why}\n"
             f"  fix: export {options.port_name}=PORT, the same free one on every server",
         ) from error
-    background = [asyncio.ensure_future(beat(meeting.peers)), asyncio.ensure_future(listen_to_script(meeting.hear))]
+    background = [
+        asyncio.ensure_future(beat(meeting.peers, options)),
+        asyncio.ensure_future(listen_to_script(meeting.hear)),
+    ]
     began = told = time.monotonic()
     while meeting.missing and not meeting.failures:
         now = time.monotonic()
@@ -223,14 +232,13 @@ async def farewell(peers: dict[int, asyncio.StreamWriter]) -> None:
             await asyncio.wait_for(writer.wait_closed(), 1.0)
 
 
-async def beat(peers: dict[int, asyncio.StreamWriter]) -> None:
+async def beat(peers: dict[int, asyncio.StreamWriter], options: Options) -> None:
     """Signs of life to the others, as long as the script lives."""
-    parent = os.getppid()
-    while os.getppid() == parent:
+    while True:
+        options.assert_script_lives()
         for writer in peers.values():
             send(writer, "")
         await asyncio.sleep(BEAT)
-    os._exit(1)  # the connections close, and the others know
 
 
 async def listen_to_script(hear: Callable[[int, list[str]], None]) -> None:
@@ -244,7 +252,7 @@ async def join(options: Options) -> None:
     reader, writer = await knock(options)
     send(writer, f"hello {options.node} {options.sha256}")
     background = [
-        asyncio.ensure_future(beat({0: writer})),
+        asyncio.ensure_future(beat({0: writer}, options)),
         asyncio.ensure_future(listen_to_script(lambda _, words: send(writer, " ".join(words)))),
     ]
     over = f"over {' '.join(LOST)} {options.servers[0]}"
@@ -266,6 +274,7 @@ async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamW
     """A connection to node 0, which may be started later than this one."""
     began = told = time.monotonic()
     while True:
+        options.assert_script_lives()
         try:
             return await asyncio.wait_for(
                 asyncio.open_connection(options.address, options.port, limit=LONGEST), SILENCE
@@ -286,13 +295,14 @@ async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamW
 
 def main(argv: Sequence[str]) -> int:
     """The program; returns its exit code."""
+    script = os.getppid()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
     node, address, port, port_name, sha256, patience, run, master_port, *servers = argv
     options = Options(
-        int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers)
+        int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers), script
     )
     try:
         asyncio.run(join(options) if options.node else serve(options))

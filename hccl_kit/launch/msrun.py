@@ -90,7 +90,7 @@ def _one_node(plan: LaunchPlan) -> list[str]:
         f"devices=({' '.join(map(str, node.devices))})",
         f'visible="{visible(node.devices) or ""}"',
         *section(bash_parts.ALONE),
-        "find_python",
+        "find_python 6",
     ]
 
 
@@ -99,12 +99,12 @@ def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
     seen = [visible(node.devices) or "" for node in plan.nodes]
     return [
         "",
-        f"table_sha256={table.sha256} attempt=0 # there is no other",
+        f"table_sha256={table.sha256} attempt=0 last_code='' given_up='' lifeline='' # it is not started again",
         *servers.described(plan),
         *("all_visible=(", *(f'    "{value}"' for value in seen), ")"),  # a comma without quotes looks like a mistake
         *servers.linked(plan, table),
         "",
-        "find_python",
+        "find_python 8",
         "need_python",
         "find_server",
         'read -ra ranks <<<"${all_ranks[node]}"',

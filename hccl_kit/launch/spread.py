@@ -26,6 +26,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +46,12 @@ MARK = ".started-here"
 GRACE = 12.0
 """Seconds that the servers have to end once one has failed."""
 SSH_FAILED = 255
+OWN_CODE = "hccl-kit: 255 is the code of the script itself"
+"""A line that a server prints where its script ends with the code that ssh has for its own failures."""
+AT_ONCE = 32
+"""Servers whose logs are fetched at a time."""
+FETCHING = 600
+"""Seconds that the logs of a server may take."""
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "LANG", "LC_ALL", "MASTER_PORT")
 FAMILIES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "TOOLCHAIN_", "OMP_", "ONEDNN_", "NCCL_", "GLOO_", "TORCH_", "PYTHON")
 LOCAL = ("HCCL_IF_IP", SSH, "HCCL_KIT_SERVER", "HCCL_KIT_RUN_ID", "HCCL_KIT_LOG_DIR")
@@ -69,7 +76,8 @@ def remote_command(script: str, folder: str, node: Node, run: str, arguments: Se
     start = shlex.join(["bash", script, "--lifeline", "--run", run, "--server", node.name, *arguments])
     missing = shlex.quote(f"error: {node.name} has no {script} in {folder}; it must lie there as it does here")
     there = f"cd {shlex.quote(folder)} 2>/dev/null && test -f {shlex.quote(script)}"
-    return " ".join([*exports, there, "||", "{ echo", missing, ">&2; exit 2; };", "exec", start])
+    end = f"code=$?; [ $code != {SSH_FAILED} ] || echo {shlex.quote(OWN_CODE)} >&2; exit $code"
+    return " ".join([*exports, there, "||", "{ echo", missing, ">&2; exit 2; };", f"{start}; {end}"])
 
 
 class Job:
@@ -81,6 +89,8 @@ class Job:
         self.code = 0
         self.over = asyncio.Event()
         self.last_words: dict[Node, str] = {}
+        self.lost: set[Node] = set()
+        self.is_letting_go = False
 
     async def run(self, commands: Sequence[str]) -> int:
         """Start all and wait for all; where one fails, the others end by themselves or are let go."""
@@ -94,7 +104,8 @@ class Job:
             await asyncio.wait(watches, timeout=GRACE)
         await self.let_go(watches)
         over.cancel()
-        return self.code
+        # The others end with this code too where they miss a server, maybe before ssh does.
+        return 2 if self.lost and self.code == SSH_FAILED else self.code
 
     def fail(self, code: int) -> None:
         """The job is over; the first code counts."""
@@ -124,11 +135,14 @@ class Job:
         await asyncio.gather(self.show(node, process.stdout, 1), self.show(node, process.stderr, 2))
         code = await process.wait()
         beat.cancel()
-        if code == SSH_FAILED and not self.code:
-            why = self.last_words.get(node, "no reason given")
-            write(2, f"error: server {node.name} does not answer or was lost: {why}\n".encode())
+        why = self.last_words.get(node, "no reason given")
+        if code == SSH_FAILED and why != OWN_CODE:
+            code = 2
+            if not self.is_letting_go:
+                self.lost.add(node)
+                write(2, f"error: server {node.name} does not answer or was lost: {why}\n".encode())
         if code:
-            self.fail(2 if code == SSH_FAILED else code)
+            self.fail(code)
 
     async def show(self, node: Node, stream: asyncio.StreamReader, target: int) -> None:
         """Pass on what a server prints."""
@@ -144,6 +158,8 @@ class Job:
                 return
             if target == 2:
                 self.last_words[node] = line.decode("utf-8", "replace").strip()
+                if self.last_words[node] == OWN_CODE:
+                    continue
             write(target, front + line)
 
     async def beat(self, stdin: asyncio.StreamWriter) -> None:
@@ -156,6 +172,7 @@ class Job:
 
     async def let_go(self, watches: Sequence[asyncio.Future[None]]) -> None:
         """A server ends its ranks when its standard input ends."""
+        self.is_letting_go = True
         for process in self.processes.values():
             if process.returncode is None and process.stdin:
                 process.stdin.close()
@@ -178,12 +195,27 @@ def write(target: int, data: bytes) -> None:
         os.write(target, data)
 
 
+def fetch_all(nodes: Sequence[Node], folder: Path) -> None:
+    """The logs of all servers into `folder`, many servers at a time; those that cannot be had are left there."""
+    if len(nodes) > AT_ONCE:
+        write(2, f"fetching the logs of {len(nodes)} servers into {folder}\n".encode())
+    pool = ThreadPoolExecutor(AT_ONCE)
+    for fetched in [pool.submit(fetch, node, folder) for node in nodes]:
+        with suppress(OSError, tarfile.TarError, subprocess.TimeoutExpired):
+            fetched.result()
+
+
 def fetch(node: Node, folder: Path) -> None:
     """The logs of a server into `folder`, which has a file MARK: where the server sees it, it has the same disk."""
     command = f"cd {shlex.quote(str(folder))} 2>/dev/null && ! test -e {MARK} && exec tar -cf - ."
     with tempfile.TemporaryFile() as received:
         done = subprocess.run(
-            [*ssh(node), command], check=False, stdin=subprocess.DEVNULL, stdout=received, stderr=subprocess.DEVNULL
+            [*ssh(node), command],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=received,
+            stderr=subprocess.DEVNULL,
+            timeout=FETCHING,
         )
         if done.returncode or not received.tell():
             return
@@ -214,15 +246,19 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         write(2, f"error: {SSH} is {os.environ[SSH]!r}: {error}\n".encode())
         return 2
+    sys.unraisablehook = lambda _: None  # an ssh that had to be killed leaves pipes, of which asyncio complains
     try:
         logs.mkdir(parents=True)
         (logs / MARK).touch()
         commands = [remote_command(script, str(folder), node, run, arguments) for node in servers]
         code = asyncio.run(start(servers, commands, has_names="--prefix" in arguments))
-        for node in servers:
-            with suppress(OSError, tarfile.TarError):
-                fetch(node, logs)
-        (logs / MARK).unlink()
+        try:
+            fetch_all(servers, logs)
+            (logs / MARK).unlink()
+        except KeyboardInterrupt:
+            (logs / MARK).unlink()
+            write(2, b"logs that are not here stay on their servers\n")
+            os._exit(code)  # without waiting for those that are on their way
     except OSError as error:
         write(2, f"error: {error.filename or 'ssh'}: {error.strerror}\n".encode())
         return 2

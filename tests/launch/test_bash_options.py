@@ -1,6 +1,8 @@
 """The script's own options: restarts, heartbeat, prefix, bounds of logs, help; and what is on the screen at the end."""
 
 import os
+import signal
+import socket
 import subprocess
 import time
 from functools import partial
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.worker_env import RESTART
-from tests.launch.jobs import Job, make_job, python_job, wait_until
+from tests.launch.jobs import Job, finish, make_job, python_job, wait_until
 
 STEP = "open(os.environ['HCCL_KIT_LOG_DIR'] + f'/step_{rank}', 'w').write"
 """The heartbeat, as a program without our package may write it."""
@@ -67,17 +69,38 @@ def test_a_group_that_gets_no_further_is_given_up(tmp_path: Path) -> None:
     assert done.stderr.endswith("\ngiven up after restart 2: it came to step 7, and to step 7 the time before\n")
 
 
-def test_a_signal_ends_the_waiting_for_a_restart(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143), ("HUP", 129)])
+def test_a_signal_ends_the_waiting_for_a_restart(tmp_path: Path, name: str, code: int) -> None:
     job = python_job(tmp_path, "sys.exit(3)", ranks=1)
     process = job.start("--max-restarts", "9")
-    assert wait_until((job.folder / "hccl_logs/latest/restart_2/failed").exists)
-    time.sleep(1)  # of the 4 s that come before restart 3
-    process.terminate()
-    began = time.monotonic()
-    assert process.communicate(timeout=20)[1].endswith(f"\nended by SIGTERM; logs in {job.logs}/restart_2\n")
-    assert process.returncode == 143
-    assert time.monotonic() - began < 2
+    assert process.stderr
+    while process.stderr.readline() != "restart 2 of 9 in 2 s\n":
+        assert process.poll() is None
+    process.send_signal(getattr(signal, f"SIG{name}"))
+    done = finish(process)
+    assert done.stderr == f"ended by SIG{name}; logs in {job.logs}/restart_1\n"
+    assert done.returncode == code
+    assert runs(job) == ["", "restart_1"]
     assert job.processes() == []
+
+
+def test_a_restart_takes_another_port_where_somebody_holds_the_one_before(tmp_path: Path) -> None:
+    """A process that outlives its rank may hold it, or one of another job."""
+    job = python_job(tmp_path, f"{RESTARTED}\nprint(os.environ['MASTER_PORT'])\nsys.exit(restart == 0)", ranks=1)
+    process = job.start("--max-restarts", "1")
+    assert wait_until((job.folder / "hccl_logs/latest/failed").exists)
+    with socket.create_server(("", int(job.log(0)))):
+        done = finish(process)
+    assert done.returncode == 0, done.stderr
+    assert (job.logs / "restart_1" / "rank_0.log").read_text() != job.log(0)
+
+
+def test_a_port_that_is_given_is_kept_by_a_restart(tmp_path: Path) -> None:
+    with socket.create_server(("", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    job = python_job(tmp_path, f"{RESTARTED}\nprint(os.environ['MASTER_PORT'])\nsys.exit(restart == 0)", ranks=1)
+    assert job.run("--max-restarts", "1", environ={"MASTER_PORT": port}).returncode == 0
+    assert {job.log(0), (job.logs / "restart_1" / "rank_0.log").read_text()} == {f"{port}\n"}
 
 
 HANG = f"""

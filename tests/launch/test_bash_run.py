@@ -107,6 +107,21 @@ def test_a_helper_that_is_killed_ends_the_job_too(tmp_path: Path) -> None:
     assert job.processes() == []
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("status", [0, 1])
+def test_what_else_ends_is_taken_for_no_rank(tmp_path: Path, ranks: int, status: int) -> None:
+    """From bash 5.3 on, `wait -n` returns for process substitutions too, whatever their status; here it is made to."""
+    (tmp_path / "bash_env").write_text(f"""old=3
+wait() {{
+    if [[ $* == -n ]] && ((old-- > 0)); then return {status}; fi
+    builtin wait "$@"
+}}""")
+    job = python_job(tmp_path, "time.sleep(0.5); print('the end')", ranks=ranks)
+    done = job.run(environ={"BASH_ENV": str(tmp_path / "bash_env")})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [job.log(rank) for rank in range(ranks)] == ["the end\n"] * ranks
+
+
 def test_exit_codes_beyond_signals_are_kept(tmp_path: Path) -> None:
     done = python_job(tmp_path, "sys.exit(255)", ranks=1).run()
     assert done.returncode == 255

@@ -6,13 +6,17 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv
-from tests.launch.jobs import SCRIPT, TABLE, Job, clean_environ, make_job, python_job
+from tests.lab.hosts import Hosts
+from tests.launch.jobs import PATIENCE, SCRIPT, TABLE, Job, clean_environ, make_job, python_job
+from tests.launch.nodes import make_nodes_job
+from tests.launch.ways import fake
 
 (PORT,) = NAMES["master_port"]
 UNBOUND = "cannot be bound on this host (taken, or below 1024 without the right)"
@@ -178,6 +182,50 @@ def test_the_python_of_the_command_tests_the_port(tmp_path: Path) -> None:
     job = python_job(tmp_path, TELL, ranks=1)
     done = job.run(environ={"PATH": path_with(tmp_path, *TOOLS)})
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_command_that_is_called_python_something_runs_once(tmp_path: Path) -> None:
+    """What looks for a python must not start the user's own program."""
+    job = make_job(tmp_path, ("./python_train.sh",), ranks=1)
+    fake(tmp_path, "python_train.sh", 'echo "$*" >>started').rename(tmp_path / "python_train.sh")
+    assert job.run("--epochs", "1").returncode == 0
+    assert (tmp_path / "started").read_text() == "--epochs 1\n"
+
+
+def python_of_old(folder: Path) -> str:
+    """A PATH with no other python than one that says it is 3.7."""
+    path = path_with(folder, *TOOLS, "hostname")
+    for name in ("python3", "python"):
+        fake(
+            folder,
+            name,
+            f"exec '{sys.executable}' -I -c $'import sys; sys.version_info = (3, 7, 9)\\n'\"$3\" \"${{@:4}}\"",
+        )
+    return path
+
+
+def test_for_one_server_an_old_python_serves(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("env",), ranks=1)
+    done = job.run(environ={"PATH": python_of_old(tmp_path)})
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_for_several_servers_python_is_new_enough(tmp_path: Path) -> None:
+    job = make_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), ("true",))
+    done = subprocess.run(
+        ["bash", job.script, "--server", "127.0.0.1"],
+        check=False,
+        cwd=tmp_path,
+        env=clean_environ({"PATH": python_of_old(tmp_path)}),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: no python 3.8 or newer is on PATH; a job of several servers needs one\n"
+        "  fix: install one, or name the one of the command by its path\n"
+    )
 
 
 @pytest.mark.parametrize("tool", ["setsid", "sha256sum", "grep"])

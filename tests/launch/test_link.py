@@ -168,12 +168,13 @@ def test_a_script_that_talks_nonsense_counts_as_lost_at_its_end(links: Links, wo
     assert heard(nodes[0]) == "over -1 255 second"
 
 
-def test_a_link_ends_with_its_script(links: Links, tmp_path: Path) -> None:
+@pytest.mark.parametrize("node", [0, 1], ids=["waiting", "knocking"])
+def test_a_link_ends_with_its_script(links: Links, node: int) -> None:
     nodes = met(links)
     with socket.socket() as probe:
         probe.bind(("", 0))
         port = probe.getsockname()[1]
-    script = f'"$0" -I -c "$1" 0 127.0.0.1 {port} NAME {SHA} 30 1-2 5 a b </dev/zero >/dev/null & echo $!; wait'
+    script = f'"$0" -I -c "$1" {node} 127.0.0.1 {port} NAME {SHA} 30 1-2 5 a b </dev/zero >/dev/null & echo $!; wait'
     parent = subprocess.Popen(
         ["bash", "-c", script.replace("</dev/zero", "< <(sleep 60)"), sys.executable, PROGRAM],
         stdout=subprocess.PIPE,

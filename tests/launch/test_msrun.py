@@ -1,6 +1,7 @@
 """The text of the script for msrun: what it holds, what it refuses, and that words arrive unchanged."""
 
 import re
+import signal
 import socket
 import subprocess
 import tempfile
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from hccl_kit.launch import msrun
 from hccl_kit.rank_table import RankTable
 from hccl_kit.worker_env import LINK_PORT, MISLEADING, NAMES
-from tests.launch.jobs import PATIENCE, clean_environ
+from tests.launch.jobs import PATIENCE, clean_environ, finish, wait_until
 from tests.launch.ways import assert_golden, assert_shellcheck, fake, nasty, planned, run, servers, words, write
 
 PLANS = {
@@ -169,6 +170,21 @@ def test_a_rank_that_fails_after_the_other_host_is_done(tmp_path: Path, link_por
     done = TwoHosts(tmp_path, link_port, "bash", "-c", "(($FAKE_RANK == 0)) || { sleep 3; exit 7; }").run()
     assert [one.returncode for one in done] == [7, 7]
     assert done[0].stderr == "\nended: rank 2 on server node2 failed with exit code 7; its log is there\n"
+
+
+@pytest.mark.parametrize(("name", "code"), [("INT", 130), ("HUP", 129)])
+def test_a_signal_where_the_ranks_are_done_and_the_others_are_not(
+    name: str, code: int, tmp_path: Path, link_port: str
+) -> None:
+    program = "[[ $PWD == */host0 ]] || { echo ready; sleep 60; }"
+    job = TwoHosts(tmp_path, link_port, "bash", "-c", program)
+    processes = [job.start(host) for host in range(2)]
+    assert wait_until(lambda: [*job.folders[1].glob("hccl_logs/*/worker_0.log")])
+    time.sleep(1)
+    processes[0].send_signal(getattr(signal, f"SIG{name}"))
+    done = [finish(process) for process in processes]
+    assert [one.returncode for one in done] == [code, code], done
+    assert done[0].stderr.startswith(f"ended by SIG{name}; logs in ")
 
 
 def test_an_msrun_that_fails_by_itself_ends_both_hosts(tmp_path: Path, link_port: str) -> None:

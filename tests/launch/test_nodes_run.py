@@ -191,6 +191,7 @@ def test_a_host_that_is_slow_for_a_while_is_not_lost(tmp_path: Path, lab: Hosts)
     assert [finish(process).returncode for process in nodes] == [0, 0]
 
 
+@pytest.mark.long
 def test_over_ssh_a_host_that_does_not_answer_is_named(tmp_path: Path, lab: Hosts) -> None:
     absent = lab.addresses[0].rpartition(".")[0] + ".77"
     job = python_nodes_job(tmp_path, lab, "", ids=(*lab.addresses, absent))
@@ -200,6 +201,7 @@ def test_over_ssh_a_host_that_does_not_answer_is_named(tmp_path: Path, lab: Host
     assert wait_until(lambda: job.processes() == [], seconds=10)
 
 
+@pytest.mark.long
 def test_a_host_that_comes_late_is_waited_for(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)")
     one = job.start(0)

@@ -89,6 +89,14 @@ def test_lines_say_where_they_come_from(tmp_path: Path, ssh: str) -> None:
     assert done.stderr.endswith("[127.0.0.2] rank 3\n")
 
 
+def test_a_rank_may_end_with_the_code_that_ssh_has_for_its_failures(tmp_path: Path, ssh: str) -> None:
+    done = start(tmp_path, ssh, "if rank == 3: time.sleep(0.5); sys.exit(-1)\ntime.sleep(60)")
+    assert done.returncode == 255
+    assert f"error: rank 3 on device 1 of {os.uname().nodename} failed with exit code 255\n" in done.stderr
+    assert "does not answer" not in done.stderr
+    assert spread.OWN_CODE not in done.stderr
+
+
 def test_a_server_without_the_script_is_told_what_is_missing(tmp_path: Path) -> None:
     """The one line that the shell on the other side is given, run there."""
     command = remote_command("/gone/ascend.sh", str(tmp_path), Node("the 'one'", "x"), "1-2", ["--", "a b"])

@@ -56,9 +56,10 @@ if [[ ${1:-} == --server ]]; then
 fi
 [[ ${1:-} != -- ]] || shift
 
-find_python() { # the one of the command, else the first on PATH; sets python, empty where there is none
-    for python in "${command[0]}" python3 python ''; do
-        if [[ ${python##*/} == python* ]] && "$python" -I -c '' 2>/dev/null; then break; fi
+find_python() { # MINOR: the one of the command, else of PATH, from 3.MINOR on; sets python, empty where none is
+    local is_new="import sys; sys.exit(sys.version_info < (3, $1))"
+    for python in "${command[0]}" python3 python ''; do # python_train.sh is no python, and is not to start here
+        if [[ ${python##*/} =~ ^python[0-9.]*$ ]] && "$python" -I -c "$is_new" 2>/dev/null; then break; fi
     done
 }
 
@@ -80,17 +81,20 @@ first_free() { # PORT ...: print the first that can be bound, if one can
     done
 }
 
-choose_port() { # NAME: take the port in the variable NAME; where it is not set, a random one
-    local candidates=() unset_it="  fix: unset $1, and a free port is taken"
-    if [[ -n ${!1:-} ]]; then
-        [[ ${!1} =~ ^[1-9][0-9]{0,4}$ && ${!1} -le 65535 ]] || die "error: $1=${!1} is no port, 1 to 65535" "$unset_it"
-        candidates=("${!1}")
+given_port=${!port_name:-} # by the user; the ranks are told another under this name
+
+choose_port() { # the one that is given, else a random one
+    local candidates=() unset_it="  fix: unset $port_name, and a free port is taken"
+    if [[ -n $given_port ]]; then
+        [[ $given_port =~ ^[1-9][0-9]{0,4}$ && $given_port -le 65535 ]] ||
+            die "error: $port_name=$given_port is no port, 1 to 65535" "$unset_it"
+        candidates=("$given_port")
     else # below 32768, from where on the system hands ports out by itself
         for _ in {1..20}; do candidates+=($((20000 + RANDOM % 12000))); done
     fi
     port=$(first_free "${candidates[@]}")
     [[ -n $port ]] ||
-        die "error: $1=${candidates[0]} cannot be bound on this host (taken, or below 1024 without the right)" \
+        die "error: $port_name=${candidates[0]} cannot be bound on this host (taken, or below 1024 without the right)" \
             "$unset_it"
 }
 
@@ -100,16 +104,16 @@ ranks=(0 1 2 3)
 devices=(0 1 2 3)
 visible=""
 
-meet() { # PORT_NAME: what the ranks of one server agree on
+meet() { # what the ranks of one server agree on
     [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
-    choose_port "$1"
+    choose_port
 }
 tell() { :; }
 judged() { :; }
 link='' judged_rank='' judged_code='' judged_where=''
 
 [[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
-find_python
+find_python 6
 
 # Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
 # once; to wait for it by the time-out of read would cut it on a busy machine.
@@ -132,6 +136,7 @@ end_ranks() { # a signal meanwhile changes nothing but that there is no restart
     trap 'max_restarts=0' HUP INT TERM
     exec 9>&-
     while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    guard='' # nobody is there to be told of a later signal
     hear_signals
 }
 
@@ -143,6 +148,10 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
         end_ranks
     fi
     trap '' HUP INT TERM
+    for _ in {1..20}; do # the link ends with this script, and has to tell the others first
+        if ! { [[ -n $link ]] && kill -0 "$link"; } 2>/dev/null; then break; fi
+        sleep 0.05
+    done
     echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
     exit "$2"
 }
@@ -150,7 +159,7 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
 exec 8<> <(:)
 guard='' run=''
 hear_signals
-meet "$port_name"
+meet
 logs=$PWD/hccl_logs/$run.$node
 if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the log folder $logs"; fi
 

@@ -59,9 +59,10 @@ if [[ ${1:-} == --server ]]; then
 fi
 [[ ${1:-} != -- ]] || shift
 
-find_python() { # the one of the command, else the first on PATH; sets python, empty where there is none
-    for python in "${command[0]}" python3 python ''; do
-        if [[ ${python##*/} == python* ]] && "$python" -I -c '' 2>/dev/null; then break; fi
+find_python() { # MINOR: the one of the command, else of PATH, from 3.MINOR on; sets python, empty where none is
+    local is_new="import sys; sys.exit(sys.version_info < (3, $1))"
+    for python in "${command[0]}" python3 python ''; do # python_train.sh is no python, and is not to start here
+        if [[ ${python##*/} =~ ^python[0-9.]*$ ]] && "$python" -I -c "$is_new" 2>/dev/null; then break; fi
     done
 }
 
@@ -83,21 +84,24 @@ first_free() { # PORT ...: print the first that can be bound, if one can
     done
 }
 
-choose_port() { # NAME: take the port in the variable NAME; where it is not set, a random one
-    local candidates=() unset_it="  fix: unset $1, and a free port is taken"
-    if [[ -n ${!1:-} ]]; then
-        [[ ${!1} =~ ^[1-9][0-9]{0,4}$ && ${!1} -le 65535 ]] || die "error: $1=${!1} is no port, 1 to 65535" "$unset_it"
-        candidates=("${!1}")
+given_port=${!port_name:-} # by the user; the ranks are told another under this name
+
+choose_port() { # the one that is given, else a random one
+    local candidates=() unset_it="  fix: unset $port_name, and a free port is taken"
+    if [[ -n $given_port ]]; then
+        [[ $given_port =~ ^[1-9][0-9]{0,4}$ && $given_port -le 65535 ]] ||
+            die "error: $port_name=$given_port is no port, 1 to 65535" "$unset_it"
+        candidates=("$given_port")
     else # below 32768, from where on the system hands ports out by itself
         for _ in {1..20}; do candidates+=($((20000 + RANDOM % 12000))); done
     fi
     port=$(first_free "${candidates[@]}")
     [[ -n $port ]] ||
-        die "error: $1=${candidates[0]} cannot be bound on this host (taken, or below 1024 without the right)" \
+        die "error: $port_name=${candidates[0]} cannot be bound on this host (taken, or below 1024 without the right)" \
             "$unset_it"
 }
 
-table_sha256=cf869eb2dc6d71707f3957e6d363be2c3981f653c86b596fe41abe89437328f7 attempt=0 # there is no other
+table_sha256=cf869eb2dc6d71707f3957e6d363be2c3981f653c86b596fe41abe89437328f7 attempt=0 last_code='' given_up='' lifeline='' # it is not started again
 servers=(
     192.0.2.1
     node2
@@ -163,7 +167,7 @@ REMIND = 10.0
 
 class Options(NamedTuple):
     """The command line. `patience`: seconds that the nodes wait for each other; `servers`: what messages call them;
-    `port_name`: the variable that sets `port`.
+    `port_name`: the variable that sets `port`. And the id of the `script`, with which this program ends.
     """
 
     node: int
@@ -175,6 +179,12 @@ class Options(NamedTuple):
     run: str
     master_port: str
     servers: tuple[str, ...]
+    script: int
+
+    def assert_script_lives(self) -> None:
+        """A link without its script would speak for a node that is not there. The connections close, and all know."""
+        if os.getppid() != self.script:
+            os._exit(1)
 
 
 class Stop(Exception):  # noqa: N818 - it is no error where all went well
@@ -303,7 +313,10 @@ async def serve(options: Options) -> None:
             f"error: the nodes of the job cannot meet at port {options.port}: {why}\n"
             f"  fix: export {options.port_name}=PORT, the same free one on every server",
         ) from error
-    background = [asyncio.ensure_future(beat(meeting.peers)), asyncio.ensure_future(listen_to_script(meeting.hear))]
+    background = [
+        asyncio.ensure_future(beat(meeting.peers, options)),
+        asyncio.ensure_future(listen_to_script(meeting.hear)),
+    ]
     began = told = time.monotonic()
     while meeting.missing and not meeting.failures:
         now = time.monotonic()
@@ -349,14 +362,13 @@ async def farewell(peers: dict[int, asyncio.StreamWriter]) -> None:
             await asyncio.wait_for(writer.wait_closed(), 1.0)
 
 
-async def beat(peers: dict[int, asyncio.StreamWriter]) -> None:
+async def beat(peers: dict[int, asyncio.StreamWriter], options: Options) -> None:
     """Signs of life to the others, as long as the script lives."""
-    parent = os.getppid()
-    while os.getppid() == parent:
+    while True:
+        options.assert_script_lives()
         for writer in peers.values():
             send(writer, "")
         await asyncio.sleep(BEAT)
-    os._exit(1)  # the connections close, and the others know
 
 
 async def listen_to_script(hear: Callable[[int, list[str]], None]) -> None:
@@ -370,7 +382,7 @@ async def join(options: Options) -> None:
     reader, writer = await knock(options)
     send(writer, f"hello {options.node} {options.sha256}")
     background = [
-        asyncio.ensure_future(beat({0: writer})),
+        asyncio.ensure_future(beat({0: writer}, options)),
         asyncio.ensure_future(listen_to_script(lambda _, words: send(writer, " ".join(words)))),
     ]
     over = f"over {'"'"' '"'"'.join(LOST)} {options.servers[0]}"
@@ -392,6 +404,7 @@ async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamW
     """A connection to node 0, which may be started later than this one."""
     began = told = time.monotonic()
     while True:
+        options.assert_script_lives()
         try:
             return await asyncio.wait_for(
                 asyncio.open_connection(options.address, options.port, limit=LONGEST), SILENCE
@@ -412,13 +425,14 @@ async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamW
 
 def main(argv: Sequence[str]) -> int:
     """The program; returns its exit code."""
+    script = os.getppid()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
     node, address, port, port_name, sha256, patience, run, master_port, *servers = argv
     options = Options(
-        int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers)
+        int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers), script
     )
     try:
         asyncio.run(join(options) if options.node else serve(options))
@@ -466,32 +480,34 @@ find_server() { # sets node, the index of this server, and server_name
 }
 
 need_python() {
-    [[ -n $python ]] || die "error: no python is on PATH; a job of several servers needs one" \
-        '  fix: install python 3, or name the one of the command by its path'
+    [[ -n $python ]] || die "error: no python 3.8 or newer is on PATH; a job of several servers needs one" \
+        '  fix: install one, or name the one of the command by its path'
 }
 
-meet() { # PORT_NAME: the nodes come together, and agree on what those of node 0 say: the run and the port
+# Where the nodes do not come together to start again, the exit code is that of the failure before.
+meet() { # the nodes come together, and agree on what node 0 says: the run and the port, which is 0 to give up
     local kind rank code where patience=600
     ((attempt == 0)) || patience=60
     [[ $link_port =~ ^[1-9][0-9]{0,4}$ && $link_port -le 65535 ]] || die "error: $link_port_name=$link_port is no port"
     port=0
-    ((node > 0)) || choose_port "$1"
+    ((node > 0)) || [[ -n $given_up ]] || choose_port
     [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
     exec 7<> <(:)
     "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
         "$patience" "$run" "$port" "${servers[@]}" <&7 >&8 9>&- &
     link=$!
     until next_note 4; do
-        kill -0 "$link" 2>/dev/null || { wait "$link" || exit; }
+        kill -0 "$link" 2>/dev/null || { wait "$link" || exit "${last_code:-$?}"; }
     done
     case $kind in
         start)
             run=$rank port=$code
-            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port" ;;
+            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port"
+            ((port > 0 || node == 0)) || [[ -n $lifeline ]] || echo "given up: so says server ${servers[0]}" >&2 ;;
         gone) quit HUP 129 ;;
         *)
             echo "error: server $where failed before the job began" >&2
-            exit "$code" ;;
+            exit "${last_code:-$code}" ;;
     esac
 }
 
@@ -522,11 +538,12 @@ describe_other() { # RANK CODE SERVER: what ended the job on another server
     case $1 in
         -1) echo "ended: server $3 was lost; logs of this server in $logs" ;;
         -2) echo "ended: the script on server $3 ended with exit code $2; logs of this server in $logs" ;;
+        -3) echo "ended: a rank on server $3 was lost, exit code $2; logs of this server in $logs" ;;
         *) echo "ended: rank $1 on server $3 failed with exit code $2; its log is there" ;;
     esac
 }
 
-find_python
+find_python 8
 need_python
 find_server
 read -ra ranks <<<"${all_ranks[node]}"
@@ -554,6 +571,7 @@ end_ranks() { # a signal meanwhile changes nothing but that there is no restart
     trap 'max_restarts=0' HUP INT TERM
     exec 9>&-
     while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    guard='' # nobody is there to be told of a later signal
     hear_signals
 }
 
@@ -565,6 +583,10 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
         end_ranks
     fi
     trap '' HUP INT TERM
+    for _ in {1..20}; do # the link ends with this script, and has to tell the others first
+        if ! { [[ -n $link ]] && kill -0 "$link"; } 2>/dev/null; then break; fi
+        sleep 0.05
+    done
     echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
     exit "$2"
 }
@@ -572,7 +594,7 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
 exec 8<> <(:)
 guard='' run=''
 hear_signals
-meet "$port_name"
+meet
 logs=$PWD/hccl_logs/$run.$node
 if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the log folder $logs"; fi
 
