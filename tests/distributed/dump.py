@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def _train(config: Config, world: World, notes: list[str]) -> None:
     import numpy as np  # noqa: PLC0415  # after the environment is complete, as in tools/train.py
 
+    from hccl_kit.ocr.earlier_run import restarts  # noqa: PLC0415
     from hccl_kit.ocr.journal import Journal  # noqa: PLC0415
     from hccl_kit.ocr.loop import _Run  # noqa: PLC0415
-    from hccl_kit.ocr.earlier_run import restarts  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
     journal = Journal(folder, world.rank, resumed=bool(restarts(os.environ)))
