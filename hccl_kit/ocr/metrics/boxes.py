@@ -1,0 +1,123 @@
+"""How well texts are found: recall, precision and their harmonic mean (Karatzas et al. 2015, ICDAR 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+IOU = 0.5
+"""Intersection over union above which a box is that of a text."""
+IGNORED_SHARE = 0.5
+"""The share of a box on one ignored text above which the box does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCounts:
+    """Sums over pages: texts to be found, those `found`, and boxes that are `false`."""
+
+    texts: float = 0.0
+    found: float = 0.0
+    false: float = 0.0
+
+    def __add__(self, other: BoxCounts) -> BoxCounts:
+        """The counts of both."""
+        return BoxCounts(self.texts + other.texts, self.found + other.found, self.false + other.false)
+
+    def __str__(self) -> str:
+        """`12 of 15 found, 2 false`."""
+        return f"{int(self.found)} of {int(self.texts)} found, {int(self.false)} false"
+
+    def to_array(self) -> NDArray[np.float32]:
+        """For an all-reduce: shape (3,). Exact up to 16 million boxes."""
+        return np.array(astuple(self), np.float32)
+
+    @classmethod
+    def from_array(cls, array: NDArray[np.float32]) -> BoxCounts:
+        """Back from the all-reduce."""
+        return cls(*map(float, array))
+
+    def row(self) -> dict[str, float]:
+        """The scores by the names they have in metrics.jsonl and summary.json."""
+        counts = {"texts": int(self.texts), "found": int(self.found), "false": int(self.false)}
+        return {**counts, "recall": self.recall, "precision": self.precision, "f-score": self.f_score}
+
+    def score(self, indicator: str) -> float:
+        """The one that `metric.main_indicator` names: f-score, recall or precision."""
+        return self.row()[indicator]
+
+    @property
+    def recall(self) -> float:
+        """Found texts over all texts, 0 without texts."""
+        return self.found / self.texts if self.texts else 0.0
+
+    @property
+    def precision(self) -> float:
+        """Boxes of a text over all boxes that count, 0 without boxes."""
+        boxes = self.found + self.false
+        return self.found / boxes if boxes else 0.0
+
+    @property
+    def f_score(self) -> float:
+        """The harmonic mean of recall and precision, the h-mean of ICDAR."""
+        both = self.texts + self.found + self.false
+        return 2 * self.found / both if both else 0.0
+
+
+def compare(
+    boxes: Sequence[NDArray[Any]], texts: NDArray[Any], ignored: NDArray[np.bool_], *, count_doubles: bool = False
+) -> BoxCounts:
+    """The counts of one page: boxes, each (n, 2), and outlines of texts (N, P, 2), of which some are `ignored` (N,).
+
+    A box takes the first text that it fits. One that fits a text which an earlier box has taken is neither right nor
+    false, as in MindOCR; with `count_doubles` it is false, as ICDAR has it: each text takes the first free box.
+    """
+    found, outlines = [_shape(box) for box in boxes], [_shape(text) for text in texts]
+    on_ignored = _intersections(found, [outlines[n] for n in np.flatnonzero(ignored)])
+    limits = IGNORED_SHARE * np.array([shape.area for shape in found])
+    judged = [n for n in range(len(found)) if not (on_ignored[n] > limits[n]).any()]
+    fits = _overlaps([found[n] for n in judged], [outlines[n] for n in np.flatnonzero(~ignored)]) > IOU
+    right, false = _each_text_takes(fits) if count_doubles else _each_box_takes(fits)
+    return BoxCounts(float(fits.shape[1]), float(right), float(false))
+
+
+def _each_box_takes(fits: NDArray[np.bool_]) -> tuple[int, int]:
+    """Texts that some box takes, and boxes that fit none, of (boxes, texts)."""
+    fitting = fits[fits.any(axis=1)]
+    return len(set(fitting.argmax(axis=1).tolist())) if len(fitting) else 0, len(fits) - len(fitting)
+
+
+def _each_text_takes(fits: NDArray[np.bool_]) -> tuple[int, int]:
+    """Texts that find a free box, and boxes that are left, of (boxes, texts)."""
+    taken = np.zeros(len(fits), bool)
+    for text in fits.T:
+        free = text & ~taken
+        if free.any():
+            taken[free.argmax()] = True
+    return int(taken.sum()), int((~taken).sum())
+
+
+def _shape(points: NDArray[Any]) -> Any:
+    """A polygon that may be intersected: the pieces of one that crosses itself, nothing of one without extent."""
+    return shapely.make_valid(shapely.Polygon(np.asarray(points, np.float64)))
+
+
+def _overlaps(ones: Sequence[Any], others: Sequence[Any]) -> NDArray[np.float64]:
+    """Intersection over union of each with each, (n, m)."""
+    shared = _intersections(ones, others)
+    union = np.array([s.area for s in ones])[:, None] + np.array([s.area for s in others]) - shared
+    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+
+
+def _intersections(ones: Sequence[Any], others: Sequence[Any]) -> NDArray[np.float64]:
+    """The areas (n, m) that each shares with each; only those are computed whose upright rectangles meet."""
+    areas = np.zeros((len(ones), len(others)))
+    if areas.size:
+        mine, theirs = shapely.STRtree(others).query(ones)
+        shared = shapely.intersection(np.array(ones)[mine], np.array(others)[theirs])
+        areas[mine, theirs] = shapely.area(shared)
+    return areas

@@ -1,0 +1,59 @@
+"""CRNN: convolutions, a recurrent network over their columns, and a classifier for CTC.
+
+After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition". Parameters are
+named as MindOCR names them, so that its checkpoints fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import mindspore as ms
+from mindspore import Tensor, nn, ops
+
+from hccl_kit.ocr.models.ctc_head import CTCHead
+from hccl_kit.ocr.models.rec_resnet34 import RecResNet34
+from hccl_kit.ocr.models.vgg7 import Vgg7
+
+BACKBONES: dict[str, Callable[[], nn.Cell]] = {"rec_vgg7": Vgg7, "rec_resnet34": RecResNet34}
+
+
+class RNNEncoder(nn.Cell):
+    """Features (N, C, 1, T) to a sequence (T, N, 2 hidden_size), through two bidirectional LSTM layers.
+
+    They compute in float32 whatever the rest does: a state that is summed over the steps loses too much in float16.
+    """
+
+    def __init__(self, channels: int, *, hidden_size: int) -> None:
+        super().__init__()
+        self.out_channels = 2 * hidden_size
+        self.seq_encoder = nn.LSTM(channels, hidden_size, num_layers=2, bidirectional=True)
+
+    def construct(self, features: Tensor) -> Tensor:
+        columns = ops.transpose(ops.squeeze(features, 2), (2, 0, 1))
+        return self.seq_encoder(ops.cast(columns, ms.float32))[0]
+
+
+class Crnn(nn.Cell):
+    """Images (N, 3, 32, W) to logits (T, N, classes) in training, else to probabilities (N, T, classes).
+
+    T is what `steps` of the backbone's module says.
+    """
+
+    def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.neck = neck
+        self.head = head
+
+    def construct(self, images: Tensor) -> Tensor:
+        return self.head(self.neck(self.backbone(images)))
+
+
+def build(model: Mapping[str, Any]) -> Crnn:
+    """The network that the section `model` of a configuration describes."""
+    backbone = BACKBONES[model["backbone"]["name"]]()
+    neck = RNNEncoder(backbone.out_channels, hidden_size=model["neck"]["hidden_size"])
+    head = {key: value for key, value in model["head"].items() if key != "name"}
+    return Crnn(backbone, neck, CTCHead(neck.out_channels, **head))

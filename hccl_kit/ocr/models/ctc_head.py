@@ -1,0 +1,36 @@
+"""The classifier of a network that is trained with CTC, and what it says in evaluation."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from mindspore import Tensor, nn, ops
+from mindspore.common.initializer import Initializer, Uniform
+
+CUSTOMISED = "crnn_customised"
+"""MindOCR's name for a start between -1 and 1 over the square root of the number of inputs."""
+
+
+class CTCHead(nn.Cell):
+    """A sequence (T, N, C) to logits (T, N, classes) in training, else to probabilities (N, T, classes).
+
+    `weight_init` and `bias_init` are `crnn_customised` or names that MindSpore knows; "normal" has a deviation of 0.01.
+    """
+
+    def __init__(
+        self, channels: int, *, out_channels: int, weight_init: str = "normal", bias_init: str = "zeros"
+    ) -> None:
+        super().__init__()
+        self.dense1 = nn.Dense(
+            channels, out_channels, weight_init=_start(weight_init, channels), bias_init=_start(bias_init, channels)
+        )
+
+    def construct(self, sequence: Tensor) -> Tensor:
+        logits = self.dense1(sequence)
+        if self.training:
+            return logits
+        return ops.transpose(ops.softmax(logits, 2), (1, 0, 2))
+
+
+def _start(name: str, channels: int) -> Initializer | str:
+    return Uniform(1 / sqrt(channels)) if name == CUSTOMISED else name

@@ -1,0 +1,97 @@
+"""DBNet and DBNet++: text detection by differentiable binarisation.
+
+After Liao, Wan, Yao, Chen, Bai 2019, "Real-time Scene Text Detection with Differentiable Binarization", and for the
+adaptive scale fusion Liao et al. 2022. The backbones have no deformable convolutions. Parameters are named as MindOCR
+names them, so that its checkpoints fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from mindspore import Tensor, nn, ops
+from mindspore.common.initializer import HeUniform
+
+from hccl_kit.ocr.models.fpn import FeaturePyramid, convolution
+from hccl_kit.ocr.models.mobilenet_v3 import mobilenet_v3
+from hccl_kit.ocr.models.resnet import resnet18, resnet50
+
+STRIDE = 32
+"""Heights and widths of images are multiples of it."""
+BACKBONES: dict[str, Callable[..., nn.Cell]] = {
+    "det_resnet18": resnet18,
+    "det_resnet50": resnet50,
+    "det_mobilenet_v3": mobilenet_v3,
+}
+Maps: TypeAlias = "Tensor | tuple[Tensor, Tensor, Tensor]"
+
+
+def _double(before: int, after: int) -> nn.Conv2dTranspose:
+    """A transposed convolution that doubles height and width."""
+    return nn.Conv2dTranspose(before, after, 2, stride=2, pad_mode="valid", has_bias=True, weight_init=HeUniform())
+
+
+def _branch(channels: int, *, bias: bool) -> nn.SequentialCell:
+    """A map (N, C, H/4, W/4) to (N, 1, H, W) with values from 0 to 1."""
+    width = channels // 4
+    return nn.SequentialCell(
+        convolution(channels, width, 3, bias=bias),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
+        _double(width, width),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
+        _double(width, 1),
+        nn.Sigmoid(),
+    )
+
+
+class DBHead(nn.Cell):
+    """Features (N, C, H/4, W/4) to the probability of text (N, 1, H, W).
+
+    In training, where `adaptive`, three such maps: probability P, threshold T, and the binary map that follows from
+    them with steepness `k`. The paper's is sigmoid(k (P - T)); MindOCR's, with which its models are trained, is
+    sigmoid(k P - T), and stays above 0.26. `k_scales_threshold` chooses the paper's.
+    """
+
+    def __init__(self, channels: int, *, k: float, bias: bool, adaptive: bool, k_scales_threshold: bool) -> None:
+        super().__init__()
+        self.k = k
+        self.threshold_scale = k if k_scales_threshold else 1
+        self.adaptive = adaptive
+        self.segm = _branch(channels, bias=bias)
+        if adaptive:
+            self.thresh = _branch(channels, bias=bias)
+
+    def construct(self, features: Tensor) -> Maps:
+        probability = self.segm(features)
+        if not (self.training and self.adaptive):
+            return probability
+        threshold = self.thresh(features)
+        return probability, threshold, ops.sigmoid(self.k * probability - self.threshold_scale * threshold)
+
+
+class DBNet(nn.Cell):
+    """Images (N, 3, H, W) to what its head makes of them; H and W are multiples of 32."""
+
+    def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.neck = neck
+        self.head = head
+
+    def construct(self, images: Tensor) -> Maps:
+        return self.head(self.neck(self.backbone(images)))
+
+
+def build(model: Mapping[str, Any]) -> DBNet:
+    """The network that the section `model` of a configuration describes; the keys of its parts are their options."""
+    backbone = BACKBONES[model["backbone"]["name"]](**_options(model["backbone"]))
+    neck = FeaturePyramid(backbone.out_channels, **_options(model["neck"]))
+    return DBNet(backbone, neck, DBHead(neck.out_channels, **_options(model["head"])))
+
+
+def _options(part: Mapping[str, Any]) -> dict[str, Any]:
+    """All but the name, the source of weights, and the variant of MobileNetV3, of which there is one only."""
+    return {key: value for key, value in part.items() if key not in ("name", "pretrained", "bottleneck_params")}

@@ -1,0 +1,149 @@
+"""A rectifier: a thin-plate spline straightens the line of text that a small network has found.
+
+After Jaderberg et al. 2015, "Spatial Transformer Networks", and Shi, Wang, Lyu, Yao, Bai 2016, "Robust Scene Text
+Recognition with Automatic Rectification". Parameters are named as MindOCR names them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mindspore import Tensor, nn, ops
+from numpy.typing import NDArray
+
+from hccl_kit.errors import KitError
+
+CHANNELS = (32, 64, 128, 256, 256, 256)
+HIDDEN = 512
+INITIAL_MARGIN = 0.01
+DAMPING = 0.1
+"""What the last layer sees of the one before it: the points move slowly."""
+Size = tuple[int, int]
+Points = NDArray[np.float64]
+
+
+def edge_points(count: int, margins: tuple[float, float]) -> Points:
+    """`count` points (x, y) of a unit square, `margins` from its sides: half on the upper edge, half on the lower."""
+    across, down = margins
+    x = np.linspace(across, 1 - across, count // 2)
+    return np.concatenate([np.stack([x, np.full_like(x, y)], axis=1) for y in (down, 1 - down)])
+
+
+def bending(one: Points, other: Points) -> Points:
+    """The kernel r^2 log(r) of the distances r between the points (m, 2) and (n, 2); shape (m, n)."""
+    squared = np.square(one[:, None] - other[None]).sum(axis=2)
+    return 0.5 * squared * np.log(np.where(squared > 0, squared, 1))
+
+
+def coefficients(targets: Points) -> Points:
+    """The matrix (n + 3, n) from where n `targets` lie in the image to the spline that bends least.
+
+    The spline has a coefficient for the kernel of each target and three for an affine part.
+    """
+    affine = np.concatenate([np.ones((len(targets), 1)), targets], axis=1)
+    system = np.block([[bending(targets, targets), affine], [affine.T, np.zeros((3, 3))]])
+    return np.linalg.inv(system)[:, : len(targets)]
+
+
+def values(targets: Points, places: Points) -> Points:
+    """The matrix (m, n + 3) from those coefficients to where m `places` lie in the image."""
+    return np.concatenate([bending(places, targets), np.ones((len(places), 1)), places], axis=1)
+
+
+def _pixels(size: Size) -> Points:
+    """The centres (x, y) of all pixels, row by row; the outermost ones lie on the edges of the unit square."""
+    rows, columns = np.mgrid[0 : size[0], 0 : size[1]]
+    return np.stack([columns.ravel() / (size[1] - 1), rows.ravel() / (size[0] - 1)], axis=1)
+
+
+class Localisation(nn.Cell):
+    """Images (N, C, H, W) of the size it was built for to points (N, count, 2), x and y from 0 to 1 in the image.
+
+    Before it has learnt anything they lie evenly on the edges of the image.
+    """
+
+    def __init__(self, channels: int, size: Size, *, count: int) -> None:
+        super().__init__()
+        self.count = count
+        cells: list[nn.Cell] = []
+        before = channels
+        for after in CHANNELS:
+            cells += [nn.MaxPool2d(2, 2)] if cells else []
+            convolution = nn.Conv2d(before, after, 3, pad_mode="pad", padding=1, has_bias=False)
+            cells.append(nn.SequentialCell(convolution, nn.BatchNorm2d(after), nn.ReLU()))
+            before = after
+        shrunk = 2 ** (len(CHANNELS) - 1)
+        features = before * (size[0] // shrunk) * (size[1] // shrunk)
+        start = edge_points(count, (INITIAL_MARGIN, INITIAL_MARGIN)).astype(np.float32)
+        self.stn_convnet = nn.SequentialCell(*cells)
+        self.stn_fc1 = nn.SequentialCell(nn.Dense(features, HIDDEN), nn.BatchNorm1d(HIDDEN), nn.ReLU())
+        self.stn_fc2 = nn.Dense(HIDDEN, 2 * count, weight_init="zeros", bias_init=Tensor(start.reshape(-1)))
+
+    def construct(self, images: Tensor) -> Tensor:
+        features = ops.flatten(self.stn_convnet(images))
+        return ops.reshape(self.stn_fc2(DAMPING * self.stn_fc1(features)), (-1, self.count, 2))
+
+
+class Rectifier(nn.Cell):
+    """Images (N, C, H, W) of any size to straightened ones (N, C, *outputs).
+
+    A small copy of the image, `inputs` large, shows where the text is; the pixels come from the image itself.
+    """
+
+    def __init__(self, channels: int, *, inputs: Size, outputs: Size, targets: Points) -> None:
+        super().__init__()
+        self.inputs, self.outputs = inputs, outputs
+        self.stn_head = Localisation(channels, inputs, count=len(targets))
+        # One matrix would do, but not with MindOCR's rounding: a thousandth of a pixel, with which its models learnt.
+        self.coefficients = Tensor(coefficients(targets).astype(np.float32))
+        self.values = Tensor(values(targets, _pixels(outputs)).astype(np.float32))
+
+    def construct(self, images: Tensor) -> Tensor:
+        small = ops.interpolate(images, size=self.inputs, mode="bilinear", align_corners=False)
+        source = ops.matmul(self.values, ops.matmul(self.coefficients, self.stn_head(small)))
+        grid = ops.reshape(2 * ops.clamp(source, 0, 1) - 1, (-1, *self.outputs, 2))
+        return ops.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+
+
+def rectifier(
+    *,
+    in_channels: int = 3,
+    tps_inputsize: list[int] | tuple[int, ...] = (32, 64),
+    tps_outputsize: list[int] | tuple[int, ...] = (32, 100),
+    num_control_points: int = 20,
+    tps_margins: list[float] | tuple[float, ...] = (0.05, 0.05),
+    stn_activation: str = "none",
+) -> Rectifier:
+    """The cell of MindOCR's keys; KitError for values that make no spline."""
+    _assert_pair("tps_inputsize", tps_inputsize, at_least=32)
+    _assert_pair("tps_outputsize", tps_outputsize, at_least=2)
+    if num_control_points < 4 or num_control_points % 2:
+        raise KitError(
+            f"model.transform.num_control_points is {num_control_points}: half of the points lie on the upper edge of "
+            "the text and half on the lower",
+            hint="use an even number from 4 on",
+        )
+    if len(tps_margins) != 2 or not all(0 <= margin < 0.5 for margin in tps_margins):
+        raise KitError(
+            f"model.transform.tps_margins is {list(tps_margins)}: two numbers from 0 to below 0.5 are needed",
+            hint="parts of width and height, as in [0.05, 0.05]",
+        )
+    if stn_activation != "none":
+        raise KitError(
+            f"model.transform.stn_activation is {stn_activation}; this rectifier has none only",
+            hint="leave the key out",
+        )
+    return Rectifier(
+        in_channels,
+        inputs=(tps_inputsize[0], tps_inputsize[1]),
+        outputs=(tps_outputsize[0], tps_outputsize[1]),
+        targets=edge_points(num_control_points, (tps_margins[0], tps_margins[1])),
+    )
+
+
+def _assert_pair(key: str, value: Any, *, at_least: int) -> None:
+    if len(value) != 2 or not all(at_least <= side <= 4096 for side in value):
+        raise KitError(
+            f"model.transform.{key} is {list(value)}: height and width are needed, each from {at_least} to 4096"
+        )

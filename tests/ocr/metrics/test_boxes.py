@@ -1,0 +1,115 @@
+"""Counts of boxes: the protocol of ICDAR on cases that can be told by hand, and added up over any parts."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.metrics.boxes import BoxCounts, compare
+from tests.shared import shared
+
+Quad = NDArray[np.float32]
+numbers = st.integers(0, 30)
+quads = st.builds(lambda x, y, w, h: quad(x, y, w + 1, h + 1), numbers, numbers, numbers, numbers)
+
+
+def quad(x: float, y: float, width: float, height: float) -> Quad:
+    return np.array([[x, y], [x + width, y], [x + width, y + height], [x, y + height]], np.float32)
+
+
+def counts(boxes: list[Quad], texts: list[Quad], ignored: tuple[int, ...] = (), *, doubles: bool = False) -> BoxCounts:
+    flags = np.array([number in ignored for number in range(len(texts))], bool)
+    return compare(boxes, np.array(texts, np.float32).reshape(-1, 4, 2), flags, count_doubles=doubles)
+
+
+@given(st.lists(quads, max_size=6), st.booleans())
+def test_of_any_boxes_and_texts_each_text_is_found_once_at_most(boxes: list[Quad], doubles: bool) -> None:
+    texts = [quad(0, 0, 20, 10), quad(5, 5, 20, 10), quad(40, 40, 5, 5)]
+    found = counts(boxes, texts, doubles=doubles)
+    assert found.texts == 3
+    assert 0 <= found.found <= 3
+    assert 0 <= found.false <= len(boxes) - found.found
+    if doubles:
+        assert found.found + found.false == len(boxes)
+
+
+@pytest.mark.parametrize("doubles", [False, True])
+def test_the_texts_themselves_are_all_found(doubles: bool) -> None:
+    texts = [quad(0, 0, 20, 10), quad(30, 0, 20, 10), quad(0, 30, 20, 10)]
+    assert counts(texts[::-1], texts, doubles=doubles) == BoxCounts(3, 3, 0)
+    assert counts([], texts, doubles=doubles) == BoxCounts(3, 0, 0)
+    assert counts(texts, [], doubles=doubles) == BoxCounts(0, 0, 3)
+    assert counts([], [], doubles=doubles) == BoxCounts()
+
+
+def test_half_is_not_enough() -> None:
+    text = quad(0, 0, 20, 10)
+    assert counts([quad(0, 0, 10, 10)], [text]) == BoxCounts(1, 0, 1)
+    assert counts([quad(0, 0, 10.1, 10)], [text]) == BoxCounts(1, 1, 0)
+
+
+def test_boxes_on_ignored_texts_do_not_count() -> None:
+    """More than half of the box must lie on one of them; how much of that text it covers does not matter."""
+    big = quad(0, 0, 100, 100)
+    assert counts([quad(5, 5, 10, 10)], [big], ignored=(0,)) == BoxCounts(0, 0, 0)
+    assert counts([quad(-5, 0, 10, 10)], [big], ignored=(0,)) == BoxCounts(0, 0, 1)
+    assert counts([quad(-4.9, 0, 10, 10)], [big], ignored=(0,)) == BoxCounts(0, 0, 0)
+    beside = quad(0, 100, 100, 100)
+    assert counts([quad(0, 94, 10, 12)], [big, beside], ignored=(0, 1)) == BoxCounts(0, 0, 1)
+    assert counts([big], [big, big], ignored=(1,)) == BoxCounts(1, 0, 0)
+
+
+def test_a_second_box_on_a_text_counts_only_for_icdar() -> None:
+    text = quad(0, 0, 20, 10)
+    assert counts([text, text + 1], [text]) == BoxCounts(1, 1, 0)
+    assert counts([text, text + 1], [text], doubles=True) == BoxCounts(1, 1, 1)
+    # Where two texts lie on each other, the second box may have the second.
+    assert counts([text, text], [text, text]) == BoxCounts(2, 1, 0)
+    assert counts([text, text], [text, text], doubles=True) == BoxCounts(2, 2, 0)
+
+
+def test_odd_outlines_stop_nothing() -> None:
+    point, crossed = quad(3, 3, 0, 0), quad(0, 0, 20, 10)[[0, 2, 1, 3]]
+    assert counts([point, crossed], [quad(0, 0, 20, 10)]) == BoxCounts(1, 0, 2)
+    assert counts([quad(0, 0, 20, 10)], [point, crossed]) == BoxCounts(2, 0, 1)
+    assert counts([crossed], [crossed]) == BoxCounts(1, 1, 0)
+    padded = quad(0, 0, 20, 10)[[0, 1, 2, 3, 3, 3]]
+    assert compare([quad(0, 0, 20, 10)], padded[None], np.zeros(1, bool)) == BoxCounts(1, 1, 0)
+
+
+@given(st.lists(st.tuples(quads, quads)), st.integers(1, 4))
+def test_the_sums_of_the_parts_are_those_of_the_whole(pages: list[tuple[Quad, Quad]], ranks: int) -> None:
+    each = [counts([box], [text]) for box, text in pages]
+    whole = sum(each, BoxCounts())
+    parts = [sum(each[rank::ranks], BoxCounts()).to_array() for rank in range(ranks)]
+    assert BoxCounts.from_array(np.sum(parts, axis=0)) == whole
+
+
+def test_the_figures() -> None:
+    some = BoxCounts(texts=15, found=12, false=4)
+    assert str(some) == "12 of 15 found, 4 false"
+    assert some.row() == {
+        "texts": 15,
+        "found": 12,
+        "false": 4,
+        "recall": 0.8,
+        "precision": 0.75,
+        "f-score": pytest.approx(2 * 0.8 * 0.75 / (0.8 + 0.75)),
+    }
+    assert [some.score(name) for name in ("recall", "precision")] == [0.8, 0.75]
+    assert BoxCounts().row() == dict.fromkeys(some.row(), 0)
+
+
+def test_scores_are_those_of_the_reference() -> None:
+    values = json.loads(shared("fixtures", "metrics_and_labels.json").read_text())["det"]
+    pages = [values["image1"], values["image2"]]
+    each = [
+        compare([np.array(box) for box in page["pred"]], np.array(page["gt"]), np.array(page["ignore"]))
+        for page in pages
+    ]
+    assert each[0] == BoxCounts(3, 2, 2)
+    for counted, name in ((each[0], "eval_image1_only"), (each[0] + each[1], "eval_both")):
+        assert {key: counted.score(key) for key in values[name]} == pytest.approx(values[name])

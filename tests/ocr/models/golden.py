@@ -1,0 +1,77 @@
+"""Golden outputs of a reference implementation, for weights that are made of the parameters' names.
+
+The formula and the tables are those of the reference data's README; tests that ask for them are skipped without it.
+"""
+
+import csv
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from mindspore import Tensor, nn
+from numpy.typing import NDArray
+
+from tests.shared import shared
+
+Table = list[tuple[str, tuple[int, ...], bool]]
+
+
+def parameter_table(model: str) -> Table:
+    """Name, shape and whether it is trained, of every parameter in the order of the network."""
+    with shared("fixtures", f"{model}.parameters.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    return [
+        (row["name"], tuple(int(side) for side in row["shape"].split("x")), row["requires_grad"] == "1") for row in rows
+    ]
+
+
+def parameters_of(network: nn.Cell) -> Table:
+    """The same of a network."""
+    return [(p.name, tuple(p.shape), bool(p.requires_grad)) for p in network.get_parameters()]
+
+
+def weight(name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """The value of a parameter."""
+    generator = np.random.default_rng(crc32(name.encode()))
+    if name.endswith(("gamma", "moving_variance")):
+        value = generator.uniform(0.5, 1.5, shape)
+    elif name.endswith("moving_mean") or len(shape) < 2:
+        value = generator.standard_normal(shape) * 0.1
+    else:
+        value = generator.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:]))
+    return value.astype(np.float32)
+
+
+def fill(network: nn.Cell) -> None:
+    """Give every parameter its value."""
+    for parameter in network.get_parameters():
+        parameter.set_data(Tensor(weight(parameter.name, tuple(parameter.shape))))
+
+
+def images(shape: Any) -> Tensor:
+    """The input."""
+    return Tensor(np.random.default_rng(0).standard_normal(tuple(shape)).astype(np.float32))
+
+
+def assert_close(found: NDArray[np.float32], expected: NDArray[np.float32], what: str) -> None:
+    """Equal within 1e-4 of the largest value: deep networks without batch statistics grow large values."""
+    assert found.shape == expected.shape, what
+    off = float(np.abs(found - expected).max())
+    assert off <= 1e-4 * float(np.abs(expected).max()), f"{what}: off by {off}"
+
+
+def assert_close_in_sum(found: NDArray[np.float32], expected: NDArray[np.float32], what: str) -> None:
+    """Equal within 1e-4 of the sum of all values: for what rounding alone moves further at a few places.
+
+    A sigmoid of values as large as thousands is one, where they cross zero (by a hundredth). So are deep networks with
+    the statistics of 30 values: noise of 1e-7 in the images of DBNet ResNet-50 moves its maps by up to 6e-4 (measured).
+    """
+    assert found.shape == expected.shape, what
+    off = float(np.abs(found - expected).sum(dtype=np.float64))
+    assert off <= 1e-4 * float(np.abs(expected).sum(dtype=np.float64)), f"{what}: off by {off}"
+
+
+def statistics(network: nn.Cell) -> dict[str, float]:
+    """The sums of the moving statistics of every batch normalisation."""
+    moving = (p for p in network.get_parameters() if p.name.endswith(("moving_mean", "moving_variance")))
+    return {p.name: float(p.asnumpy().astype(np.float64).sum()) for p in moving}

@@ -1,0 +1,181 @@
+"""CRNN with both backbones: the reference's outputs for the same weights, and the laws of its parts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+from hccl_kit.ocr.models import crnn, rec_resnet34, vgg7
+from tests.ocr.models import golden
+from tests.shared import fixture
+
+pytestmark = pytest.mark.train
+
+ENGLISH = {
+    "name": "CTCHead",
+    "weight_init": "crnn_customised",
+    "bias_init": "crnn_customised",
+    "out_channels": 37,
+}
+MODELS: dict[str, dict[str, Any]] = {
+    "crnn_vgg7": {
+        "backbone": {"name": "rec_vgg7", "pretrained": False},
+        "neck": {"name": "RNNEncoder", "hidden_size": 256},
+        "head": ENGLISH,
+    },
+    "crnn_resnet34": {
+        "backbone": {"name": "rec_resnet34", "pretrained": False},
+        "neck": {"name": "RNNEncoder", "hidden_size": 256},
+        "head": ENGLISH,
+    },
+    "crnn_resnet34_ch": {
+        "backbone": {"name": "rec_resnet34"},
+        "neck": {"name": "RNNEncoder", "hidden_size": 64},
+        "head": {"name": "CTCHead", "out_channels": 6624},
+    },
+}
+TRAINABLE = {"crnn_vgg7": 8_725_413, "crnn_resnet34": 24_481_029, "crnn_resnet34_ch": 22_557_888}
+STEPS = {"crnn_vgg7": vgg7.steps, "crnn_resnet34": rec_resnet34.steps}
+EVAL_SLICES = {"crnn_resnet34_ch": np.s_[:, ::4, ::16]}
+TRAIN_SLICES = {"crnn_resnet34_ch": np.s_[::4, :, ::16]}
+
+
+@pytest.fixture
+def pynative() -> Iterator[None]:
+    """Operator by operator, as the reference ran; nothing to compile."""
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    yield
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+
+def filled(name: str) -> nn.Cell:
+    network = crnn.build(MODELS[name])
+    golden.fill(network)
+    return network
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_are_those_of_the_reference(name: str) -> None:
+    """Names, shapes and order, so that its checkpoints load."""
+    assert golden.parameters_of(crnn.build(MODELS[name])) == golden.parameter_table(name)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_size(name: str) -> None:
+    assert sum(parameter.size for parameter in crnn.build(MODELS[name]).trainable_params()) == TRAINABLE[name]
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_are_those_of_the_reference(name: str) -> None:
+    expected = fixture(f"{name}.npz")
+    in_eval, in_training = EVAL_SLICES.get(name, ...), TRAIN_SLICES.get(name, ...)
+    network = filled(name)
+    images = golden.images(expected["input_shape"])
+    network.set_train(False)
+    found = network(images).asnumpy()
+    golden.assert_close(found[in_eval], expected["eval0"], "eval")
+    if "eval0_argmax" in expected:
+        np.testing.assert_array_equal(found.argmax(axis=2), expected["eval0_argmax"])
+        golden.assert_close(found.max(axis=2), expected["eval0_max"], "the best of each step")
+    network.head.set_train(True)
+    golden.assert_close(network(images).asnumpy()[in_training], expected["headtrain0"], "headtrain")
+    network.set_train(True)
+    golden.assert_close(network(images).asnumpy()[in_training], expected["train0"], "train")
+    sums = golden.statistics(network)
+    for key, value in zip(expected["bn_after_train_names"], expected["bn_after_train_sum"], strict=True):
+        assert sums.pop(str(key)) == pytest.approx(value, rel=1e-4, abs=1e-4), key
+    assert sums == {}
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("width", [32, 36, 50])
+def test_there_are_as_many_steps_as_the_module_says(name: str, width: int) -> None:
+    network = crnn.build(MODELS[name])
+    images = golden.images((2, 3, 32, width))
+    network.set_train(False)
+    assert network(images).shape == (2, STEPS[name](width), 37)
+    network.set_train(True)
+    assert network(images).shape == (STEPS[name](width), 2, 37)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_modes_agree(name: str) -> None:
+    """The compiled graph computes what runs operator by operator."""
+    network = filled(name)
+    images = golden.images((2, 3, 32, 24))
+    network.set_train(False)
+    compiled = network(images).asnumpy()
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    try:
+        plain = network(images).asnumpy()
+    finally:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    golden.assert_close(compiled, plain, name)
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize("name", STEPS)
+def test_gradients_reach_every_parameter(name: str) -> None:
+    """With the normalisation of the evaluation: that of the training takes out a bias before it."""
+    network = filled(name)
+    network.set_train(False)
+    network.head.set_train(True)
+    parameters = network.trainable_params()
+
+    def energy(images: Tensor) -> Tensor:
+        return ops.reduce_sum(ops.square(network(images)))
+
+    gradients = ops.grad(energy, None, parameters)(golden.images((1, 3, 32, 24)))
+    dead = [p.name for p, g in zip(parameters, gradients, strict=True) if not np.abs(g.asnumpy()).max() > 0]
+    assert dead == []
+
+
+def test_vgg7_starts_as_the_reference_does() -> None:
+    """Convolutions are normal with a deviation of 0.02, their biases with half of it."""
+    unit = vgg7.Vgg7().conv6
+    weight, bias = unit.conv.weight.asnumpy(), unit.conv.bias.asnumpy()
+    assert weight.std() == pytest.approx(0.02, rel=0.01)
+    assert np.abs(weight).max() > 0.08  # not uniform
+    assert bias.std() == pytest.approx(0.01, rel=0.15)
+
+
+@pytest.mark.usefixtures("pynative")
+def test_pooling_rows_is_pooling() -> None:
+    """Values and gradients of the framework's own."""
+    x = golden.images((2, 3, 4, 5))
+    for one, other in zip(
+        ops.value_and_grad(lambda y: ops.reduce_sum(ops.square(vgg7.RowPool()(y))))(x),
+        ops.value_and_grad(lambda y: ops.reduce_sum(ops.square(nn.MaxPool2d((2, 1), (2, 1))(y))))(x),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-6)
+
+
+@pytest.mark.usefixtures("pynative")
+def test_a_shortcut_averages_two_rows_before_it_projects() -> None:
+    shortcut = rec_resnet34.Shortcut(4, 6, halve=True)
+    shortcut.set_train(False)
+    x = golden.images((1, 4, 8, 5)).asnumpy()
+    averaged = (x[:, :, ::2] + x[:, :, 1::2]) / 2
+    found = shortcut(Tensor(x)).asnumpy()
+    projected = np.einsum("oc,nchw->nohw", shortcut.conv.weight.asnumpy()[:, :, 0, 0], averaged)
+    np.testing.assert_allclose(found, projected / np.sqrt(1 + 1e-5), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.usefixtures("pynative")
+def test_the_sequence_is_read_in_both_directions() -> None:
+    """The last column changes what is said of the first one, and the other way round."""
+    neck = crnn.RNNEncoder(4, hidden_size=3)
+    features = golden.images((1, 4, 1, 6)).asnumpy()
+    before = neck(Tensor(features)).asnumpy()
+    assert before.shape == (6, 1, 6)
+    for column in (0, 5):
+        changed = features.copy()
+        changed[..., column] += 1
+        difference = np.abs(neck(Tensor(changed)).asnumpy() - before).max(axis=(1, 2))
+        assert (difference > 0).all()

@@ -1,0 +1,202 @@
+"""SVTR: the reference's outputs for the same weights, and the laws of its blocks."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr.models import svtr
+from hccl_kit.ocr.models.svtr_blocks import DropPath, Mixer, window
+from tests.ocr.models import golden
+from tests.shared import fixture
+
+pytestmark = pytest.mark.train
+
+MODELS: dict[str, dict[str, Any]] = {
+    "svtr_tiny": {
+        "transform": {
+            "name": "STN_ON",
+            "in_channels": 3,
+            "tps_inputsize": [32, 64],
+            "tps_outputsize": [32, 100],
+            "num_control_points": 20,
+            "tps_margins": [0.05, 0.05],
+            "stn_activation": "none",
+        },
+        "backbone": {
+            "name": "SVTRNet",
+            "pretrained": False,
+            "img_size": [32, 100],
+            "out_channels": 192,
+            "patch_merging": "Conv",
+            "embed_dim": [64, 128, 256],
+            "depth": [3, 6, 3],
+            "num_heads": [2, 4, 8],
+            "mixer": ["Local"] * 6 + ["Global"] * 6,
+            "local_mixer": [[7, 11], [7, 11], [7, 11]],
+            "last_stage": True,
+            "prenorm": False,
+        },
+        "neck": {"name": "Img2Seq"},
+        "head": {"name": "CTCHead", "out_channels": 37},
+    },
+    "svtr_tiny_ch": {
+        "transform": None,
+        "backbone": {"name": "SVTRNet", "img_size": [32, 320], "out_channels": 96},
+        "neck": {"name": "Img2Seq"},
+        "head": {"name": "CTCHead", "out_channels": 6624},
+    },
+}
+SMALL: dict[str, Any] = {
+    "transform": {"name": "STN_ON", "tps_outputsize": [16, 32]},
+    "backbone": {
+        "name": "SVTRNet",
+        "img_size": [16, 32],
+        "embed_dim": [8, 16, 32],
+        "depth": [1, 1, 1],
+        "mixer": ["Local", "Global", "Global"],
+        "out_channels": 24,
+    },
+    "neck": {"name": "Img2Seq"},
+    "head": {"name": "CTCHead", "out_channels": 11},
+}
+TRAINABLE = {"svtr_tiny": 6_021_133, "svtr_tiny_ch": 4_806_336}
+
+
+@pytest.fixture
+def pynative() -> Iterator[None]:
+    """Operator by operator, as the reference ran; nothing to compile."""
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    yield
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+
+def filled(model: dict[str, Any]) -> nn.Cell:
+    """With the first points on the edges of the image: those of the formula lie nearly in one place."""
+    network = svtr.build(model)
+    start = network.transform.stn_head.stn_fc2.bias.asnumpy()
+    golden.fill(network)
+    last = network.transform.stn_head.stn_fc2
+    last.weight.set_data(Tensor(0 * last.weight.asnumpy()))
+    last.bias.set_data(Tensor(start))
+    return network
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_are_those_of_the_reference(name: str) -> None:
+    """Names, shapes and order, so that its checkpoints load."""
+    assert golden.parameters_of(svtr.build(MODELS[name])) == golden.parameter_table(name)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_size(name: str) -> None:
+    assert sum(parameter.size for parameter in svtr.build(MODELS[name]).trainable_params()) == TRAINABLE[name]
+
+
+@pytest.mark.usefixtures("pynative")
+def test_outputs_are_those_of_the_reference() -> None:
+    expected = fixture("svtr_tiny.npz")
+    network = svtr.build(MODELS["svtr_tiny"])
+    golden.fill(network)
+    images = golden.images(expected["input_shape"])
+    network.set_train(False)
+    golden.assert_close(network(images).asnumpy(), expected["eval0"], "eval")
+    network.head.set_train(True)
+    golden.assert_close(network(images).asnumpy(), expected["headtrain0"], "headtrain")
+
+
+@pytest.mark.usefixtures("pynative")
+def test_outputs_with_points_on_the_edges_are_those_of_the_reference() -> None:
+    expected = fixture("svtr_tiny.npz")
+    network = filled(MODELS["svtr_tiny"])
+    images = golden.images(expected["input_shape"])
+    network.set_train(False)
+    straight = network.transform(images).asnumpy()[..., ::2, ::4]
+    golden.assert_close(straight, expected["identity_stn_transform"], "rectified")
+    golden.assert_close(network(images).asnumpy(), expected["identity_stn_eval0"], "eval")
+
+
+def test_modes_agree() -> None:
+    """The compiled graph computes what runs operator by operator."""
+    network = filled(SMALL)
+    images = golden.images((2, 3, 24, 80))
+    network.set_train(False)
+    compiled = network(images).asnumpy()
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    try:
+        plain = network(images).asnumpy()
+    finally:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    assert compiled.shape == (2, svtr.steps(32), 11)
+    golden.assert_close(compiled, plain, "eval")
+
+
+@pytest.mark.usefixtures("pynative")
+def test_gradients_reach_every_parameter() -> None:
+    """The points move too; and with them, once their last layer is not zero any more, all before it."""
+    network = filled({**SMALL, "backbone": {**SMALL["backbone"], "drop_path_rate": 0.0, "last_drop": 0.0}})
+    last = network.transform.stn_head.stn_fc2
+    last.weight.set_data(Tensor(0.01 * golden.weight(last.weight.name, last.weight.shape)))
+    network.set_train(False)
+    network.head.set_train(True)
+    parameters = network.trainable_params()
+
+    def energy(images: Tensor) -> Tensor:
+        return ops.reduce_sum(ops.square(network(images)))
+
+    gradients = ops.grad(energy, None, parameters)(golden.images((2, 3, 24, 80)))
+    dead = [p.name for p, g in zip(parameters, gradients, strict=True) if not np.abs(g.asnumpy()).max() > 0]
+    assert dead == []
+
+
+@pytest.mark.usefixtures("pynative")
+def test_training_is_random_and_evaluation_is_not() -> None:
+    network = filled(SMALL)
+    images = golden.images((2, 3, 24, 80))
+    network.set_train(False)
+    np.testing.assert_array_equal(network(images).asnumpy(), network(images).asnumpy())
+    network.set_train(True)
+    assert network(images).shape == (svtr.steps(32), 2, 11)
+    assert np.abs(network(images).asnumpy() - network(images).asnumpy()).max() > 0
+
+
+def test_what_the_rectifier_gives_the_backbone_takes() -> None:
+    with pytest.raises(KitError, match=r"tps_outputsize is \[32, 100\].*img_size \[16, 32\]"):
+        svtr.build({**SMALL, "transform": {"name": "STN_ON"}})
+
+
+def test_a_window_holds_the_neighbours_of_each_patch() -> None:
+    """In a grid of 3 rows and 5 columns, a window 3 high and 5 wide around a corner and around the middle."""
+    allowed = (window((3, 5), (3, 5)) == 0).reshape(3, 5, 3, 5)
+    np.testing.assert_array_equal(allowed[0, 0], [[1, 1, 1, 0, 0]] * 2 + [[0] * 5])
+    assert allowed[1, 2].all()
+    assert set(np.unique(window((3, 5), (3, 5)))) == {0, -np.inf}
+
+
+@pytest.mark.usefixtures("pynative")
+def test_local_mixing_does_not_see_beyond_its_window() -> None:
+    patches = golden.images((1, 24, 8)).asnumpy()
+    changed = patches.copy()
+    changed[:, 0] += 1
+    local, everywhere = Mixer(8, 2, window((2, 12), (3, 5))), Mixer(8, 2, None)
+    seen = [np.abs(cell(Tensor(changed)).asnumpy() - cell(Tensor(patches)).asnumpy()).max(axis=(0, 2)) > 0
+            for cell in (local, everywhere)]  # fmt: skip
+    np.testing.assert_array_equal(seen[0].reshape(2, 12), [[True] * 3 + [False] * 9] * 2)
+    assert seen[1].all()
+
+
+@pytest.mark.usefixtures("pynative")
+def test_a_branch_is_left_out_for_a_part_of_the_samples() -> None:
+    """Whole samples, and the others are scaled so that the mean stays."""
+    cell = DropPath(0.25)
+    cell.set_train(True)
+    found = cell(Tensor(np.ones((400, 2, 3), np.float32))).asnumpy().reshape(400, 6)
+    assert set(np.round(np.unique(found), 4)) == {0, np.float32(1.3333)}
+    assert (found == found[:, :1]).all()
+    assert (found[:, 0] == 0).mean() == pytest.approx(0.25, abs=0.08)
+    cell.set_train(False)
+    assert (cell(Tensor(np.ones((3, 2, 2), np.float32))).asnumpy() == 1).all()
