@@ -32,14 +32,12 @@ def main() -> None:
     generator = np.random.default_rng(world.rank)
     batch = Batch(
         images=generator.standard_normal((batch_size, 3, 32, 100)).astype(np.float32),
-        labels=generator.integers(0, 36, (batch_size, 5)).astype(np.int32),
-        lengths=np.full(batch_size, 5, np.int32),
+        targets=(generator.integers(0, 36, (batch_size, 5)).astype(np.int32), np.full(batch_size, 5, np.int32)),
         samples=(),
     )
-    recipe = recipes.find(config)
-    network = recipe.network(config["model"])
+    network = recipes.network(config)
     update = optimizer.build(config["optimizer"], network)
-    step = TrainStep(network, recipe.loss(recipes.charset_of(config)), update, size=world.size, clip_norm=5.0)
+    step = TrainStep(network, recipes.task(config).loss(), update, size=world.size, clip_norm=5.0)
     results = [step(batch, 1e-3) for _ in range(steps)][steps // 5 :]
     if world.is_main:
         print(

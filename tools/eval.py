@@ -13,7 +13,6 @@ import json
 import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_kit.ocr import program
@@ -34,29 +33,20 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:
+    from hccl_kit.ocr.build import trained_network  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.evaluate import Evaluator  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.loop import trained_network  # noqa: PLC0415
 
     for note in notes if world.is_main and not args.json else ():
         print(note)
     evaluator = Evaluator(config, world, lambda message: print(f"warning: {message}", file=sys.stderr))
-    counts, reads = evaluator(trained_network(config))
-    for read in reads if args.wrong else ():
-        if read.truth != read.reading.text:
-            print(f"{Path(read.path)}\t{read.truth}\t{read.reading.text}")
+    counts, judged = evaluator(trained_network(config))
+    for one in judged if args.wrong else ():
+        if mistake := evaluator.task.mistake(one.sample, one.found):
+            print(mistake)
     if not world.is_main:
         return
     if args.json:
-        print(
-            json.dumps(
-                {
-                    "words": int(counts.words),
-                    "right": int(counts.right),
-                    "word_accuracy": counts.accuracy,
-                    "norm_edit_distance": counts.norm_edit_distance,
-                }
-            )
-        )
+        print(json.dumps(counts.row()))
     else:
         print(counts)
 

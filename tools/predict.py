@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _predict(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr import predict  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.loop import trained_network  # noqa: PLC0415
+    from hccl_kit.ocr.build import trained_network  # noqa: PLC0415
 
     del notes
     if world.size > 1:

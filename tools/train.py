@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_kit.ocr import program
-from hccl_kit.ocr.earlier_run import make_room, restarts
+from hccl_kit.ocr.earlier_run import make_room, restarts, wanted_start
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
@@ -38,10 +38,13 @@ def _train(config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr.loop import train  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
-    journal = Journal(folder, world.rank, resumed=bool(config["system"]["resume"] or restarts(os.environ)))
+    journal = Journal(folder, world.rank, resumed=bool(wanted_start(config) or restarts(os.environ)))
     for note in notes:
         journal.say(note)
-    train(config, world, journal)
+    try:
+        train(config, world, journal)
+    finally:
+        journal.close()
 
 
 if __name__ == "__main__":

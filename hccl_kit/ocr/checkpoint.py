@@ -73,7 +73,7 @@ def load(path: Path, parameters: Iterable[Parameter]) -> Progress:
 
     DamagedError where the file is not whole; KitError where it is not there or lacks a parameter.
     """
-    rows, wanted = _read(path), list(parameters)
+    rows, wanted = read(path), list(parameters)
     problems = []
     for parameter in wanted:
         row = rows.get(parameter.name)
@@ -92,7 +92,11 @@ def load(path: Path, parameters: Iterable[Parameter]) -> Progress:
     return Progress(int(rows[_STEP].asnumpy()), float(rows[_BEST].asnumpy()), job)
 
 
-def _read(path: Path) -> Mapping[str, Parameter]:
+def read(path: Path) -> Mapping[str, Parameter]:
+    """Everything in a checkpoint by name, also of one without checksum, as other programs write them.
+
+    DamagedError where the file is not whole; KitError where it is not there.
+    """
     if not path.is_file():
         raise KitError(f"there is no checkpoint {path}", hint="train first, or name a file that exists")
     try:

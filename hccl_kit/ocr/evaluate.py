@@ -1,10 +1,11 @@
-"""How well the network reads a data set; every sample counts once, whatever the number of ranks."""
+"""How well the network does on a data set; every sample counts once, whatever the number of ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from mindspore import Tensor, nn
@@ -12,23 +13,22 @@ from mindspore import Tensor, nn
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import recipes
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data import loader, samples, transforms
-from hccl_kit.ocr.decode.ctc import Reading
-from hccl_kit.ocr.metrics.words import WordCounts, compare
+from hccl_kit.ocr.data import loader
+from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.task import Counts
 from hccl_kit.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """One sample of an evaluation: what was read and what is written there."""
+class Judged:
+    """One sample of an evaluation, with its truth, and what the network found there."""
 
-    path: str
-    truth: str
-    reading: Reading
+    sample: Any
+    found: Any
 
 
 class Evaluator:
-    """Reads the data set of the section `eval` with a network; built once, used after any number of epochs.
+    """Judges a network by the data set of the section `eval`; built once, used after any number of epochs.
 
     `alive` is called after every batch.
     """
@@ -40,59 +40,38 @@ class Evaluator:
         self.world = world
         self.warn = warn
         self.alive = alive
-        self.charset = recipes.charset_of(config)
-        self.decode = recipes.find(config).decode
-        self.samples = self._with_truth(samples.read_label_file(config["eval"]["dataset"]))
-        self.transform = transforms.pipeline(config["eval"]["dataset"]["transform_pipeline"], labels=False)
+        self.task = recipes.task(config)
+        self.samples = self.task.eval_samples(warn)
+        self.transform = pipeline(config["eval"]["dataset"]["transform_pipeline"], without=self.task.label_steps)
         self.bad: set[str] = set()
 
-    def __call__(self, network: nn.Cell) -> tuple[WordCounts, list[Read]]:
-        """The counts over all ranks, and what this rank read; every rank must call it."""
-        reads = list(self._read(network))
-        metric = self.config["metric"]
-        total = WordCounts()
-        for read in reads:
-            truth, text = self._truth(read.truth), read.reading.text
-            total += compare(text, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
-        unread = np.float32(sum(read.path in self.bad for read in reads))
-        sums = self.world.all_reduce(np.append(total.to_array(), unread))
-        counts = WordCounts.from_array(sums[:-1])
-        if sums[-1] == counts.words:
+    def __call__(self, network: nn.Cell) -> tuple[Counts, list[Judged]]:
+        """The counts over all ranks, and what this rank found; every rank must call it."""
+        judged = list(self._judge(network))
+        rows = [self.task.nothing, *(self.task.count(one.sample, one.found).to_array() for one in judged)]
+        unread = sum(str(one.sample.path) in self.bad for one in judged)
+        sums = self.world.all_reduce(np.append(np.sum(rows, axis=0, dtype=np.float64), unread).astype(np.float32))
+        if sums[-1] == len(self.samples):
             raise KitError(
-                f"none of the {int(counts.words)} images of the evaluation can be read",
+                f"none of the {len(self.samples)} images of the evaluation can be read",
                 hint="look at eval.dataset: dataset_root, data_dir, label_file",
             )
-        return counts, reads
+        return self.task.total(sums[:-1]), judged
 
-    def _truth(self, text: str) -> str:
-        """What a reading is compared with: with `filter_ood`, the characters that the dictionary holds."""
-        metric = self.config["metric"]
-        if not metric["filter_ood"]:
-            return text
-        return "".join(c for c in text if c == " " or (c.lower() if metric["lower"] else c) in self.charset.characters)
-
-    def _with_truth(self, rows: list[samples.Sample]) -> list[samples.Sample]:
-        """Words of which nothing is left to compare would count as right where nothing is read."""
-        kept = [row for row in rows if self._truth(row.text).strip()]
-        if not kept:
-            raise KitError("no word of the evaluation has a character of the dictionary")
-        if len(kept) < len(rows):
-            self.warn(f"evaluation: {len(rows) - len(kept)} of {len(rows)} words are left out: no known character")
-        return kept
-
-    def _read(self, network: nn.Cell) -> Iterator[Read]:
+    def _judge(self, network: nn.Cell) -> Iterator[Judged]:
         options = self.config["eval"]["loader"]
         size = options["batch_size"]
         share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
         tasks = [share[start : start + size] for start in range(0, len(share), size)]
-        make = partial(loader.eval_batch, self.samples, transform=self.transform, batch_size=size)
+        make = partial(
+            loader.eval_batch, self.samples, transform=self.transform, blank=self.task.blank, batch_size=size
+        )
         network.set_train(False)
         for batch in loader.prefetch(tasks, make, options["num_workers"]):
             for sample, reason in batch.bad:
                 if str(sample.path) not in self.bad:
                     self.bad.add(str(sample.path))
                     self.warn(f"evaluation: {sample.path} counts as not read: {reason}")
-            readings = self.decode(network(Tensor(batch.images)).asnumpy(), self.charset)
+            found = self.task.decode(network(Tensor(batch.images)).asnumpy(), batch.samples)
             self.alive()
-            for sample, reading in zip(batch.samples, readings, strict=False):  # the rest fills the batch up
-                yield Read(str(sample.path), sample.text, reading)
+            yield from map(Judged, batch.samples, found)

@@ -1,4 +1,4 @@
-"""What a run leaves behind for people and programs: log_<rank>.txt, metrics.jsonl, summary.json."""
+"""What a run leaves behind for people and programs: logs, metrics.jsonl and TensorBoard, pictures, summary.json."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import KitError
+from hccl_kit.ocr.board import Board
 
 METRICS, SUMMARY = "metrics.jsonl", "summary.json"
 
@@ -24,6 +29,7 @@ class Journal:
     def __init__(self, folder: Path, rank: int, *, resumed: bool = False) -> None:
         self.folder = folder
         self.is_main = rank == 0
+        self._board: Board | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if self.is_main and not resumed:
@@ -53,7 +59,9 @@ class Journal:
         self._log.warning("warning: %s", message)
 
     def metrics(self, row: dict[str, Any]) -> None:
-        """One line of metrics.jsonl (rank 0)."""
+        """One line of metrics.jsonl, and its numbers for TensorBoard (rank 0)."""
+        if self._board is not None:
+            self._board.row(row)
         if self.is_main:
             try:
                 with (self.folder / METRICS).open("a", encoding="utf-8") as file:
@@ -61,8 +69,19 @@ class Journal:
             except OSError as error:
                 raise KitError(f"cannot write {self.folder / METRICS}: {error.strerror}") from error
 
+    def picture(self, name: str, image: NDArray[np.uint8], step: int) -> None:
+        """A PNG of the whole job, and the same for TensorBoard (rank 0)."""
+        if self.is_main:
+            done, data = cv2.imencode(".png", image)
+            assert done
+            write_atomically(self.folder / f"{name}.png", data.tobytes())
+        if self._board is not None:
+            self._board.picture(name, image, step)
+
     def rewind(self, step: int) -> None:
         """Take back the lines of metrics.jsonl that lie after `step`, whose steps are to be done again (rank 0)."""
+        if self.is_main:
+            self._board = Board(self.folder, step=step)
         path = self.folder / METRICS
         if not self.is_main or not path.exists():
             return
@@ -78,7 +97,9 @@ class Journal:
             write_atomically(self.folder / name, text)
 
     def close(self) -> None:
-        """Close the log file."""
+        """Close the log file, and write what TensorBoard has not yet."""
+        if self._board is not None:
+            self._board.close()
         for handler in self._log.handlers:
             handler.close()
         self._log.handlers = []

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mindspore import nn
 
-from hccl_kit.errors import EXIT_FINDINGS, KitError
+from hccl_kit.errors import EXIT_FINDINGS
 from hccl_kit.heartbeat import Heartbeat
-from hccl_kit.ocr import checkpoint, optimizer, parameters, recipes, resume, schedule
+from hccl_kit.ocr import build, checkpoint, curves, keep, parameters, recipes, resume, schedule
 from hccl_kit.ocr.checkpoint import Progress
 from hccl_kit.ocr.clock import Clock
 from hccl_kit.ocr.config import Config
@@ -22,12 +22,12 @@ from hccl_kit.ocr.data.feed import Feed
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.earlier_run import restarts
 from hccl_kit.ocr.evaluate import Evaluator
-from hccl_kit.ocr.journal import SUMMARY, Journal
-from hccl_kit.ocr.metrics.words import WordCounts
-from hccl_kit.ocr.step import StepResult, TrainStep, freeze_batch_norm
+from hccl_kit.ocr.journal import METRICS, SUMMARY, Journal
+from hccl_kit.ocr.step import StepResult
+from hccl_kit.ocr.task import Counts
 from hccl_kit.world import JointError, World
 
-BEST = "best.ckpt"
+BEST, CURVES = "best.ckpt", "curves.png"
 WATCH = 10
 """Steps after which weights that have not moved end the run."""
 
@@ -46,26 +46,6 @@ def train(config: Config, world: World, journal: Journal) -> dict[str, Any]:
     return _Run(config, world, journal).run()
 
 
-def build_network(config: Config) -> nn.Cell:
-    """The network of a configuration, with its pretrained weights where it names some."""
-    network = recipes.find(config).network(config["model"])
-    if config["model"]["pretrained"]:
-        checkpoint.load(Path(config["model"]["pretrained"]), network.get_parameters())
-    if config["model"]["freeze_batch_norm"]:
-        freeze_batch_norm(network)
-    return network
-
-
-def trained_network(config: Config) -> nn.Cell:
-    """The network with the weights of `eval.ckpt_load_path`; KitError where it is not set or does not fit."""
-    path = config["eval"].get("ckpt_load_path")
-    if path is None:
-        raise KitError("eval.ckpt_load_path is not set", hint="-o eval.ckpt_load_path=./runs/crnn_small/best.ckpt")
-    network = recipes.find(config).network(config["model"])
-    checkpoint.load(Path(path), network.get_parameters())
-    return network
-
-
 class _Run:
     """One training: its parts, and how far it is."""
 
@@ -73,20 +53,22 @@ class _Run:
         self.began = time.perf_counter()
         self.config, self.world, self.journal = config, world, journal
         self.folder = Path(config["train"]["ckpt_save_dir"])
-        label = recipes.label_options(config)
-        steps = recipes.sequence_length(config)
-        self.feed = Feed(config["train"], label, steps=steps, rank=world.rank, size=world.size, warn=journal.warn)
+        self.task = recipes.task(config)
+        usable, self.left_out = self.task.train_samples(journal.warn)
+        self.feed = Feed(
+            config["train"],
+            usable,
+            self.task.targets,
+            batch=build.batch_of_a_rank(config, world),
+            rank=world.rank,
+            size=world.size,
+            warn=journal.warn,
+        )
+        build.warn_of_the_schedule(config, self.feed.steps_per_epoch, journal.warn)
         self.heartbeat = Heartbeat.from_environ(os.environ, rank=world.rank)
         self.evaluator = Evaluator(config, world, journal.warn, alive=lambda: self.heartbeat.beat(self.progress.step))
-        self.network = build_network(config)
-        parameters.broadcast(self.network.get_parameters(), world)
-        self.step = TrainStep(
-            self.network,
-            recipes.find(config).loss(recipes.charset_of(config)),
-            optimizer.build(config["optimizer"], self.network),
-            size=world.size,
-            clip_norm=config["train"]["clip_norm"] if config["train"]["clip_grad"] else None,
-        )
+        self.network = build.network_to_train(config, world, journal.say)
+        self.step = build.train_step(config, self.network, self.task, world)
         self.restart = restarts(os.environ)
         self.progress = self._begin()
         self.initial = parameters.copy(self.network)
@@ -112,6 +94,8 @@ class _Run:
         waited = time.perf_counter()
         for step, batch in self.feed.batches(first, last, seed=self.config["system"]["seed"]):
             data_s = time.perf_counter() - waited
+            if not step and self.world.is_main:
+                self.journal.picture("first_batch", self.task.picture(batch), 0)
             rate = schedule.learning_rate(step, self.config["scheduler"], self.feed.steps_per_epoch)
             result = self.step(batch, rate)
             self._assert_finite(result, batch, step)
@@ -123,16 +107,24 @@ class _Run:
             self.heartbeat.beat(done)
             if done - first == WATCH:
                 self._assert_moved()
+                self._name_without_gradient()
             if done % self.config["system"]["log_interval"] == 0 or done == last:
                 self._report(interval, float(np.mean(losses)), rate, last)
                 interval, losses = Clock(), []
-            epochs_are_due = done % (self.config["system"]["val_interval"] * self.feed.steps_per_epoch) == 0
-            if done < last and (epochs_are_due or done % self.config["train"]["resume_interval_steps"] == 0):
+            evaluation_is_due = self._evaluation_is_due(done)
+            if done < last and (evaluation_is_due or done % self.config["train"]["resume_interval_steps"] == 0):
                 self._save_progress()
-            if done < last and epochs_are_due and self.config["system"]["val_while_train"]:
+            if done < last and evaluation_is_due:
                 self._evaluate()
             waited = time.perf_counter()
         return compilation, whole
+
+    def _evaluation_is_due(self, done: int) -> bool:
+        """After every `val_interval` epochs, `val_start_epoch` the first; never where it is switched off."""
+        system = self.config["system"]
+        epoch, rest = divmod(done, self.feed.steps_per_epoch)
+        due: bool = system["val_while_train"] and epoch >= system["val_start_epoch"]
+        return due and not rest and epoch % system["val_interval"] == 0
 
     def _last_step(self) -> int:
         steps: int = self.config["scheduler"]["num_epochs"] * self.feed.steps_per_epoch
@@ -155,38 +147,54 @@ class _Run:
         if self.world.is_main:
             resume.save(self.folder, parameters.state(self.network, self.step), self.progress)
 
-    def _evaluate(self) -> WordCounts:
-        """Evaluate; rank 0 keeps the best weights."""
+    def _evaluate(self) -> Counts:
+        """Evaluate, with the average of the weights where one is kept; rank 0 keeps the best weights and some more."""
         started = time.perf_counter()
-        counts, _ = self.evaluator(self.network)
-        score = counts.accuracy if self.config["metric"]["main_indicator"] == "acc" else counts.norm_edit_distance
-        is_best = score > self.progress.best
-        self.progress = replace(self.progress, best=max(score, self.progress.best))
-        if is_best:
+        with self.step.ema.applied() if self.step.ema is not None else nullcontext():
+            counts, _ = self.evaluator(self.network)
+            score = counts.score(self.config["metric"]["main_indicator"])
+            is_best = score > self.progress.best
+            self.progress = replace(self.progress, best=max(score, self.progress.best))
             if self.world.is_main:
-                checkpoint.save(self.folder / BEST, self.network.get_parameters())
+                self._keep(score, is_best=is_best)
+        if is_best:
             self._save_progress()
         self.journal.say(
             f"evaluation after step {self.progress.step}: {counts}{', the best so far' if is_best else ''}, "
             f"{time.perf_counter() - started:.1f} s"
         )
-        self.journal.metrics(
-            {
-                "step": self.progress.step,
-                "word_accuracy": counts.accuracy,
-                "norm_edit_distance": counts.norm_edit_distance,
-            }
-        )
+        self.journal.metrics({"step": self.progress.step, **counts.row()})
         return counts
+
+    def _keep(self, score: float, *, is_best: bool) -> None:
+        system, weights = self.config["system"], list(self.network.get_parameters())
+        if is_best:
+            checkpoint.save(self.folder / BEST, weights)
+        policy, most = system["ckpt_save_policy"], system["ckpt_max_keep"]
+        keep.save(self.folder, weights, (self.progress.step, score), policy=policy, most=most)
 
     def _report(self, interval: Clock, loss: float, rate: float, last: int) -> None:
         step = self.progress.step
         epoch = (step - 1) // self.feed.steps_per_epoch
-        self.journal.say(f"step {step}/{last} epoch {epoch} loss {loss:.4f} lr {rate:.2e} {interval}")
+        parts = [
+            f"step {step}/{last} epoch {epoch} loss {loss:.4f} lr {rate:.2e} {interval}",
+            interval.left(last - step),
+        ]
+        self.journal.say(", ".join(filter(None, parts)))
         self.journal.metrics({"step": step, "epoch": epoch, "loss": loss, "lr": rate, **interval.row()})
 
+    def _name_without_gradient(self) -> None:
+        idle = self.step.without_gradient
+        if idle:
+            more = f" and {len(idle) - 5} more" if len(idle) > 5 else ""
+            self.journal.warn(f"{len(idle)} parameters got no gradient in {WATCH} steps: {', '.join(idle[:5])}{more}")
+
     def _assert_finite(self, result: StepResult, batch: Batch, step: int) -> None:
-        if result.finite:
+        if result.skipped:
+            self.journal.say(
+                f"step {step + 1} overflowed with loss scale {result.scale:g}: the weights stay, it is lowered"
+            )
+        if result.finite or result.skipped:
             return
         names = ", ".join(str(sample.path) for sample in batch.samples[:8])
         raise TrainingError(
@@ -209,7 +217,7 @@ class _Run:
         if still:
             self.journal.warn(f"{len(still)} of {len(weights)} weights have not moved, such as {still[0]}")
 
-    def _summarise(self, counts: WordCounts, compilation: Clock, whole: Clock) -> dict[str, Any]:
+    def _summarise(self, counts: Counts, compilation: Clock, whole: Clock) -> dict[str, Any]:
         still = parameters.still(self.initial, self.network)
         digests = parameters.gather_digests(self.network, self.world)
         bad = self.world.all_reduce(np.array([len(self.feed.bad)], np.float32))
@@ -219,8 +227,7 @@ class _Run:
             "launcher": self.world.launcher,
             "device_target": self.world.device_target,
             "steps": self.progress.step,
-            "word_accuracy": counts.accuracy,
-            "norm_edit_distance": counts.norm_edit_distance,
+            **counts.row(),
             "best": self.progress.best,
             "wall_s": round(time.perf_counter() - self.began, 2),
             "compile_s": round(compilation.total_s, 2),
@@ -229,10 +236,12 @@ class _Run:
             "weights_changed": any(value.ndim > 1 and name not in still for name, value in self.initial.items()),
             "ranks_equal": len(set(digests)) == 1,
             "parameters_sha256": digests,
-            "bad_samples": int(bad[0]) + self.feed.left_out,
+            "bad_samples": int(bad[0]) + self.left_out,
             "config_sha256": self.config.digest,
         }
         self.journal.write(SUMMARY, json.dumps(summary, indent=4) + "\n")
+        if self.world.is_main:
+            curves.draw(self.folder / METRICS, self.folder / CURVES)
         if not summary["ranks_equal"]:
             raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
         self.journal.say(f"{counts}; {measured}; see {self.folder}")

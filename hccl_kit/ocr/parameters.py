@@ -54,5 +54,5 @@ def gather_digests(network: nn.Cell, world: World) -> list[str]:
 
 
 def state(network: nn.Cell, step: TrainStep) -> list[Parameter]:
-    """Everything a resumed run needs besides its position: weights, statistics, optimizer."""
-    return list({p.name: p for cell in (network, step.update) for p in cell.get_parameters()}.values())
+    """Everything a resumed run needs besides its position: weights, statistics, optimizer, loss scale, average."""
+    return list({p.name: p for cell in (network, *step.cells) for p in cell.get_parameters()}.values())

@@ -25,6 +25,13 @@ class Row:
     truth: str | None = None
 
 
+def visible(image: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """An image as networks take it, CxHxW with red first in any range, as one to look at: HxWx3 uint8, blue first."""
+    low, high = float(image.min()), float(image.max())
+    scaled = (image - low) * (255 / max(high - low, 1e-6))
+    return np.ascontiguousarray(scaled.transpose(1, 2, 0)[:, :, ::-1]).astype(np.uint8)
+
+
 def draw(rows: Sequence[Row]) -> NDArray[np.uint8]:
     """One line for each of at most MAX_ROWS rows; letters outside ASCII appear as '?', OpenCV draws no others."""
     lines = [_line(row) for row in rows[:MAX_ROWS]]

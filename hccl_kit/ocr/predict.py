@@ -15,8 +15,9 @@ from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import picture, recipes
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data import loader, transforms
-from hccl_kit.ocr.data.samples import Sample, read_labels
+from hccl_kit.ocr.data import loader
+from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.data.samples import TextLine, read_labels
 from hccl_kit.ocr.decode.ctc import Reading
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
@@ -32,7 +33,7 @@ class Prediction:
     fault: str | None = None
 
 
-def find_images(paths: Sequence[Path], *, labels: Path | None = None, limit: int | None = None) -> list[Sample]:
+def find_images(paths: Sequence[Path], *, labels: Path | None = None, limit: int | None = None) -> list[TextLine]:
     """The images among `paths`, folders taken apart, in order of their names; at most `limit`.
 
     `labels` gives the texts of images by the end of their path; the text of the others is empty.
@@ -48,23 +49,23 @@ def find_images(paths: Sequence[Path], *, labels: Path | None = None, limit: int
     if not found:
         raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
     truths = dict(read_labels(labels)) if labels else {}
-    return [Sample(path, _truth_of(path, truths)) for path in found[:limit]]
+    return [TextLine(path, text=_truth_of(path, truths)) for path in found[:limit]]
 
 
-def read(config: Config, network: nn.Cell, samples: Sequence[Sample]) -> list[Prediction]:
+def read(config: Config, network: nn.Cell, samples: Sequence[TextLine]) -> list[Prediction]:
     """The reading of every sample, in order; an image that cannot be read says so and stops nothing."""
     section = config["eval"]
-    transform = transforms.pipeline(section["dataset"]["transform_pipeline"], labels=False)
-    decode, charset = recipes.find(config).decode, recipes.charset_of(config)
+    task = recipes.task(config)
+    transform = pipeline(section["dataset"]["transform_pipeline"], without=task.label_steps)
     size = section["loader"]["batch_size"]
     tasks = [np.arange(start, min(start + size, len(samples))) for start in range(0, len(samples), size)]
-    make = partial(loader.eval_batch, samples, transform=transform, batch_size=size)
+    make = partial(loader.eval_batch, samples, transform=transform, blank=task.blank, batch_size=size)
     network.set_train(False)
     predictions = []
     for batch in loader.prefetch(tasks, make, section["loader"]["num_workers"]):
         faults = {sample.path: reason for sample, reason in batch.bad}
-        readings = decode(network(Tensor(batch.images)).asnumpy(), charset)
-        for sample, reading in zip(batch.samples, readings, strict=False):  # the rest fills the batch up
+        readings = task.decode(network(Tensor(batch.images)).asnumpy(), batch.samples)
+        for sample, reading in zip(batch.samples, readings, strict=True):
             predictions.append(Prediction(sample.path, reading, sample.text or None, faults.get(sample.path)))
     return predictions
 

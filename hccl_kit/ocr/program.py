@@ -16,7 +16,7 @@ from hccl_kit.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE,
 from hccl_kit.failure import record, watch_stacks
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.data import samples
+from hccl_kit.ocr.data.sources import sources
 from hccl_kit.world import LAUNCHERS, JointError, detect, finish
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace, body: Body, *, data: Sequence[str] = (), first
         _assert_files(config, data)
         launch = detect(os.environ, launcher=args.launcher)
         env = launch.env
-        notes = list(first(config, env)) if first else []
+        notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
         from hccl_kit.ocr.start import assert_one_configuration, start  # noqa: PLC0415  # loads numpy and MindSpore
 
         world = start(config, launch, say=notes.append)
@@ -80,9 +80,10 @@ def run(args: argparse.Namespace, body: Body, *, data: Sequence[str] = (), first
 
 def _assert_files(config: Config, data: Sequence[str]) -> None:
     post = config["postprocess"]
-    Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
+    if "character_dict_path" in post:
+        Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
     for section in data:
-        samples.find(config[section]["dataset"])
+        sources(config[section]["dataset"])
 
 
 def missing(error: ImportError) -> KitError:

@@ -18,7 +18,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import checkpoint, parameters
 from hccl_kit.ocr.checkpoint import DamagedError, Progress
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.earlier_run import PREVIOUS, RESUME
+from hccl_kit.ocr.earlier_run import PREVIOUS, RESUME, own_checkpoints, wanted_start
 from hccl_kit.worker_env import RESTART
 from hccl_kit.world import JointError, World
 
@@ -75,8 +75,7 @@ def _tell(find: Callable[[], Start]) -> dict[str, Any]:
 
 
 def _begin(config: Config, state: list[Parameter], job: str, restart: int) -> Start:
-    folder, wanted = Path(config["train"]["ckpt_save_dir"]), config["system"]["resume"]
-    own = [folder / RESUME, folder / PREVIOUS]
+    own, wanted = own_checkpoints(config), wanted_start(config)
     if restart:
         start = _last_good(own, state)
         if start.path is not None and start.progress.job == job:
@@ -87,9 +86,10 @@ def _begin(config: Config, state: list[Parameter], job: str, restart: int) -> St
             return Start(Progress(), notes=(*start.notes, "there is no checkpoint to go on from: the run begins anew"))
     if not wanted:
         return Start(Progress())
-    start = _last_good(own if wanted is True else [Path(wanted)], state)
+    files = own if wanted is True else [Path(wanted)]
+    start = _last_good(files, state)
     if start.path is None:
-        checkpoint.load(own[0] if wanted is True else Path(wanted), state)  # raises, and says why
+        checkpoint.load(files[0], state)  # raises, and says why
     return start
 
 

@@ -1,33 +1,48 @@
-"""One training step in three compiled parts, so that each can be timed and the middle one replaced:
+"""One training step in compiled parts, so that each can be timed and the one between the ranks replaced:
 
-    compute   images, labels -> loss and all gradients as one vector
-    reduce    the mean of both over the ranks (and of the batch norm statistics): one all-reduce a step
-    update    vector, learning rate -> new weights
+    compute   images, targets -> loss and gradients, once for every part of an accumulated batch
+    join      the mean of both over the ranks, and of the batch norm statistics: one all-reduce of one vector
+    update    gradients, learning rate -> new weights, and their average where one is kept
 
-One vector instead of a tensor per parameter: measured on CPU, 26 small all-reduces cost more than the step itself.
+On one rank nothing is joined: the gradients go from one part to the next as they are, without a copy. On several they
+are one vector: measured on CPU, 26 small all-reduces cost more than the step itself.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-from mindspore import Parameter, Tensor, nn, ops
+from mindspore import Tensor, nn
+from numpy.typing import NDArray
 
+from hccl_kit.errors import KitError
 from hccl_kit.ocr.data.loader import Batch
+from hccl_kit.ocr.ema import Ema
+from hccl_kit.ocr.gradients import Add, AllReduce, Compute, First, Flatten, Squares, Unflatten
 from hccl_kit.ocr.optimizer import Update
+from hccl_kit.ocr.precision import LossScale, Scaling
+
+Gradients = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """`loss` and gradient `norm` of the joint batch, equal on all ranks; seconds spent computing and communicating."""
+    """`loss` and gradient `norm` of the joint batch, equal on all ranks; seconds spent computing and communicating.
+
+    `scale` is the loss scale of this step. `skipped`: the gradient overflowed, which is to be expected now and then
+    with this loss scale.
+    """
 
     loss: float
     norm: float
     compute_s: float
     communication_s: float
+    scale: float = 1.0
+    skipped: bool = False
 
     @property
     def finite(self) -> bool:
@@ -35,91 +50,106 @@ class StepResult:
         return math.isfinite(self.norm) and math.isfinite(self.loss)
 
 
-class Compute(nn.Cell):
-    """Inputs: images (N, C, H, W), labels (N, L), lengths (N,). Outputs: the loss and the gradients, one vector."""
+class TrainStep:
+    """Runs the parts on one batch.
 
-    def __init__(self, network: nn.Cell, loss: nn.Cell) -> None:
-        super().__init__(auto_prefix=False)  # parameters keep the names of the network
-        self.forward = _Forward(network, loss)
-        self.differentiate = ops.value_and_grad(self.forward, None, network.trainable_params())
-
-    def construct(self, images: Tensor, labels: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        loss, gradients = self.differentiate(images, labels, lengths)
-        return loss, ops.concat([ops.reshape(gradient, (-1,)) for gradient in gradients])
-
-
-class _Forward(nn.Cell):
-    def __init__(self, network: nn.Cell, loss: nn.Cell) -> None:
-        super().__init__(auto_prefix=False)  # parameters keep the names of the network
-        self.network = network
-        self.loss = loss
-
-    def construct(self, images: Tensor, labels: Tensor, lengths: Tensor) -> Tensor:
-        return self.loss(self.network(images), labels, lengths)
-
-
-class Reduce(nn.Cell):
-    """The means over the ranks of the gradient vector and the loss, and the norm of that gradient.
-
-    The batch norm statistics become means too: otherwise each rank would keep those of its own shard, and which rank
-    saves would matter.
+    `clip_norm` None: gradients are not clipped. `accumulate`: the batch is computed in so many equal parts, one after
+    the other; the gradient is that of the whole batch where the loss is a mean over samples, and batch normalisation
+    sees one part at a time. `all_reduce` gives the sum over the ranks of one vector.
     """
 
-    def __init__(self, statistics: list[Parameter], size: int) -> None:
-        super().__init__(auto_prefix=False)  # parameters keep the names of the network
-        self.statistics = statistics
-        self.sizes = [parameter.size for parameter in statistics]
-        self.shapes = [parameter.shape for parameter in statistics]
-        self.size = size
-        if size > 1:
-            self.all_reduce = ops.AllReduce()
-
-    def construct(self, loss: Tensor, flat: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        if self.size > 1:
-            own = [ops.reshape(parameter, (-1,)) for parameter in self.statistics]
-            mean = self.all_reduce(ops.concat([flat, ops.reshape(loss, (1,)), *own])) / self.size
-            loss = mean[flat.shape[0]]
-            start = flat.shape[0] + 1
-            for index in range(len(self.sizes)):
-                piece = mean[start : start + self.sizes[index]]
-                ops.assign(self.statistics[index], ops.reshape(piece, self.shapes[index]))
-                start += self.sizes[index]
-            flat = mean[: flat.shape[0]]
-        return loss, flat, ops.sqrt(ops.reduce_sum(ops.square(flat)))
-
-
-class TrainStep:
-    """Runs the three parts on one batch. `clip_norm` None: gradients are not clipped."""
-
-    def __init__(self, network: nn.Cell, loss: nn.Cell, update: Update, *, size: int, clip_norm: float | None) -> None:
-        statistics = [p for p in network.get_parameters() if p.name.endswith(("moving_mean", "moving_variance"))]
+    def __init__(
+        self,
+        network: nn.Cell,
+        loss: nn.Cell,
+        update: Update,
+        *,
+        size: int,
+        clip_norm: float | None = None,
+        accumulate: int = 1,
+        scaling: Scaling | None = None,
+        ema: Ema | None = None,
+        all_reduce: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
         self.network = network
-        self.compute = Compute(network, loss)
-        self.reduce = Reduce(statistics, size)
         self.update = update
         self.clip_norm = clip_norm
+        self.accumulate = accumulate
+        self.loss_scale = LossScale(scaling or Scaling())
+        self.ema = ema
+        self.size = size
+        self.compute = Compute(network, loss)
+        self.add = Add()
+        self.squares = Squares()
+        if size > 1:
+            statistics = [p for p in network.get_parameters() if p.name.endswith(("moving_mean", "moving_variance"))]
+            self.flatten = Flatten(statistics)
+            self.all_reduce = all_reduce or AllReduce()
+            self.first = First()
+            self.unflatten = Unflatten(network.trainable_params(), statistics, size)
+        self._idle: NDArray[np.bool_] | None = None
+
+    @property
+    def cells(self) -> tuple[nn.Cell, ...]:
+        """What holds parameters of its own that a resumed run needs."""
+        return (self.update, self.loss_scale, *((self.ema,) if self.ema is not None else ()))
+
+    @property
+    def without_gradient(self) -> list[str]:
+        """The parameters to train that no step of this process has given a gradient."""
+        names = [parameter.name for parameter in self.network.trainable_params()]
+        return [] if self._idle is None else [name for name, idle in zip(names, self._idle, strict=True) if idle]
 
     def __call__(self, batch: Batch, rate: float) -> StepResult:
-        """One step with learning rate `rate`; the weights stay as they are where the gradient is not finite."""
+        """One step with learning rate `rate`; the weights stay as they are where the gradient is not finite.
+
+        KitError where the batch cannot be computed in as many parts as it should.
+        """
         started = time.perf_counter()
         self.network.set_train(True)
-        loss, flat = self.compute(Tensor(batch.images), Tensor(batch.labels), Tensor(batch.lengths))
-        loss.asnumpy()  # waits for the computation, as does the next one for the all-reduce
-        computed = time.perf_counter()
-        loss, flat, norm = self.reduce(loss, flat)
-        joint_loss, joint_norm = float(loss.asnumpy()), float(norm.asnumpy())
-        reduced = time.perf_counter()
-        result = StepResult(joint_loss, joint_norm, 0.0, 0.0)
-        if result.finite:
-            factor = min(1.0, self.clip_norm / (joint_norm + 1e-6)) if self.clip_norm else 1.0
-            self.update(flat, Tensor(np.float32(factor)), Tensor(np.float32(rate)))
-        whole = time.perf_counter() - started
-        communication = reduced - computed if self.reduce.size > 1 else 0.0
-        return replace(result, compute_s=whole - communication, communication_s=communication)
+        scale = self.loss_scale.read()
+        loss, gradients = self._compute(batch, scale.value)
+        communication_s = 0.0
+        if self.size > 1:
+            loss, gradients, communication_s = self._join(loss, gradients)
+        squares = self.squares(*gradients).asnumpy()
+        norm = math.sqrt(float(squares.sum(dtype=np.float64))) / scale.value
+        joint_loss = float(loss.asnumpy())
+        overflow = not (math.isfinite(norm) and math.isfinite(joint_loss))
+        skipped = overflow and math.isfinite(joint_loss) and scale.may_skip(self.loss_scale.scaling)
+        if not overflow:
+            self._idle = squares == 0 if self._idle is None else self._idle & (squares == 0)
+            clip = min(1.0, self.clip_norm / (norm + 1e-6)) if self.clip_norm else 1.0
+            self.update(Tensor(np.float32(clip / scale.value)), Tensor(np.float32(rate)), *gradients)
+            if self.ema is not None:
+                self.ema()
+        if skipped or not overflow:
+            self.loss_scale.write(scale.after(self.loss_scale.scaling, overflow=overflow))
+        compute_s = time.perf_counter() - started - communication_s
+        return StepResult(joint_loss, norm, compute_s, communication_s, scale.value, skipped)
 
+    def _compute(self, batch: Batch, scale: float) -> tuple[Tensor, Gradients]:
+        """The mean loss of the batch, and its gradients times `scale`."""
+        parts = self.accumulate
+        count, left = divmod(len(batch.images), parts)
+        if left:
+            raise KitError(f"a batch of {len(batch.images)} samples has no {parts} equal parts to be accumulated")
+        factor = Tensor(np.float32(scale / parts))
+        loss, gradients = Tensor(np.float32(0)), ()
+        for part in range(parts):
+            rows = slice(part * count, (part + 1) * count)
+            one, more = self.compute(factor, Tensor(batch.images[rows]), *(Tensor(t[rows]) for t in batch.targets))
+            loss = loss + one / parts if parts > 1 else one
+            gradients = self.add(*gradients, *more) if gradients else more
+        return loss, gradients
 
-def freeze_batch_norm(network: nn.Cell) -> None:
-    """Let every batch normalisation use its moving statistics and leave them alone, in training too."""
-    for cell in network.cells_and_names():
-        if isinstance(cell[1], (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)):
-            cell[1].use_batch_statistics = False
+    def _join(self, loss: Tensor, gradients: Gradients) -> tuple[Tensor, Gradients, float]:
+        """The means over the ranks, and the seconds that their communication took."""
+        vector = self.flatten(loss, *gradients)
+        self.first(vector).asnumpy()  # waits for the computation, as does the next one for the all-reduce
+        started = time.perf_counter()
+        vector = self.all_reduce(vector)
+        self.first(vector).asnumpy()
+        seconds = time.perf_counter() - started
+        loss, *means = self.unflatten(vector)
+        return loss, tuple(means), seconds

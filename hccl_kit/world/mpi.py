@@ -1,4 +1,5 @@
-"""What ranks under mpirun tell each other over MPI before MindSpore is loaded: hosts, meeting point, configuration.
+"""What ranks under mpirun tell each other over MPI: before MindSpore is loaded hosts, meeting point, configuration;
+then, where they train on CPU, their gradients.
 
 The only room that imports mpi4py; importing `MPI` starts MPI, so the import stands inside the function.
 """
@@ -7,12 +8,16 @@ from __future__ import annotations
 
 import socket
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hccl_kit.errors import KitError
 from hccl_kit.loopback import LOOPBACK, is_loopback
 from hccl_kit.worker_env import WorkerEnv
 from hccl_kit.world.alike import assert_alike
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
@@ -44,6 +49,13 @@ def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
         master_addr=LOOPBACK if one_host else told or rows[0][0],
         master_port=rows[0][2],
     )
+
+
+def sum_over_ranks(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The sum of `values` (any shape, float32) over all ranks, in place; every rank must call it, with one shape."""
+    mpi = _start_mpi()
+    mpi.COMM_WORLD.Allreduce(mpi.IN_PLACE, values, op=mpi.SUM)
+    return values
 
 
 def finish() -> None:

@@ -14,7 +14,18 @@ def test_steps_add_up() -> None:
         clock.add(0.5, StepResult(loss=1.0, norm=1.0, compute_s=1.0, communication_s=0.5), samples=16)
     assert clock.total_s == pytest.approx(8)
     assert clock.row() == {"samples_per_s": 8.0, "data_s": 2.0, "compute_s": 4.0, "communication_s": 2.0}
-    assert str(clock) == "8 samples/s, data 25% compute 50% communication 25%"
+    assert str(clock) == "8 samples/s, data 25% compute 50% communication 25%, bound by compute"
+
+
+@pytest.mark.parametrize(
+    ("steps", "left"),
+    [(0, ""), (1, "2 s left"), (44, "88 s left"), (45, "2 min left"), (2699, "90 min left"), (9000, "5.0 h left")],
+)
+def test_the_time_that_is_left(steps: int, left: str) -> None:
+    clock = Clock()
+    assert clock.left(5) == ""
+    clock.add(0.5, StepResult(loss=1.0, norm=1.0, compute_s=1.0, communication_s=0.5), samples=16)
+    assert clock.left(steps) == left
 
 
 def test_no_step_takes_no_time() -> None:

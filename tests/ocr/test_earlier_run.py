@@ -7,7 +7,7 @@ import pytest
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import config
-from hccl_kit.ocr.earlier_run import OLD, PREVIOUS, RESUME, make_room, restarts
+from hccl_kit.ocr.earlier_run import KEPT, OLD, PREVIOUS, RESUME, make_room, own_checkpoints, restarts, wanted_start
 from hccl_kit.worker_env import RESTART, WorkerEnv
 from tests.ocr.programs import CONFIG, tool
 
@@ -50,6 +50,23 @@ def test_other_runs_touch_nothing(folder: Path, given: dict[str, Any]) -> None:
         given = {"resume": folder / PREVIOUS}
     assert make(folder, **given) == ()
     assert left(folder) == LEFT
+
+
+def test_auto_goes_on_where_there_is_a_checkpoint(folder: Path, tmp_path: Path) -> None:
+    assert make(folder, resume="auto") == ()
+    assert left(folder) == LEFT
+    loaded = config.load(CONFIG, [f"train.ckpt_save_dir={folder}", "system.resume=auto"])
+    assert wanted_start(loaded) is True
+    for path in own_checkpoints(loaded):
+        path.unlink()
+    assert wanted_start(loaded) is False
+
+
+def test_weights_that_an_earlier_run_has_kept_are_nobodys(folder: Path) -> None:
+    (folder / KEPT).write_text("[]")
+    (folder / "step_3.ckpt").write_text("weights")
+    make(folder)
+    assert left(folder) == {OLD: "last", "step_3.ckpt": "weights"}
 
 
 def test_a_folder_that_cannot_be_changed_is_named(folder: Path) -> None:

@@ -20,7 +20,7 @@ from tests.ocr.programs import CONFIG
 from tests.ocr.tiny import ALONE
 
 COUNT = 13
-PIPELINE = [{"DecodeImage": None}, {"RecResizeImg": {"image_shape": [8, 16]}}, {"ToCHWImage": None}]
+PIPELINE = [{"DecodeImage": None}, {"RecResizeImg": {"image_shape": [32, 100]}}, {"ToCHWImage": None}]
 
 
 class Shades(nn.Cell):
@@ -28,7 +28,7 @@ class Shades(nn.Cell):
 
     def construct(self, images: Tensor) -> Tensor:
         shade = ops.reduce_mean(ops.cast(images, Tensor(np.float32(0)).dtype), (1, 2, 3))
-        return -ops.square(ops.reshape(shade, (1, -1, 1)) - ops.arange(37).reshape((1, 1, 37)))
+        return ops.exp(-ops.square(ops.reshape(shade, (-1, 1, 1)) - ops.arange(37).reshape((1, 1, 37))))
 
 
 class Share(World):
@@ -49,8 +49,9 @@ NETWORK = Shades()
 
 def evaluate(made: Config, world: World = ALONE) -> tuple[WordCounts, list[str], list[str]]:
     warnings: list[str] = []
-    counts, reads = Evaluator(made, world, warnings.append)(NETWORK)
-    return counts, [Path(read.path).name for read in reads], warnings
+    counts, judged = Evaluator(made, world, warnings.append)(NETWORK)
+    assert isinstance(counts, WordCounts)
+    return counts, [one.sample.path.name for one in judged], warnings
 
 
 def test_right_words_are_counted(tmp_path: Path) -> None:

@@ -81,4 +81,4 @@ def test_where_there_is_nothing_there_is_nothing_to_take_back(tmp_path: Path) ->
         journal = Journal(tmp_path, rank)
         journal.rewind(0)
         journal.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["log_0.txt", "log_1.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log_0.txt", "log_1.txt", "tensorboard"]

@@ -52,3 +52,15 @@ def test_no_rows_are_an_empty_line() -> None:
 def test_the_picture_ends_after_its_most_rows() -> None:
     rows = [Row(gray(8, 8), "a", 1.0)] * (picture.MAX_ROWS + 1)
     assert draw(rows).shape == (picture.MAX_ROWS * picture.ROW, WIDTH, 3)
+
+
+def test_an_image_of_a_network_can_be_looked_at() -> None:
+    """Red first and in any range becomes blue first, from 0 to 255."""
+    image = np.zeros((3, 4, 5), np.float32)
+    image[0] = 2.0
+    image[2] = -2.0
+    seen = picture.visible(image)
+    assert seen.shape == (4, 5, 3)
+    assert seen.dtype == np.uint8
+    assert (seen == (0, 127, 255)).all()
+    assert (picture.visible(np.full((3, 4, 5), 7, np.float32)) == 0).all()

@@ -10,7 +10,7 @@ from mindspore import nn
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import config, picture, predict, recipes
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data.samples import Sample
+from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.ctc import Reading
 from hccl_kit.ocr.predict import Prediction
 from tests.ocr.data.images import write_image
@@ -27,7 +27,7 @@ def loaded() -> Config:
 @pytest.fixture(scope="module")
 def network(loaded: Config) -> nn.Cell:
     """Without training: its readings mean nothing, but they differ from image to image."""
-    return recipes.find(loaded).network(loaded["model"])
+    return recipes.network(loaded)
 
 
 def folder_of(root: Path, *names: str) -> Path:
@@ -40,7 +40,7 @@ def folder_of(root: Path, *names: str) -> Path:
 def test_a_folder_gives_its_images_in_order(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "in", "b.png", "a.JPG", "c.bmp")
     (folder / "notes.txt").write_text("")
-    assert predict.find_images([folder], limit=9) == [Sample(folder / n, "") for n in ("a.JPG", "b.png", "c.bmp")]
+    assert predict.find_images([folder], limit=9) == [TextLine(folder / n) for n in ("a.JPG", "b.png", "c.bmp")]
 
 
 def test_files_stay_where_they_are_named(tmp_path: Path) -> None:

@@ -7,18 +7,36 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn
+from numpy.typing import NDArray
 
+from hccl_kit.errors import KitError
 from hccl_kit.ocr import checkpoint, optimizer, parameters
-from hccl_kit.ocr.step import TrainStep, freeze_batch_norm
-from tests.ocr.tiny import Linear, Normed, Squares, batch, values
+from hccl_kit.ocr.batch_norm import freeze_batch_norm
+from hccl_kit.ocr.precision import Scaling
+from hccl_kit.ocr.step import TrainStep
+from tests.ocr.tiny import OPTIMIZER, Linear, Normed, Squares, batch, values
 
-SGD: dict[str, Any] = {"opt": "sgd", "weight_decay": 0.0, "filter_bias_and_bn": True}
-ADAMW: dict[str, Any] = {"opt": "adamw", "weight_decay": 0.1, "filter_bias_and_bn": True}
+SGD: dict[str, Any] = {**OPTIMIZER, "opt": "sgd", "momentum": 0.0}
+ADAMW: dict[str, Any] = {**OPTIMIZER, "opt": "adamw", "weight_decay": 0.1}
 LINEAR, NORMED = (4, 1, 1, 3), (4, 1, 4, 4)
 
 
-def step_of(network: nn.Cell, section: dict[str, Any] = SGD, *, clip_norm: float | None = None) -> TrainStep:
-    return TrainStep(network, Squares(), optimizer.build(section, network), size=1, clip_norm=clip_norm)
+def step_of(network: nn.Cell, section: dict[str, Any] = SGD, **options: Any) -> TrainStep:
+    return TrainStep(network, Squares(), optimizer.build(section, network), **{"size": 1, **options})
+
+
+def state(network: nn.Cell, step: TrainStep) -> dict[str, NDArray[Any]]:
+    """A copy of all that is resumed."""
+    return {parameter.name: parameter.asnumpy().copy() for parameter in parameters.state(network, step)}
+
+
+def alike(kind: type[nn.Cell], count: int) -> list[nn.Cell]:
+    """So many networks with the same weights, each in memory of its own."""
+    networks = [kind() for _ in range(count)]
+    for first, *others in zip(*(network.get_parameters() for network in networks), strict=True):
+        for other in others:
+            other.set_data(Tensor(first.asnumpy().copy()))
+    return networks
 
 
 @pytest.mark.parametrize("clip_norm", [None, 0.25, 1e6])
@@ -27,7 +45,7 @@ def test_a_step_of_sgd_is_minus_rate_times_clipped_gradient(clip_norm: float | N
     before = values(network)
     weight, bias = before["head.weight"], before["head.bias"]
     images = data.images.reshape(4, 3)
-    difference = images @ weight.T + bias - data.labels
+    difference = images @ weight.T + bias - data.targets[0]
     slope = 2 * difference / difference.size
     gradient = {"head.weight": slope.T @ images, "head.bias": slope.sum(axis=0)}
     norm = float(np.sqrt(sum((part**2).sum() for part in gradient.values())))
@@ -78,7 +96,7 @@ def test_frozen_batch_norm_is_that_of_the_evaluation() -> None:
     before = values(network)
     freeze_batch_norm(network)
     loss = step_of(network)(data, 0.1).loss
-    assert loss == pytest.approx(float(((evaluated - data.labels) ** 2).mean()), rel=1e-5)
+    assert loss == pytest.approx(float(((evaluated - data.targets[0]) ** 2).mean()), rel=1e-5)
     after = values(network)
     for name in ("stem.1.moving_mean", "stem.1.moving_variance"):
         np.testing.assert_array_equal(after[name], before[name])
@@ -116,3 +134,143 @@ def test_a_resumed_step_is_the_uninterrupted_one(tmp_path: Any) -> None:
     assert checkpoint.load(tmp_path / "resume.ckpt", parameters.state(two, again)).step == 2
     again(batch(NORMED, 2), 0.1)
     assert parameters.digest(two) == parameters.digest(one)
+
+
+def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
+    whole, parts = alike(Linear, 2)
+    data = batch((12, 1, 1, 3))
+    one = step_of(whole, clip_norm=0.5)(data, 0.1)
+    other = step_of(parts, clip_norm=0.5, accumulate=3)(data, 0.1)
+    assert (other.loss, other.norm) == pytest.approx((one.loss, one.norm), rel=1e-6)
+    for left, right in zip(whole.get_parameters(), parts.get_parameters(), strict=True):
+        np.testing.assert_allclose(right.asnumpy(), left.asnumpy(), rtol=1e-6, atol=1e-7)
+
+
+def test_a_batch_that_has_no_equal_parts_is_refused() -> None:
+    with pytest.raises(KitError, match="a batch of 4 samples has no 3 equal parts"):
+        step_of(Linear(), accumulate=3)(batch(LINEAR), 0.1)
+
+
+def test_the_scale_of_the_loss_is_not_seen_in_the_weights() -> None:
+    """Bit by bit: a power of two changes no digit."""
+    plain, scaled = alike(Normed, 2)
+    results = [
+        [step(batch(NORMED, n), 0.1) for n in range(2)]
+        for step in (
+            step_of(plain, ADAMW, clip_norm=0.5),
+            step_of(scaled, ADAMW, clip_norm=0.5, scaling=Scaling(initial=1024.0)),
+        )
+    ]
+    assert parameters.digest(plain) == parameters.digest(scaled)
+    assert [result.norm for result in results[0]] == [result.norm for result in results[1]]
+    assert {result.scale for result in results[1]} == {1024.0}
+
+
+def test_an_overflow_is_skipped_and_the_scale_gets_lower() -> None:
+    network, data = Linear(), batch(LINEAR)
+    scaling = Scaling(dynamic=True, initial=2.0**120, factor=2.0**60)
+    step = step_of(network, ADAMW, scaling=scaling)
+    before = state(network, step)
+    result = step(data, 0.1)
+    assert result.skipped
+    assert not result.finite
+    assert result.scale == 2.0**120
+    after = state(network, step)
+    changed = {name for name in before if not np.array_equal(before[name], after[name])}
+    assert changed == {"loss_scale", "loss_scale_counts"}
+    second = step(data, 0.1)
+    assert second.finite
+    assert not second.skipped
+    assert second.scale == 2.0**60
+
+
+def test_what_no_scale_would_mend_is_not_skipped() -> None:
+    network, data = Linear(), batch(LINEAR)
+    step = step_of(network, scaling=Scaling(dynamic=True, initial=512.0, drop=True))
+    images = data.images.copy()
+    images[0, 0, 0, 0] = np.nan
+    result = step(replace(data, images=images), 0.1)
+    assert not result.finite
+    assert not result.skipped
+    assert step.loss_scale.read().skipped == 0
+
+
+def test_ranks_that_see_the_same_take_the_step_of_one() -> None:
+    """Bit by bit, statistics too; the sum over two equal ranks is twice what one has."""
+    alone, joint = alike(Normed, 2)
+    results = [
+        [step(batch(NORMED, n), 0.1) for n in range(2)]
+        for step in (
+            step_of(alone, ADAMW, clip_norm=0.5),
+            step_of(joint, ADAMW, clip_norm=0.5, size=2, all_reduce=lambda vector: vector * 2),
+        )
+    ]
+    assert parameters.digest(alone) == parameters.digest(joint)
+    assert [(r.loss, r.norm) for r in results[0]] == [(r.loss, r.norm) for r in results[1]]
+    assert results[0][1].communication_s == 0
+    assert results[1][1].communication_s > 0
+
+
+def test_the_gradient_of_ranks_is_the_mean_of_theirs() -> None:
+    """The other rank of this one has a gradient of zero, a loss of 4 and statistics of its own."""
+    alone, joint = alike(Normed, 2)
+    one = step_of(alone)(batch(NORMED), 0.1)
+    size = sum(parameter.size for parameter in joint.trainable_params())
+
+    def all_reduce(vector: Tensor) -> Tensor:
+        other = np.zeros(vector.shape, np.float32)
+        other[0] = 4.0
+        other[1 + size :] = 10.0
+        return Tensor(vector.asnumpy() + other)
+
+    before = values(joint)
+    result = step_of(joint, size=2, all_reduce=all_reduce)(batch(NORMED), 0.1)
+    assert result.norm == pytest.approx(one.norm / 2, rel=1e-6)
+    assert result.loss == pytest.approx((one.loss + 4) / 2)
+    after = values(joint)
+    for name, value in values(alone).items():
+        expected = (value + 10) / 2 if "moving" in name else (before[name] + value) / 2
+        np.testing.assert_allclose(after[name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+class HalfUsed(Linear):
+    """A network with a layer that nothing asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spare = nn.Dense(3, 2)
+
+
+def test_parameters_without_gradient_are_named() -> None:
+    step = step_of(HalfUsed())
+    assert step.without_gradient == []
+    step(batch(LINEAR), 0.1)
+    assert step.without_gradient == ["spare.weight", "spare.bias"]
+
+
+def test_one_gradient_is_enough() -> None:
+    """Layers behind weights that start at 0 get none in the first step."""
+    network = Linear()
+    step = step_of(network)
+    dark = batch(LINEAR)
+    step(replace(dark, images=np.zeros_like(dark.images)), 0.1)
+    assert step.without_gradient == ["head.weight"]
+    step(dark, 0.1)
+    assert step.without_gradient == []
+
+
+def test_pynative_takes_the_steps_of_the_graph() -> None:
+    graph, native = alike(Normed, 2)
+    options: dict[str, Any] = {"clip_norm": 0.5, "accumulate": 2}
+    step = step_of(graph, ADAMW, **options)
+    for n in range(2):
+        step(batch(NORMED, n), 0.1)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    try:
+        step = step_of(native, ADAMW, **options)
+        for n in range(2):
+            step(batch(NORMED, n), 0.1)
+    finally:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    for left, right in zip(graph.get_parameters(), native.get_parameters(), strict=True):
+        np.testing.assert_allclose(right.asnumpy(), left.asnumpy(), rtol=1e-4, atol=1e-5, err_msg=left.name)

@@ -1,5 +1,7 @@
 """Networks and batches so small that numpy can follow them."""
 
+from typing import Any
+
 import numpy as np
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
@@ -9,6 +11,20 @@ from hccl_kit.worker_env import WorkerEnv
 from hccl_kit.world import World
 
 ALONE = World(WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0), "single", "CPU")
+
+OPTIMIZER: dict[str, Any] = {
+    "opt": "momentum",
+    "momentum": 0.9,
+    "nesterov": False,
+    "weight_decay": 0.0,
+    "beta1": None,
+    "beta2": None,
+    "eps": None,
+    "filter_bias_and_bn": True,
+    "grouping_strategy": None,
+    "no_weight_decay_params": [],
+}
+"""A section `optimizer` with its defaults."""
 
 
 class Linear(nn.Cell):
@@ -46,7 +62,7 @@ def batch(shape: tuple[int, ...], seed: int = 0) -> Batch:
     generator = np.random.default_rng(seed)
     images = generator.standard_normal(shape).astype(np.float32)
     labels = generator.integers(0, 9, (shape[0], 2)).astype(np.int32)
-    return Batch(images, labels, np.full(shape[0], 2, np.int32), ())
+    return Batch(images, (labels, np.full(shape[0], 2, np.int32)), ())
 
 
 def values(network: nn.Cell) -> dict[str, NDArray[np.float32]]:

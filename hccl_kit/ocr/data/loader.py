@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -16,27 +17,26 @@ from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
-from hccl_kit.ocr.data.transforms import Transform
+from hccl_kit.ocr.data.transforms import Transform, image_of
 
 cv2.setNumThreads(0)  # the loader's own threads work side by side; OpenCV's would only get in their way
 
-BLANK = np.zeros((32, 100, 3), np.uint8)
-"""What stands in for an image that cannot be read."""
+Targets = tuple[NDArray[Any], ...]
+"""What the loss takes besides the prediction, each (N, ...)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What one rank feeds its network in one step.
 
-    `images` (N, C, H, W) float32; `labels` (N, L) int32, filled up with zeros; `lengths` (N,) int32. The first `count`
-    rows are samples, the rest repeats that keep the shape; `samples` names those. `bad` holds what was left out.
+    `images` (N, C, H, W) float32. The first `count` rows are samples, the rest repeats that keep the shape; `samples`
+    names those. `bad` holds what was left out.
     """
 
     images: NDArray[np.float32]
-    labels: NDArray[np.int32]
-    lengths: NDArray[np.int32]
-    samples: tuple[Sample, ...]
-    bad: tuple[tuple[Sample, str], ...] = ()
+    targets: Targets
+    samples: tuple[Any, ...]
+    bad: tuple[tuple[Any, str], ...] = ()
 
     @property
     def count(self) -> int:
@@ -84,43 +84,57 @@ def prefetch(
 
 
 def train_batch(
-    samples: Sequence[Sample], indices: NDArray[np.intp], *, transform: Transform, label_width: int
+    samples: Sequence[Sample],
+    indices: NDArray[np.intp],
+    *,
+    transform: Transform[Any],
+    targets: Callable[[Sequence[Any]], Targets],
+    seed: tuple[int, int],
 ) -> Batch:
-    """A full batch; the place of a bad sample is taken by a good one of the same batch."""
+    """A full batch; the place of a bad sample is taken by a good one of the same batch.
+
+    `seed` is that of the run and the epoch: with the number of the sample it decides what is random in its transforms.
+    """
     good, bad = [], []
     for index in indices:
         try:
-            good.append(transform(samples[index]))
+            good.append(transform(samples[index], np.random.default_rng((*seed, int(index)))))
         except BadSampleError as error:
             bad.append((samples[index], str(error)))
     if not good:
         raise KitError(f"no sample of a whole batch can be used; the first: {bad[0][0].path}: {bad[0][1]}")
     rows = [good[n % len(good)] for n in range(len(indices))]
-    return _stack(rows, label_width, samples=tuple(rows), bad=tuple(bad))
+    return Batch(stack_images(rows), targets(rows), tuple(rows), tuple(bad))
 
 
-def eval_batch(samples: Sequence[Sample], indices: NDArray[np.intp], *, transform: Transform, batch_size: int) -> Batch:
-    """A batch filled up to `batch_size`; a bad image becomes a blank one, since its word still counts as unread."""
+def eval_batch(
+    samples: Sequence[Sample],
+    indices: NDArray[np.intp],
+    *,
+    transform: Transform[Any],
+    blank: Callable[[Any], Any],
+    batch_size: int,
+) -> Batch:
+    """A batch filled up to `batch_size`; a bad image becomes a blank one: what is on it still counts as unread."""
     rows, bad = [], []
+    generator = np.random.default_rng(0)
     for index in indices:
         sample = samples[index]
         try:
-            rows.append(transform(sample))
+            rows.append(transform(sample, generator))
         except BadSampleError as error:
             bad.append((sample, str(error)))
-            rows.append(transform(replace(sample, image=BLANK)))
+            rows.append(transform(blank(sample), generator))
     padded = rows + [rows[-1]] * (batch_size - len(rows))
-    return _stack(padded, 0, samples=tuple(rows), bad=tuple(bad))
+    return Batch(stack_images(padded), (), tuple(rows), tuple(bad))
 
 
-def _stack(
-    rows: Sequence[Sample], label_width: int, *, samples: tuple[Sample, ...], bad: tuple[tuple[Sample, str], ...]
-) -> Batch:
-    shapes = {row.image.shape for row in rows if row.image is not None}
+def stack_images(rows: Sequence[Sample]) -> NDArray[np.float32]:
+    """The images of a batch as one array; KitError where their shapes differ."""
+    shapes = {image_of(row).shape for row in rows}
     if len(shapes) != 1:
-        raise KitError(f"the images of a batch have different shapes {sorted(shapes)}; the pipeline lacks RecResizeImg")
-    labels = np.zeros((len(rows), label_width), np.int32)
-    for row, sample in zip(labels, rows, strict=True):
-        row[: len(sample.label)] = sample.label[:label_width]
-    lengths = np.array([len(row.label) for row in rows], np.int32)
-    return Batch(np.stack([row.image for row in rows if row.image is not None]), labels, lengths, samples, bad)
+        raise KitError(
+            f"the images of a batch have different shapes {sorted(shapes)}",
+            hint="the pipeline needs a step that makes them alike (RecResizeImg, RandomCropWithBBox), or batch_size: 1",
+        )
+    return np.stack([image_of(row) for row in rows])

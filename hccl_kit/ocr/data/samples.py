@@ -1,10 +1,11 @@
-"""Samples of text recognition: an image and its text, named by a label file of lines `path TAB text`."""
+"""Samples on their way from a data set to the network, and the label files of text recognition."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hccl_kit.bounded_file import read_text
 from hccl_kit.errors import KitError
@@ -13,44 +14,37 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BYTES = 1 << 30
+S = TypeVar("S", bound="Sample")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One word image on its way through the transforms.
+    """An image that is named by its path.
 
-    `image` is None until it is decoded, then HxWxC (uint8, later float32) or, at the end, CxHxW; `label` holds the
-    class numbers of `text`, empty until the label is encoded.
+    `image` is None until it is decoded, then HxWxC (uint8, later float32) or, at the end, CxHxW. `data` gives the bytes
+    of its file where that is no file at `path` but a row of a data base.
     """
 
     path: Path
-    text: str
     image: NDArray[Any] | None = None
+    data: Callable[[], bytes] | None = field(default=None, kw_only=True, compare=False)
+
+    def reduced(self: S, factor: int) -> S:
+        """The same where `image` was decoded at 1/factor of its size: what lies in its pixels follows it."""
+        del factor
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine(Sample):
+    """An image of one word or line. `label` holds the class numbers of `text`, empty until the label is encoded."""
+
+    text: str = ""
     label: tuple[int, ...] = ()
 
 
 class BadSampleError(Exception):
     """A sample that cannot be used, with the reason; it is counted and named, and the run goes on."""
-
-
-def read_label_file(dataset: dict[str, Any]) -> list[Sample]:
-    """The samples of a `dataset` section: `dataset_root/label_file`, paths from `dataset_root/data_dir`."""
-    path, folder = find(dataset)
-    return [Sample(folder / name, text) for name, text in read_labels(path)]
-
-
-def find(dataset: dict[str, Any]) -> tuple[Path, Path]:
-    """The label file and the folder of the images of a `dataset` section; KitError where one is not there."""
-    root = Path(dataset["dataset_root"])
-    path, folder = root / dataset["label_file"], root / dataset["data_dir"]
-    if not path.exists():
-        raise KitError(
-            f"there is no label file {path}",
-            hint="set dataset_root, data_dir and label_file; python tools/render_words.py makes a set to start with",
-        )
-    if not folder.is_dir():
-        raise KitError(f"data_dir {folder} is not a folder")
-    return path, folder
 
 
 def read_labels(path: Path) -> list[tuple[str, str]]:

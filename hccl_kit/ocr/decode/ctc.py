@@ -18,11 +18,9 @@ class Reading:
     confidence: float
 
 
-def decode(logits: NDArray[np.float32], charset: Charset) -> list[Reading]:
-    """Logits (T, N, classes) to N readings."""
-    shifted = np.exp(logits - logits.max(axis=2, keepdims=True))
-    best = logits.argmax(axis=2).T
-    sure = (shifted.max(axis=2) / shifted.sum(axis=2)).T
+def decode(probabilities: NDArray[np.float32], charset: Charset) -> list[Reading]:
+    """Probabilities (N, T, classes) to N readings."""
+    best, sure = probabilities.argmax(axis=2), probabilities.max(axis=2)
     return [_fold(classes, probabilities, charset) for classes, probabilities in zip(best, sure, strict=True)]
 
 

@@ -33,6 +33,19 @@ class WordCounts:
         """Back from the all-reduce."""
         return cls(*map(float, array))
 
+    def row(self) -> dict[str, float]:
+        """The scores by the names they have in metrics.jsonl and summary.json."""
+        return {
+            "words": int(self.words),
+            "right": int(self.right),
+            "word_accuracy": self.accuracy,
+            "norm_edit_distance": self.norm_edit_distance,
+        }
+
+    def score(self, indicator: str) -> float:
+        """The one that `metric.main_indicator` names."""
+        return self.accuracy if indicator == "acc" else self.norm_edit_distance
+
     @property
     def accuracy(self) -> float:
         """Exactly right words over all words, 0 without words."""

@@ -1,4 +1,4 @@
-"""A CRNN of about 0.15 million parameters for short words on one line.
+"""A CRNN of a few convolutions: 0.15 million parameters for short words on one line, more for longer lines.
 
 After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition", with one path
 more: the classifier sees the convolution features beside what the BiLSTM makes of them. A net this small learns slowly
@@ -7,11 +7,11 @@ without it, because gradients reach the convolutions only through an LSTM that k
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mindspore import Tensor, nn, ops
 
-CHANNELS = (32, 32, 64, 64, 96)
 HEIGHT, STRIDE = 32, 4
 """Images are 32 pixels high; four columns make one step of the sequence."""
 
@@ -30,13 +30,12 @@ def _stage(
 
 
 class Backbone(nn.Cell):
-    """Images (N, 3, 32, W) to a sequence (W/4, N, 96): one step for every four columns."""
+    """Images (N, 3, 32, W) to a sequence (W/4, N, channels[4]): one step for every four columns."""
 
-    out_channels = CHANNELS[-1]
-
-    def __init__(self) -> None:
+    def __init__(self, channels: Sequence[int]) -> None:
         super().__init__()
-        one, two, three, four, five = CHANNELS
+        one, two, three, four, five = channels
+        self.out_channels = five
         self.features = nn.SequentialCell(
             *_stage(3, one, stride=(2, 2)),
             *_stage(one, two, pool=(2, 2)),
@@ -52,11 +51,11 @@ class Backbone(nn.Cell):
 
 
 class CrnnSmall(nn.Cell):
-    """Images (N, 3, 32, W) to logits (W/4, N, classes), without softmax."""
+    """Images (N, 3, 32, W) to logits (W/4, N, classes) in training, else to probabilities (N, W/4, classes)."""
 
-    def __init__(self, *, hidden_size: int, classes: int) -> None:
+    def __init__(self, channels: Sequence[int], *, hidden_size: int, classes: int) -> None:
         super().__init__()
-        self.backbone = Backbone()
+        self.backbone = Backbone(channels)
         width = self.backbone.out_channels
         self.neck = nn.LSTM(width, hidden_size, bidirectional=True)
         self.head = nn.Dense(width + 2 * hidden_size, classes)
@@ -64,9 +63,18 @@ class CrnnSmall(nn.Cell):
     def construct(self, images: Tensor) -> Tensor:
         features = self.backbone(images)
         sequence, _ = self.neck(features)
-        return self.head(ops.concat((features, sequence), 2))
+        logits = self.head(ops.concat((features, sequence), 2))
+        if self.training:
+            return logits
+        return ops.transpose(ops.softmax(logits, 2), (1, 0, 2))
 
 
-def build(model: dict[str, Any]) -> CrnnSmall:
+def steps(width: int) -> int:
+    """The length of the sequence of images that are `width` wide."""
+    return width // STRIDE
+
+
+def build(model: Mapping[str, Any]) -> CrnnSmall:
     """The network that the section `model` of a configuration describes."""
-    return CrnnSmall(hidden_size=model["neck"]["hidden_size"], classes=model["head"]["out_channels"])
+    channels = model["backbone"]["channels"]
+    return CrnnSmall(channels, hidden_size=model["neck"]["hidden_size"], classes=model["head"]["out_channels"])

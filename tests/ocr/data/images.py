@@ -10,7 +10,7 @@ PIPELINE: list[dict[str, Any]] = [
     {"DecodeImage": {"img_mode": "BGR"}},
     {"RecCTCLabelEncode": {"max_text_len": 8}},
     {"RecResizeImg": {"image_shape": [8, 16], "padding": True}},
-    {"NormalizeImage": None},
+    {"NormalizeImage": {"mean": [127] * 3, "std": [127] * 3}},
     {"ToCHWImage": None},
 ]
 

@@ -1,5 +1,6 @@
-"""The training data of a rank: what can be used, and that every range of steps gives the same batches."""
+"""The training data of a rank: every range of steps gives the same batches."""
 
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ import pytest
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.data.feed import Feed
-from hccl_kit.ocr.data.loader import Batch
+from hccl_kit.ocr.data.line_sources import read_lines
+from hccl_kit.ocr.data.loader import Batch, Targets
+from hccl_kit.ocr.data.samples import TextLine
 from tests.ocr.data.images import dataset
 
 COUNT = 23
@@ -24,10 +27,15 @@ class Source:
         self.dataset = dataset(root, texts)
         self.warnings: list[str] = []
 
-    def feed(self, *, rank: int = 0, size: int = 1, steps: int = 8, **loader: Any) -> Feed:
+    def feed(self, *, rank: int = 0, size: int = 1, **loader: Any) -> Feed:
         options = {"batch_size": 4, "shuffle": True, "num_workers": 2, **loader}
         train = {"dataset": self.dataset, "loader": options}
-        return Feed(train, {"max_text_len": 8}, steps=steps, rank=rank, size=size, warn=self.warnings.append)
+        rows = read_lines(self.dataset)
+        return Feed(train, rows, labels, batch=options["batch_size"], rank=rank, size=size, warn=self.warnings.append)
+
+
+def labels(rows: Sequence[TextLine]) -> Targets:
+    return (np.array([row.label[1] for row in rows]),)
 
 
 @pytest.fixture
@@ -39,7 +47,7 @@ def assert_equal(one: Steps, two: Steps) -> None:
     assert [step for step, _ in one] == [step for step, _ in two]
     for (_, a), (_, b) in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.images, b.images)
-        np.testing.assert_array_equal(a.labels, b.labels)
+        np.testing.assert_array_equal(a.targets[0], b.targets[0])
         assert [sample.path for sample in a.samples] == [sample.path for sample in b.samples]
 
 
@@ -73,29 +81,9 @@ def test_the_ranks_share_each_step_of_one_process(source: Source) -> None:
 
 def test_samples_that_fill_no_step_are_refused(source: Source) -> None:
     assert source.feed(batch_size=COUNT).steps_per_epoch == 1
-    with pytest.raises(KitError, match=r"23 samples make no step of 24 \(3 ranks x batch size\)") as caught:
+    with pytest.raises(KitError, match=r"23 samples make no step of 24 \(3 ranks x 8\)") as caught:
         source.feed(batch_size=8, size=3)
     assert caught.value.hint == "set train.loader.batch_size lower"
-
-
-def test_labels_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> None:
-    source = Source(tmp_path, ["good", "...", "waytoolong", "aaaaa", "abcdefgh", "fine"])
-    feed = source.feed(batch_size=1)
-    assert [sample.text for sample in feed.samples] == ["good", "abcdefgh", "fine"]
-    assert feed.left_out == 3
-    [warning] = source.warnings
-    assert warning.startswith("3 of 6 labels are left out: ")
-    assert "no character of '...' is in the dictionary" in warning
-    assert "'waytoolong' has 10 characters, max_text_len is 8" in warning
-    assert "the label needs 9 steps, the network gives 8" in warning
-
-
-def test_characters_that_the_dictionary_lacks_are_counted(tmp_path: Path) -> None:
-    source = Source(tmp_path, ["a-b-c", "A!", "fine"])
-    assert source.feed(batch_size=1).left_out == 0
-    [warning] = source.warnings
-    assert warning.startswith("3 characters of the labels are not in the dictionary")
-    assert warning.endswith("'-' (2) '!' (1)")
 
 
 def test_a_damaged_image_is_named_once_and_replaced(source: Source) -> None:

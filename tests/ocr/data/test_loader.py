@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.data import loader
-from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.data.samples import BadSampleError, Sample
+from hccl_kit.ocr.data.loader import Batch, Targets
+from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform
 
 counts, sizes, batches, seeds = st.integers(0, 200), st.integers(1, 8), st.integers(1, 7), st.integers(0, 2**32 - 1)
@@ -65,8 +66,7 @@ def test_unshuffled_samples_stay_in_order() -> None:
 
 def batch_of(task: NDArray[np.intp]) -> Batch:
     """A batch that shows which task it is."""
-    nothing = np.zeros(0, np.int32)
-    return Batch(task.astype(np.float32), nothing, nothing, ())
+    return Batch(task.astype(np.float32), (), ())
 
 
 def threads_left() -> list[str]:
@@ -127,12 +127,12 @@ def test_a_prefetch_that_is_left_early_leaves_no_thread() -> None:
     assert threads_left() == []
 
 
-SAMPLES = [Sample(Path(f"{n}.png"), f"t{n}") for n in range(6)]
+SAMPLES = [TextLine(Path(f"{n}.png"), text=f"t{n}") for n in range(6)]
 INDICES = np.arange(6)
 
 
-def transform_without(*bad: int) -> Transform:
-    def apply(sample: Sample) -> Sample:
+def transform_without(*bad: int) -> Transform[TextLine]:
+    def apply(sample: TextLine, _: np.random.Generator) -> TextLine:
         number = int(sample.path.stem)
         if number in bad and sample.image is None:
             raise BadSampleError(f"number {number} is bad")
@@ -143,17 +143,24 @@ def transform_without(*bad: int) -> Transform:
 
 
 def train(*bad: int, indices: NDArray[np.intp] = INDICES) -> Batch:
-    return loader.train_batch(SAMPLES, indices, transform=transform_without(*bad), label_width=4)
+    return loader.train_batch(SAMPLES, indices, transform=transform_without(*bad), targets=numbers_of, seed=(0, 0))
 
 
-def test_a_training_batch_holds_images_labels_and_lengths() -> None:
+def numbers_of(rows: Sequence[TextLine]) -> Targets:
+    return (np.array([row.label for row in rows], np.int32),)
+
+
+def blank(sample: TextLine) -> TextLine:
+    return replace(sample, image=np.zeros((1, 1, 3), np.uint8))
+
+
+def test_a_training_batch_holds_images_and_targets() -> None:
     batch = train(indices=np.array([4, 2]))
     assert batch.images.shape == (2, 3, 2, 4)
     assert batch.images.dtype == np.float32
     assert batch.images[:, 0, 0, 0].tolist() == [4, 2]
-    assert batch.labels.tolist() == [[4, 9, 0, 0], [2, 9, 0, 0]]
-    assert batch.lengths.tolist() == [2, 2]
-    assert batch.labels.dtype == batch.lengths.dtype == np.int32
+    [labels] = batch.targets
+    assert labels.tolist() == [[4, 9], [2, 9]]
     assert [sample.path.name for sample in batch.samples] == ["4.png", "2.png"]
     assert batch.bad == ()
 
@@ -165,7 +172,7 @@ def test_good_samples_stand_in_for_bad_ones(bad: set[int]) -> None:
     assert batch.count == 6
     assert batch.images[: len(good), 0, 0, 0].tolist() == good
     assert set(batch.images[:, 0, 0, 0].tolist()) == set(good)
-    assert [int(sample.path.stem) for sample in batch.samples] == batch.labels[:, 0].tolist()
+    assert [int(sample.path.stem) for sample in batch.samples] == batch.targets[0][:, 0].tolist()
     assert {sample.path.name: reason for sample, reason in batch.bad} == {f"{n}.png": f"number {n} is bad" for n in bad}
 
 
@@ -176,7 +183,7 @@ def test_a_training_batch_without_any_good_sample_names_the_first() -> None:
 
 @given(st.sets(st.integers(0, 5)), st.integers(6, 9))
 def test_an_evaluation_keeps_every_sample_at_its_place(bad: set[int], batch_size: int) -> None:
-    batch = loader.eval_batch(SAMPLES, INDICES, transform=transform_without(*bad), batch_size=batch_size)
+    batch = loader.eval_batch(SAMPLES, INDICES, transform=transform_without(*bad), blank=blank, batch_size=batch_size)
     assert batch.images.shape == (batch_size, 3, 2, 4)
     assert [sample.text for sample in batch.samples] == [sample.text for sample in SAMPLES]
     assert batch.count == 6
@@ -185,8 +192,21 @@ def test_an_evaluation_keeps_every_sample_at_its_place(bad: set[int], batch_size
 
 
 def test_images_of_different_shapes_say_what_is_missing() -> None:
-    def grow(sample: Sample) -> Sample:
+    def grow(sample: TextLine, _: np.random.Generator) -> TextLine:
         return replace(sample, image=np.zeros((3, 2, int(sample.path.stem) + 1), np.float32))
 
-    with pytest.raises(KitError, match=r"shapes \[\(3, 2, 1\), \(3, 2, 2\)\]; the pipeline lacks RecResizeImg"):
-        loader.train_batch(SAMPLES, np.array([0, 1]), transform=grow, label_width=1)
+    with pytest.raises(KitError, match=r"shapes \[\(3, 2, 1\), \(3, 2, 2\)\]") as caught:
+        loader.train_batch(SAMPLES, np.array([0, 1]), transform=grow, targets=numbers_of, seed=(0, 0))
+    assert "RecResizeImg" in str(caught.value.hint)
+
+
+def test_what_is_random_follows_from_seed_epoch_and_sample() -> None:
+    def draw(sample: TextLine, generator: np.random.Generator) -> TextLine:
+        return replace(sample, image=generator.random((1, 1, 3)))
+
+    def images(indices: list[int], seed: tuple[int, int]) -> list[float]:
+        batch = loader.train_batch(SAMPLES, np.array(indices), transform=draw, targets=numbers_of, seed=seed)
+        return [float(image.flat[0]) for image in batch.images]
+
+    assert images([1, 2], (7, 0)) == images([2, 1], (7, 0))[::-1]
+    assert len({*images([1, 2], (7, 0)), *images([1, 2], (7, 1)), *images([1, 2], (8, 0))}) == 6

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.data import render
-from hccl_kit.ocr.data.samples import read_label_file
+from hccl_kit.ocr.data.line_sources import read_lines
 from tests.ocr.programs import tool
 
 seeds = st.integers(0, 2**32 - 1)
@@ -59,11 +59,11 @@ def test_real_words_are_of_the_dictionary() -> None:
 
 
 def section(root: Path, name: str) -> dict[str, str]:
-    return {"dataset_root": str(root), "label_file": f"{name}_gt.txt", "data_dir": name}
+    return {"type": "RecDataset", "dataset_root": str(root), "label_file": f"{name}_gt.txt", "data_dir": name}
 
 
 def test_the_program_writes_a_set_for_training_and_one_of_real_words(words: Path) -> None:
-    train, test = (read_label_file(section(words, name)) for name in ("train", "test"))
+    train, test = (list(read_lines(section(words, name))) for name in ("train", "test"))
     assert (len(train), len(test)) == (96, 20)
     assert all(sample.path.is_file() for sample in (*train, *test))
     assert [sample.text for sample in test] == list(render.REAL_WORDS[:20])

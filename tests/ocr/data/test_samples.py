@@ -8,23 +8,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr.data.samples import Sample, read_label_file
+from hccl_kit.ocr.data.line_sources import read_lines
+from hccl_kit.ocr.data.samples import TextLine
 
 
 def section(root: Path, content: bytes | None) -> dict[str, Any]:
     (root / "images").mkdir(exist_ok=True)
     if content is not None:
         (root / "gt.txt").write_bytes(content)
-    return {"dataset_root": str(root), "label_file": "gt.txt", "data_dir": "images"}
+    return {"type": "RecDataset", "dataset_root": str(root), "label_file": "gt.txt", "data_dir": "images"}
 
 
 def pairs(root: Path, content: bytes) -> list[tuple[str, str]]:
-    return [(str(s.path.relative_to(root / "images")), s.text) for s in read_label_file(section(root, content))]
+    return [(str(s.path.relative_to(root / "images")), s.text) for s in read_lines(section(root, content))]
 
 
 def refusal(values: dict[str, Any]) -> str:
     with pytest.raises(KitError) as caught:
-        read_label_file(values)
+        read_lines(values)
     return caught.value.message
 
 
@@ -44,7 +45,7 @@ def test_a_label_file_is_read(tmp_path: Path, content: bytes) -> None:
 
 
 def test_nothing_is_decoded_yet(tmp_path: Path) -> None:
-    assert read_label_file(section(tmp_path, b"a.png\tx")) == [Sample(tmp_path / "images" / "a.png", "x")]
+    assert list(read_lines(section(tmp_path, b"a.png\tx"))) == [TextLine(tmp_path / "images" / "a.png", text="x")]
 
 
 def test_the_text_is_what_follows_the_first_tab(tmp_path: Path) -> None:
@@ -78,8 +79,8 @@ def test_a_wrong_label_file_is_named_with_the_line(tmp_path: Path, content: byte
 
 
 def test_a_missing_label_file_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(KitError, match=f"there is no label file {tmp_path / 'gt.txt'}") as caught:
-        read_label_file(section(tmp_path, None))
+    with pytest.raises(KitError, match=f"there is no label file or folder {tmp_path / 'gt.txt'}") as caught:
+        read_lines(section(tmp_path, None))
     assert "tools/render_words.py" in (caught.value.hint or "")
 
 

@@ -3,7 +3,6 @@
 import struct
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr.data import transforms
-from hccl_kit.ocr.data.samples import BadSampleError, Sample
+from hccl_kit.ocr.data import line_transforms, transforms
+from hccl_kit.ocr.data.pages import Page
+from hccl_kit.ocr.data.pipeline import TRANSFORMS, pipeline
+from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform
 from tests.ocr.data.images import PIPELINE, write_image
 from tests.ocr.programs import ROOT
+from tests.shared import fixture
 
-REFERENCE = ROOT.parent / "shared" / "fixtures" / "input_transforms.npz"
+GENERATOR = np.random.default_rng(0)
 
 
 def noise(height: int, width: int, seed: int = 0) -> NDArray[np.uint8]:
@@ -29,29 +31,30 @@ def noise(height: int, width: int, seed: int = 0) -> NDArray[np.uint8]:
     return drawn
 
 
-def applied(transform: Transform, image: NDArray[Any]) -> NDArray[Any]:
-    result = transform(Sample(Path("x.png"), "x", image)).image
+def applied(transform: Transform[TextLine], image: NDArray[Any]) -> NDArray[Any]:
+    result = transform(TextLine(Path("x.png"), image, "x"), GENERATOR).image
     assert result is not None
     return result
 
 
-STEPS: list[Callable[[], Transform]] = [
-    lambda: transforms.encode_label(max_text_len=8),
-    lambda: transforms.resize(image_shape=[32, 100]),
-    lambda: transforms.resize(image_shape=[32, 100], padding=True),
+STEPS: list[Callable[[], Transform[TextLine]]] = [
+    lambda: line_transforms.encode_label(max_text_len=8),
+    lambda: line_transforms.resize(image_shape=[32, 100]),
+    lambda: line_transforms.resize(image_shape=[32, 100], padding=True),
     transforms.normalize,
     lambda: transforms.normalize(bgr_to_rgb=True, mean=[1, 2, 3], std=[4, 5, 6]),
     transforms.to_chw,
-    lambda: transforms.pipeline(PIPELINE),
+    transforms.random_colour_adjust,
+    lambda: pipeline(PIPELINE),
 ]
 
 
 @pytest.mark.parametrize("make", STEPS)
-def test_transforms_are_pure(make: Callable[[], Transform]) -> None:
+def test_transforms_are_pure(make: Callable[[], Transform[TextLine]]) -> None:
     image = noise(10, 20)
-    sample = Sample(Path("x.png"), "word", image)
+    sample = TextLine(Path("x.png"), image, "word")
     before = image.copy()
-    one, two = make()(sample), make()(sample)
+    one, two = (make()(sample, np.random.default_rng(3)) for _ in range(2))
     assert one.image is not None
     assert two.image is not None
     np.testing.assert_array_equal(one.image, two.image)
@@ -65,8 +68,8 @@ def test_decode_reads_colours_in_the_asked_order(tmp_path: Path) -> None:
     image[..., 0] = 200  # blue, for OpenCV
     path = tmp_path / "größe.png"
     path.write_bytes(cv2.imencode(".png", image)[1].tobytes())
-    bgr = transforms.decode_image()(Sample(path, "")).image
-    rgb = transforms.decode_image(img_mode="RGB")(Sample(path, "")).image
+    bgr = transforms.decode_image()(TextLine(path, text=""), GENERATOR).image
+    rgb = transforms.decode_image(img_mode="RGB")(TextLine(path, text=""), GENERATOR).image
     assert bgr is not None
     assert rgb is not None
     assert bgr.shape == (4, 6, 3)
@@ -77,14 +80,55 @@ def test_decode_reads_colours_in_the_asked_order(tmp_path: Path) -> None:
 def test_a_gray_image_has_three_equal_channels(tmp_path: Path) -> None:
     path = tmp_path / "gray.png"
     path.write_bytes(cv2.imencode(".png", noise(4, 6)[..., 0])[1].tobytes())
-    image = transforms.decode_image()(Sample(path, "")).image
+    image = transforms.decode_image()(TextLine(path, text=""), GENERATOR).image
     assert image is not None
     assert (image == image[..., :1]).all()
 
 
+@pytest.mark.parametrize("reduce", [2, 4, 8])
+def test_a_reduced_page_is_close_to_the_averaged_one(tmp_path: Path, reduce: int) -> None:
+    whole = cv2.GaussianBlur(noise(64, 99), (0, 0), 8)
+    path = tmp_path / "photo.jpg"
+    path.write_bytes(cv2.imencode(".jpg", whole, [cv2.IMWRITE_JPEG_QUALITY, 98])[1].tobytes())
+    page = Page(path, polys=np.array([[[8, 8], [88, 8], [88, 56], [8, 56]]], np.float32))
+    reduced = transforms.decode_image(reduce=reduce)(page, GENERATOR)
+    assert reduced.image is not None
+    height, width = reduced.image.shape[:2]
+    assert (height, width) == (64 // reduce, -(-99 // reduce))
+    averaged = cv2.resize(whole[:, : 99 // reduce * reduce], (99 // reduce, height), interpolation=cv2.INTER_AREA)
+    assert np.abs(averaged.astype(int) - reduced.image[:, : 99 // reduce]).mean() < 2
+    assert reduced.polys[0, 2].tolist() == [88 / reduce, 56 / reduce]
+    np.testing.assert_array_equal(reduced.source_polys, page.polys)
+    assert transforms.decode_image(reduce=reduce)(TextLine(path), GENERATOR).image is not None
+
+
+def test_another_reduction_is_refused() -> None:
+    with pytest.raises(KitError, match="reduce is 3; accepted: 1, 2, 4, 8"):
+        transforms.decode_image(reduce=3)
+
+
+def test_the_turn_of_a_photo_is_applied_unless_told(tmp_path: Path) -> None:
+    photo = cv2.imencode(".jpg", noise(8, 16))[1].tobytes()
+    exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"
+    path = tmp_path / "photo.jpg"
+    path.write_bytes(photo[:2] + b"\xff\xe1" + struct.pack(">H", len(exif) + 2) + exif + photo[2:])
+    for ignore, shape in ((False, (16, 8, 3)), (True, (8, 16, 3))):
+        image = transforms.decode_image(ignore_orientation=ignore)(TextLine(path), GENERATOR).image
+        assert image is not None
+        assert image.shape == shape
+
+
+def test_to_float32_keeps_the_values(tmp_path: Path) -> None:
+    write_image(tmp_path / "a.png", 9)
+    image = transforms.decode_image(to_float32=True)(TextLine(tmp_path / "a.png"), GENERATOR).image
+    assert image is not None
+    assert image.dtype == np.float32
+    assert (image == 9).all()
+
+
 def test_an_image_that_is_there_is_not_read_again() -> None:
     image = noise(4, 6)
-    assert transforms.decode_image()(Sample(Path("nowhere.png"), "", image)).image is image
+    assert transforms.decode_image()(TextLine(Path("nowhere.png"), image), GENERATOR).image is image
 
 
 def png_of(width: int, height: int) -> bytes:
@@ -113,7 +157,7 @@ def test_a_damaged_image_is_a_bad_sample(tmp_path: Path, content: bytes, reason:
     path = tmp_path / "bad.png"
     path.write_bytes(content)
     with pytest.raises(BadSampleError, match=reason):
-        transforms.decode_image()(Sample(path, ""))
+        transforms.decode_image()(TextLine(path, text=""), GENERATOR)
 
 
 @pytest.mark.parametrize(
@@ -122,13 +166,17 @@ def test_a_damaged_image_is_a_bad_sample(tmp_path: Path, content: bytes, reason:
 )
 def test_a_missing_image_is_a_bad_sample(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(BadSampleError, match=reason):
-        transforms.decode_image()(Sample(tmp_path / name, ""))
+        transforms.decode_image()(TextLine(tmp_path / name, text=""), GENERATOR)
 
 
 def test_labels_become_class_numbers() -> None:
-    assert transforms.encode_label()(Sample(Path(), "0-aZ")).label == (0, 10, 35)
-    assert transforms.encode_label(use_space_char=True)(Sample(Path(), "a b")).label == (10, 36, 11)
-    assert transforms.encode_label(lower=False)(Sample(Path(), "aB")).label == (10,)
+    assert line_transforms.encode_label()(TextLine(Path(), text="0-aZ"), GENERATOR).label == (0, 10, 35)
+    assert line_transforms.encode_label(use_space_char=True)(TextLine(Path(), text="a b"), GENERATOR).label == (
+        10,
+        36,
+        11,
+    )
+    assert line_transforms.encode_label(lower=False)(TextLine(Path(), text="aB"), GENERATOR).label == (10,)
 
 
 @pytest.mark.parametrize(
@@ -137,11 +185,11 @@ def test_labels_become_class_numbers() -> None:
 )
 def test_a_label_that_cannot_be_learnt_is_a_bad_sample(text: str, reason: str) -> None:
     with pytest.raises(BadSampleError, match=reason):
-        transforms.encode_label(max_text_len=3)(Sample(Path(), text))
+        line_transforms.encode_label(max_text_len=3)(TextLine(Path(), text=text), GENERATOR)
 
 
 def test_only_the_characters_of_the_dictionary_count_for_the_length() -> None:
-    assert len(transforms.encode_label(max_text_len=3)(Sample(Path(), "a-b-c")).label) == 3
+    assert len(line_transforms.encode_label(max_text_len=3)(TextLine(Path(), text="a-b-c"), GENERATOR).label) == 3
 
 
 sizes = st.integers(1, 200)
@@ -152,7 +200,7 @@ sizes = st.integers(1, 200)
 def test_padding_keeps_the_ratio(height: int, width: int) -> None:
     """White becomes as wide as the ratio says, at most the whole width; the rest of the row is black."""
     image = np.full((height, width, 3), 255, np.uint8)
-    resized = applied(transforms.resize(image_shape=[32, 100], padding=True), image)
+    resized = applied(line_transforms.resize(image_shape=[32, 100], padding=True), image)
     assert resized.shape == (32, 100, 3)
     inner = int((resized[0, :, 0] == 255).sum())
     assert inner == min(100, max(1, -(-32 * width // height)))
@@ -164,28 +212,87 @@ def test_padding_keeps_the_ratio(height: int, width: int) -> None:
 @settings(max_examples=30, deadline=None)
 def test_without_padding_the_image_fills_the_shape(height: int, width: int) -> None:
     image = np.full((height, width, 3), 255, np.uint8)
-    resized = applied(transforms.resize(image_shape=[16, 24]), image)
+    resized = applied(line_transforms.resize(image_shape=[16, 24]), image)
     assert resized.shape == (16, 24, 3)
     assert (resized == 255).all()
 
 
-@given(st.booleans(), st.integers(0, 2**32 - 1))
+@given(st.sampled_from([None, "bgr_to_rgb", "rgb_to_bgr"]), st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
-def test_normalize_is_its_formula(swap: bool, seed: int) -> None:
+def test_normalize_is_its_formula(swap: str | None, seed: int) -> None:
     image = noise(3, 5, seed)
-    result = applied(transforms.normalize(bgr_to_rgb=swap, mean=[10, 20, 30], std=[1, 2, 4]), image)
+    options: dict[str, Any] = {swap: True} if swap else {}
+    result = applied(transforms.normalize(**options, mean=[10, 20, 30], std=[1, 2, 4]), image)
     source = image[..., ::-1] if swap else image
     assert result.dtype == np.float32
     np.testing.assert_allclose(result, (source.astype(float) - [10, 20, 30]) / [1, 2, 4], rtol=1e-6)
 
 
 def test_normalize_is_about_127_unless_told() -> None:
-    assert applied(transforms.normalize(), np.array([[[0, 127, 254]]], np.uint8)).tolist() == [[[-1, 0, 1]]]
+    assert applied(
+        transforms.normalize(mean=[127] * 3, std=[127] * 3), np.array([[[0, 127, 254]]], np.uint8)
+    ).tolist() == [[[-1, 0, 1]]]
+
+
+@given(st.booleans(), st.sampled_from([np.uint8, np.float32]), st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_normalize_takes_either_order_of_axes_and_either_type(swap: bool, dtype: Any, seed: int) -> None:
+    image = noise(3, 5, seed)
+    options: dict[str, Any] = {"mean": [10, 20, 30], "std": [1, 2, 4], "rgb_to_bgr": swap}
+    expected = applied(transforms.normalize(**options), image)
+    np.testing.assert_array_equal(applied(transforms.normalize(**options), image.astype(dtype)), expected)
+    channels_first = image.astype(dtype).transpose(2, 0, 1)
+    result = applied(transforms.normalize(**options, is_hwc=False), channels_first)
+    np.testing.assert_array_equal(result, expected.transpose(2, 0, 1))
+
+
+def test_a_normalised_image_is_not_copied_to_move_its_channels() -> None:
+    normal = applied(transforms.normalize(), noise(3, 5))
+    assert np.shares_memory(applied(transforms.to_chw(), normal), normal)
 
 
 def test_a_zero_std_is_refused() -> None:
     with pytest.raises(KitError, match=r"std \[1, 0, 1\] holds a zero"):
         transforms.normalize(std=[1, 0, 1])
+
+
+GREY = np.array([0.299, 0.587, 0.114])
+SAME: dict[str, Any] = {"brightness": 0.0, "contrast": 0.0, "saturation": 0.0}
+
+
+def test_a_colour_that_may_not_change_does_not() -> None:
+    image = noise(8, 9)
+    np.testing.assert_array_equal(applied(transforms.random_colour_adjust(**SAME), image), image)
+
+
+@pytest.mark.parametrize("factor", [0.25, 0.5, 1.5])
+def test_each_colour_factor_is_its_formula(factor: float) -> None:
+    image = noise(8, 9)
+    grey = image @ GREY
+    formulas = {
+        "brightness": image * factor,
+        "contrast": grey.mean() + factor * (image - grey.mean()),
+        "saturation": grey[..., None] + factor * (image - grey[..., None]),
+    }
+    for name, expected in formulas.items():
+        result = applied(transforms.random_colour_adjust(**{**SAME, name: [factor, factor]}), image)
+        assert result.dtype == np.uint8
+        assert np.abs(result - np.clip(expected, 0, 255)).max() < 1, name
+
+
+def test_a_number_is_a_range_around_one() -> None:
+    grey = np.full((1, 1, 3), 100, np.uint8)
+    step = transforms.random_colour_adjust(brightness=0.2, saturation=0)
+    drawn = (step(TextLine(Path(), grey), np.random.default_rng(n)) for n in range(200))
+    seen = [int(transforms.image_of(sample)[0, 0, 0]) for sample in drawn]
+    assert 80 <= min(seen) < 83
+    assert 117 < max(seen) <= 120
+
+
+@pytest.mark.parametrize("value", [-0.1, [1.2, 0.8], [-1, 1]])
+def test_a_wrong_colour_range_is_refused(value: Any) -> None:
+    with pytest.raises(KitError, match=r"RandomColorAdjust: brightness is .*; accepted: a number from 0 on"):
+        transforms.random_colour_adjust(brightness=value)
 
 
 def test_to_chw_moves_the_channels_first() -> None:
@@ -198,7 +305,7 @@ def test_to_chw_moves_the_channels_first() -> None:
 
 def test_a_pipeline_applies_its_steps_in_order(tmp_path: Path) -> None:
     write_image(tmp_path / "a.png", 254, height=8, width=8)
-    sample = transforms.pipeline(PIPELINE)(Sample(tmp_path / "a.png", "Ab"))
+    sample = pipeline(PIPELINE)(TextLine(tmp_path / "a.png", text="Ab"), GENERATOR)
     assert sample.image is not None
     assert sample.image.shape == (3, 8, 16)
     assert sample.image.dtype == np.float32
@@ -209,17 +316,15 @@ def test_a_pipeline_applies_its_steps_in_order(tmp_path: Path) -> None:
 
 def test_prediction_needs_no_label(tmp_path: Path) -> None:
     write_image(tmp_path / "a.png", 9)
-    sample = transforms.pipeline(PIPELINE, labels=False)(Sample(tmp_path / "a.png", ""))
+    sample = pipeline(PIPELINE, without={"RecCTCLabelEncode"})(TextLine(tmp_path / "a.png", text=""), GENERATOR)
     assert sample.label == ()
 
 
 def test_every_transform_is_named_as_the_schema_names_it() -> None:
-    assert transforms.LABEL_TRANSFORM in transforms.TRANSFORMS
     text = (ROOT / "schemas" / "train_config.schema.json").read_text(encoding="utf-8")
-    assert all(f'"{name}": {{' in text for name in transforms.TRANSFORMS)
+    assert all(f'"{name}": {{' in text for name in TRANSFORMS)
 
 
-@pytest.mark.skipif(not REFERENCE.exists(), reason="the reference values are not part of the project")
 @pytest.mark.parametrize(
     ("key", "shape", "padding", "part"),
     [
@@ -234,7 +339,57 @@ def test_images_are_those_of_the_reference(key: str, shape: list[int], padding: 
         {"NormalizeImage": {"bgr_to_rgb": True, "mean": [127.0] * 3, "std": [127.0] * 3}},
         {"ToCHWImage": None},
     ]
-    result = transforms.pipeline(steps)(replace(Sample(Path(), ""), image=image)).image
+    result = pipeline(steps)(TextLine(Path(), image), GENERATOR).image
     assert result is not None
-    with np.load(REFERENCE) as reference:
-        np.testing.assert_allclose(result[part], reference[key], atol=1e-5)
+    np.testing.assert_allclose(result[part], fixture("input_transforms.npz")[key], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("key", "options", "part"),
+    [
+        ("eval_32x100", {"target_width": 100, "keep_ratio": False}, np.s_[:]),
+        ("eval_32x320_pad", {"padding": True}, np.s_[:, ::2, :128]),
+        ("eval_32x320_normpad", {"padding": True, "norm_before_pad": True}, np.s_[:, ::2, :128]),
+    ],
+)
+def test_images_of_the_evaluation_are_those_of_the_reference(key: str, options: dict[str, Any], part: Any) -> None:
+    image = np.random.default_rng(21).integers(0, 256, (20, 57, 3)).astype(np.uint8)
+    steps: list[dict[str, Any]] = [{"RecResizeNormForInfer": options}, {"ToCHWImage": None}]
+    result = pipeline(steps)(TextLine(Path(), image), GENERATOR).image
+    assert result is not None
+    np.testing.assert_allclose(result[part], fixture("input_transforms.npz")[key], atol=1e-5)
+
+
+@pytest.mark.parametrize(("padding", "before", "rest"), [(True, False, -1.0), (True, True, 0.0)])
+def test_what_fills_up_is_black_before_the_normalisation_and_zero_after_it(
+    padding: bool, before: bool, rest: float
+) -> None:
+    step = line_transforms.resize_and_normalize(target_width=64, padding=padding, norm_before_pad=before)
+    result = applied(step, np.full((32, 40, 3), 254, np.uint8))
+    assert (result[:, :40] == 1).all()
+    assert (result[:, 40:] == rest).all()
+    assert result.shape == (32, 64, 3)
+
+
+@pytest.mark.parametrize(("direction", "corner"), [("counterclockwise", (1, 0)), ("clockwise", (0, 3))])
+def test_a_line_that_stands_is_laid_down(direction: str, corner: tuple[int, int]) -> None:
+    step = line_transforms.rotate_if_vertical(direction=direction)
+    standing = np.zeros((4, 2, 3), np.uint8)
+    standing[0, 0] = 255  # the corner above, on the left
+    lying = applied(step, standing)
+    assert lying.shape == (2, 4, 3)
+    assert lying[corner].all()
+    for height in (2, 3):
+        image = noise(height, 2)
+        assert applied(step, image) is image
+
+
+def test_a_dictionary_and_inference_mean_padding() -> None:
+    image = noise(32, 40)
+    for options, width in (
+        ({}, 100),
+        ({"infer_mode": True}, 100),
+        ({"infer_mode": True, "character_dict_path": "x"}, 40),
+    ):
+        result = applied(line_transforms.resize(image_shape=[32, 100], **options), image)
+        assert result.any(axis=(0, 2)).sum() == width

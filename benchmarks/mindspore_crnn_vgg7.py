@@ -1,0 +1,57 @@
+"""The other side of crnn_vgg7.py: our training step on the same batch, compiled, without the first steps."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from hccl_kit.ocr import config as configuration
+from hccl_kit.ocr.start import start
+from hccl_kit.world import detect
+
+CONFIG = Path(__file__).parent.parent / "configs/rec/crnn/crnn_vgg7.yaml"
+BLANK = 36
+
+
+def main() -> None:
+    """Arguments: batch size, steps. Prints seconds per step (medians) and the parameter count as JSON."""
+    batch_size, steps = map(int, sys.argv[1:3])
+    config = configuration.load(CONFIG)
+    world = start(config, detect(os.environ), say=lambda _: None)
+    import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
+
+    from hccl_kit.ocr import optimizer  # noqa: PLC0415
+    from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415
+    from hccl_kit.ocr.losses.ctc import CTCLoss  # noqa: PLC0415
+    from hccl_kit.ocr.models import crnn  # noqa: PLC0415
+    from hccl_kit.ocr.program import leave  # noqa: PLC0415
+    from hccl_kit.ocr.step import TrainStep  # noqa: PLC0415
+
+    generator = np.random.default_rng(0)
+    batch = Batch(
+        images=generator.standard_normal((batch_size, 3, 32, 100)).astype(np.float32),
+        targets=(generator.integers(0, BLANK, (batch_size, 5)).astype(np.int32), np.full(batch_size, 5, np.int32)),
+        samples=(),
+    )
+    network = crnn.build(config["model"])
+    step = TrainStep(network, CTCLoss(BLANK), optimizer.build(config["optimizer"], network), size=1, clip_norm=5.0)
+    seconds, processor = [], []
+    for _ in range(steps):
+        started, used = time.perf_counter(), time.process_time()
+        step(batch, 5e-4)
+        seconds.append(time.perf_counter() - started)
+        processor.append(time.process_time() - used)
+    result = {
+        "seconds": float(np.median(seconds[steps // 5 :])),
+        "processor": float(np.median(processor[steps // 5 :])),
+        "parameters": sum(p.size for p in network.trainable_params()),
+    }
+    print(json.dumps(result))
+    leave(0, world)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""What a camera does to a line of text: SVTRGeometry, SVTRDeterioration and CVColorJitter, with MindOCR's options.
+
+The ranges are those of its SVTR files. Symmetric ones are drawn from a Beta(4, 4), so that most lines are turned a
+little and few a lot, one-sided ones from a Beta(1, 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.data.transforms import Transform, image_of
+
+Image = NDArray[np.uint8]
+Matrix = NDArray[np.float64]
+Draw = np.random.Generator
+
+INTERPOLATIONS = (cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_CUBIC, cv2.INTER_AREA)
+MAX_SIDE = 4096
+"""Pixels; a line that would become longer is left as it is."""
+PYRAMID = (512, 128)
+"""Width and height that a line is given before its pixels are halved."""
+
+
+def geometry(
+    *,
+    aug_type: int = 0,
+    degrees: float = 15,
+    translate: Sequence[float] = (0.3, 0.3),
+    scale: Sequence[float] = (0.5, 2.0),
+    shear: Sequence[float] = (45, 15),
+    distortion: float = 0.5,
+    p: float = 0.5,
+) -> Transform[TextLine]:
+    """With probability `p` a turn, an affine map or a change of perspective; with `aug_type` 1 some of the three.
+
+    `degrees` and `shear` are angles, `translate` shares of the height, `distortion` how far the corners may go inwards,
+    as a share of the size; what comes into the picture repeats its border. The canvas grows with the line.
+    """
+
+    def turn(draw: Draw, _: int, __: int) -> Matrix:
+        return _rotation(np.radians(_around(draw, degrees)))
+
+    def affine(draw: Draw, _: int, __: int) -> Matrix:
+        matrix = _rotation(np.radians(_around(draw, degrees))) * draw.uniform(scale[0], scale[1])
+        lean = np.array(
+            [[1.0, np.tan(np.radians(_around(draw, shear[0])))], [np.tan(np.radians(_around(draw, shear[1]))), 1.0]]
+        )
+        moved = np.eye(3)
+        moved[:2, :2] = matrix[:2, :2] @ lean
+        return moved
+
+    def perspective(draw: Draw, width: int, height: int) -> Matrix:
+        inwards = draw.beta(1, 4, (4, 2)) * distortion / 2 * np.array([width, height])
+        corners = _corners(width, height)
+        towards = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])
+        found: Matrix = cv2.getPerspectiveTransform(corners, (corners + inwards * towards).astype(np.float32))
+        return found
+
+    kinds: list[Callable[[Draw, int, int], Matrix]] = [turn, affine, perspective]
+
+    def apply(line: TextLine, draw: Draw) -> TextLine:
+        if draw.random() >= p:
+            return line
+        image = image_of(line)
+        count = int(draw.integers(1, 4)) if aug_type else 1
+        for kind in draw.permutation(3)[:count]:
+            matrix = kinds[kind](draw, image.shape[1], image.shape[0])
+            image = _warp(image, matrix, int(draw.choice(INTERPOLATIONS[:3])))
+            if kinds[kind] is affine:
+                image = _pushed(image, [round(_around(draw, share * image.shape[0])) for share in translate])
+        return replace(line, image=image)
+
+    return apply
+
+
+def deterioration(
+    *, variance: float | None = None, degrees: float | None = None, factor: float | None = None, p: float = 0.5
+) -> Transform[TextLine]:
+    """With probability `p` noise of a variance up to `variance`, a blur of a move of up to `degrees` pixels, and up to
+    `factor` halvings of the resolution, in any order; what is None is left out.
+    """
+    kinds: list[Callable[[Image, Draw], Image]] = []
+    if variance is not None:
+        kinds.append(lambda image, draw: _noisy(image, draw, variance))
+    if degrees is not None:
+        kinds.append(lambda image, draw: _moved(image, draw, degrees))
+    if factor is not None:
+        kinds.append(lambda image, draw: _coarser(image, draw, factor))
+
+    def apply(line: TextLine, draw: Draw) -> TextLine:
+        if draw.random() >= p:
+            return line
+        image = image_of(line)
+        for kind in draw.permutation(len(kinds)):
+            image = kinds[kind](image, draw)
+        return replace(line, image=image)
+
+    return apply
+
+
+def colour_jitter(
+    *, brightness: float = 0.5, contrast: float = 0.5, saturation: float = 0.5, hue: float = 0.1, p: float = 0.5
+) -> Transform[TextLine]:
+    """With probability `p` other brightness, contrast, saturation (factors around 1) and hue (a share of the circle).
+
+    For red, green and blue in this order; with the order of OpenCV the saturation weighs red and blue the other way.
+    """
+
+    def apply(line: TextLine, draw: Draw) -> TextLine:
+        if draw.random() >= p:
+            return line
+        image = image_of(line).astype(np.float32) * draw.uniform(max(0.0, 1 - brightness), 1 + brightness)
+        grey = float(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).mean())
+        image = (image - grey) * draw.uniform(max(0.0, 1 - contrast), 1 + contrast) + grey
+        hsv = cv2.cvtColor(np.clip(image, 0, 255) / 255, cv2.COLOR_RGB2HSV)
+        hsv[..., 0] = (hsv[..., 0] + 360 * draw.uniform(-hue, hue)) % 360
+        hsv[..., 1] = np.clip(hsv[..., 1] * draw.uniform(max(0.0, 1 - saturation), 1 + saturation), 0, 1)
+        return replace(line, image=np.rint(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB) * 255).astype(np.uint8))
+
+    return apply
+
+
+def _around(draw: Draw, most: float) -> float:
+    """A number between -most and most, rather a small one."""
+    return float((draw.beta(4, 4) - 0.5) * 2 * most)
+
+
+def _rotation(angle: float) -> Matrix:
+    sine, cosine = np.sin(angle), np.cos(angle)
+    return np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _corners(width: int, height: int) -> NDArray[np.float32]:
+    return np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+
+
+def _warp(image: Image, matrix: Matrix, interpolation: int) -> Image:
+    """The image under a map of the plane, on the smallest canvas that holds it."""
+    height, width = image.shape[:2]
+    moved = cv2.perspectiveTransform(_corners(width, height)[None].astype(np.float64), matrix)[0]
+    low, high = np.floor(moved.min(axis=0)), np.ceil(moved.max(axis=0))
+    w, h = (int(side) for side in np.maximum(high - low, 1))
+    if max(w, h) > MAX_SIDE:
+        return image
+    onto = np.array([[1.0, 0.0, -low[0]], [0.0, 1.0, -low[1]], [0.0, 0.0, 1.0]])
+    warped: Image = cv2.warpPerspective(
+        image, onto @ matrix, (w, h), flags=interpolation, borderMode=cv2.BORDER_REPLICATE
+    )
+    return warped
+
+
+def _pushed(image: Image, way: Sequence[int]) -> Image:
+    """The image with room on the sides that it was pushed away from."""
+    x, y = way
+    left, top = max(x, 0), max(y, 0)
+    pushed: Image = cv2.copyMakeBorder(image, top, top - y, left, left - x, cv2.BORDER_REPLICATE)
+    return pushed
+
+
+def _noisy(image: Image, draw: Draw, variance: float) -> Image:
+    deviation = max(1.0, float(draw.beta(1, 4)) * variance) ** 0.5
+    noise = draw.standard_normal(image.shape, np.float32) * np.float32(deviation)
+    return np.clip(image + noise, 0, 255).astype(np.uint8)
+
+
+def _moved(image: Image, draw: Draw, longest: float) -> Image:
+    length = max(1, int(draw.beta(1, 4) * longest))
+    kernel = np.zeros((length, length), np.float32)
+    kernel[length // 2] = 1
+    turned = cv2.warpAffine(
+        kernel, cv2.getRotationMatrix2D((length // 2, length // 2), draw.uniform(-90, 90), 1), (length, length)
+    )
+    blurred: Image = cv2.filter2D(image, -1, turned / max(float(turned.sum()), 1e-6))
+    return blurred
+
+
+def _coarser(image: Image, draw: Draw, most: float) -> Image:
+    halvings = round(draw.uniform(0, most))
+    if not halvings:
+        return image
+    height, width = image.shape[:2]
+    small = cv2.resize(image, PYRAMID, interpolation=int(draw.choice(INTERPOLATIONS)))
+    for _ in range(halvings):
+        small = cv2.pyrDown(small)
+    back: Image = cv2.resize(small, (width, height), interpolation=int(draw.choice(INTERPOLATIONS)))
+    return back

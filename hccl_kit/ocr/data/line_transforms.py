@@ -1,0 +1,124 @@
+"""The steps of `transform_pipeline` for text recognition, as MindOCR names and parametrises them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.data.samples import BadSampleError, TextLine
+from hccl_kit.ocr.data.transforms import Transform, image_of, normalize
+
+MAX_TEXT_LEN = 24
+"""Characters of a label, where RecCTCLabelEncode does not say."""
+
+
+def encode_label(
+    *,
+    max_text_len: int = MAX_TEXT_LEN,
+    character_dict_path: str | None = None,
+    use_space_char: bool = False,
+    lower: bool = True,
+) -> Transform[TextLine]:
+    """The text as class numbers; an empty label or one of more than `max_text_len` characters is a bad sample."""
+    charset = Charset.load(character_dict_path, use_space_char=use_space_char)
+
+    def apply(line: TextLine, _: np.random.Generator) -> TextLine:
+        label = charset.encode(line.text, lower=lower)
+        if not label:
+            raise BadSampleError(f"no character of {line.text!r} is in the dictionary")
+        if len(label) > max_text_len:
+            raise BadSampleError(f"{line.text[:40]!r} has {len(label)} characters, max_text_len is {max_text_len}")
+        return replace(line, label=tuple(label))
+
+    return apply
+
+
+def label_charset(
+    *, character_dict_path: str | None = None, use_space_char: bool = False, **_: object
+) -> frozenset[str]:
+    """The characters that `encode_label` with these options keeps."""
+    return frozenset(Charset.load(character_dict_path, use_space_char=use_space_char).characters)
+
+
+def resize(
+    *,
+    image_shape: Sequence[int],
+    padding: bool = False,
+    infer_mode: bool = False,
+    character_dict_path: str | None = None,
+) -> Transform[TextLine]:
+    """To height x width; with `padding` the ratio is kept and black fills the right side.
+
+    `infer_mode` means padding too where there is a dictionary, as in MindOCR.
+    """
+    height, width = image_shape
+    keeps_ratio = padding or (infer_mode and character_dict_path is not None)
+
+    def apply(line: TextLine, _: np.random.Generator) -> TextLine:
+        image = image_of(line)
+        inner = min(width, _width_at(height, image)) if keeps_ratio else width
+        small = cv2.resize(image, (inner, height))
+        return replace(line, image=cv2.copyMakeBorder(small, 0, 0, 0, width - inner, cv2.BORDER_CONSTANT))
+
+    return apply
+
+
+def resize_of_svtr(*, image_shape: Sequence[int], padding: bool = True) -> Transform[TextLine]:
+    """As `resize`, with the default that MindOCR gives it."""
+    return resize(image_shape=image_shape, padding=padding)
+
+
+def resize_and_normalize(
+    *,
+    target_height: int = 32,
+    target_width: int = 320,
+    keep_ratio: bool = True,
+    padding: bool = False,
+    norm_before_pad: bool = False,
+    mean: Sequence[float] = (127.0,) * 3,
+    std: Sequence[float] = (127.0,) * 3,
+) -> Transform[TextLine]:
+    """To the height, and with `keep_ratio` to at most the width; then (pixel - mean) / std, and with `padding` black on
+    the right up to the width, or zeros where the normalisation comes before.
+    """
+    scale: Transform[TextLine] = normalize(mean=mean, std=std)
+
+    def apply(line: TextLine, generator: np.random.Generator) -> TextLine:
+        image = image_of(line)
+        inner = min(target_width, _width_at(target_height, image)) if keep_ratio else target_width
+        line = replace(line, image=cv2.resize(image, (inner, target_height)))
+        fill = target_width - inner if padding else 0
+        if norm_before_pad:
+            return _filled(scale(line, generator), fill)
+        return scale(_filled(line, fill), generator)
+
+    return apply
+
+
+def rotate_if_vertical(*, threshold: float = 1.5, direction: str = "counterclockwise") -> Transform[TextLine]:
+    """By 90 degrees, where the image is more than `threshold` times as high as wide."""
+    turn = cv2.ROTATE_90_COUNTERCLOCKWISE if direction == "counterclockwise" else cv2.ROTATE_90_CLOCKWISE
+
+    def apply(line: TextLine, _: np.random.Generator) -> TextLine:
+        image = image_of(line)
+        height, width = image.shape[:2]
+        return replace(line, image=cv2.rotate(image, turn)) if height > threshold * width else line
+
+    return apply
+
+
+def _width_at(height: int, image: NDArray[Any]) -> int:
+    """The width that keeps the ratio at a height."""
+    h, w = image.shape[:2]
+    return max(1, int(np.ceil(height * w / h)))
+
+
+def _filled(line: TextLine, columns: int) -> TextLine:
+    """With zeros in so many columns more on the right."""
+    return replace(line, image=np.pad(image_of(line), ((0, 0), (0, columns), (0, 0))))

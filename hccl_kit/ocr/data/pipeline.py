@@ -1,0 +1,64 @@
+"""`transform_pipeline`: its steps by their names, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hccl_kit.ocr.data import (
+    border_map,
+    line_augment,
+    line_transforms,
+    page_moves,
+    page_transforms,
+    shrink_map,
+    transforms,
+)
+from hccl_kit.ocr.data.transforms import Transform
+
+TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
+    "DecodeImage": transforms.decode_image,
+    "Decode": partial(transforms.decode_image, img_mode="RGB"),
+    "NormalizeImage": transforms.normalize,
+    "Normalize": transforms.normalize,
+    "ToCHWImage": transforms.to_chw,
+    "HWC2CHW": transforms.to_chw,
+    "RandomColorAdjust": transforms.random_colour_adjust,
+    "RecCTCLabelEncode": line_transforms.encode_label,
+    "RecResizeImg": line_transforms.resize,
+    "SVTRRecResizeImg": line_transforms.resize_of_svtr,
+    "RecResizeNormForInfer": line_transforms.resize_and_normalize,
+    "Rotate90IfVertical": line_transforms.rotate_if_vertical,
+    "SVTRGeometry": line_augment.geometry,
+    "SVTRDeterioration": line_augment.deterioration,
+    "CVColorJitter": line_augment.colour_jitter,
+    "DetLabelEncode": page_transforms.encode_label,
+    "DetResize": page_transforms.resize,
+    "ScalePadImage": page_transforms.scale_pad,
+    "GridResize": page_transforms.grid_resize,
+    "ValidatePolygons": page_transforms.validate_polygons,
+    "RandomHorizontalFlip": page_moves.flip,
+    "RandomRotate": page_moves.rotate,
+    "RandomScale": page_moves.scale,
+    "RandomCropWithBBox": page_moves.crop,
+    "IaaAugment": page_moves.iaa_augment,
+    "ShrinkBinaryMap": shrink_map.shrink_binary_map,
+    "BorderMap": border_map.border_map,
+}
+
+
+def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = ()) -> Transform[Any]:
+    """The steps of a configuration, but for those named in `without`."""
+    made = page_moves.join(
+        TRANSFORMS[name](**(options or {})) for step in steps for name, options in step.items() if name not in without
+    )
+
+    def apply(sample: Any, generator: np.random.Generator) -> Any:
+        for transform in made:
+            sample = transform(sample, generator)
+        return sample
+
+    return apply

@@ -1,0 +1,56 @@
+"""Where the samples of a `dataset` section lie: one or several places, a share of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hccl_kit.errors import KitError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LMDB = "LMDBDataset"
+
+
+def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
+    """The labels, the folder of the images and the share of each part of a data set; KitError where one is missing.
+
+    Folders of LMDB hold both. Only whether all is there is looked at, without numpy: this is asked before anything
+    heavy is loaded.
+    """
+    root = Path(dataset["dataset_root"])
+    folders = _listed(dataset["data_dir"])
+    labels = folders if dataset.get("type") == LMDB else _listed(dataset["label_file"])
+    ratios = _listed(dataset.get("sample_ratio", 1.0))
+    if not {len(folders), len(ratios)} <= {1, len(labels)}:
+        raise KitError(
+            f"{len(labels)} label_file, {len(folders)} data_dir and {len(ratios)} sample_ratio do not go together",
+            hint="give each label_file its own, or one to all of them",
+        )
+    folders, ratios = (values * len(labels) if len(values) == 1 else values for values in (folders, ratios))
+    parts = [(root / label, root / folder, ratio) for label, folder, ratio in zip(labels, folders, ratios, strict=True)]
+    for label, folder, _ in parts:
+        if not label.exists():
+            raise KitError(
+                f"there is no label file or folder {label}",
+                hint="set dataset_root, data_dir and label_file; python tools/render_words.py makes a set of words to "
+                "start with, tools/convert_dataset.py takes those of ICDAR 2015 and SROIE",
+            )
+        if not folder.is_dir():
+            raise KitError(f"data_dir {folder} is not a folder")
+    return parts
+
+
+def share(count: int, ratio: float) -> NDArray[np.int64]:
+    """`ratio` of the numbers below `count`, spread evenly: the same on every rank and in every run."""
+    import numpy as np  # noqa: PLC0415  # see above
+
+    steps = np.floor(np.arange(count + 1) * ratio + 1e-9)
+    return np.flatnonzero(np.diff(steps))
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [value]

@@ -1,0 +1,119 @@
+"""From the probability map of DBNet to the outlines of texts: contours, kept where sure, expanded.
+
+After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.5, as MindOCR has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.data.pages import Shape
+from hccl_kit.ocr.offset import area_by_perimeter, offset
+
+MIN_CONTOUR, MIN_BOX = 3, 5
+"""Pixels of the shorter side below which a kernel, and a text, is noise."""
+SMOOTH = 0.005
+"""How far a polygon may leave its contour, in lengths of the contour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The outline of a text, points (n, 2) float32 as x and y, and how sure the network is, from 0 to 1."""
+
+    points: NDArray[np.float32]
+    score: float
+
+
+Decode = Callable[[NDArray[np.float32], Shape | None], list[Box]]
+"""A probability map (H, W), and the way back to the source, to texts. None: the boxes stay as they are in the map."""
+
+
+def db_postprocess(
+    *,
+    box_type: str = "quad",
+    binary_thresh: float = 0.3,
+    box_thresh: float = 0.7,
+    max_candidates: int = 1000,
+    expand_ratio: float = 1.5,
+    score_mode: str = "rectangle",
+) -> Decode:
+    """A decoder with MindOCR's options.
+
+    `box_type` "quad": rotated rectangles, clockwise from the upper left corner; "polygon" or "poly": polygons.
+    Of at most `max_candidates` contours of what is `binary_thresh` or more, those count whose mean probability reaches
+    `box_thresh`. `score_mode` says of what: "rectangle", as MindOCR has it, of all binarised pixels in the upright
+    rectangle around the contour, "contour", as the paper has it, of those in the contour.
+    A contour is expanded by area * `expand_ratio` / perimeter.
+    """
+    outline = _quad if box_type == "quad" else _polygon
+
+    def candidates(binary: NDArray[np.uint8], probability: NDArray[np.float32]) -> Iterator[Box]:
+        contours, _ = cv2.findContours(binary, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
+        for contour in contours[:max_candidates]:
+            score = _score(probability, binary, contour, of_contour=score_mode == "contour")
+            points = outline(contour[:, 0], expand_ratio) if score >= box_thresh else None
+            if points is not None:
+                yield Box(points, score)
+
+    def decode(probability: NDArray[np.float32], shape: Shape | None) -> list[Box]:
+        boxes = candidates((probability >= binary_thresh).astype(np.uint8), probability)
+        return [box if shape is None else Box(to_source(box.points, shape), box.score) for box in boxes]
+
+    return decode
+
+
+def to_source(points: NDArray[np.float32], shape: Shape) -> NDArray[np.float32]:
+    """Points (n, 2) of an image in whole pixels of the source that it was made of, none off it."""
+    source = np.rint(points / np.array([shape.scale_w, shape.scale_h], np.float32))
+    return np.clip(source, 0, [shape.src_w - 1, shape.src_h - 1]).astype(np.float32)
+
+
+def _score(
+    probability: NDArray[np.float32], binary: NDArray[np.uint8], contour: NDArray[np.int32], *, of_contour: bool
+) -> float:
+    """The mean probability of the pixels that a contour stands for."""
+    left, top, width, height = cv2.boundingRect(contour)
+    area = slice(top, top + height), slice(left, left + width)
+    mask = binary[area]
+    if of_contour:
+        mask = cv2.fillPoly(np.zeros((height, width), np.uint8), [contour - (left, top)], 1)
+    return float(cv2.mean(probability[area], mask)[0])
+
+
+def _quad(contour: NDArray[np.int32], expand_ratio: float) -> NDArray[np.float32] | None:
+    """The expanded rectangle (4, 2) around a contour; None where one of the two is too small."""
+    kernel = cv2.minAreaRect(contour)
+    if min(kernel[1]) < MIN_CONTOUR:
+        return None
+    corners = cv2.boxPoints(kernel)
+    expanded = _expand(corners, expand_ratio)
+    box = expanded and cv2.minAreaRect(expanded[0])
+    return _clockwise(cv2.boxPoints(box)) if box and min(box[1]) >= MIN_BOX else None
+
+
+def _polygon(contour: NDArray[np.int32], expand_ratio: float) -> NDArray[np.float32] | None:
+    """The expanded polygon (n, 2) along a contour; None where it is too small or falls apart."""
+    corners = cv2.approxPolyDP(contour, SMOOTH * cv2.arcLength(contour, True), True)[:, 0]
+    expanded = _expand(corners, expand_ratio) if len(corners) >= 4 else []
+    if len(expanded) != 1 or min(cv2.minAreaRect(expanded[0])[1]) < MIN_BOX:
+        return None
+    return expanded[0].astype(np.float32)
+
+
+def _expand(corners: NDArray[Any], ratio: float) -> list[NDArray[np.int32]]:
+    return offset(corners, area_by_perimeter(corners) * ratio)
+
+
+def _clockwise(corners: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Four corners from the upper one of the left pair on, clockwise on the screen."""
+    by_x = corners[np.argsort(corners[:, 0], kind="stable")]
+    (top_left, bottom_left), (top_right, bottom_right) = (
+        pair[np.argsort(pair[:, 1], kind="stable")] for pair in (by_x[:2], by_x[2:])
+    )
+    return np.stack([top_left, top_right, bottom_right, bottom_left])

@@ -1,0 +1,142 @@
+"""Text detection: an image of a page goes in, the outlines of its texts come out, boxes are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from mindspore import nn
+from numpy.typing import NDArray
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import picture
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data import page_labels, page_transforms
+from hccl_kit.ocr.data.loader import Batch, Targets
+from hccl_kit.ocr.data.pages import Page
+from hccl_kit.ocr.data.samples import BadSampleError
+from hccl_kit.ocr.decode.db import Box, db_postprocess
+from hccl_kit.ocr.losses.db import DBLoss
+from hccl_kit.ocr.metrics.boxes import BoxCounts, compare
+from hccl_kit.ocr.task import Warn
+
+MAPS = ("ShrinkBinaryMap", "BorderMap")
+"""The steps that draw what the loss takes, in its order."""
+SIZES = {"RandomCropWithBBox": "crop_size", "ScalePadImage": "target_size"}
+"""Steps that make images of exactly the size that an option tells."""
+BLANK = np.zeros((640, 640, 3), np.uint8)
+"""What stands in for an image that cannot be read."""
+PICTURED = 4
+"""Pages of a batch that its picture shows."""
+
+
+class Detection:
+    """The task of a configuration whose network takes images of sides that are multiples of `stride`.
+
+    KitError where a pipeline does not make what the network and the loss take.
+    """
+
+    label_steps = frozenset({"DetLabelEncode", "ValidatePolygons", *MAPS})
+    nothing = BoxCounts().to_array()
+
+    def __init__(self, config: Config, *, stride: int) -> None:
+        _assert_maps(config)
+        for section in ("train", "eval"):
+            _assert_sizes(config, section, stride)
+        self.config = config
+        self.postprocess = db_postprocess(**_options(config["postprocess"]))
+
+    def loss(self) -> nn.Cell:
+        """Of the three maps, with the weights of the section `loss`."""
+        return DBLoss(**_options(self.config["loss"]))
+
+    def train_samples(self, warn: Warn) -> tuple[list[Page], int]:
+        """The pages that have a text, and the number of others; the first ones are named."""
+        pages, bad = page_labels.read_pages(self.config["train"]["dataset"])
+        check, generator = page_transforms.encode_label(), np.random.default_rng(0)
+        usable = []
+        for page in pages:
+            try:
+                usable.append(check(page, generator))
+            except BadSampleError as error:
+                bad.append(f"{page.path}: {error}")
+        if bad:
+            warn(f"{len(bad)} of {len(usable) + len(bad)} pages are left out: {'; '.join(bad[:3])}")
+        return usable, len(bad)
+
+    def eval_samples(self, warn: Warn) -> list[Page]:
+        """All pages: of one without a text every box is false."""
+        pages, bad = page_labels.read_pages(self.config["eval"]["dataset"])
+        if bad:
+            warn(f"evaluation: {len(bad)} of {len(pages) + len(bad)} pages are left out: {'; '.join(bad[:3])}")
+        if all(page.ignored.all() for page in pages):
+            raise KitError("no page of the evaluation has a text that counts")
+        return pages
+
+    def targets(self, rows: Sequence[Page]) -> Targets:
+        """Kernels (N, 1, H, W), mask, thresholds and their mask (N, H, W), float32."""
+        return tuple(np.stack(maps) for maps in zip(*(row.maps for row in rows), strict=True))
+
+    def blank(self, sample: Page) -> Page:
+        """The page with a black image."""
+        return replace(sample, image=BLANK)
+
+    def decode(self, outputs: NDArray[np.float32], samples: Sequence[Page]) -> list[list[Box]]:
+        """From probabilities (N, 1, H, W) to boxes, in the pixels of the source."""
+        return [
+            self.postprocess(probability, sample.shape)
+            for probability, sample in zip(outputs[: len(samples), 0], samples, strict=True)
+        ]
+
+    def count(self, sample: Page, found: Sequence[Box]) -> BoxCounts:
+        """The counts of one page."""
+        double = self.config["metric"]["count_doubles"]
+        boxes = [box.points for box in found]
+        return compare(boxes, sample.source_polys, sample.ignored, count_doubles=double)
+
+    def mistake(self, sample: Page, found: Sequence[Box]) -> str | None:
+        """`path TAB 12 of 15 found, 2 false`."""
+        counts = self.count(sample, found)
+        return None if counts.found == counts.texts and not counts.false else f"{sample.path}\t{counts}"
+
+    def picture(self, batch: Batch) -> NDArray[np.uint8]:
+        """The first pages; kernels are green, the borders around them red, what does not count is dark."""
+        kernels, masks, thresholds, near = batch.targets
+        pages = []
+        for number in range(min(PICTURED, len(batch.images))):
+            page = picture.visible(batch.images[number]).astype(np.float32)
+            page[masks[number] == 0] *= 0.4
+            page[..., 1] = np.maximum(page[..., 1], 255 * kernels[number, 0])
+            page[..., 2] = np.maximum(page[..., 2], 255 * thresholds[number] * near[number])
+            pages.append(page.astype(np.uint8))
+        return np.hstack(pages)
+
+    def total(self, sums: NDArray[np.float32]) -> BoxCounts:
+        """Back from the all-reduce."""
+        return BoxCounts.from_array(sums)
+
+
+def _assert_maps(config: Config) -> None:
+    """The loss takes its targets in one order, and a text that one step ignores the next must ignore too."""
+    steps = [name for step in config["train"]["dataset"]["transform_pipeline"] for name in step]
+    drawn = tuple(name for name in steps if name in MAPS)
+    if drawn != MAPS:
+        found = ", ".join(drawn) or "neither"
+        raise KitError(f"train.dataset.transform_pipeline must have {' and then '.join(MAPS)}; found: {found}")
+
+
+def _assert_sizes(config: Config, section: str, stride: int) -> None:
+    for step in config[section]["dataset"]["transform_pipeline"]:
+        for name in step.keys() & SIZES.keys():
+            size = (step[name] or {}).get(SIZES[name])
+            if size and any(side % stride for side in size):
+                raise KitError(
+                    f"{section}.dataset.transform_pipeline: {name}.{SIZES[name]} is {size}; "
+                    f"the network takes multiples of {stride}"
+                )
+
+
+def _options(section: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in section.items() if key != "name"}

@@ -1,0 +1,48 @@
+"""The exponential moving average of the weights: what is evaluated and saved as the best, where `train.ema` is on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
+
+WARM_UP = 2000
+"""Updates after which the decay has come to 63 % of the way to `ema_decay`; MindOCR's number."""
+
+
+class Ema(nn.Cell):
+    """The average of all parameters of a network, the statistics of batch normalisation among them.
+
+    A call takes them as they are now: average = d average + (1 - d) value, d = decay (1 - exp(-updates / 2000)), as
+    MindOCR has it. Early averages forget the initial weights fast; after some thousand updates d is `decay`. To be made
+    when all ranks have the same weights; its parameters belong to what is resumed.
+    """
+
+    def __init__(self, network: nn.Cell, decay: float) -> None:
+        super().__init__(auto_prefix=False)  # parameters keep the names of the network
+        self.parameters = ParameterTuple(network.get_parameters())
+        self.averages = self.parameters.clone(prefix="ema", init="same")
+        for average in self.averages:
+            average.requires_grad = False
+        self.updates = Parameter(Tensor(0.0), name="ema_updates", requires_grad=False)
+        self.decay = decay
+
+    def construct(self) -> Tensor:
+        ops.assign_add(self.updates, Tensor(1.0))
+        rest = 1.0 - self.decay * (1.0 - ops.exp(-self.updates / WARM_UP))
+        for index in range(len(self.averages)):
+            ops.assign_add(self.averages[index], (self.parameters[index] - self.averages[index]) * rest)
+        return rest
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The network with the averages for weights, inside the with statement; then with its own again, bit by bit."""
+        own = [parameter.asnumpy().copy() for parameter in self.parameters]
+        try:
+            for parameter, average in zip(self.parameters, self.averages, strict=True):
+                parameter.set_data(Tensor(average.asnumpy()))
+            yield
+        finally:
+            for parameter, value in zip(self.parameters, own, strict=True):
+                parameter.set_data(Tensor(value))

@@ -1,0 +1,76 @@
+"""Weights that a network starts from: a checkpoint of MindSpore, such as MindOCR writes, or a safetensors file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mindspore import Tensor, nn
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import checkpoint
+
+SHOWN = 5
+"""Parameters that a message names; it counts the others."""
+
+
+def load(path: Path, network: nn.Cell, *, strict: bool) -> list[str]:
+    """Set the parameters of `network` from a file; returns what is to be said of those that were not in both.
+
+    The names are those of the network, statistics of batch normalisation included; what else the file holds, such as
+    the state of an optimizer, is left alone. KitError where the file is not there or not whole, or where nothing fits;
+    with `strict` also where one parameter is missing or has another shape, and then no parameter is set.
+    """
+    if re.match("[a-z]+:/", str(path)):  # one slash is left of two in a path
+        raise KitError(
+            f"model.pretrained is {path}: nothing is downloaded", hint="fetch the file, and name it by its path"
+        )
+    rows = _safetensors(path) if path.suffix == ".safetensors" else _checkpoint(path)
+    parameters = list(network.get_parameters())
+    fitting = [p for p in parameters if p.name in rows and rows[p.name].shape == p.shape]
+    missing = [p.name for p in parameters if p.name not in rows]
+    unlike = [
+        f"{p.name} ({_shape(rows[p.name].shape)} in the file, {_shape(p.shape)} here)"
+        for p in parameters
+        if p.name in rows and rows[p.name].shape != p.shape
+    ]
+    skipped = [
+        f"{len(names)} {what}: {_listed(names)}"
+        for names, what in ((missing, "not in the file"), (unlike, "of another shape"))
+        if names
+    ]
+    if skipped and (strict or not fitting):
+        raise KitError(
+            f"{path} does not fit this network:\n       " + "\n       ".join(skipped),
+            hint="model.pretrained_strict: False takes the parameters that fit" if fitting else None,
+        )
+    for parameter in fitting:
+        parameter.set_data(Tensor(rows[parameter.name], parameter.dtype))
+    return [f"{path}: {len(fitting)} of {len(parameters)} parameters are taken", *skipped]
+
+
+def _checkpoint(path: Path) -> Mapping[str, NDArray[Any]]:
+    return {name: parameter.asnumpy() for name, parameter in checkpoint.read(path).items()}
+
+
+def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:
+    try:
+        rows: Mapping[str, NDArray[Any]] = load_file(path)
+    except FileNotFoundError:
+        raise KitError(f"there is no file {path}") from None
+    except (OSError, SafetensorError) as error:
+        raise checkpoint.DamagedError(f"{path} is damaged or not a safetensors file: {error}") from error
+    return rows
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "one number"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

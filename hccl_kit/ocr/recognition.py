@@ -1,0 +1,199 @@
+"""Text recognition: an image of a line goes in, a text comes out, words are counted."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from mindspore import nn
+from numpy.typing import NDArray
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import picture
+from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data import line_transforms
+from hccl_kit.ocr.data.line_sources import Lines, read_lines
+from hccl_kit.ocr.data.loader import Batch, Targets
+from hccl_kit.ocr.data.samples import BadSampleError, TextLine
+from hccl_kit.ocr.decode import ctc
+from hccl_kit.ocr.decode.ctc import Reading
+from hccl_kit.ocr.losses.ctc import CTCLoss
+from hccl_kit.ocr.metrics.words import WordCounts, compare
+from hccl_kit.ocr.task import Warn
+
+ENCODE = "RecCTCLabelEncode"
+RESIZES, RESIZE_FOR_INFERENCE = ("RecResizeImg", "SVTRRecResizeImg"), "RecResizeNormForInfer"
+BLANK = np.zeros((32, 100, 3), np.uint8)
+"""What stands in for an image that cannot be read."""
+NAMED = 3
+"""Labels that are left out and named; the others are counted."""
+
+
+class Recognition:
+    """The task of a configuration whose network gives `steps(width)` steps for images that are `width` wide.
+
+    KitError where the dictionary, the network's classes and the two pipelines do not go together.
+    """
+
+    label_steps = frozenset({ENCODE})
+    nothing = WordCounts().to_array()
+
+    def __init__(self, config: Config, *, height: int | None, steps: Callable[[int], int]) -> None:
+        self.config = config
+        self.charset = charset_of(config)
+        self.options = label_options(config)
+        self.width = self.options.get("max_text_len", line_transforms.MAX_TEXT_LEN)
+        self.steps = steps(_image_width(config, height))
+
+    def loss(self) -> nn.Cell:
+        """CTC over the classes of the dictionary."""
+        return CTCLoss(self.charset.blank)
+
+    def train_samples(self, warn: Warn) -> tuple[Lines, int]:
+        """The lines whose label the network can learn, and the number of others; the first ones are named.
+
+        Characters that the dictionary lacks vanish from labels, as in MindOCR; here it is said.
+        """
+        rows = read_lines(self.config["train"]["dataset"])
+        encode, generator = line_transforms.encode_label(**self.options), np.random.default_rng(0)
+        known = line_transforms.label_charset(**self.options)
+        lower = self.options.get("lower", True)
+        usable: array[int] = array("q")
+        bad: list[str] = []
+        unknown: Counter[str] = Counter()
+        for number, row in enumerate(rows):
+            try:
+                _assert_fits(encode(row, generator).label, self.steps)
+            except BadSampleError as error:
+                if len(bad) < NAMED:
+                    bad.append(f"{row.path}: {error}")
+                continue
+            usable.append(number)
+            unknown.update(c for c in (row.text.lower() if lower else row.text) if c not in known)
+        left_out = len(rows) - len(usable)
+        if left_out:
+            warn(f"{left_out} of {len(rows)} labels are left out: {'; '.join(bad)}")
+        if unknown:
+            shown = " ".join(f"{character!r} ({count})" for character, count in unknown.most_common(5))
+            warn(f"{unknown.total()} characters of the labels are not in the dictionary and are left out: {shown}")
+        return rows.take(np.frombuffer(usable, np.int64)), left_out
+
+    def eval_samples(self, warn: Warn) -> Lines:
+        """Lines of which nothing is left to compare would count as right where nothing is read: they are left out."""
+        rows = read_lines(self.config["eval"]["dataset"])
+        kept = [number for number, row in enumerate(rows) if self._truth(row.text).strip()]
+        if not kept:
+            raise KitError("no word of the evaluation has a character of the dictionary")
+        if len(kept) < len(rows):
+            warn(f"evaluation: {len(rows) - len(kept)} of {len(rows)} words are left out: no known character")
+        return rows.take(kept)
+
+    def targets(self, rows: Sequence[TextLine]) -> Targets:
+        """Labels (N, max_text_len) int32, filled up with zeros, and their lengths (N,) int32."""
+        labels = np.zeros((len(rows), self.width), np.int32)
+        for label, row in zip(labels, rows, strict=True):
+            label[: len(row.label)] = row.label[: self.width]
+        return labels, np.array([len(row.label) for row in rows], np.int32)
+
+    def blank(self, sample: TextLine) -> TextLine:
+        """The line with a black image."""
+        return replace(sample, image=BLANK)
+
+    def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
+        """From probabilities (N, T, classes) to readings."""
+        return ctc.decode(outputs[: len(samples)], self.charset)
+
+    def count(self, sample: TextLine, found: Reading) -> WordCounts:
+        """The counts of one word."""
+        metric = self.config["metric"]
+        truth = self._truth(sample.text)
+        return compare(found.text, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
+
+    def mistake(self, sample: TextLine, found: Reading) -> str | None:
+        """Path, truth and reading, as they are written, with a TAB between."""
+        return None if sample.text == found.text else f"{sample.path}\t{sample.text}\t{found.text}"
+
+    def picture(self, batch: Batch) -> NDArray[np.uint8]:
+        """Every line with the text that its label stands for."""
+        return picture.draw(
+            [
+                picture.Row(picture.visible(image), self.charset.decode(list(row.label)), 1.0)
+                for image, row in zip(batch.images, batch.samples, strict=True)
+            ]
+        )
+
+    def total(self, sums: NDArray[np.float32]) -> WordCounts:
+        """Back from the all-reduce."""
+        return WordCounts.from_array(sums)
+
+    def _truth(self, text: str) -> str:
+        """What a reading is compared with: with `filter_ood`, the characters that the dictionary holds."""
+        metric = self.config["metric"]
+        if not metric["filter_ood"]:
+            return text
+        return "".join(c for c in text if c == " " or (c.lower() if metric["lower"] else c) in self.charset.characters)
+
+
+def charset_of(config: Config) -> Charset:
+    """The dictionary of this configuration, checked against the network's classes and the labels' dictionary."""
+    post = config["postprocess"]
+    charset = Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
+    classes = config["model"]["head"]["out_channels"]
+    if classes != charset.classes:
+        raise KitError(
+            f"model.head.out_channels is {classes}, but the dictionary makes {charset.classes} with the blank",
+            hint=f"set out_channels to {charset.classes}, or postprocess.character_dict_path to the right file",
+        )
+    options = label_options(config)
+    labels = Charset.load(options.get("character_dict_path"), use_space_char=options.get("use_space_char", False))
+    if labels != charset:
+        raise KitError(f"{ENCODE} and postprocess use different dictionaries")
+    return charset
+
+
+def label_options(config: Config) -> dict[str, Any]:
+    """The options of RecCTCLabelEncode in the training pipeline."""
+    return _options(config, "train", ENCODE)
+
+
+def _options(config: Config, section: str, step: str) -> dict[str, Any]:
+    for row in config[section]["dataset"]["transform_pipeline"]:
+        if step in row:
+            return row[step] or {}
+    raise KitError(f"{section}.dataset.transform_pipeline lacks {step}")
+
+
+def _image_width(config: Config, height: int | None) -> int:
+    """The width of the images; KitError where the two pipelines do not make the images that the network takes."""
+    train, evaluation = (_image_shape(config, section) for section in ("train", "eval"))
+    if train != evaluation:
+        raise KitError(f"images are {train} in train and {evaluation} in eval", hint="see image_shape of the resizing")
+    if height not in (None, train[0]):
+        name = config["model"]["backbone"]["name"]
+        raise KitError(f"images are {train}; {name} takes images {height} high", hint=f"image_shape: [{height}, ...]")
+    return train[1]
+
+
+def _image_shape(config: Config, section: str) -> list[int]:
+    """Height and width of the images of a pipeline; a width that follows the ratio is that of the widest."""
+    for row in config[section]["dataset"]["transform_pipeline"]:
+        for step, options in row.items():
+            if step in RESIZES:
+                shape: list[int] = options["image_shape"]
+                return shape
+            if step == RESIZE_FOR_INFERENCE:
+                return [(options or {}).get(f"target_{side}", size) for side, size in (("height", 32), ("width", 320))]
+    raise KitError(f"{section}.dataset.transform_pipeline lacks a step that makes images alike: {RESIZES[0]}")
+
+
+def _assert_fits(label: tuple[int, ...], steps: int) -> None:
+    """CTC needs a step for every character and one between two that are equal; otherwise the loss is infinite."""
+    needed = len(label) + sum(one == other for one, other in pairwise(label))
+    if needed > steps:
+        raise BadSampleError(f"the label needs {needed} steps, the network gives {steps}")

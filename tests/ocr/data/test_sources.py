@@ -1,0 +1,64 @@
+"""Where samples lie: what belongs together, what is missing, and a share that every rank finds alike."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr.data.sources import share, sources
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> dict[str, Any]:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / f"{name}.txt").touch()
+    return {"dataset_root": str(tmp_path), "data_dir": "one", "label_file": "one.txt"}
+
+
+def test_one_place_is_taken_whole(dataset: dict[str, Any], tmp_path: Path) -> None:
+    assert sources(dataset) == [(tmp_path / "one.txt", tmp_path / "one", 1.0)]
+
+
+def test_each_label_file_has_its_own_folder_and_share_or_that_of_all(dataset: dict[str, Any], tmp_path: Path) -> None:
+    labels = {"label_file": ["one.txt", "two.txt"]}
+    own = sources(dataset | labels | {"data_dir": ["one", "two"], "sample_ratio": [1.0, 0.5]})
+    assert own == [(tmp_path / "one.txt", tmp_path / "one", 1.0), (tmp_path / "two.txt", tmp_path / "two", 0.5)]
+    alike = sources(dataset | labels | {"sample_ratio": 0.5})
+    assert alike == [(tmp_path / "one.txt", tmp_path / "one", 0.5), (tmp_path / "two.txt", tmp_path / "one", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label_file": "no.txt"}, "there is no label file or folder .*no.txt"),
+        ({"data_dir": "one.txt"}, "data_dir .*one.txt is not a folder"),
+        (
+            {"label_file": ["one.txt"] * 3, "data_dir": ["one"] * 2},
+            "3 label_file, 2 data_dir and 1 sample_ratio do not go together",
+        ),
+        ({"sample_ratio": [0.5, 0.5]}, "1 label_file, 1 data_dir and 2 sample_ratio"),
+    ],
+)
+def test_what_is_missing_or_does_not_go_together_is_named(
+    dataset: dict[str, Any], change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(KitError, match=message):
+        sources(dataset | change)
+
+
+@given(st.integers(0, 300), st.floats(0, 1))
+def test_a_share_is_as_large_as_it_says_and_spread(count: int, ratio: float) -> None:
+    chosen = share(count, ratio)
+    assert len(chosen) == int(count * ratio + 1e-9)
+    assert len(set(chosen.tolist())) == len(chosen)
+    for middle in range(count):
+        assert abs(int((chosen < middle).sum()) - middle * ratio) <= 1 + 1e-6
+
+
+def test_a_share_of_all_is_all() -> None:
+    assert share(1000, 1.0).tolist() == list(range(1000))
+    assert share(1000, 0.1).tolist() == list(range(9, 1000, 10))

@@ -1,0 +1,218 @@
+"""DBNet and DBNet++: the reference's outputs for the same weights, and the laws of head and neck."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+from hccl_kit.ocr.models import db
+from hccl_kit.ocr.models.fpn import Enlarge, FeaturePyramid, ScaleFusion
+from tests.ocr.models import golden
+from tests.shared import fixture
+
+pytestmark = pytest.mark.train
+
+NECK = {"name": "DBFPN", "out_channels": 256, "bias": False, "use_asf": False, "channel_attention": True}
+HEAD = {"name": "DBHead", "k": 50, "bias": False, "adaptive": True, "k_scales_threshold": False}
+MOBILE = {
+    "name": "det_mobilenet_v3",
+    "architecture": "large",
+    "alpha": 0.5,
+    "out_stages": [5, 8, 14, 20],
+    "bottleneck_params": {"se_version": "SqueezeExciteV2", "always_expand": True},
+    "disable_se": False,
+    "pretrained": False,
+}
+MODELS: dict[str, dict[str, Any]] = {
+    "db_r18": {"backbone": {"name": "det_resnet18", "pretrained": True}, "neck": NECK, "head": HEAD},
+    "db_r50": {"backbone": {"name": "det_resnet50"}, "neck": NECK, "head": HEAD},
+    "db_mobilenetv3": {"backbone": MOBILE, "neck": NECK, "head": HEAD},
+    "dbpp_r50": {
+        "backbone": {"name": "det_resnet50"},
+        "neck": {**NECK, "use_asf": True},
+        "head": HEAD,
+    },
+}
+TRAINABLE = {"db_r18": 12_340_930, "db_r50": 25_409_730, "db_mobilenetv3": 1_844_136, "dbpp_r50": 25_559_564}
+
+
+@pytest.fixture
+def pynative() -> Iterator[None]:
+    """Operator by operator, as the reference ran; nothing to compile."""
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    yield
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+
+def built(name: str) -> nn.Cell:
+    return db.build(MODELS[name])
+
+
+def head_of(channels: int, **options: Any) -> nn.Cell:
+    plain = {key: value for key, value in HEAD.items() if key != "name"}
+    return db.DBHead(channels, **{**plain, **options})
+
+
+def train_head_only(network: nn.Cell) -> None:
+    """What the head returns in training, with the normalisation of the evaluation."""
+    network.set_train(False)
+    network.head.add_flags(training=True)
+
+
+def arrays(outputs: tuple[Tensor, ...]) -> list[Any]:
+    return [output.asnumpy() for output in outputs]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_are_those_of_the_reference(name: str) -> None:
+    """Names, shapes and order, so that its checkpoints load."""
+    assert golden.parameters_of(built(name)) == golden.parameter_table(name)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_size(name: str) -> None:
+    assert sum(parameter.size for parameter in built(name).trainable_params()) == TRAINABLE[name]
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_are_those_of_the_reference(name: str) -> None:
+    expected = fixture(f"{name}.npz")
+    network = built(name)
+    golden.fill(network)
+    images = golden.images(expected["input_shape"])
+    network.set_train(False)
+    golden.assert_close_in_sum(network(images).asnumpy(), expected["eval0"], "eval")
+    logits = network.neck(network.backbone(images))
+    for cell in list(network.head.segm)[:-1]:
+        logits = cell(logits)
+    golden.assert_close(logits.asnumpy()[..., ::2, ::2], expected["pre_head.segm.6"], "before the sigmoid")
+    train_head_only(network)
+    for index, found in enumerate(arrays(network(images))):
+        golden.assert_close_in_sum(found[..., ::4, ::4], expected[f"headtrain{index}"], f"headtrain {index}")
+    network.set_train(True)
+    for index, found in enumerate(arrays(network(images))):
+        golden.assert_close_in_sum(found[..., ::4, ::4], expected[f"train{index}"], f"train {index}")
+    sums = golden.statistics(network)
+    for key, value in zip(expected["bn_after_train_names"], expected["bn_after_train_sum"], strict=True):
+        assert sums.pop(str(key)) == pytest.approx(value, rel=1e-4, abs=1e-4), key
+    assert sums == {}
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_that_do_not_saturate_are_those_of_the_reference(name: str) -> None:
+    """With smaller weights at the end; the plain ones drive nearly all of the sigmoid to 0 or 1."""
+    expected = fixture(f"{name}.npz")
+    network = built(name)
+    golden.fill(network)
+    for parameter in network.get_parameters():
+        if parameter.name in expected["soft_names"]:
+            parameter.set_data(parameter * float(expected["soft_scale"]))
+    train_head_only(network)
+    outputs = arrays(network(golden.images(expected["input_shape"])))
+    for index, found in enumerate(outputs):
+        golden.assert_close(found[..., ::2, ::2], expected[f"soft_headtrain{index}"], f"map {index}")
+
+
+@pytest.mark.parametrize("name", ["db_mobilenetv3", "db_r18"])
+def test_modes_agree(name: str) -> None:
+    """The compiled graph computes what runs operator by operator."""
+    network = built(name)
+    golden.fill(network)
+    images = golden.images((1, 3, 64, 96))
+    train_head_only(network)
+    compiled = arrays(network(images))
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    try:
+        plain = arrays(network(images))
+    finally:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    for one, other in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize("name", ["db_r18", "db_mobilenetv3", "dbpp_r50"])
+def test_gradients_reach_every_parameter(name: str) -> None:
+    """With the normalisation of the evaluation: that of the training takes out a bias before it."""
+    network = built(name)
+    train_head_only(network)
+    parameters = network.trainable_params()
+
+    def energy(images: Tensor) -> Tensor:
+        return sum(ops.reduce_sum(ops.square(output)) for output in network(images))
+
+    gradients = ops.grad(energy, None, parameters)(golden.images((1, 3, 64, 64)))
+    dead = [p.name for p, g in zip(parameters, gradients, strict=True) if not np.abs(g.asnumpy()).max() > 0]
+    assert dead == []
+
+
+@pytest.mark.usefixtures("pynative")
+def test_one_map_in_evaluation_and_three_in_training_as_large_as_the_image() -> None:
+    network = built("db_mobilenetv3")
+    images = golden.images((2, 3, 64, 96))
+    network.set_train(False)
+    assert network(images).shape == (2, 1, 64, 96)
+    network.set_train(True)
+    outputs = network(images)
+    assert [output.shape for output in outputs] == [(2, 1, 64, 96)] * 3
+    for output in arrays(outputs):
+        assert output.min() >= 0
+        assert output.max() <= 1
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize(("paper", "steep"), [(False, 1.0), (True, 10.0)])
+def test_the_binary_map_follows_from_the_other_two(paper: bool, steep: float) -> None:
+    head = head_of(16, k=10, k_scales_threshold=paper)
+    head.set_train(True)
+    probability, threshold, binary = arrays(head(golden.images((2, 16, 8, 8))))
+    np.testing.assert_allclose(binary, 1 / (1 + np.exp(steep * threshold - 10 * probability)), rtol=1e-5)
+
+
+@pytest.mark.usefixtures("pynative")
+def test_a_head_that_does_not_adapt_has_no_thresholds() -> None:
+    head = head_of(16, adaptive=False)
+    head.set_train(True)
+    assert head(golden.images((2, 16, 8, 8))).shape == (2, 1, 32, 32)
+    assert {parameter.name.split(".")[0] for parameter in head.get_parameters()} == {"segm"}
+
+
+@pytest.mark.parametrize("factor", [2, 4, 8])
+def test_both_ways_to_enlarge_repeat_every_value(factor: int) -> None:
+    x = golden.images((2, 3, 4, 5))
+    expected = x.asnumpy().repeat(factor, axis=2).repeat(factor, axis=3)
+    for by_convolution in (False, True):
+        found = Enlarge(3, factor, by_convolution=by_convolution)(x).asnumpy()
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.usefixtures("pynative")
+def test_the_pyramid_joins_from_coarse_to_fine() -> None:
+    """A change in one map changes that quarter and, top-down, those of all finer ones."""
+    neck = FeaturePyramid((4, 4, 4, 4), out_channels=16, bias=False, use_asf=False, channel_attention=False)
+    maps = [golden.images((1, 4, 16 // size, 16 // size)) for size in (1, 2, 4, 8)]
+    before = neck(tuple(maps)).asnumpy()
+    assert before.shape == (1, 16, 16, 16)
+    for level in range(4):
+        changed = neck(tuple(2 * x if index == level else x for index, x in enumerate(maps))).asnumpy()
+        quarters = np.abs(changed - before).reshape(4, -1).max(axis=1) > 0
+        assert quarters.tolist() == [3 - index <= level for index in range(4)]
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize("channel_attention", [True, False])
+def test_scale_fusion_weighs_every_map_at_every_place(channel_attention: bool) -> None:
+    fusion = ScaleFusion(8, channel_attention=channel_attention)
+    maps = [np.random.default_rng(index).uniform(1, 2, (2, 8, 4, 4)).astype(np.float32) for index in range(4)]
+    found = fusion(tuple(Tensor(x) for x in maps)).asnumpy()
+    weights = (found / np.concatenate(maps, axis=1)).reshape(2, 4, 8, 4, 4)
+    assert weights.min() > 0
+    assert weights.max() < 1
+    np.testing.assert_allclose(weights, np.broadcast_to(weights[:, :, :1], weights.shape), rtol=1e-4)
+    names = {parameter.name.split(".")[0] for parameter in fusion.get_parameters()}
+    assert ("chan_att" in names) == channel_attention

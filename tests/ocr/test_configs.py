@@ -1,0 +1,211 @@
+"""The configurations that are shipped: each is whole, says where its numbers come from, and fits the code."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hccl_kit.ocr import config, config_schema
+from tests.ocr.programs import ROOT
+
+FOLDER = ROOT / "configs"
+SHIPPED = sorted(FOLDER.rglob("*.yaml"))
+NAMES = {
+    "det/dbnet/db_mobilenetv3_icdar15",
+    "det/dbnet/db_r18_icdar15",
+    "det/dbnet/db_r50_icdar15",
+    "det/dbnet/dbpp_r50_icdar15",
+    "rec/crnn/crnn_icdar15",
+    "rec/crnn/crnn_receipts",
+    "rec/crnn/crnn_resnet34",
+    "rec/crnn/crnn_resnet34_zh",
+    "rec/crnn/crnn_small",
+    "rec/crnn/crnn_vgg7",
+    "rec/svtr/svtr_tiny",
+}
+
+each = pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+
+
+def values(name: str) -> config.Config:
+    return config.load(FOLDER / f"{name}.yaml")
+
+
+def test_all_are_there() -> None:
+    assert {str(path.relative_to(FOLDER).with_suffix("")) for path in SHIPPED} == NAMES
+
+
+@each
+def test_it_loads_without_a_key_that_does_nothing(path: Path) -> None:
+    loaded = config.load(path)
+    assert loaded["model"]["type"] == path.relative_to(FOLDER).parts[0]
+    assert config.ineffective(loaded) == []
+
+
+@each
+def test_its_archive_is_the_same_job(path: Path, tmp_path: Path) -> None:
+    loaded = config.load(path)
+    (tmp_path / "train_config.yaml").write_text(loaded.to_yaml(), encoding="utf-8")
+    assert config.load(tmp_path / "train_config.yaml").digest == loaded.digest
+    assert "__base__" not in loaded.values
+
+
+@each
+def test_it_says_where_its_numbers_come_from(path: Path) -> None:
+    comment = [line for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
+    assert any("MindOCR" in line or "our own" in line for line in comment)
+
+
+@each
+def test_its_places_are_relative_and_its_own(path: Path) -> None:
+    loaded = config.load(path)
+    assert loaded["train"]["ckpt_save_dir"] == f"./runs/{path.stem}"
+    assert loaded["eval"]["ckpt_load_path"] == f"./runs/{path.stem}/best.ckpt"
+    for section in ("train", "eval"):
+        assert loaded[section]["dataset"]["dataset_root"].startswith("./data/")
+
+
+@each
+def test_its_parts_agree(path: Path) -> None:
+    """The dictionary, the length of labels and the images are the same wherever they are named."""
+    loaded = config.load(path)
+    steps = [
+        {
+            name: options or {}
+            for step in loaded[section]["dataset"]["transform_pipeline"]
+            for name, options in step.items()
+        }
+        for section in ("train", "eval")
+    ]
+    if loaded["model"]["type"] == "det":
+        assert [step["NormalizeImage"] for step in steps] == [{"mean": "imagenet", "std": "imagenet"}] * 2
+        assert steps[0]["ShrinkBinaryMap"]["shrink_ratio"] == steps[0]["BorderMap"]["shrink_ratio"]
+        return
+    assert steps[0]["RecCTCLabelEncode"] == steps[1]["RecCTCLabelEncode"]
+    for name in ("RecResizeImg", "SVTRRecResizeImg", "NormalizeImage"):
+        assert steps[0].get(name) == steps[1].get(name)
+    label, post = steps[0]["RecCTCLabelEncode"], loaded["postprocess"]
+    assert label["character_dict_path"] == post["character_dict_path"]
+    assert label["use_space_char"] == post["use_space_char"]
+    assert label["lower"] == loaded["metric"]["lower"]
+    if post["character_dict_path"] is None:
+        assert loaded["model"]["head"]["out_channels"] == 36 + post["use_space_char"] + 1
+
+
+def test_what_mindocr_says_of_the_families_is_kept() -> None:
+    """A few numbers of each, so that no base changes them unseen."""
+    r18, r50, mobile, pp = (
+        values(f"det/dbnet/{n}")
+        for n in ("db_r18_icdar15", "db_r50_icdar15", "db_mobilenetv3_icdar15", "dbpp_r50_icdar15")
+    )
+    assert [c["train"]["loader"]["batch_size"] for c in (r18, r50, mobile, pp)] == [20, 10, 10, 32]
+    assert [c["optimizer"]["opt"] for c in (r18, r50, mobile, pp)] == ["sgd", "sgd", "sgd", "momentum"]
+    assert [c["train"]["ema"] for c in (r18, r50, mobile, pp)] == [False, False, False, True]
+    assert {c["scheduler"]["num_epochs"] for c in (r18, r50, mobile, pp)} == {1200}
+    assert pp["model"]["neck"]["use_asf"]
+    vgg, resnet, zh, icdar = (values(f"rec/crnn/crnn_{n}") for n in ("vgg7", "resnet34", "resnet34_zh", "icdar15"))
+    assert [c["train"]["loader"]["batch_size"] for c in (vgg, resnet, zh, icdar)] == [16, 64, 256, 16]
+    assert [c["model"]["neck"]["hidden_size"] for c in (vgg, resnet, zh, icdar)] == [256, 256, 64, 256]
+    assert [c["scheduler"]["num_epochs"] for c in (vgg, resnet, zh, icdar)] == [10, 30, 60, 100]
+    assert zh["model"]["head"]["out_channels"] == 6624
+    assert zh["train"]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["max_text_len"] == 40
+
+
+def test_the_dictionary_of_chinese_is_named_once() -> None:
+    loaded = config.load(FOLDER / "rec/crnn/crnn_resnet34_zh.yaml", ["common.character_dict_path=mine.txt"])
+    assert loaded["postprocess"]["character_dict_path"] == "mine.txt"
+    assert str(dict(loaded.values)).count("mine.txt") == 4
+
+
+def test_loading_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from pathlib import Path; from hccl_kit.ocr import config;"
+        f"config.load(Path({str(SHIPPED[0])!r}));"
+        "print([name for name in ('mindspore', 'numpy', 'cv2') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def steps_of(name: str) -> dict[str, dict[str, Any]]:
+    """The steps of the schema with the rules of their options."""
+    found = {}
+    for step, rule in config_schema.root()["$defs"][name]["properties"].items():
+        options: dict[str, Any] = {}
+        for chosen in config_schema.chosen_rules(rule, None):
+            options |= chosen.get("properties", {})
+        found[step] = options
+    return found
+
+
+STEPS = steps_of("det_step") | steps_of("rec_step")
+
+
+def test_the_schema_and_the_pipeline_know_the_same_steps() -> None:
+    from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
+
+    assert set(STEPS) == set(TRANSFORMS)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_schema_and_the_steps_have_the_same_options_and_defaults(step: str) -> None:
+    from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
+
+    if step not in TRANSFORMS:
+        pytest.fail(f"there is no step {step}")
+    taken = inspect.signature(TRANSFORMS[step]).parameters
+    assert set(STEPS[step]) == set(taken)
+    for name, rule in STEPS[step].items():
+        default = next((one["default"] for one in config_schema.chosen_rules(rule, None) if "default" in one), None)
+        own = taken[name].default
+        if own is not inspect.Parameter.empty and not (own is None and default is None):
+            assert default == (list(own) if isinstance(own, tuple) else own), name
+
+
+def test_shipped_files_are_plain_yaml_too() -> None:
+    for path in SHIPPED:
+        assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
+
+
+NOT_OPTIONS = ("name", "pretrained", "bottleneck_params")
+"""Keys that say which part it is."""
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """The options of a part of a network with their defaults, as the schema has them."""
+    found = dict(config_schema.root()["$defs"][name]["properties"])
+    return {key: rule for key, rule in found.items() if key not in NOT_OPTIONS}
+
+
+@pytest.mark.train
+def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> None:
+    from hccl_kit.ocr.decode.db import db_postprocess  # noqa: PLC0415  # loads OpenCV
+    from hccl_kit.ocr.losses.db import DBLoss  # noqa: PLC0415  # loads MindSpore, as those below
+    from hccl_kit.ocr.models import ctc_head, db, fpn, mobilenet_v3, svtr_shape, tps  # noqa: PLC0415
+
+    det, rec = (config_schema.root()["$defs"][name]["properties"] for name in ("det_model", "rec_model"))
+    pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
+        (options_of("det_postprocess"), db_postprocess),
+        (options_of("det_loss"), DBLoss),
+        (options_of("mobilenet_v3"), mobilenet_v3.mobilenet_v3),
+        (options_of("svtr_net"), svtr_shape.SvtrShape),
+        (det["neck"]["properties"], fpn.FeaturePyramid),
+        (det["head"]["properties"], db.DBHead),
+        (rec["head"]["properties"], ctc_head.CTCHead),
+        (rec["transform"]["properties"], tps.rectifier),
+    ]
+    for rules, taken in pairs:
+        keywords = {p.name: p.default for p in inspect.signature(taken).parameters.values() if p.kind is p.KEYWORD_ONLY}
+        assert set(rules) - {"name"} == set(keywords), taken
+        for key, default in keywords.items():
+            if default not in (None, inspect.Parameter.empty):
+                assert plain(rules[key]["default"]) == plain(default), (taken, key)
+
+
+def plain(value: Any) -> Any:
+    return [plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,87 @@
+"""tools/convert_dataset.py: what it writes is what the trainer reads."""
+
+import subprocess
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from hccl_kit.ocr.data.page_labels import read_pages
+from hccl_kit.ocr.data.samples import read_labels
+from tests.ocr.programs import tool
+
+ROWS = "\ufeff10,10,50,10,50,20,10,20,one, two\r\n60,12,60,22,20,22.5,20,12,###\r\n5,30,9,30,9,58,5,58,***\r\n"
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    """A set as it is published: two pages, one of which has no labels."""
+    for name in ("images", "gt"):
+        (tmp_path / name).mkdir()
+    for number in (1, 2):
+        done, data = cv2.imencode(".png", np.full((60, 90, 3), 40 * number, np.uint8))
+        assert done
+        (tmp_path / "images" / f"img_{number}.jpg").write_bytes(data.tobytes())
+    (tmp_path / "gt" / "gt_img_1.txt").write_bytes(ROWS.encode())
+    return tmp_path
+
+
+def convert(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return tool("convert_dataset", "--image_dir", root / "images", "--label_dir", root / "gt", *options)
+
+
+def test_det_gt_is_what_the_folders_are(published: Path) -> None:
+    done = convert(published)
+    assert done.returncode == 0, done.stderr
+    output = published / "images_det_gt.txt"
+    assert done.stdout == f"1 pages, 1 left out: {output}\n"
+    assert "warning: left out: " in done.stderr
+    assert "img_2.jpg" in done.stderr
+    assert "[20, 22.5]" in output.read_text(encoding="utf-8")
+    root = {"dataset_root": str(published), "data_dir": "images"}
+    [folder], [converted] = (read_pages(root | {"label_file": label})[0] for label in ("gt", output.name))
+    assert (folder.path, folder.texts) == (converted.path, converted.texts)
+    np.testing.assert_array_equal(folder.polys, converted.polys)
+
+
+def test_sroie_hides_texts_by_stars(published: Path) -> None:
+    done = convert(
+        published, "--dataset_name", "sroie", "--path_mode", "abs", "--output_path", f"{published}/new/gt.txt"
+    )
+    assert done.returncode == 0, done.stderr
+    root = {"dataset_root": "/", "data_dir": ".", "label_file": str(published / "new" / "gt.txt")}
+    [page], _ = read_pages(root)
+    assert page.path == published / "images" / "img_1.jpg"
+    assert page.texts == ("one, two", "###", "###")
+
+
+def test_rec_cuts_the_readable_lines(published: Path) -> None:
+    done = convert(published, "--task", "rec", "-d", "sroie", "-o", str(published / "rec_gt.txt"))
+    assert done.returncode == 0, done.stderr
+    assert read_labels(published / "rec_gt.txt") == [("rec_gt/img_1_001.png", "one, two")]
+    line = cv2.imread(str(published / "rec_gt" / "img_1_001.png"))
+    assert line.shape == (10, 40, 3)
+    assert (line == 40).all()
+
+
+def test_the_word_list_of_ic15_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "gt.txt").write_text(
+        '\ufeffword_1.png, "Genaxis Theatre"\nword_2.png, "a, "b""\nbroken\n', encoding="utf-8"
+    )
+    done = tool("convert_dataset", "--task", "rec", "--label_dir", tmp_path / "gt.txt")
+    assert done.returncode == 0, done.stderr
+    assert read_labels(tmp_path / "rec_gt.txt") == [("word_1.png", "Genaxis Theatre"), ("word_2.png", 'a, "b"')]
+    assert f"{tmp_path / 'gt.txt'}:3: expected word_1.png" in done.stderr
+
+
+def test_what_cannot_be_converted_is_said(published: Path) -> None:
+    missing = tool("convert_dataset", "--label_dir", published / "gt")
+    assert missing.returncode == 2
+    assert "must be two folders" in missing.stderr
+    (published / "gt" / "gt_img_1.txt").write_text("nonsense", encoding="utf-8")
+    wrong = convert(published)
+    assert wrong.returncode == 2
+    assert "can be used; the first: " in wrong.stderr
+    assert "line 1: expected x1,y1" in wrong.stderr
+    assert not (published / "images_det_gt.txt").exists()

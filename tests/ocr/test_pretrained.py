@@ -1,0 +1,73 @@
+"""Weights of other programs: what fits is taken, what does not is named, and nothing is half set."""
+
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import pretrained
+from tests.ocr.tiny import Normed, values
+
+pytestmark = pytest.mark.train
+
+
+def write(folder: Path, rows: dict[str, NDArray[np.float32]], form: str) -> Path:
+    path = folder / f"weights.{form}"
+    if form == "safetensors":
+        save_file(rows, path)
+    else:  # as MindOCR writes them: without a checksum
+        ms.save_checkpoint([{"name": name, "data": Tensor(value)} for name, value in rows.items()], str(path))
+    return path
+
+
+@pytest.mark.parametrize("form", ["ckpt", "safetensors"])
+def test_every_parameter_is_taken_by_its_name(tmp_path: Path, form: str) -> None:
+    one, two = Normed(), Normed()
+    path = write(tmp_path, {**values(one), "moments.head.weight": np.zeros((2, 3), np.float32)}, form)
+    assert pretrained.load(path, two, strict=True) == [f"{path}: 7 of 7 parameters are taken"]
+    for name, value in values(two).items():
+        np.testing.assert_array_equal(value, values(one)[name])
+
+
+@pytest.mark.parametrize("form", ["ckpt", "safetensors"])
+def test_what_does_not_fit_is_named(tmp_path: Path, form: str) -> None:
+    one, two = Normed(), Normed()
+    before, rows = values(two), values(one)
+    rows["head.weight"] = np.zeros((5, 3), np.float32)
+    del rows["head.bias"]
+    path = write(tmp_path, rows, form)
+    with pytest.raises(KitError) as caught:
+        pretrained.load(path, two, strict=True)
+    skipped = ["1 not in the file: head.bias", "1 of another shape: head.weight (5x3 in the file, 2x3 here)"]
+    assert caught.value.message.splitlines()[1:] == [f"       {line}" for line in skipped]
+    assert caught.value.hint == "model.pretrained_strict: False takes the parameters that fit"
+    assert all((value == before[name]).all() for name, value in values(two).items())
+    assert pretrained.load(path, two, strict=False) == [f"{path}: 5 of 7 parameters are taken", *skipped]
+    after = values(two)
+    assert all((after[name] == (before if name.startswith("head") else rows)[name]).all() for name in after)
+
+
+def test_a_file_of_another_network_is_refused_however_asked(tmp_path: Path) -> None:
+    path = write(tmp_path, {f"other.{n}": np.zeros(1, np.float32) for n in range(9)}, "safetensors")
+    with pytest.raises(KitError, match=r"7 not in the file: .* and 2 more") as caught:
+        pretrained.load(path, Normed(), strict=False)
+    assert caught.value.hint is None
+
+
+@pytest.mark.parametrize("name", ["a.ckpt", "a.safetensors"])
+@pytest.mark.parametrize("content", [None, b"", b"damaged" * 100, b"\xff" * 16])
+def test_a_file_that_is_none_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(KitError, match=str(tmp_path / name)):
+        pretrained.load(tmp_path / name, Normed(), strict=True)
+
+
+def test_nothing_is_downloaded() -> None:
+    with pytest.raises(KitError, match=r"model\.pretrained is https:.*: nothing is downloaded"):
+        pretrained.load(Path("https://example.org/a.ckpt"), Normed(), strict=True)

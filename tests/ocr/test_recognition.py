@@ -1,0 +1,141 @@
+"""Recognition: the parts of a configuration that must fit, the lines that can be learnt, and what goes to the loss."""
+
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import config
+from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.loader import Batch
+from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.recognition import Recognition
+from tests.ocr.data.images import dataset
+from tests.ocr.programs import CONFIG
+
+
+def task(loaded: Config, *, steps: int = 8) -> Recognition:
+    return Recognition(loaded, height=32, steps=lambda width: steps * width // 100)
+
+
+def with_text(folder: Path, old: str, new: str, *, count: int = -1) -> Config:
+    path = folder / "config.yaml"
+    text = CONFIG.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, count), encoding="utf-8")
+    return config.load(path)
+
+
+def train_samples(root: Path, texts: list[str]) -> tuple[list[str], int, list[str]]:
+    """The texts that can be learnt, the number of others, and what was said; 8 steps and characters at most."""
+    loaded = config.load(CONFIG)
+    rows = deepcopy(dataset(root, texts))
+    for step in rows["transform_pipeline"]:
+        if "RecResizeImg" in step:
+            step["RecResizeImg"] = {"image_shape": [32, 100]}
+    train = {**loaded["train"], "dataset": rows}
+    warnings: list[str] = []
+    made = replace(loaded, values={**loaded.values, "train": train})
+    usable, left_out = task(made).train_samples(warnings.append)
+    return [row.text for row in usable], left_out, warnings
+
+
+def test_the_shipped_configuration_fits() -> None:
+    made = task(config.load(CONFIG), steps=25)
+    assert made.charset == Charset(ALPHANUMERIC)
+    assert (made.steps, made.width) == (25, 12)
+
+
+def test_targets_are_labels_filled_up_and_their_lengths() -> None:
+    made = task(config.load(CONFIG))
+    labels, lengths = made.targets([TextLine(Path(), label=(4, 9)), TextLine(Path(), label=(1, 2, 3))])
+    assert labels.tolist() == [[4, 9] + [0] * 10, [1, 2, 3] + [0] * 9]
+    assert lengths.tolist() == [2, 3]
+    assert labels.dtype == lengths.dtype == np.int32
+
+
+def test_labels_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> None:
+    usable, left_out, [warning] = train_samples(tmp_path, ["good", "...", "waytoolong", "aaaaa", "abcdefgh", "fine"])
+    assert usable == ["good", "abcdefgh", "fine"]
+    assert left_out == 3
+    assert warning.startswith("3 of 6 labels are left out: ")
+    assert "no character of '...' is in the dictionary" in warning
+    assert "'waytoolong' has 10 characters, max_text_len is 8" in warning
+    assert "the label needs 9 steps, the network gives 8" in warning
+
+
+def test_characters_that_the_dictionary_lacks_are_counted(tmp_path: Path) -> None:
+    _, left_out, [warning] = train_samples(tmp_path, ["a-b-c", "A!", "fine"])
+    assert left_out == 0
+    assert warning.startswith("3 characters of the labels are not in the dictionary")
+    assert warning.endswith("'-' (2) '!' (1)")
+
+
+def test_classes_must_fit_the_dictionary() -> None:
+    loaded = config.load(CONFIG, ["model.head.out_channels=36"])
+    with pytest.raises(KitError, match="out_channels is 36, but the dictionary makes 37 with the blank"):
+        task(loaded)
+
+
+def test_labels_and_decoder_must_use_one_dictionary(tmp_path: Path) -> None:
+    (tmp_path / "dict.txt").write_text("\n".join(reversed(ALPHANUMERIC)))
+    loaded = config.load(CONFIG, [f"postprocess.character_dict_path={tmp_path / 'dict.txt'}"])
+    with pytest.raises(KitError, match="different dictionaries"):
+        task(loaded)
+
+
+def test_a_space_makes_one_class_more(tmp_path: Path) -> None:
+    loaded = with_text(tmp_path, "&use_space_char False", "&use_space_char True")
+    with pytest.raises(KitError, match="the dictionary makes 38"):
+        task(loaded)
+
+
+def test_a_training_needs_labels(tmp_path: Path) -> None:
+    text = CONFIG.read_text(encoding="utf-8")
+    start, end = text.index("      - RecCTCLabelEncode"), text.index("      - RecResizeImg")
+    loaded = with_text(tmp_path, text[start:end], "", count=1)
+    with pytest.raises(KitError, match=r"train\.dataset\.transform_pipeline lacks RecCTCLabelEncode"):
+        task(loaded)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count", "expected"),
+    [
+        ("[32, 100]", "[48, 100]", -1, r"\[48, 100\]; rec_conv_small takes images 32 high"),
+        ("[32, 100]", "[32, 200]", 1, r"are \[32, 200\] in train and \[32, 100\] in eval"),
+    ],
+)
+def test_images_must_have_the_height_of_the_network(
+    tmp_path: Path, old: str, new: str, count: int, expected: str
+) -> None:
+    loaded = with_text(tmp_path, old, new, count=count)
+    with pytest.raises(KitError, match=expected):
+        task(loaded)
+
+
+def test_a_pipeline_needs_one_size(tmp_path: Path) -> None:
+    text = CONFIG.read_text(encoding="utf-8")
+    start, end = text.rindex("      - RecResizeImg"), text.rindex("      - NormalizeImage")
+    path = tmp_path / "config.yaml"
+    path.write_text(text[:start] + text[end:], encoding="utf-8")
+    with pytest.raises(
+        KitError, match=r"eval\.dataset\.transform_pipeline lacks a step that makes images alike: RecResizeImg"
+    ):
+        task(config.load(path))
+
+
+def test_a_batch_is_drawn_with_the_texts_of_its_labels() -> None:
+    made = task(config.load(CONFIG))
+    images = np.random.default_rng(0).standard_normal((2, 3, 32, 100)).astype(np.float32)
+    lines = [TextLine(Path(), label=label) for label in ((10, 11), (12,))]
+    drawn, other = (
+        made.picture(Batch(images, (), tuple(rows))) for rows in (lines, [lines[0], replace(lines[1], label=(13,))])
+    )
+    assert drawn.shape == other.shape
+    first, second = np.vsplit(drawn != other, 2)
+    assert not first.any()
+    assert second.any()

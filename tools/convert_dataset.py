@@ -1,0 +1,159 @@
+r"""Turn a data set as its makers publish it into the label files of the trainer.
+
+python tools/convert_dataset.py --dataset_name ic15 --task det \
+    --image_dir ch4_training_images --label_dir ch4_training_localization_transcription_gt
+
+det writes det_gt.txt: path TAB JSON of the text regions. rec cuts every readable line out of the pages, straightens it
+and writes rec_gt.txt: path TAB text, with paths from its own folder; the images lie in a folder of the same name. For
+ic15 rec also takes the word list (rows `word_1.png, "text"`) as --label_dir. Options are those of MindOCR's converter.
+Exit codes: 0 done, with what was left out on stderr; 2 it could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hccl_kit.atomic_file import write_atomically
+from hccl_kit.bounded_file import read_text
+from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
+from hccl_kit.ocr.program import missing
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.data.pages import Page
+
+HIDDEN: dict[str, frozenset[str]] = {"ic15": frozenset({"###"}), "sroie": frozenset({"###", "***"})}
+"""For each data set, what stands for a text that cannot be read."""
+MAX_BYTES = 1 << 28
+SHOWN = 10
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Convert as the command line says; returns the exit code."""
+    args = _parser().parse_args(argv)
+    label, image = args.label_dir, args.image_dir
+    try:
+        if label.is_file() and args.task == "rec" and args.dataset_name == "ic15":
+            lines, left_out = _word_list(label)
+            output = args.output_path or label.with_name("rec_gt.txt")
+        elif label.is_dir() and image is not None and image.is_dir():
+            output = args.output_path or label.parent / f"{image.name}_{args.task}_gt.txt"
+            lines, left_out = _pages(args, output)
+        else:
+            raise KitError(
+                f"--image_dir {image} and --label_dir {label} must be two folders",
+                hint="only the word list of ic15 is a file: --task rec --label_dir gt.txt",
+            )
+        if not lines:
+            raise KitError(f"nothing in {label} can be used" + (f"; the first: {left_out[0]}" if left_out else ""))
+        _make_folder(output.parent)
+        write_atomically(output, "".join(f"{line}\n" for line in lines))  # last: it stands for a complete set
+    except KitError as error:
+        print(error.render(), file=sys.stderr)
+        return error.exit_code
+    except ImportError as error:
+        print(missing(error).render(), file=sys.stderr)
+        return EXIT_CANNOT_RUN
+    for reason in left_out[:SHOWN]:
+        print(f"warning: left out: {reason}", file=sys.stderr)
+    rest = f", {len(left_out)} left out" if left_out else ""
+    print(f"{len(lines)} {'pages' if args.task == 'det' else 'lines'}{rest}: {output}")
+    return EXIT_OK
+
+
+def _pages(args: argparse.Namespace, output: Path) -> tuple[list[str], list[str]]:
+    """The lines of the label file, and what was left out."""
+    from hccl_kit.ocr.data import page_labels  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.samples import BadSampleError  # noqa: PLC0415
+
+    hidden = HIDDEN[args.dataset_name]
+    lines: list[str] = []
+    left_out: list[str] = []
+    for page in page_labels.read_folder(args.label_dir, args.image_dir):
+        if isinstance(page, str):
+            left_out.append(page)
+        elif args.task == "det":
+            path = page.path.resolve() if args.path_mode == "abs" else page.path.name
+            lines.append(f"{path}\t{_regions(page, hidden)}")
+        else:
+            try:
+                lines += _cut(page, output, hidden, absolute=args.path_mode == "abs")
+            except BadSampleError as error:
+                left_out.append(f"{page.path}: {error}")
+    return lines, left_out
+
+
+def _regions(page: Page, hidden: frozenset[str]) -> str:
+    """The regions of a page as the JSON of det_gt.txt; whole numbers are written as such."""
+    rows = [
+        {
+            "transcription": "###" if text in hidden else text,
+            "points": [[int(value) if value == int(value) else value for value in corner] for corner in poly.tolist()],
+        }
+        for text, poly in zip(page.texts, page.polys, strict=True)
+    ]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def _cut(page: Page, output: Path, hidden: frozenset[str], *, absolute: bool) -> Iterator[str]:
+    """Write an image for each readable line of a page; its row of rec_gt.txt."""
+    import cv2  # noqa: PLC0415  # after --help
+    import numpy as np  # noqa: PLC0415
+
+    from hccl_kit.ocr.data.crop import crop_line  # noqa: PLC0415
+    from hccl_kit.ocr.data.pipeline import pipeline  # noqa: PLC0415
+
+    folder = output.with_suffix("")
+    _make_folder(folder)
+    whole = pipeline([{"DecodeImage": None}, {"DetLabelEncode": None}])(page, np.random.default_rng(0))
+    assert whole.image is not None
+    for number, (text, quad) in enumerate(zip(page.texts, page.polys, strict=True), 1):
+        if text.strip() and text not in hidden:
+            path = folder / f"{page.path.stem}_{number:03}.png"
+            done, data = cv2.imencode(".png", crop_line(whole.image, quad))
+            assert done
+            try:
+                path.write_bytes(data.tobytes())
+            except OSError as error:
+                raise KitError(f"cannot write into {folder}: {error.strerror}") from error
+            yield f"{path.resolve() if absolute else path.relative_to(output.parent)}\t{text}"
+
+
+def _word_list(path: Path) -> tuple[list[str], list[str]]:
+    """The rows `word_1.png, "text"` of ICDAR 2015 as those of rec_gt.txt; quotes around a text are not part of it."""
+    lines, left_out = [], []
+    for number, row in enumerate(read_text(path, MAX_BYTES).split("\n"), 1):
+        name, comma, text = (part.strip() for part in row.partition(","))
+        if comma and name and len(text) > 1 and text[0] == text[-1] == '"':
+            lines.append(f"{name}\t{text[1:-1]}")
+        elif row.strip():
+            left_out.append(f'{path}:{number}: expected word_1.png, "text", found {row[:60]!r}')
+    return lines, left_out
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise KitError(f"cannot write into {path}: {error.strerror}") from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-d", "--dataset_name", choices=list(HIDDEN), default="ic15", help="default: %(default)s")
+    parser.add_argument("-t", "--task", choices=["det", "rec"], default="det", help="default: %(default)s")
+    parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")
+    parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder of the labels, one file a page")
+    parser.add_argument(
+        "-o", "--output_path", type=Path, help="file to write (default: IMAGE_DIR_TASK_gt.txt beside label_dir)"
+    )
+    parser.add_argument("--path_mode", choices=["relative", "abs"], default="relative", help="paths of the images")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
