@@ -56,6 +56,7 @@ def test_bash_over_ssh(lab: Hosts, job: Job) -> None:
 
 
 @pytest.mark.skipif(not (HERE / "mpirun").exists(), reason="needs the extra mpi, which brings mpirun")
+@pytest.mark.long
 def test_mpirun(lab: Hosts, job: Job) -> None:
     script = write(job.folder, mpirun.emit(*planned(servers((0,), (0,), ids=lab.addresses), *job.train())))
     finish(start(lab, 0, job, script))

@@ -12,6 +12,7 @@ from tests.distributed.jobs import PATIENCE, Job
 pytestmark = pytest.mark.train
 
 
+@pytest.mark.long
 def test_two_ranks_train_with_a_folder_in_which_the_table_comes_later(job: Job) -> None:
     folder = job.folder / "config"
     folder.mkdir()

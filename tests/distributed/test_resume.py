@@ -60,7 +60,8 @@ def steps_in_metrics(job: Job) -> list[int]:
     return [row["step"] for row in map(json.loads, lines) if "loss" in row]
 
 
-@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("rank", [0, 1])
 def test_a_killed_job_goes_on_where_its_checkpoint_stands(job: Job, undisturbed: Job, rank: int) -> None:
     script = job.script(*LONG, program=DUMP)
     step = random.randint(5, 20)

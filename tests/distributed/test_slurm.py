@@ -47,6 +47,7 @@ def assert_trained(job: Job, launcher: str) -> None:
     assert (job.summary["ranks_equal"], job.summary["steps"]) == (True, 90)
 
 
+@pytest.mark.long
 def test_our_batch_script(by_script: Job) -> None:
     assert_trained(by_script, "script")
     output = (by_script.folder / "out").read_text()

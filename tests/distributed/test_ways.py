@@ -54,6 +54,7 @@ def test_mpirun(job: Job, two_ranks: Job) -> None:
     assert_same(job, two_ranks, "mpirun")
 
 
+@pytest.mark.long
 def test_the_hand_written_loop_of_the_tutorials(job: Job, two_ranks: Job) -> None:
     _, script = job.script()
     (table,) = job.folder.glob("hccl_2p_01_*.json")

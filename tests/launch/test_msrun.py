@@ -210,6 +210,7 @@ def test_hosts_with_scripts_of_different_tables_do_not_start(tmp_path: Path, lin
     assert not [*tmp_path.glob("**/options")]
 
 
+@pytest.mark.long
 def test_a_host_that_does_not_come_is_named(tmp_path: Path, link_port: str) -> None:
     process = TwoHosts(tmp_path, link_port, "true").start(0)
     assert process.stderr

@@ -170,7 +170,9 @@ def over_ssh(folder: Path, program: str) -> "tuple[NodesJob, subprocess.Popen[st
         start_new_session=True,
     )
     logs = job.folder / "hccl_logs" / "latest"
-    assert wait_until(lambda: [log.read_text() for log in logs.glob("rank_*.log")] == ["ready\n"] * 4)
+    if not wait_until(lambda: [log.read_text() for log in logs.glob("rank_*.log")] == ["ready\n"] * 4):
+        process.kill()
+        raise AssertionError(process.communicate())
     return job, process
 
 

@@ -144,6 +144,7 @@ ends with the script that started it. Numbers and names of at most LONGEST bytes
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import resource
 import signal
@@ -161,6 +162,8 @@ JUDGING = 0.3
 """Seconds after the first bad news in which a node may tell of an earlier failure."""
 LOST = "-1", "255"
 """Rank and exit code of a node that is gone."""
+PR_SET_PDEATHSIG = 1
+"""Of Linux: a signal to this process at the death of the one that started it."""
 REMIND = 10.0
 """Seconds between two words about what is waited for."""
 
@@ -426,6 +429,8 @@ async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamW
 def main(argv: Sequence[str]) -> int:
     """The program; returns its exit code."""
     script = os.getppid()
+    with suppress(OSError, AttributeError):  # at once, so that a job which is started again does not meet this one
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
