@@ -197,8 +197,9 @@ def test_a_job_whose_starter_goes_while_its_ranks_end_does_not_start_again(tmp_p
     assert wait_until((job.logs / "failed").exists)
     process.send_signal(signal.SIGINT)
     done = finish(process)
-    assert done.returncode == 130
-    assert "error: rank 2 on " in done.stderr
+    assert done.returncode in (7, 130)
+    # Which of the two is told hangs on which is heard first.
+    assert "error: rank 2 on " in done.stderr or "the script that started this one over ssh is gone" in done.stderr
     assert "restart" not in done.stderr
     assert job.processes() == []
     assert not [*job.logs.glob("restart_*")]
