@@ -81,7 +81,7 @@ def another_table(node: Node) -> Iterator[Fault]:
 
     What:           RANK_TABLE_FILE or MINDSPORE_HCCL_CONFIG_PATH is set to another file than the table looked at.
     Why it matters: MINDSPORE_HCCL_CONFIG_PATH beats RANK_TABLE_FILE, so a job may take a table that nobody checked.
-    Example:        MINDSPORE_HCCL_CONFIG_PATH=/root/old.json in the profile of the user.
+    Example:        MINDSPORE_HCCL_CONFIG_PATH=/opt/old_table.json in the profile of the user.
     Fix:            unset the variable; scripts of `hccl-kit launch` do that themselves.
     HCCL:           no code; the job takes the other table.
     """

@@ -64,7 +64,7 @@ def test_torch_npu_passes_over_what_its_owner_may_not_read(tmp_path: Path) -> No
 
 def test_a_variable_that_names_another_table_is_told(tmp_path: Path) -> None:
     path = write_table(tmp_path)
-    environ = {"MINDSPORE_HCCL_CONFIG_PATH": "/root/old.json", "RANK_TABLE_FILE": str(tmp_path / "other.json")}
+    environ = {"MINDSPORE_HCCL_CONFIG_PATH": "/opt/old_table.json", "RANK_TABLE_FILE": str(tmp_path / "other.json")}
     found = faults(another_table, node(path=path, environ=environ))
     assert [fault.hint for fault in found] == ["unset MINDSPORE_HCCL_CONFIG_PATH", "unset RANK_TABLE_FILE"]
     (message,) = messages(another_table, node(environ=environ))

@@ -1,6 +1,5 @@
 """CRNN with both backbones: the reference's outputs for the same weights, and the laws of its parts."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import mindspore as ms
@@ -41,14 +40,6 @@ TRAINABLE = {"crnn_vgg7": 8_725_413, "crnn_resnet34": 24_481_029, "crnn_resnet34
 STEPS = {"crnn_vgg7": vgg7.steps, "crnn_resnet34": rec_resnet34.steps}
 EVAL_SLICES = {"crnn_resnet34_ch": np.s_[:, ::4, ::16]}
 TRAIN_SLICES = {"crnn_resnet34_ch": np.s_[::4, :, ::16]}
-
-
-@pytest.fixture
-def pynative() -> Iterator[None]:
-    """Operator by operator, as the reference ran; nothing to compile."""
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 def filled(name: str) -> nn.Cell:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,15 +33,12 @@ def test_the_default_stages_are_those_of_the_recipe() -> None:
     assert network.out_channels == (16, 24, 56, 480)
 
 
+@pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("architecture", ["large", "small"])
 def test_maps_of_strides_4_8_16_and_32(architecture: str) -> None:
     network = backbone(architecture=architecture, alpha=0.35)
     network.set_train(False)
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    try:
-        shapes = [x.shape for x in network(golden.images((1, 3, 64, 96)))]
-    finally:
-        ms.set_context(mode=ms.GRAPH_MODE)
+    shapes = [x.shape for x in network(golden.images((1, 3, 64, 96)))]
     assert shapes == [(1, c, 64 // s, 96 // s) for c, s in zip(network.out_channels, (4, 8, 16, 32), strict=True)]
 
 

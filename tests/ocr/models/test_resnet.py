@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import nn
@@ -18,15 +17,12 @@ def test_size_is_that_of_the_paper_without_the_classifier(make: Callable[[], Res
     assert sum(parameter.size for parameter in make().trainable_params()) == size
 
 
+@pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("make", [resnet18, resnet50])
 def test_maps_of_strides_4_8_16_and_32(make: Callable[[], ResNet]) -> None:
     network = make()
     network.set_train(False)
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    try:
-        shapes = [x.shape for x in network(golden.images((1, 3, 64, 96)))]
-    finally:
-        ms.set_context(mode=ms.GRAPH_MODE)
+    shapes = [x.shape for x in network(golden.images((1, 3, 64, 96)))]
     assert shapes == [(1, c, 64 // s, 96 // s) for c, s in zip(network.out_channels, (4, 8, 16, 32), strict=True)]
 
 

@@ -1,6 +1,5 @@
 """SVTR: the reference's outputs for the same weights, and the laws of its blocks."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import mindspore as ms
@@ -65,14 +64,6 @@ SMALL: dict[str, Any] = {
     "head": {"name": "CTCHead", "out_channels": 11},
 }
 TRAINABLE = {"svtr_tiny": 6_021_133, "svtr_tiny_ch": 4_806_336}
-
-
-@pytest.fixture
-def pynative() -> Iterator[None]:
-    """Operator by operator, as the reference ran; nothing to compile."""
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 def filled(model: dict[str, Any]) -> nn.Cell:
