@@ -114,7 +114,7 @@ class TrainStep:
             loss, gradients, communication_s = self._join(loss, gradients)
         squares = self.squares(*gradients).asnumpy()
         norm = math.sqrt(float(squares.sum(dtype=np.float64))) / scale.value
-        joint_loss = float(loss.asnumpy())
+        joint_loss = float(loss.asnumpy()) / scale.value
         overflow = not (math.isfinite(norm) and math.isfinite(joint_loss))
         skipped = overflow and math.isfinite(joint_loss) and scale.may_skip(self.loss_scale.scaling)
         if not overflow:
@@ -129,7 +129,7 @@ class TrainStep:
         return StepResult(joint_loss, norm, compute_s, communication_s, scale.value, skipped)
 
     def _compute(self, batch: Batch, scale: float) -> tuple[Tensor, Gradients]:
-        """The mean loss of the batch, and its gradients times `scale`."""
+        """The mean loss of the batch and its gradients, all times `scale`."""
         parts = self.accumulate
         count, left = divmod(len(batch.images), parts)
         if left:
@@ -139,7 +139,7 @@ class TrainStep:
         for part in range(parts):
             rows = slice(part * count, (part + 1) * count)
             one, more = self.compute(factor, Tensor(batch.images[rows]), *(Tensor(t[rows]) for t in batch.targets))
-            loss = loss + one / parts if parts > 1 else one
+            loss = loss + one if parts > 1 else one
             gradients = self.add(*gradients, *more) if gradients else more
         return loss, gradients
 
