@@ -1,27 +1,36 @@
-"""Read word images with trained weights.
+"""Find and read texts with trained weights.
 
-python tools/predict.py -c configs/rec/crnn/crnn_small.yaml --images photos/ word.png --picture readings.png
+python tools/predict.py -c configs/rec/crnn/crnn_small.yaml --images words/ word.png --picture readings.png
+python tools/predict.py -c configs/det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/
+python tools/predict.py -c configs/det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/ \
+    --read configs/rec/crnn/crnn_vgg7.yaml --read_opt eval.ckpt_load_path=./runs/crnn_vgg7/best.ckpt
 
-Prints a line for each image: path TAB text TAB confidence (the mean probability of the characters), and the truth
-where --labels names a file of lines `path TAB text`. The picture shows the images beside what was read.
+A recognition prints a line for each image: path TAB text TAB confidence (the mean probability of the characters), and
+the truth where --labels names a file of lines `path TAB text`. A detection prints path TAB JSON: the points and the
+score of each text from top to bottom, and what --read makes of it. --json writes all of it to a file.
+The picture of lines is a PNG file, that of pages a folder with a PNG for each.
 Exit codes: 0 done; 2 it could not run.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import KitError
+from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.ocr.predict import Prediction
+    from hccl_kit.ocr.predict import Line, PageOfText
+    from hccl_kit.worker_env import WorkerEnv
     from hccl_kit.world import World
 
 
@@ -29,42 +38,94 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Read the images that the command line names; ends the process with one of the exit codes above."""
     parser = program.parser(__doc__)
     parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
-    parser.add_argument("--labels", type=Path, help="label file: shows the truth beside the readings")
+    parser.add_argument("--labels", type=Path, help="label file of lines: shows the truth beside the readings")
     parser.add_argument("--limit", type=int, help="most images to read (default: all)")
-    parser.add_argument("--picture", type=Path, help="PNG to write (the first 200 images)")
+    parser.add_argument("--picture", type=Path, help="PNG (the first 200 lines) or folder (of pages) to write")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
+    parser.add_argument("--read", type=Path, metavar="CONFIG", help="read the texts that are found with this one")
+    parser.add_argument("--read_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
     args = parser.parse_args(argv)
-    program.run(args, partial(_predict, args))
+    chain: list[Config] = []
+    program.run(args, partial(_predict, args, chain), first=partial(_look, args, chain))
 
 
-def _predict(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:
+def _look(args: argparse.Namespace, chain: list[Config], config: Config, env: WorkerEnv) -> Sequence[str]:
+    """What can be wrong with the command line is said before anything heavy is loaded; fills `chain`."""
+    if env.size > 1:
+        raise KitError(f"predict.py runs as one process, {env.size} were started")
+    if args.limit is not None and args.limit < 1:
+        raise KitError(f"--limit is {args.limit}; accepted: a number from 1 on")
+    kind = config["model"]["type"]
+    if kind == "det" and args.labels:
+        raise KitError("--labels is for lines, and --config is a detection", hint="tools/eval.py judges a detection")
+    if args.read is None:
+        if args.read_opt:
+            raise KitError("--read_opt without --read")
+        return ()
+    chain.append(configuration.load(args.read, args.read_opt))
+    if (kind, chain[0]["model"]["type"]) != ("det", "rec"):
+        raise KitError(
+            f"--config is of type {kind} and --read of type {chain[0]['model']['type']}",
+            hint="a detection, --config, finds what a recognition, --read, reads",
+        )
+    return ()
+
+
+def _predict(args: argparse.Namespace, chain: list[Config], config: Config, world: World, notes: list[str]) -> None:
+    del world, notes
+    kind = _pages if config["model"]["type"] == "det" else _lines
+    rows, read, faults = [], 0, 0
+    for prediction in kind(args, chain, config):
+        print("\t".join(_escaped(field) for field in prediction.fields()), flush=True)
+        rows.append(prediction.row())
+        read, faults = read + 1, faults + bool(prediction.fault)
+    if args.json:
+        write_atomically(args.json, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+        print(f"wrote: {args.json}", file=sys.stderr)
+    if faults == read:
+        raise KitError(f"none of the {faults} images could be read")
+    if faults:
+        print(f"warning: {faults} of {read} images could not be read", file=sys.stderr)
+
+
+def _lines(args: argparse.Namespace, chain: list[Config], config: Config) -> Iterator[Line]:
     from hccl_kit.ocr import predict  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.build import trained_network  # noqa: PLC0415
 
-    del notes
-    if world.size > 1:
-        raise KitError(f"predict.py runs as one process, {world.size} were started")
-    if args.limit is not None and args.limit < 1:
-        raise KitError(f"--limit is {args.limit}; accepted: a number from 1 on")
-    samples = predict.find_images(args.images, labels=args.labels, limit=args.limit)
-    predictions = predict.read(config, trained_network(config), samples)
-    for prediction in predictions:
-        print(_line(prediction))
-    bad = [prediction for prediction in predictions if prediction.fault]
-    if len(bad) == len(predictions):
-        raise KitError(f"none of the {len(bad)} images could be read")
-    if bad:
-        print(f"warning: {len(bad)} of {len(predictions)} images could not be read", file=sys.stderr)
-    if args.picture:
-        predict.write_picture(args.picture, predictions)
+    del chain
+    lines = predict.lines_of(predict.find_images(args.images, limit=args.limit), args.labels)
+    found = []
+    for line in predict.read_lines(config, trained_network(config), lines):
+        yield line
+        found.append(line)
+    if args.picture and not all(line.fault for line in found):
+        predict.write_lines(args.picture, found)
         print(f"wrote: {args.picture}", file=sys.stderr)
 
 
-def _line(prediction: Prediction) -> str:
-    fields = [str(prediction.path), prediction.reading.text, f"{prediction.reading.confidence:.3f}"]
-    if prediction.fault:
-        fields = [str(prediction.path), "", f"not read: {prediction.fault}"]
-    fields[0] = fields[0].replace("\t", "\\t").replace("\n", "\\n")
-    return "\t".join(fields + ([prediction.truth] if prediction.truth is not None else []))
+def _pages(args: argparse.Namespace, chain: list[Config], config: Config) -> Iterator[PageOfText]:
+    from hccl_kit.ocr import predict  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.build import trained_network  # noqa: PLC0415
+
+    paths = predict.find_images(args.images, limit=args.limit)
+    if args.picture:
+        args.picture.mkdir(parents=True, exist_ok=True)
+    readers = [(other, trained_network(other)) for other in chain]
+    for number, found in enumerate(predict.find_texts(config, trained_network(config), paths), 1):
+        page = found
+        if not page.fault and (readers or args.picture):
+            image = predict.page_image(config, page.path)
+            for reader, network in readers:
+                page = predict.read_texts(reader, network, page, image)
+            if args.picture:
+                predict.write_page(args.picture / f"{number:04}_{page.path.stem}.png", page, image)
+        yield page
+    if args.picture:
+        print(f"wrote: {args.picture}", file=sys.stderr)
+
+
+def _escaped(field: str) -> str:
+    return field.replace("\t", "\\t").replace("\n", "\\n")
 
 
 if __name__ == "__main__":

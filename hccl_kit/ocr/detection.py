@@ -14,7 +14,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import picture
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import page_labels, page_transforms
-from hccl_kit.ocr.data.loader import Batch, Targets
+from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pages import Page
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.decode.db import Box, db_postprocess
@@ -45,6 +45,8 @@ class Detection:
         _assert_maps(config)
         for section in ("train", "eval"):
             _assert_sizes(config, section, stride)
+        if config["train"]["loader"]["bucket_widths"]:
+            raise KitError("train.loader.bucket_widths is for lines of text, and this is a detection")
         self.config = config
         self.postprocess = db_postprocess(**_options(config["postprocess"]))
 
@@ -75,9 +77,12 @@ class Detection:
             raise KitError("no page of the evaluation has a text that counts")
         return pages
 
-    def targets(self, rows: Sequence[Page]) -> Targets:
-        """Kernels (N, 1, H, W), mask, thresholds and their mask (N, H, W), float32."""
-        return tuple(np.stack(maps) for maps in zip(*(row.maps for row in rows), strict=True))
+    def lengths(self, samples: Sequence[Page]) -> None:
+        """Crops are of one size: any pages share a batch."""
+
+    def collate(self, rows: Sequence[Page]) -> tuple[NDArray[np.float32], Targets]:
+        """Images; kernels (N, 1, H, W), mask, thresholds and their mask (N, H, W), float32."""
+        return stack_images(rows), tuple(np.stack(maps) for maps in zip(*(row.maps for row in rows), strict=True))
 
     def blank(self, sample: Page) -> Page:
         """The page with a black image."""

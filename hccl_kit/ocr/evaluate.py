@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
-from mindspore import Tensor, nn
+from mindspore import nn
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import recipes
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
-from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.inference import Finding, Inference
 from hccl_kit.ocr.task import Counts
 from hccl_kit.world import World
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One sample of an evaluation, with its truth, and what the network found there."""
-
-    sample: Any
-    found: Any
 
 
 class Evaluator:
@@ -36,16 +25,15 @@ class Evaluator:
     def __init__(
         self, config: Config, world: World, warn: Callable[[str], None], *, alive: Callable[[], None] = lambda: None
     ) -> None:
-        self.config = config
         self.world = world
         self.warn = warn
         self.alive = alive
         self.task = recipes.task(config)
         self.samples = self.task.eval_samples(warn)
-        self.transform = pipeline(config["eval"]["dataset"]["transform_pipeline"], without=self.task.label_steps)
+        self.inference = Inference(self.task, config["eval"])
         self.bad: set[str] = set()
 
-    def __call__(self, network: nn.Cell) -> tuple[Counts, list[Judged]]:
+    def __call__(self, network: nn.Cell) -> tuple[Counts, list[Finding]]:
         """The counts over all ranks, and what this rank found; every rank must call it."""
         judged = list(self._judge(network))
         rows = [self.task.nothing, *(self.task.count(one.sample, one.found).to_array() for one in judged)]
@@ -58,20 +46,12 @@ class Evaluator:
             )
         return self.task.total(sums[:-1]), judged
 
-    def _judge(self, network: nn.Cell) -> Iterator[Judged]:
-        options = self.config["eval"]["loader"]
-        size = options["batch_size"]
+    def _judge(self, network: nn.Cell) -> Iterator[Finding]:
         share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
-        tasks = [share[start : start + size] for start in range(0, len(share), size)]
-        make = partial(
-            loader.eval_batch, self.samples, transform=self.transform, blank=self.task.blank, batch_size=size
-        )
-        network.set_train(False)
-        for batch in loader.prefetch(tasks, make, options["num_workers"]):
-            for sample, reason in batch.bad:
-                if str(sample.path) not in self.bad:
-                    self.bad.add(str(sample.path))
-                    self.warn(f"evaluation: {sample.path} counts as not read: {reason}")
-            found = self.task.decode(network(Tensor(batch.images)).asnumpy(), batch.samples)
+        for findings in self.inference.batches(network, self.samples, share):
             self.alive()
-            yield from map(Judged, batch.samples, found)
+            for one in findings:
+                if one.fault and str(one.sample.path) not in self.bad:
+                    self.bad.add(str(one.sample.path))
+                    self.warn(f"evaluation: {one.sample.path} counts as not read: {one.fault}")
+                yield one

@@ -58,7 +58,8 @@ class _Run:
         self.feed = Feed(
             config["train"],
             usable,
-            self.task.targets,
+            self.task.collate,
+            lengths=self.task.lengths(usable),
             batch=build.batch_of_a_rank(config, world),
             rank=world.rank,
             size=world.size,

@@ -1,4 +1,4 @@
-"""A picture of what was read: the images, their texts beside them, what is wrong in red."""
+"""Pictures of what was found: lines with their readings beside them, pages with their texts outlined."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 ROW, IMAGE_WIDTH, TEXT_WIDTH = 48, 200, 420
 MAX_ROWS = 200
+FONT = cv2.FONT_HERSHEY_SIMPLEX
 BLACK, GREEN, RED = (0, 0, 0), (0, 130, 0), (0, 0, 200)
 
 
@@ -38,6 +39,28 @@ def draw(rows: Sequence[Row]) -> NDArray[np.uint8]:
     return np.vstack(lines) if lines else np.full((ROW, IMAGE_WIDTH + TEXT_WIDTH, 3), 255, np.uint8)
 
 
+def draw_page(image: NDArray[np.uint8], outlines: Sequence[tuple[NDArray[Any], str]]) -> NDArray[np.uint8]:
+    """A page HxWx3 with a green outline around each text; with readings, these at their places on a page beside it."""
+    page = image.copy()
+    width = max(1, round(max(image.shape[:2]) / 600))
+    for points, _ in outlines:
+        cv2.polylines(page, [np.rint(points).astype(np.int32)], True, GREEN, width, cv2.LINE_AA)
+    if not any(text for _, text in outlines):
+        return page
+    beside = np.full_like(page, 255)
+    for points, text in outlines:
+        (left, _), (right, bottom) = points.min(axis=0), points.max(axis=0)
+        scale = _scale_of(text, float(right - left))
+        cv2.putText(beside, _ascii(text), (int(left), int(bottom)), FONT, scale, BLACK, width, cv2.LINE_AA)
+    return np.hstack([page, beside])
+
+
+def _scale_of(text: str, width: float) -> float:
+    """How large a text is written so that it is about `width` pixels wide."""
+    (natural, _), _ = cv2.getTextSize(_ascii(text), FONT, 1.0, 1)
+    return min(2.0, max(0.2, width / max(natural, 1)))
+
+
 def _line(row: Row) -> NDArray[np.uint8]:
     line = np.full((ROW, IMAGE_WIDTH + TEXT_WIDTH, 3), 255, np.uint8)
     height, width = row.image.shape[:2]
@@ -53,5 +76,8 @@ def _line(row: Row) -> NDArray[np.uint8]:
 
 
 def _write(line: NDArray[np.uint8], text: str, left: int, colour: tuple[int, int, int]) -> None:
-    shown = text.encode("ascii", "replace").decode()
-    cv2.putText(line, shown, (left, 31), cv2.FONT_HERSHEY_SIMPLEX, 0.7, colour, 1, cv2.LINE_AA)
+    cv2.putText(line, _ascii(text), (left, 31), FONT, 0.7, colour, 1, cv2.LINE_AA)
+
+
+def _ascii(text: str) -> str:
+    return text.encode("ascii", "replace").decode()

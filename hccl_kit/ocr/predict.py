@@ -1,43 +1,97 @@
-"""Reading images that nobody labelled: find them, read them, show them."""
+"""Reading images that nobody labelled: lines of text, pages, or the pages' lines one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
-from mindspore import Tensor, nn
+from mindspore import nn
+from numpy.typing import NDArray
 
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import picture, recipes
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data import loader
-from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.data.crop import crop_line
+from hccl_kit.ocr.data.pages import Page
 from hccl_kit.ocr.data.samples import TextLine, read_labels
+from hccl_kit.ocr.data.transforms import decode_image, image_of
 from hccl_kit.ocr.decode.ctc import Reading
+from hccl_kit.ocr.decode.db import Box
+from hccl_kit.ocr.inference import Inference
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
-    """An image and its reading; `truth` where it is known, `fault` where the image could not be read."""
+class Line:
+    """An image of a line and its reading; `truth` where it is known, `fault` where the image could not be used."""
 
     path: Path
     reading: Reading
     truth: str | None = None
     fault: str | None = None
 
+    def fields(self) -> list[str]:
+        """Path, text, confidence and, where known, the truth."""
+        shown = ["", f"not read: {self.fault}"] if self.fault else [self.reading.text, f"{self.reading.confidence:.3f}"]
+        return [str(self.path), *shown, *([] if self.truth is None else [self.truth])]
 
-def find_images(paths: Sequence[Path], *, labels: Path | None = None, limit: int | None = None) -> list[TextLine]:
-    """The images among `paths`, folders taken apart, in order of their names; at most `limit`.
+    def row(self) -> dict[str, Any]:
+        """The same for a JSON file."""
+        if self.fault:
+            return {"path": str(self.path), "fault": self.fault}
+        row = {"path": str(self.path), "text": self.reading.text, "confidence": _rounded(self.reading.confidence)}
+        return row if self.truth is None else {**row, "truth": self.truth}
 
-    `labels` gives the texts of images by the end of their path; the text of the others is empty.
-    """
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A text on a page: its outline in pixels of the image, and its reading where something read it."""
+
+    box: Box
+    reading: Reading | None = None
+
+    def row(self) -> dict[str, Any]:
+        """`points` and `score`; with a reading, `transcription` and `confidence` too: the keys of det_gt.txt."""
+        points = np.rint(self.box.points).astype(int).tolist()
+        row = {"points": points, "score": _rounded(self.box.score)}
+        if self.reading is None:
+            return row
+        return {
+            "transcription": self.reading.text,
+            **row,
+            "confidence": _rounded(self.reading.confidence),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PageOfText:
+    """A page and its texts from top to bottom; `fault` where the image could not be used."""
+
+    path: Path
+    regions: tuple[Region, ...]
+    fault: str | None = None
+
+    def fields(self) -> list[str]:
+        """Path and the regions as JSON, as MindOCR writes what it found."""
+        rows = [region.row() for region in self.regions]
+        return [str(self.path), f"not read: {self.fault}" if self.fault else json.dumps(rows, ensure_ascii=False)]
+
+    def row(self) -> dict[str, Any]:
+        """The same for a JSON file."""
+        if self.fault:
+            return {"path": str(self.path), "fault": self.fault}
+        return {"path": str(self.path), "regions": [region.row() for region in self.regions]}
+
+
+def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path]:
+    """The images among `paths`, folders taken apart, in order of their names; at most `limit`."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -48,41 +102,94 @@ def find_images(paths: Sequence[Path], *, labels: Path | None = None, limit: int
             raise KitError(f"there is no image or folder {path}")
     if not found:
         raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
-    truths = dict(read_labels(labels)) if labels else {}
-    return [TextLine(path, text=_truth_of(path, truths)) for path in found[:limit]]
+    return found[:limit]
 
 
-def read(config: Config, network: nn.Cell, samples: Sequence[TextLine]) -> list[Prediction]:
-    """The reading of every sample, in order; an image that cannot be read says so and stops nothing."""
-    section = config["eval"]
-    task = recipes.task(config)
-    transform = pipeline(section["dataset"]["transform_pipeline"], without=task.label_steps)
-    size = section["loader"]["batch_size"]
-    tasks = [np.arange(start, min(start + size, len(samples))) for start in range(0, len(samples), size)]
-    make = partial(loader.eval_batch, samples, transform=transform, blank=task.blank, batch_size=size)
-    network.set_train(False)
-    predictions = []
-    for batch in loader.prefetch(tasks, make, section["loader"]["num_workers"]):
-        faults = {sample.path: reason for sample, reason in batch.bad}
-        readings = task.decode(network(Tensor(batch.images)).asnumpy(), batch.samples)
-        for sample, reading in zip(batch.samples, readings, strict=True):
-            predictions.append(Prediction(sample.path, reading, sample.text or None, faults.get(sample.path)))
-    return predictions
+def lines_of(paths: Sequence[Path], labels: Path | None) -> list[TextLine]:
+    """The images as lines; a label file gives the texts of images by the end of their path, that of others is empty."""
+    rows = dict(read_labels(labels)) if labels else {}
+    return [TextLine(path, text=_truth_of(path, rows)) for path in paths]
 
 
-def write_picture(path: Path, predictions: Sequence[Prediction]) -> None:
-    """A PNG with a line for each of the first predictions."""
+def read_lines(config: Config, network: nn.Cell, lines: Sequence[TextLine]) -> Iterator[Line]:
+    """The reading of every line, in order."""
+    inference = Inference(recipes.task(config), config["eval"])
+    for findings in inference.batches(network, lines):
+        for one in findings:
+            yield Line(one.sample.path, one.found, one.sample.text or None, one.fault)
+
+
+def find_texts(config: Config, network: nn.Cell, paths: Sequence[Path]) -> Iterator[PageOfText]:
+    """The texts of every page, in order."""
+    inference = Inference(recipes.task(config), config["eval"])
+    for findings in inference.batches(network, [Page(path) for path in paths]):
+        for one in findings:
+            yield PageOfText(one.sample.path, () if one.fault else in_reading_order(one.found), one.fault)
+
+
+def read_texts(config: Config, network: nn.Cell, page: PageOfText, image: NDArray[np.uint8]) -> PageOfText:
+    """The page, whose image is given as `page_image` loads it, with its texts read by a recognition network."""
+    lines = [_cut(page.path, number, region.box, image) for number, region in enumerate(page.regions, 1)]
+    found = read_lines(config, network, lines) if lines else ()
+    regions = (replace(region, reading=line.reading) for region, line in zip(page.regions, found, strict=True))
+    return replace(page, regions=tuple(regions))
+
+
+def page_image(config: Config, path: Path) -> NDArray[np.uint8]:
+    """The image HxWx3, blue first, in whose pixels the boxes of this detector lie: turned as its pipeline turns it."""
+    steps = config["eval"]["dataset"]["transform_pipeline"]
+    options = next((step["DecodeImage"] or {} for step in steps if "DecodeImage" in step), {})
+    decode = decode_image(ignore_orientation=options.get("ignore_orientation", False))
+    return image_of(decode(Page(path), np.random.default_rng(0)))
+
+
+def write_lines(path: Path, lines: Sequence[Line]) -> None:
+    """A PNG with a row for each of the first lines."""
     rows = []
-    for prediction in predictions[: picture.MAX_ROWS]:
-        image = cv2.imdecode(np.fromfile(prediction.path, np.uint8), cv2.IMREAD_COLOR) if not prediction.fault else None
+    for line in lines[: picture.MAX_ROWS]:
+        image = cv2.imdecode(np.fromfile(line.path, np.uint8), cv2.IMREAD_COLOR) if not line.fault else None
         shown = np.zeros((32, 100, 3), np.uint8) if image is None else image
-        rows.append(picture.Row(shown, prediction.reading.text, prediction.reading.confidence, prediction.truth))
-    done, data = cv2.imencode(".png", picture.draw(rows))
+        rows.append(picture.Row(shown, line.reading.text, line.reading.confidence, line.truth))
+    _write(path, picture.draw(rows))
+
+
+def write_page(path: Path, page: PageOfText, image: NDArray[np.uint8]) -> None:
+    """A PNG of a page with its texts."""
+    outlines = [(region.box.points, region.reading.text if region.reading else "") for region in page.regions]
+    _write(path, picture.draw_page(image, outlines))
+
+
+def _write(path: Path, image: NDArray[np.uint8]) -> None:
+    done, data = cv2.imencode(".png", image)
     assert done
     write_atomically(path, data.tobytes())
 
 
-def _truth_of(path: Path, truths: Mapping[str, str]) -> str:
+def _cut(path: Path, number: int, box: Box, image: NDArray[np.uint8]) -> TextLine:
+    """A line of a page, as a file that the pipeline of the recognition decodes as it decodes any other."""
+    quad = box.points if len(box.points) == 4 else cv2.boxPoints(cv2.minAreaRect(box.points))
+    done, data = cv2.imencode(".png", crop_line(image, quad))
+    assert done
+    return TextLine(Path(f"{path}#{number}"), data=data.tobytes)
+
+
+def in_reading_order(boxes: Sequence[Box]) -> tuple[Region, ...]:
+    """From top to bottom; boxes whose middles lie within half a height of the row's first one from left to right."""
+    rows: list[list[Box]] = []
+    for box in sorted(boxes, key=lambda box: float(box.points[:, 1].mean())):
+        first = rows[-1][0].points if rows else None
+        if first is not None and box.points[:, 1].mean() - first[:, 1].mean() < np.ptp(first[:, 1]) / 2:
+            rows[-1].append(box)
+        else:
+            rows.append([box])
+    return tuple(Region(box) for row in rows for box in sorted(row, key=lambda box: float(box.points[:, 0].min())))
+
+
+def _truth_of(path: Path, rows: Mapping[str, str]) -> str:
     """The text of the longest end of `path` that the label file names."""
     ends = (Path(*path.parts[start:]).as_posix() for start in range(len(path.parts)))
-    return next((truths[end] for end in ends if end in truths), "")
+    return next((rows[end] for end in ends if end in rows), "")
+
+
+def _rounded(share: float) -> float:
+    return round(share, 4)

@@ -19,7 +19,7 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import line_transforms
 from hccl_kit.ocr.data.line_sources import Lines, read_lines
-from hccl_kit.ocr.data.loader import Batch, Targets
+from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode import ctc
 from hccl_kit.ocr.decode.ctc import Reading
@@ -49,7 +49,9 @@ class Recognition:
         self.charset = charset_of(config)
         self.options = label_options(config)
         self.width = self.options.get("max_text_len", line_transforms.MAX_TEXT_LEN)
-        self.steps = steps(_image_width(config, height))
+        width = _image_width(config, height)
+        self.steps = steps(width)
+        self.buckets = tuple((bucket, steps(bucket)) for bucket in (*_bucket_widths(config, width), width))
 
     def loss(self) -> nn.Cell:
         """CTC over the classes of the dictionary."""
@@ -94,12 +96,25 @@ class Recognition:
             warn(f"evaluation: {len(rows) - len(kept)} of {len(rows)} words are left out: no known character")
         return rows.take(kept)
 
-    def targets(self, rows: Sequence[TextLine]) -> Targets:
-        """Labels (N, max_text_len) int32, filled up with zeros, and their lengths (N,) int32."""
+    def lengths(self, samples: Sequence[TextLine]) -> NDArray[np.int64] | None:
+        """The characters of each line, where batches are as wide as their lines."""
+        return np.array([len(line.text) for line in samples]) if len(self.buckets) > 1 else None
+
+    def collate(self, rows: Sequence[TextLine]) -> tuple[NDArray[np.float32], Targets]:
+        """Images (N, 3, H, W), without columns that are black in all; labels (N, max_text_len) int32, filled up with
+        zeros, and their lengths (N,) int32.
+        """
         labels = np.zeros((len(rows), self.width), np.int32)
         for label, row in zip(labels, rows, strict=True):
             label[: len(row.label)] = row.label[: self.width]
-        return labels, np.array([len(row.label) for row in rows], np.int32)
+        images = np.ascontiguousarray(stack_images(rows)[..., : self._columns(rows)])
+        return images, (labels, np.array([len(row.label) for row in rows], np.int32))
+
+    def _columns(self, rows: Sequence[TextLine]) -> int:
+        """The narrowest bucket that holds the lines and gives the steps that their labels need."""
+        widest = max(row.columns or self.buckets[-1][0] for row in rows)
+        needed = max(_steps_for(row.label) for row in rows)
+        return next(width for width, steps in self.buckets if width >= widest and steps >= needed)
 
     def blank(self, sample: TextLine) -> TextLine:
         """The line with a black image."""
@@ -194,6 +209,25 @@ def _image_shape(config: Config, section: str) -> list[int]:
 
 def _assert_fits(label: tuple[int, ...], steps: int) -> None:
     """CTC needs a step for every character and one between two that are equal; otherwise the loss is infinite."""
-    needed = len(label) + sum(one == other for one, other in pairwise(label))
-    if needed > steps:
-        raise BadSampleError(f"the label needs {needed} steps, the network gives {steps}")
+    if _steps_for(label) > steps:
+        raise BadSampleError(f"the label needs {_steps_for(label)} steps, the network gives {steps}")
+
+
+def _steps_for(label: tuple[int, ...]) -> int:
+    return len(label) + sum(one == other for one, other in pairwise(label))
+
+
+def _bucket_widths(config: Config, width: int) -> list[int]:
+    """The widths below that of the images to which batches of shorter lines are cut; none where that is not asked for.
+
+    KitError where the training does not fill up its lines on the right: then there is nothing to cut off.
+    """
+    widths: list[int] = sorted(config["train"]["loader"]["bucket_widths"] or ())
+    fills = any(
+        (options or {}).get("padding", step == "SVTRRecResizeImg")
+        for row in config["train"]["dataset"]["transform_pipeline"]
+        for step, options in row.items()
+    )
+    if widths and not fills:
+        raise KitError("train.loader.bucket_widths needs a resizing with padding: True")
+    return [bucket for bucket in widths if bucket < width]

@@ -44,8 +44,11 @@ class Task(Protocol):
     def eval_samples(self, warn: Warn) -> Sequence[Any]:
         """The samples that the evaluation counts."""
 
-    def targets(self, rows: Sequence[Any]) -> Targets:
-        """What the loss takes of transformed samples."""
+    def lengths(self, samples: Sequence[Any]) -> NDArray[np.int64] | None:
+        """By which samples share their batches, like with like; None: as chance will have it."""
+
+    def collate(self, rows: Sequence[Any]) -> tuple[NDArray[np.float32], Targets]:
+        """The images and what the loss takes of a training batch, from transformed samples."""
 
     def blank(self, sample: Any) -> Any:
         """A sample whose image cannot be read, with an empty image."""

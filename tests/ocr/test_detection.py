@@ -125,7 +125,8 @@ def test_from_a_file_to_what_the_loss_takes(tmp_path: Path) -> None:
     samples, _ = made.train_samples(lambda _: None)
     transform = pipeline(settings["train"]["dataset"]["transform_pipeline"])
     rows = [transform(sample, np.random.default_rng(seed)) for seed, sample in enumerate(samples)]
-    kernels, mask, thresholds, border = made.targets(rows)
+    images, (kernels, mask, thresholds, border) = made.collate(rows)
+    assert images.shape == (2, 3, 640, 640)
     assert kernels.shape == (2, 1, 640, 640)
     assert mask.shape == thresholds.shape == border.shape == (2, 640, 640)
     assert {array.dtype for array in (kernels, mask, thresholds, border)} == {np.dtype(np.float32)}

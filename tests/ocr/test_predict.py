@@ -1,18 +1,21 @@
 """Reading images that nobody labelled: which ones, in what order, and what happens to a damaged one."""
 
+import json
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 from mindspore import nn
+from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import config, picture, predict, recipes
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.ctc import Reading
-from hccl_kit.ocr.predict import Prediction
+from hccl_kit.ocr.decode.db import Box
+from hccl_kit.ocr.predict import Line, PageOfText, Region
 from tests.ocr.data.images import write_image
 from tests.ocr.programs import CONFIG
 
@@ -40,15 +43,15 @@ def folder_of(root: Path, *names: str) -> Path:
 def test_a_folder_gives_its_images_in_order(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "in", "b.png", "a.JPG", "c.bmp")
     (folder / "notes.txt").write_text("")
-    assert predict.find_images([folder], limit=9) == [TextLine(folder / n) for n in ("a.JPG", "b.png", "c.bmp")]
+    assert predict.find_images([folder], limit=9) == [folder / n for n in ("a.JPG", "b.png", "c.bmp")]
 
 
 def test_files_stay_where_they_are_named(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "in", "a.png", "b.png")
     other = folder_of(tmp_path / "other", "x.png")
     found = predict.find_images([other / "x.png", folder, folder / "a.png"], limit=9)
-    assert [sample.path.name for sample in found] == ["x.png", "a.png", "b.png", "a.png"]
-    assert [sample.path.name for sample in predict.find_images([folder], limit=1)] == ["a.png"]
+    assert [path.name for path in found] == ["x.png", "a.png", "b.png", "a.png"]
+    assert predict.find_images([folder], limit=1) == [folder / "a.png"]
 
 
 def test_labels_give_the_truth_by_the_end_of_the_path(tmp_path: Path) -> None:
@@ -57,7 +60,7 @@ def test_labels_give_the_truth_by_the_end_of_the_path(tmp_path: Path) -> None:
     rows = ["a.png\ttwo words\u2028 more\r", "", "b.png\tno", "in/b.png\tyes", "out/c.png\tno"]
     labels = tmp_path / "gt.txt"
     labels.write_bytes("\n".join(["\ufeff" + rows[0], *rows[1:], f"{folder}/d.png\twhole path"]).encode())
-    found = predict.find_images([folder], labels=labels)
+    found = predict.lines_of(predict.find_images([folder]), labels)
     assert [sample.text for sample in found] == ["two words\u2028 more", "yes", "", "whole path"]
 
 
@@ -70,14 +73,14 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     write_image(tmp_path / "a.png", 0)
     for labels in (tmp_path / "no.txt", tmp_path / "a.png"):
         with pytest.raises(KitError, match=f"{labels}"):
-            predict.find_images([tmp_path], labels=labels, limit=9)
+            predict.lines_of([tmp_path / "a.png"], labels)
 
 
 @pytest.mark.parametrize("count", [1, BATCH, 2 * BATCH + 1])
 def test_every_image_has_one_reading(loaded: Config, network: nn.Cell, tmp_path: Path, count: int) -> None:
     folder = folder_of(tmp_path, *(f"{n}.png" for n in range(count)))
-    samples = predict.find_images([folder], limit=99)
-    predictions = predict.read(loaded, network, samples)
+    samples = [TextLine(path) for path in predict.find_images([folder])]
+    predictions = list(predict.read_lines(loaded, network, samples))
     assert [prediction.path for prediction in predictions] == [sample.path for sample in samples]
     assert all(prediction.fault is None and prediction.truth is None for prediction in predictions)
     assert all(0 <= prediction.reading.confidence <= 1 for prediction in predictions)
@@ -89,11 +92,11 @@ def test_a_damaged_image_is_named_and_the_others_are_read(
 ) -> None:
     """Also where it is the only one of its batch."""
     folder = folder_of(tmp_path, *(f"{n}.png" for n in range(BATCH + 1)))
-    samples = predict.find_images([folder], limit=99)
-    whole = predict.read(loaded, network, samples)
+    samples = [TextLine(path) for path in predict.find_images([folder])]
+    whole = list(predict.read_lines(loaded, network, samples))
     for number in bad:
         (folder / f"{number}.png").write_bytes(b"damaged")
-    predictions = predict.read(loaded, network, samples)
+    predictions = list(predict.read_lines(loaded, network, samples))
     assert [prediction.path for prediction in predictions] == [sample.path for sample in samples]
     assert {n for n, prediction in enumerate(predictions) if prediction.fault} == bad
     assert all("not an image" in (predictions[n].fault or "") for n in bad)
@@ -106,15 +109,78 @@ def test_the_picture_has_a_line_for_every_prediction(tmp_path: Path) -> None:
     folder_of(tmp_path, "a.png")
     (tmp_path / "b.png").write_bytes(b"damaged")
     predictions = [
-        Prediction(tmp_path / "a.png", Reading("a", 0.5), "a"),
-        Prediction(tmp_path / "b.png", Reading("", 0.0), None, "not an image"),
-        Prediction(tmp_path / "gone.png", Reading("", 0.0), None, "No such file"),
+        Line(tmp_path / "a.png", Reading("a", 0.5), "a"),
+        Line(tmp_path / "b.png", Reading("", 0.0), None, "not an image"),
+        Line(tmp_path / "gone.png", Reading("", 0.0), None, "No such file"),
     ]
-    predict.write_picture(tmp_path / "out.png", predictions)
+    predict.write_lines(tmp_path / "out.png", predictions)
     image = cv2.imdecode(np.fromfile(tmp_path / "out.png", np.uint8), cv2.IMREAD_COLOR)
     assert image.shape[0] == 3 * picture.ROW
 
 
 def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"cannot write .*no/out\.png"):
-        predict.write_picture(tmp_path / "no" / "out.png", [])
+        predict.write_lines(tmp_path / "no" / "out.png", [])
+
+
+def box(*, left: float, top: float, width: float = 40, height: float = 10) -> Box:
+    corners = [[left, top], [left + width, top], [left + width, top + height], [left, top + height]]
+    return Box(np.array(corners, np.float32), 0.9)
+
+
+def test_texts_come_by_rows_and_in_them_from_left_to_right() -> None:
+    """A row hangs together though its boxes do not lie at exactly one height."""
+    second, first, third, fourth = box(left=50, top=3), box(left=0, top=5), box(left=0, top=20), box(left=90, top=22)
+    regions = predict.in_reading_order([fourth, third, second, first])
+    assert [region.box for region in regions] == [first, second, third, fourth]
+    assert predict.in_reading_order([]) == ()
+
+
+def test_each_text_of_a_page_is_read_as_its_cut_would_be(loaded: Config, network: nn.Cell, tmp_path: Path) -> None:
+    image = np.random.default_rng(0).integers(0, 255, (60, 200, 3), dtype=np.uint8)
+    boxes = [box(left=5, top=5, width=80, height=20), box(left=100, top=30, width=60, height=16)]
+    page = PageOfText(tmp_path / "page.png", predict.in_reading_order(boxes))
+    read = predict.read_texts(loaded, network, page, image)
+    for number, region in enumerate(read.regions):
+        (left, top), (right, bottom) = boxes[number].points[0].astype(int), boxes[number].points[2].astype(int)
+        write_png(tmp_path / "cut.png", image[top:bottom, left:right])
+        (alone,) = predict.read_lines(loaded, network, [TextLine(tmp_path / "cut.png")])
+        assert region.reading is not None
+        assert region.reading.confidence == pytest.approx(alone.reading.confidence, abs=0.02)  # cut by whole pixels
+    assert [region.box for region in read.regions] == boxes
+    assert predict.read_texts(loaded, network, PageOfText(Path("empty.png"), ()), image).regions == ()
+
+
+def write_png(path: Path, image: NDArray[np.uint8]) -> None:
+    done, data = cv2.imencode(".png", image)
+    assert done
+    path.write_bytes(data.tobytes())
+
+
+def test_what_was_found_is_written_as_a_label_file_has_it() -> None:
+    region = Region(box(left=0, top=0), Reading("\u4e2d", 0.5))
+    page = PageOfText(Path("a.png"), (region,))
+    row = {"transcription": "\u4e2d", "points": [[0, 0], [40, 0], [40, 10], [0, 10]], "score": 0.9, "confidence": 0.5}
+    assert page.row() == {"path": "a.png", "regions": [row]}
+    path, text = page.fields()
+    assert (path, json.loads(text)) == ("a.png", [row])
+    assert "\u4e2d" in text
+    unread = PageOfText(Path("b.png"), (), "torn")
+    assert unread.row() == {"path": "b.png", "fault": "torn"}
+    assert unread.fields() == ["b.png", "not read: torn"]
+    assert Line(Path("c.png"), Reading("a", 1.0), "b").row() == {
+        "path": "c.png", "text": "a", "confidence": 1.0, "truth": "b",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_page_is_drawn_with_its_texts(tmp_path: Path, read: bool) -> None:
+    image = np.full((100, 200, 3), 255, np.uint8)
+    region = Region(box(left=20, top=20, width=100, height=30), Reading("text", 0.9) if read else None)
+    predict.write_page(tmp_path / "page.png", PageOfText(Path("a.png"), (region,)), image)
+    drawn = cv2.imdecode(np.fromfile(tmp_path / "page.png", np.uint8), cv2.IMREAD_COLOR)
+    assert drawn.shape == (100, 400 if read else 200, 3)
+    blue, green, red = map(int, drawn[20, 60])
+    assert green > 100 + max(blue, red)
+    assert drawn[:, 200:].size == 0 or drawn[20:50, 220:320].min() < 100
+    assert (image == 255).all()

@@ -50,12 +50,49 @@ def test_the_shipped_configuration_fits() -> None:
     assert (made.steps, made.width) == (25, 12)
 
 
+def line(*label: int, columns: int | None = None) -> TextLine:
+    return TextLine(Path(), np.zeros((3, 32, 100), np.float32), label=label, columns=columns)
+
+
 def test_targets_are_labels_filled_up_and_their_lengths() -> None:
     made = task(config.load(CONFIG))
-    labels, lengths = made.targets([TextLine(Path(), label=(4, 9)), TextLine(Path(), label=(1, 2, 3))])
+    images, (labels, lengths) = made.collate([line(4, 9, columns=10), line(1, 2, 3, columns=10)])
+    assert images.shape == (2, 3, 32, 100)
     assert labels.tolist() == [[4, 9] + [0] * 10, [1, 2, 3] + [0] * 9]
     assert lengths.tolist() == [2, 3]
     assert labels.dtype == lengths.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("rows", "width"),
+    [
+        ([line(1, columns=20), line(1, columns=40)], 40),
+        ([line(1, columns=20), line(1, columns=41)], 60),
+        ([line(1, columns=99)], 100),
+        ([line(1, columns=20), line(1)], 100),  # of an unknown width
+        ([line(*range(11), columns=20)], 60),  # 40 columns give ten steps
+        ([line(*[1] * 6, columns=20)], 60),  # five blanks between six that are equal
+    ],
+)
+def test_a_batch_is_as_wide_as_its_lines_and_labels_need(rows: list[TextLine], width: int) -> None:
+    made = task(config.load(CONFIG, ["train.loader.bucket_widths=[60, 40]"]), steps=25)
+    images, _ = made.collate(rows)
+    assert images.shape == (len(rows), 3, 32, width)
+    assert images.flags.c_contiguous
+
+
+def test_lines_are_grouped_by_their_characters_where_batches_differ_in_width() -> None:
+    rows = [TextLine(Path(), text="abc"), TextLine(Path(), text="a")]
+    assert task(config.load(CONFIG)).lengths(rows) is None
+    lengths = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]"])).lengths(rows)
+    assert lengths is not None
+    assert lengths.tolist() == [3, 1]
+
+
+def test_lines_without_black_on_their_right_have_no_buckets() -> None:
+    options = ["train.loader.bucket_widths=[40]", "train.dataset.transform_pipeline.2.RecResizeImg.padding=False"]
+    with pytest.raises(KitError, match="bucket_widths needs a resizing with padding: True"):
+        task(config.load(CONFIG, options))
 
 
 def test_labels_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> None:

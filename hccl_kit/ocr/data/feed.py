@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.pipeline import pipeline
@@ -14,16 +17,17 @@ from hccl_kit.ocr.data.pipeline import pipeline
 class Feed:
     """What rank `rank` of `size` sees of the section `train`: `batch` samples in a step.
 
-    `samples` are those that can be learnt from, `targets` makes of transformed ones what the loss takes. KitError where
-    the samples do not fill one step of all ranks.
+    `samples` are those that can be learnt from, `collate` makes a batch of transformed ones. With `lengths` those of
+    like length share a step. KitError where the samples do not fill one step of all ranks.
     """
 
     def __init__(
         self,
         train: dict[str, Any],
         samples: Sequence[Any],
-        targets: Callable[..., loader.Targets],
+        collate: Callable[..., tuple[NDArray[np.float32], loader.Targets]],
         *,
+        lengths: NDArray[np.int64] | None = None,
         batch: int,
         rank: int,
         size: int,
@@ -33,12 +37,13 @@ class Feed:
         self.rank, self.size = rank, size
         self.warn = warn
         self.samples = samples
+        self.lengths = lengths
         self.batch = batch
         self.joint_batch = batch * size
         self.steps_per_epoch = len(self.samples) // self.joint_batch
         self.bad: set[str] = set()
         transform = pipeline(train["dataset"]["transform_pipeline"])
-        self._make = partial(loader.train_batch, self.samples, transform=transform, targets=targets)
+        self._make = partial(loader.train_batch, self.samples, transform=transform, collate=collate)
         if not self.steps_per_epoch:
             raise KitError(
                 f"{len(self.samples)} samples make no step of {self.joint_batch} ({size} ranks x {batch})",
@@ -50,6 +55,8 @@ class Feed:
         while first < last:
             epoch, start = divmod(first, self.steps_per_epoch)
             order = loader.epoch_order(len(self.samples), seed=seed, epoch=epoch, shuffle=self.loader["shuffle"])
+            if self.lengths is not None:
+                order = loader.alike(order, self.lengths, batch=self.joint_batch, seed=seed, epoch=epoch)
             steps = loader.train_steps(order, batch_size=self.batch, rank=self.rank, size=self.size)
             rest = list(steps[start : start + last - first])
             make = partial(self._make, seed=(seed, epoch))

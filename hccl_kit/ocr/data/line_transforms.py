@@ -64,7 +64,8 @@ def resize(
         image = image_of(line)
         inner = min(width, _width_at(height, image)) if keeps_ratio else width
         small = cv2.resize(image, (inner, height))
-        return replace(line, image=cv2.copyMakeBorder(small, 0, 0, 0, width - inner, cv2.BORDER_CONSTANT))
+        filled = cv2.copyMakeBorder(small, 0, 0, 0, width - inner, cv2.BORDER_CONSTANT)
+        return replace(line, image=filled, columns=inner)
 
     return apply
 
@@ -92,7 +93,7 @@ def resize_and_normalize(
     def apply(line: TextLine, generator: np.random.Generator) -> TextLine:
         image = image_of(line)
         inner = min(target_width, _width_at(target_height, image)) if keep_ratio else target_width
-        line = replace(line, image=cv2.resize(image, (inner, target_height)))
+        line = replace(line, image=cv2.resize(image, (inner, target_height)), columns=inner)
         fill = target_width - inner if padding else 0
         if norm_before_pad:
             return _filled(scale(line, generator), fill)

@@ -49,6 +49,18 @@ def epoch_order(count: int, *, seed: int, epoch: int, shuffle: bool) -> NDArray[
     return np.random.default_rng((seed, epoch)).permutation(count) if shuffle else np.arange(count)
 
 
+def alike(
+    order: NDArray[np.intp], lengths: NDArray[np.int64], *, batch: int, seed: int, epoch: int
+) -> NDArray[np.intp]:
+    """The same order with samples of like length in each run of `batch`, and these runs in an order of their own.
+
+    What does not fill a run is left for other epochs, as it would be without.
+    """
+    whole = order[: len(order) // batch * batch]
+    runs = whole[np.argsort(lengths[whole], kind="stable")].reshape(-1, batch)
+    return np.random.default_rng((seed, epoch, 1)).permutation(runs).ravel()
+
+
 def train_steps(order: NDArray[np.intp], *, batch_size: int, rank: int, size: int) -> NDArray[np.intp]:
     """The samples of this rank, steps x batch_size.
 
@@ -88,7 +100,7 @@ def train_batch(
     indices: NDArray[np.intp],
     *,
     transform: Transform[Any],
-    targets: Callable[[Sequence[Any]], Targets],
+    collate: Callable[[Sequence[Any]], tuple[NDArray[np.float32], Targets]],
     seed: tuple[int, int],
 ) -> Batch:
     """A full batch; the place of a bad sample is taken by a good one of the same batch.
@@ -104,7 +116,7 @@ def train_batch(
     if not good:
         raise KitError(f"no sample of a whole batch can be used; the first: {bad[0][0].path}: {bad[0][1]}")
     rows = [good[n % len(good)] for n in range(len(indices))]
-    return Batch(stack_images(rows), targets(rows), tuple(rows), tuple(bad))
+    return Batch(*collate(rows), tuple(rows), tuple(bad))
 
 
 def eval_batch(

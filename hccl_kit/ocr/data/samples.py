@@ -37,10 +37,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class TextLine(Sample):
-    """An image of one word or line. `label` holds the class numbers of `text`, empty until the label is encoded."""
+    """An image of one word or line. `label` holds the class numbers of `text`, empty until the label is encoded.
+
+    `columns` is the width of what a resizing left of the line, where black fills up the rest; None: all of the image.
+    """
 
     text: str = ""
     label: tuple[int, ...] = ()
+    columns: int | None = None
 
 
 class BadSampleError(Exception):

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.data.feed import Feed
 from hccl_kit.ocr.data.line_sources import read_lines
-from hccl_kit.ocr.data.loader import Batch, Targets
+from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import TextLine
 from tests.ocr.data.images import dataset
 
@@ -34,8 +35,8 @@ class Source:
         return Feed(train, rows, labels, batch=options["batch_size"], rank=rank, size=size, warn=self.warnings.append)
 
 
-def labels(rows: Sequence[TextLine]) -> Targets:
-    return (np.array([row.label[1] for row in rows]),)
+def labels(rows: Sequence[TextLine]) -> tuple[NDArray[np.float32], Targets]:
+    return stack_images(rows), (np.array([row.label[1] for row in rows]),)
 
 
 @pytest.fixture

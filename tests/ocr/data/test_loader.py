@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,25 @@ def test_a_prefetch_that_is_left_early_leaves_no_thread() -> None:
     assert threads_left() == []
 
 
+@given(st.lists(st.integers(1, 40), min_size=4, max_size=60), st.integers(1, 8), st.integers(0, 9))
+def test_samples_of_like_length_share_a_run(values: list[int], batch: int, epoch: int) -> None:
+    """The same samples as without, and no two runs of which each has a line longer than the other's shortest."""
+    lengths = np.array(values)
+    order = loader.epoch_order(len(values), seed=5, epoch=epoch, shuffle=True)
+    found = loader.alike(order, lengths, batch=batch, seed=5, epoch=epoch)
+    assert sorted(found) == sorted(order[: len(order) // batch * batch])
+    runs = sorted((int(lengths[run].min()), int(lengths[run].max())) for run in found.reshape(-1, batch))
+    assert all(before[1] <= after[0] for before, after in pairwise(runs))
+    np.testing.assert_array_equal(found, loader.alike(order, lengths, batch=batch, seed=5, epoch=epoch))
+
+
+def test_runs_do_not_come_in_the_order_of_their_length() -> None:
+    lengths = np.arange(400)
+    found = [loader.alike(np.arange(400), lengths, batch=4, seed=1, epoch=epoch)[::4].tolist() for epoch in (0, 1)]
+    assert found[0] != sorted(found[0])
+    assert found[0] != found[1]
+
+
 SAMPLES = [TextLine(Path(f"{n}.png"), text=f"t{n}") for n in range(6)]
 INDICES = np.arange(6)
 
@@ -143,11 +163,11 @@ def transform_without(*bad: int) -> Transform[TextLine]:
 
 
 def train(*bad: int, indices: NDArray[np.intp] = INDICES) -> Batch:
-    return loader.train_batch(SAMPLES, indices, transform=transform_without(*bad), targets=numbers_of, seed=(0, 0))
+    return loader.train_batch(SAMPLES, indices, transform=transform_without(*bad), collate=numbers_of, seed=(0, 0))
 
 
-def numbers_of(rows: Sequence[TextLine]) -> Targets:
-    return (np.array([row.label for row in rows], np.int32),)
+def numbers_of(rows: Sequence[TextLine]) -> tuple[NDArray[np.float32], Targets]:
+    return loader.stack_images(rows), (np.array([row.label for row in rows], np.int32),)
 
 
 def blank(sample: TextLine) -> TextLine:
@@ -196,7 +216,7 @@ def test_images_of_different_shapes_say_what_is_missing() -> None:
         return replace(sample, image=np.zeros((3, 2, int(sample.path.stem) + 1), np.float32))
 
     with pytest.raises(KitError, match=r"shapes \[\(3, 2, 1\), \(3, 2, 2\)\]") as caught:
-        loader.train_batch(SAMPLES, np.array([0, 1]), transform=grow, targets=numbers_of, seed=(0, 0))
+        loader.train_batch(SAMPLES, np.array([0, 1]), transform=grow, collate=numbers_of, seed=(0, 0))
     assert "RecResizeImg" in str(caught.value.hint)
 
 
@@ -205,7 +225,7 @@ def test_what_is_random_follows_from_seed_epoch_and_sample() -> None:
         return replace(sample, image=generator.random((1, 1, 3)))
 
     def images(indices: list[int], seed: tuple[int, int]) -> list[float]:
-        batch = loader.train_batch(SAMPLES, np.array(indices), transform=draw, targets=numbers_of, seed=seed)
+        batch = loader.train_batch(SAMPLES, np.array(indices), transform=draw, collate=numbers_of, seed=seed)
         return [float(image.flat[0]) for image in batch.images]
 
     assert images([1, 2], (7, 0)) == images([2, 1], (7, 0))[::-1]

@@ -1,0 +1,94 @@
+"""From pages to their texts, the way a user goes: a detector of fresh weights, and a reader behind it."""
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import yaml
+
+from hccl_kit.ocr import checkpoint, config, recipes
+from tests.ocr.programs import ROOT, tool
+
+pytestmark = pytest.mark.train
+
+DETECTOR = ROOT / "configs/det/dbnet/db_mobilenetv3_icdar15.yaml"
+SIZE = 64
+
+
+@pytest.fixture(scope="module")
+def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A configuration of small pages, whose detector takes every page for one text."""
+    folder = tmp_path_factory.mktemp("detector")
+    steps = [
+        {"DecodeImage": {"img_mode": "RGB"}},
+        {"DetLabelEncode": None},
+        {"DetResize": {"target_size": [SIZE, SIZE], "keep_ratio": False, "divisor": 32}},
+        {"NormalizeImage": {"mean": "imagenet", "std": "imagenet"}},
+        {"ToCHWImage": None},
+    ]
+    settings = {
+        "__base__": str(DETECTOR),
+        "model": {"pretrained": None},
+        "postprocess": {"binary_thresh": 0.0, "box_thresh": 0.0},
+        "eval": {"ckpt_load_path": str(folder / "fresh.ckpt"), "dataset": {"transform_pipeline": steps}},
+    }
+    path = folder / "detector.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    network = recipes.network(config.load(path))
+    checkpoint.save(folder / "fresh.ckpt", list(network.get_parameters()))
+    return path
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for name in ("a", "b"):
+        image = np.random.default_rng(ord(name)).integers(0, 255, (90, 160, 3), dtype=np.uint8)
+        done, data = cv2.imencode(".png", image)
+        assert done
+        (folder / f"{name}.png").write_bytes(data.tobytes())
+    return folder
+
+
+def test_a_chain_finds_and_reads(detector: Path, run: Path, pages: Path, tmp_path: Path) -> None:
+    (pages / "c.png").write_bytes(b"damaged")
+    drawn = tmp_path / "drawn"
+    done = tool(
+        "predict", "-c", detector, "--images", pages, "--json", tmp_path / "found.json", "--picture", drawn,
+        "--read", run / "train_config.yaml", "--read_opt", f"eval.ckpt_load_path={run / 'best.ckpt'}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [Path(path).name for path, _ in rows] == ["a.png", "b.png", "c.png"]
+    for _, found in rows[:2]:
+        (text,) = json.loads(found)
+        assert text.keys() == {"transcription", "points", "score", "confidence"}
+        assert np.ptp(np.array(text["points"]), axis=0).tolist() >= [100, 50]
+    assert rows[2][1] == "not read: not an image that OpenCV reads"
+    written = json.loads((tmp_path / "found.json").read_text())
+    assert [page.get("regions") for page in written[:2]] == [json.loads(found) for _, found in rows[:2]]
+    assert written[2] == {"path": str(pages / "c.png"), "fault": "not an image that OpenCV reads"}
+    assert [path.name for path in sorted(drawn.iterdir())] == ["0001_a.png", "0002_b.png"]
+    assert "warning: 1 of 3 images could not be read" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--labels", "x.txt"], "--labels is for lines"),
+        (["--read_opt", "a=b"], "--read_opt without --read"),
+        (["--read", DETECTOR], "--config is of type det and --read of type det"),
+        (["--read", "gone.yaml"], "gone.yaml"),
+        (["--limit", "0"], "--limit is 0"),
+    ],
+)
+def test_a_wrong_command_is_refused_before_anything_heavy_is_loaded(
+    pages: Path, options: list[object], message: str
+) -> None:
+    done = tool("predict", "-c", DETECTOR, "--images", pages, *options, python=("-X", "importtime"))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "mindspore" not in done.stderr
