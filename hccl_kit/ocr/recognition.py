@@ -186,7 +186,7 @@ def _options(config: Config, section: str, step: str) -> dict[str, Any]:
 
 def _image_width(config: Config, height: int | None) -> int:
     """The width of the images; KitError where the two pipelines do not make the images that the network takes."""
-    train, evaluation = (_image_shape(config, section) for section in ("train", "eval"))
+    train, evaluation = (image_shape(config, section) for section in ("train", "eval"))
     if train != evaluation:
         raise KitError(f"images are {train} in train and {evaluation} in eval", hint="see image_shape of the resizing")
     if height not in (None, train[0]):
@@ -195,7 +195,7 @@ def _image_width(config: Config, height: int | None) -> int:
     return train[1]
 
 
-def _image_shape(config: Config, section: str) -> list[int]:
+def image_shape(config: Config, section: str) -> list[int]:
     """Height and width of the images of a pipeline; a width that follows the ratio is that of the widest."""
     for row in config[section]["dataset"]["transform_pipeline"]:
         for step, options in row.items():

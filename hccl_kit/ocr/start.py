@@ -15,6 +15,8 @@ from hccl_kit.worker_env import WorkerEnv
 from hccl_kit.world import Launch, World, assert_alike, join, prepare
 
 ISA_VARIABLE = "ONEDNN_MAX_CPU_ISA"
+CALL_DEPTH = 20_000
+"""Calls within calls that a graph may have: an update of some hundred parameters alone has more than MindSpore's 1,000."""
 LOG_ERRORS = "3"
 """MindSpore's warnings are about its own deprecations and graphs; GLOG_v=2 shows them."""
 
@@ -89,4 +91,5 @@ def _set_context(config: Config, target: str) -> None:
     if target == "CPU":
         ms.set_device("CPU")
         ms.set_context(jit_config={"jit_level": "O0"})
+    ms.set_recursion_limit(CALL_DEPTH)
     ms.set_seed(system["seed"])

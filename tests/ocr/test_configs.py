@@ -18,6 +18,7 @@ SHIPPED = sorted(FOLDER.rglob("*.yaml"))
 NAMES = {
     "det/dbnet/db_mobilenetv3_icdar15",
     "det/dbnet/db_r18_icdar15",
+    "det/dbnet/db_r18_receipts",
     "det/dbnet/db_r50_icdar15",
     "det/dbnet/dbpp_r50_icdar15",
     "rec/crnn/crnn_icdar15",

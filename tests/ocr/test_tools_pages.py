@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from hccl_kit.ocr import checkpoint, config, recipes
-from tests.ocr.programs import ROOT, tool
+from tests.ocr.programs import ROOT, summary, tool
 
 pytestmark = pytest.mark.train
 
@@ -92,3 +92,27 @@ def test_a_wrong_command_is_refused_before_anything_heavy_is_loaded(
     assert done.returncode == 2
     assert message in done.stderr
     assert "mindspore" not in done.stderr
+
+
+@pytest.mark.long
+def test_a_detector_trains_and_is_judged(detector: Path, pages: Path, tmp_path: Path) -> None:
+    """MobileNetV3 has so many parameters that MindSpore's own limit of calls within calls would not do."""
+    rows = [{"transcription": "one", "points": [[20, 20], [120, 20], [120, 60], [20, 60]]}]
+    (pages / "gt.txt").write_text("".join(f"{name}.png\t{json.dumps(rows)}\n" for name in ("a", "b")))
+    crop = {"train.dataset.transform_pipeline.5.RandomCropWithBBox.crop_size": f"[{SIZE},{SIZE}]"}
+    places = {
+        f"{section}.dataset.{key}": value
+        for section in ("train", "eval")
+        for key, value in {"dataset_root": pages, "data_dir": ".", "label_file": "gt.txt"}.items()
+    }
+    options = {**places, **crop, "train.loader.batch_size": 2, "train.max_steps": 2, "system.val_while_train": False}
+    done = tool(
+        "train", "-c", detector, "-o", f"train.ckpt_save_dir={tmp_path / 'run'}",
+        *(f"{key}={value}" for key, value in options.items()),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert summary(tmp_path / "run").keys() >= {"recall", "precision", "f-score"}
+    best = f"eval.ckpt_load_path={tmp_path / 'run' / 'best.ckpt'}"
+    again = tool("eval", "-c", tmp_path / "run" / "train_config.yaml", "-o", best, "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["f-score"] == summary(tmp_path / "run")["f-score"]

@@ -1,10 +1,12 @@
 """Word images made by the project itself, so that a first training needs no download.
 
-The strokes are OpenCV's built-in Hershey fonts; size, tilt, colours, blur and noise vary with the generator.
+The strokes are OpenCV's built-in Hershey fonts, or what the caller draws; size, tilt, colours, blur and noise vary with
+the generator.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cv2
@@ -34,25 +36,36 @@ REAL_WORDS = tuple(
 SHORTEST, LONGEST = 2, 9
 
 
-def random_text(generator: np.random.Generator) -> str:
-    """A string of 2 to 9 characters out of 0-9 and a-z that is none of REAL_WORDS."""
+def random_text(generator: np.random.Generator, characters: str = ALPHANUMERIC) -> str:
+    """A string of 2 to 9 of the characters that is none of REAL_WORDS."""
     while True:
         length = generator.integers(SHORTEST, LONGEST + 1)
-        text = "".join(ALPHANUMERIC[n] for n in generator.integers(0, len(ALPHANUMERIC), length))
+        text = "".join(characters[n] for n in generator.integers(0, len(characters), length))
         if text not in REAL_WORDS:  # "8p" is drawn now and then
             return text
 
 
-def render(text: str, generator: np.random.Generator) -> NDArray[np.uint8]:
-    """`text` as an image HxWx3 uint8, about 40 pixels high."""
+Draw = Callable[[str, np.random.Generator], NDArray[np.uint8]]
+"""From a text to how much ink is on each pixel (H, W), 0 to 255, without a margin."""
+
+
+def strokes(text: str, generator: np.random.Generator) -> NDArray[np.uint8]:
+    """The text in one of OpenCV's fonts, which have the letters of ASCII only."""
     font = FONTS[generator.integers(len(FONTS))]
     scale, thickness = generator.uniform(0.9, 1.3), int(generator.integers(1, 3))
     (width, height), baseline = cv2.getTextSize(text, font, scale, thickness)
-    left, top = generator.integers(4, 12, 2)
-    shape = (height + baseline + 2 * int(top), width + 2 * int(left), 3)
+    coverage = np.zeros((height + baseline, width), np.uint8)
+    cv2.putText(coverage, text, (0, height), font, scale, (255,), thickness, cv2.LINE_AA)
+    return coverage
+
+
+def render(text: str, generator: np.random.Generator, draw: Draw = strokes) -> NDArray[np.uint8]:
+    """`text` as an image HxWx3 uint8, about 40 pixels high."""
+    coverage = draw(text, generator)
+    left, top = map(int, generator.integers(4, 12, 2))
+    share = cv2.copyMakeBorder(coverage, top, top, left, left, cv2.BORDER_CONSTANT)[..., None] / 255
     paper, ink = _colours(generator)
-    image: NDArray[Any] = np.full(shape, paper, np.uint8)
-    cv2.putText(image, text, (int(left), height + int(top)), font, scale, ink, thickness, cv2.LINE_AA)
+    image = np.rint(np.array(paper) * (1 - share) + np.array(ink) * share).astype(np.uint8)
     image = _tilt(image, generator.uniform(-4, 4), generator.uniform(-0.15, 0.15), paper)
     if generator.random() < 0.5:
         image = cv2.GaussianBlur(image, (3, 3), 0)
