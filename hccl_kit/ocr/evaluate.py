@@ -9,6 +9,7 @@ from mindspore import nn
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import recipes
+from hccl_kit.ocr.agreement import assert_one_data_set
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.inference import Finding, Inference
@@ -30,6 +31,7 @@ class Evaluator:
         self.alive = alive
         self.task = recipes.task(config)
         self.samples = self.task.eval_samples(warn)
+        assert_one_data_set("eval", len(self.samples), world)
         self.inference = Inference(self.task, config["eval"])
         self.bad: set[str] = set()
 

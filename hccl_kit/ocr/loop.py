@@ -15,6 +15,7 @@ import numpy as np
 from hccl_kit.errors import EXIT_FINDINGS
 from hccl_kit.heartbeat import Heartbeat
 from hccl_kit.ocr import build, checkpoint, curves, keep, parameters, recipes, resume, schedule
+from hccl_kit.ocr.agreement import assert_one_data_set
 from hccl_kit.ocr.checkpoint import Progress
 from hccl_kit.ocr.clock import Clock
 from hccl_kit.ocr.config import Config
@@ -55,6 +56,7 @@ class _Run:
         self.folder = Path(config["train"]["ckpt_save_dir"])
         self.task = recipes.task(config)
         usable, self.left_out = self.task.train_samples(journal.warn)
+        assert_one_data_set("train", len(usable), world)
         self.feed = Feed(
             config["train"],
             usable,

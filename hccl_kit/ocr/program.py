@@ -64,10 +64,11 @@ def run(args: argparse.Namespace, body: Body, *, data: Sequence[str] = (), first
         launch = detect(os.environ, launcher=args.launcher)
         env = launch.env
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
-        from hccl_kit.ocr.start import assert_one_configuration, start  # noqa: PLC0415  # loads numpy and MindSpore
+        from hccl_kit.ocr.agreement import assert_one_job  # noqa: PLC0415  # loads numpy
+        from hccl_kit.ocr.start import start  # noqa: PLC0415  # loads numpy and MindSpore
 
         world = start(config, launch, say=notes.append)
-        assert_one_configuration(config, world)
+        assert_one_job(config, world)
         body(config, world, notes)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:

@@ -131,8 +131,8 @@ class Recognition:
         return compare(found.text, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
 
     def mistake(self, sample: TextLine, found: Reading) -> str | None:
-        """Path, truth and reading, as they are written, with a TAB between."""
-        return None if sample.text == found.text else f"{sample.path}\t{sample.text}\t{found.text}"
+        """Path, truth and reading, as they are written, with a TAB between; None where the metric counts it as right."""
+        return None if self.count(sample, found).right else f"{sample.path}\t{sample.text}\t{found.text}"
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """Every line with the text that its label stands for."""

@@ -14,13 +14,22 @@ class JointError(KitError):
     """Every rank raises it, at the same place; so none needs to leave before the others are done."""
 
 
-def assert_alike(digests: Sequence[str], hosts: Sequence[str] | None = None) -> None:
-    """JointError says which rank has another digest than rank 0, with the host of each where `hosts` are known."""
+def assert_alike(
+    digests: Sequence[str],
+    hosts: Sequence[str] | None = None,
+    *,
+    what: str = "configuration",
+    hint: str = "start all ranks with the same --config, -o options and files",
+    shown: bool = False,
+) -> None:
+    """JointError says which rank has another digest of `what` than rank 0, with the host of each where `hosts` are
+    known, and with both digests where they are to be `shown`.
+    """
     different = [rank for rank, digest in enumerate(digests) if digest != digests[0]]
     if not different:
         return
     one, other = (f"rank {rank}" + (f" on {hosts[rank]}" if hosts else "") for rank in (different[0], 0))
+    both = f": {digests[different[0]]} and {digests[0]}" if shown else ""
     raise JointError(
-        f"{one} has another configuration than {other} ({len(different)} of {len(digests)} ranks differ)",
-        hint="start all ranks with the same --config, -o options and files",
+        f"{one} has another {what} than {other}{both} ({len(different)} of {len(digests)} ranks differ)", hint=hint
     )

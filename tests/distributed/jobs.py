@@ -53,11 +53,13 @@ class Job:
         assert done.returncode == 0, done.stderr
         return ["bash", self.folder / "ascend2p.sh"]
 
-    def start(self, command: Command, environ: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    def start(
+        self, command: Command, environ: Mapping[str, str] | None = None, *, cwd: Path | None = None
+    ) -> subprocess.Popen[str]:
         variables = {**clean_environ(), "PYTHONPATH": str(ROOT), **(environ or {})}
         return subprocess.Popen(
             command,
-            cwd=self.folder,
+            cwd=cwd or self.folder,
             env={name: value for name, value in variables.items() if name not in OURS},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

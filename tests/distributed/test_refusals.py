@@ -1,5 +1,6 @@
 """Jobs that cannot be right end at once, with exit code 2 and the reason; a job that loses a rank ends whole."""
 
+import shutil
 import signal
 import socket
 import time
@@ -39,6 +40,26 @@ def test_plain_ranks_with_different_configurations_are_refused(job: Job) -> None
     for done in [job.finish(rank) for rank in ranks]:
         assert done.returncode == 2, done.stderr
         assert f"error: rank 1 {DIFFERENT} (1 of 2 ranks differ)\n{REMEDY}" in done.stderr
+
+
+@pytest.mark.long
+def test_ranks_with_different_data_are_refused(job: Job) -> None:
+    """The configuration names one file, and a server has an older copy of it."""
+    port = free_port()
+    ranks = []
+    for rank in range(2):
+        place = job.folder / f"server{rank}"
+        place.mkdir()
+        shutil.copytree(job.words, place / "words")
+        labels = place / "words" / "train_gt.txt"
+        labels.write_text("".join(labels.read_text().splitlines(keepends=True)[rank:]))
+        command = job.train("train.dataset.dataset_root=words")
+        ranks.append(job.start(command, torch_names(rank, port), cwd=place))
+    for done in [job.finish(rank) for rank in ranks]:
+        assert done.returncode == 2, done.stderr
+        message = "rank 1 has another data set in train.dataset than rank 0: 95 samples and 96 samples (1 of 2 ranks"
+        assert message in done.stderr
+        assert "fix: all servers need the same files" in done.stderr
 
 
 def test_a_port_that_is_taken_is_named(job: Job) -> None:

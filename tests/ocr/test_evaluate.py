@@ -37,6 +37,9 @@ class Share(World):
     def all_reduce(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         return values
 
+    def gather(self, row: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.stack([row] * self.size)
+
 
 def section(root: Path, texts: list[str], *overrides: str) -> Config:
     loaded = config.load(CONFIG, ["eval.loader.batch_size=4", *overrides])

@@ -13,6 +13,7 @@ from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.decode.ctc import Reading
 from hccl_kit.ocr.recognition import Recognition
 from tests.ocr.data.images import dataset
 from tests.ocr.programs import CONFIG
@@ -176,3 +177,11 @@ def test_a_batch_is_drawn_with_the_texts_of_its_labels() -> None:
     first, second = np.vsplit(drawn != other, 2)
     assert not first.any()
     assert second.any()
+
+
+def test_a_mistake_is_what_the_metric_counts_as_one() -> None:
+    made = task(config.load(CONFIG))
+    sample = TextLine(Path("a.png"), text="Word")
+    assert made.mistake(sample, Reading("word", 1.0)) is None  # metric.lower
+    assert made.mistake(sample, Reading("wo rd", 1.0)) is None  # metric.ignore_space
+    assert made.mistake(sample, Reading("words", 1.0)) == "a.png\tWord\twords"
