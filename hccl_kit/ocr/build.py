@@ -10,6 +10,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import (
     batch_norm,
     checkpoint,
+    dictionary,
     freeze,
     optimizer,
     parallel,
@@ -54,6 +55,7 @@ def trained_network(config: Config) -> nn.Cell:
     if path is None:
         raise KitError("eval.ckpt_load_path is not set", hint="-o eval.ckpt_load_path=./runs/crnn_small/best.ckpt")
     network = recipes.network(config)
+    dictionary.assert_same(Path(path), checkpoint.read(Path(path)), recipes.task(config).dictionary)
     checkpoint.load(Path(path), network.get_parameters())
     return network
 

@@ -39,6 +39,7 @@ class Detection:
     """
 
     label_steps = frozenset({"DetLabelEncode", "ValidatePolygons", *MAPS})
+    dictionary = ""
     nothing = BoxCounts().to_array()
 
     def __init__(self, config: Config, *, stride: int) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hccl_kit.errors import EXIT_FINDINGS
 from hccl_kit.heartbeat import Heartbeat
-from hccl_kit.ocr import build, checkpoint, curves, keep, parameters, recipes, resume, schedule
+from hccl_kit.ocr import build, checkpoint, curves, dictionary, keep, parameters, recipes, resume, schedule
 from hccl_kit.ocr.agreement import assert_one_data_set
 from hccl_kit.ocr.checkpoint import Progress
 from hccl_kit.ocr.clock import Clock
@@ -170,7 +170,8 @@ class _Run:
         return counts
 
     def _keep(self, score: float, *, is_best: bool) -> None:
-        system, weights = self.config["system"], list(self.network.get_parameters())
+        system = self.config["system"]
+        weights = [*self.network.get_parameters(), *dictionary.mark(self.task.dictionary)]
         if is_best:
             checkpoint.save(self.folder / BEST, weights)
         policy, most = system["ckpt_save_policy"], system["ckpt_max_keep"]

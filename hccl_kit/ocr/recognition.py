@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -47,6 +48,7 @@ class Recognition:
     def __init__(self, config: Config, *, height: int | None, steps: Callable[[int], int]) -> None:
         self.config = config
         self.charset = charset_of(config)
+        self.dictionary = hashlib.sha256(self.charset.characters.encode()).hexdigest()
         self.options = label_options(config)
         self.width = self.options.get("max_text_len", line_transforms.MAX_TEXT_LEN)
         width = _image_width(config, height)
@@ -131,7 +133,7 @@ class Recognition:
         return compare(found.text, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
 
     def mistake(self, sample: TextLine, found: Reading) -> str | None:
-        """Path, truth and reading, as they are written, with a TAB between; None where the metric counts it as right."""
+        """Path, truth and reading, as they are written, with a TAB between; None where it counts as right."""
         return None if self.count(sample, found).right else f"{sample.path}\t{sample.text}\t{found.text}"
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:

@@ -32,6 +32,8 @@ class Task(Protocol):
 
     label_steps: frozenset[str]
     """The steps of a transform_pipeline that need labels: evaluation and prediction go without."""
+    dictionary: str
+    """SHA-256 of the characters that the classes stand for, in their order; empty where classes are none."""
     nothing: NDArray[np.float32]
     """The sums of no sample, as `Counts.to_array` has them."""
 
