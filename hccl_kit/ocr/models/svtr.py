@@ -14,6 +14,7 @@ from mindspore import Parameter, Tensor, nn, ops
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.models.ctc_head import CTCHead
+from hccl_kit.ocr.models.mobilenet_v3 import HardSwish
 from hccl_kit.ocr.models.svtr_blocks import Block, window
 from hccl_kit.ocr.models.svtr_shape import LOCAL, STRIDE, Pair, SvtrShape
 from hccl_kit.ocr.models.tps import rectifier
@@ -75,7 +76,7 @@ class SVTRNet(nn.Cell):
         self.last_conv = nn.Conv2d(three, shape.out_channels, 1, has_bias=False)
         self.norm = nn.LayerNorm((three,), epsilon=1e-6)
         self.map = (-1, *shape.grid(2), three)
-        self.activation = nn.HSwish()
+        self.activation = HardSwish()
         self.dropout = nn.Dropout(p=shape.last_drop)
 
     def construct(self, images: Tensor) -> Tensor:

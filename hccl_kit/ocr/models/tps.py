@@ -13,6 +13,7 @@ from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
+from hccl_kit.ocr.models.sample import Resize, Sample
 
 CHANNELS = (32, 64, 128, 256, 256, 256)
 HIDDEN = 512
@@ -93,17 +94,18 @@ class Rectifier(nn.Cell):
 
     def __init__(self, channels: int, *, inputs: Size, outputs: Size, targets: Points) -> None:
         super().__init__()
-        self.inputs, self.outputs = inputs, outputs
+        self.outputs = outputs
+        self.shrink = Resize(inputs)
         self.stn_head = Localisation(channels, inputs, count=len(targets))
         # One matrix would do, but not with MindOCR's rounding: a thousandth of a pixel, with which its models learnt.
         self.coefficients = Tensor(coefficients(targets).astype(np.float32))
         self.values = Tensor(values(targets, _pixels(outputs)).astype(np.float32))
+        self.sample = Sample()
 
     def construct(self, images: Tensor) -> Tensor:
-        small = ops.interpolate(images, size=self.inputs, mode="bilinear", align_corners=False)
-        source = ops.matmul(self.values, ops.matmul(self.coefficients, self.stn_head(small)))
+        source = ops.matmul(self.values, ops.matmul(self.coefficients, self.stn_head(self.shrink(images))))
         grid = ops.reshape(2 * ops.clamp(source, 0, 1) - 1, (-1, *self.outputs, 2))
-        return ops.grid_sample(images, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+        return self.sample(images, grid)
 
 
 def rectifier(

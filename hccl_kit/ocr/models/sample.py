@@ -1,0 +1,68 @@
+"""Images at places between their pixels, bilinearly: in training by operators of the device, else by what ONNX knows.
+
+MindSpore writes neither GridSampler2D nor ResizeBilinearV2 into ONNX files. In evaluation both are made of gathers,
+with the same rounding: the values agree within a millionth.
+"""
+
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn, ops
+
+Size = tuple[int, int]
+
+
+class Sample(nn.Cell):
+    """Images (N, C, H, W) and places (N, h, w, 2) to the values there (N, C, h, w); outside there is black.
+
+    A place is (x, y) from -1 to 1, which are the edges of the image, half a pixel beyond the centres of the outermost.
+    """
+
+    def construct(self, images: Tensor, places: Tensor) -> Tensor:
+        if self.training:
+            return ops.grid_sample(images, places, mode="bilinear", padding_mode="zeros", align_corners=False)
+        height, width = images.shape[2:]
+        return between(images, ((places[..., 0] + 1) * width - 1) / 2, ((places[..., 1] + 1) * height - 1) / 2)
+
+
+class Resize(nn.Cell):
+    """Images (N, C, H, W) to (N, C, *size)."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.size = size
+        rows, columns = np.mgrid[: size[0], : size[1]].astype(np.float32) + 0.5
+        self.rows, self.columns = Tensor(rows[None]), Tensor(columns[None])
+
+    def construct(self, images: Tensor) -> Tensor:
+        if self.training:
+            return ops.interpolate(images, size=self.size, mode="bilinear", align_corners=False)
+        height, width = images.shape[2:]
+        x = ops.clamp(self.columns * (width / self.size[1]) - 0.5, 0, width - 1)
+        y = ops.clamp(self.rows * (height / self.size[0]) - 0.5, 0, height - 1)
+        return between(images, x, y)
+
+
+def between(images: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Images (N, C, H, W) at x and y (N or 1, h, w), counted in pixels from the first one: (N, C, h, w).
+
+    x is from -1 to W, y from -1 to H; a frame of black pixels surrounds the image.
+    """
+    count, channels, height, width = images.shape
+    size = x.shape[1:]
+    side = ops.zeros((count, channels, height, 1), images.dtype)
+    edge = ops.zeros((count, channels, 1, width + 2), images.dtype)
+    pixels = ops.concat((edge, ops.concat((side, images, side), 3), edge), 2)
+    pixels = ops.reshape(pixels, (count, channels, (height + 2) * (width + 2)))
+    left, top = ops.floor(x), ops.floor(y)
+    right, down = ops.expand_dims(x - left, 1), ops.expand_dims(y - top, 1)
+    first = ops.reshape((top + 1) * (width + 2) + left + 1, (-1, 1, size[0] * size[1]))
+    index = ops.broadcast_to(ops.cast(first, ms.int32), (count, channels, size[0] * size[1]))
+    corners = [
+        ops.reshape(ops.gather_elements(pixels, 2, index + shift), (count, channels, *size))
+        for shift in (0, 1, width + 2, width + 3)
+    ]
+    upper = corners[0] + right * (corners[1] - corners[0])
+    lower = corners[2] + right * (corners[3] - corners[2])
+    return upper + down * (lower - upper)

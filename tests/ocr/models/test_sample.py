@@ -1,0 +1,44 @@
+"""Images between their pixels: what evaluation makes of gathers is what the device's operators give in training."""
+
+import numpy as np
+import pytest
+from mindspore import Tensor
+
+from hccl_kit.ocr.models.sample import Resize, Sample
+from tests.ocr.models import golden
+
+pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
+
+
+def test_sampling_agrees_inside_on_the_edges_and_up_to_a_pixel_outside() -> None:
+    images = golden.images((2, 3, 8, 24))
+    generator = np.random.default_rng(1)
+    places = generator.uniform(-1.04, 1.04, (2, 5, 7, 2)).astype(np.float32)
+    places[:, 0] = generator.choice([-1, 0, 1], (2, 7, 2))
+    cell = Sample()
+    cell.set_train(True)
+    expected = cell(images, Tensor(places)).asnumpy()
+    cell.set_train(False)
+    np.testing.assert_allclose(cell(images, Tensor(places)).asnumpy(), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("size", [(32, 64), (8, 24), (5, 7), (3, 50), (1, 1)])
+def test_resizing_agrees(size: tuple[int, int]) -> None:
+    images = golden.images((2, 3, 8, 24))
+    cell = Resize(size)
+    cell.set_train(True)
+    expected = cell(images).asnumpy()
+    cell.set_train(False)
+    found = cell(images).asnumpy()
+    assert found.shape == (2, 3, *size)
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+def test_halving_is_exact() -> None:
+    """Networks may be so steep that a last bit shows."""
+    images = golden.images((1, 3, 64, 256))
+    cell = Resize((32, 64))
+    cell.set_train(True)
+    expected = cell(images).asnumpy()
+    cell.set_train(False)
+    np.testing.assert_array_equal(cell(images).asnumpy(), expected)

@@ -1,0 +1,175 @@
+"""Files of networks: they give what the network gives, or there is none."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import checkpoint, config, export, recipes, usage
+from hccl_kit.ocr.models import crnn_small, db, tps
+from tests.ocr.programs import CONFIG, ROOT, tool
+
+pytest.importorskip("onnxruntime")  # of the extra `export`
+import onnxruntime
+
+pytestmark = pytest.mark.train
+Shape = tuple[int, ...]
+
+
+def crnn() -> nn.Cell:
+    """The smallest network that there is."""
+    parts = {"backbone": {"channels": [4, 4, 8, 8, 8]}, "neck": {"hidden_size": 4}, "head": {"out_channels": 5}}
+    return crnn_small.build(parts)
+
+
+def head_of_db() -> nn.Cell:
+    """With transposed convolutions."""
+    return db.DBHead(8, k=50, bias=False, adaptive=True, k_scales_threshold=False)
+
+
+def rectifier() -> nn.Cell:
+    """With pixels between pixels, and a start that is not all alike."""
+    network = tps.rectifier(tps_inputsize=[32, 32], tps_outputsize=[8, 16], num_control_points=4)
+    weight = np.random.default_rng(1).normal(0, 0.1, network.stn_head.stn_fc2.weight.shape)
+    network.stn_head.stn_fc2.weight.set_data(Tensor(weight.astype(np.float32)))
+    return network
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MindSpore leaves a folder `rank_0` where it fails."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("build", "shape"), [(crnn, (2, 3, 32, 64)), (head_of_db, (2, 8, 8, 12)), (rectifier, (2, 3, 24, 80))]
+)
+def test_files_give_what_the_network_gives(build: Callable[[], nn.Cell], shape: Shape, tmp_path: Path) -> None:
+    network = build()
+    for name in ("a network.mindir", "a network.onnx"):
+        done = export.export(network, shape, tmp_path / name, {})
+        assert (done.path, done.inputs) == (tmp_path / name, shape)
+        assert done.difference < export.TOLERANCE
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a network.mindir", "a network.onnx"]
+
+
+class Wrong(nn.Cell):
+    """Before version 13, ONNX takes the softmax of an axis and all after it for one."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.abs(ops.log_softmax(x, 1))
+
+
+class Unknown(nn.Cell):
+    """Erf is no operator that MindSpore writes into ONNX files."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.abs(ops.erf(x))
+
+
+class Refused(nn.Cell):
+    """MindSpore writes the rounding with two inputs, of which ONNX has one."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.abs(ops.round(x))
+
+
+class Infinite(nn.Cell):
+    def construct(self, x: Tensor) -> Tensor:
+        return x / ops.zeros_like(x)
+
+
+@pytest.mark.parametrize(
+    ("network", "code", "message"),
+    [
+        (Wrong(), 1, "is not written: what it gives differs from the network by "),
+        (Unknown(), 2, "cannot be written as ONNX: MindSpore does not write its operator Erf$"),
+        (Refused(), 2, "onnxruntime does not run the file: "),
+        (Infinite(), 2, "what the network gives is not finite"),
+    ],
+)
+def test_a_file_that_is_wrong_leaves_the_old_one(network: nn.Cell, code: int, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "network.onnx"
+    path.write_text("the old one")
+    with pytest.raises(KitError, match=message) as caught:
+        export.export(network, (1, 3, 4, 4), path, {})
+    assert caught.value.exit_code == code
+    assert path.read_text() == "the old one"
+    assert [file.name for file in tmp_path.iterdir() if file.suffix] == ["network.onnx"]
+
+
+def test_what_onnx_lacks_mindir_has(tmp_path: Path) -> None:
+    assert export.export(Unknown(), (1, 3, 4, 4), tmp_path / "network.mindir", {}).difference == 0
+
+
+def test_images_that_the_network_does_not_take_are_said(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match=r"the network does not take images of \(1, 3, 8, 8\): "):
+        export.export(crnn(), (1, 3, 8, 8), tmp_path / "network.mindir", {})
+
+
+def test_a_user_exports_both(tmp_path: Path) -> None:
+    """As the README says; the ONNX file gives what the network gives for other images too, and tells their pixels."""
+    loaded = config.load(CONFIG)
+    network = recipes.network(loaded)
+    checkpoint.save(tmp_path / "best.ckpt", network.get_parameters())
+    done = tool("export", "-c", CONFIG, "-o", f"eval.ckpt_load_path={tmp_path / 'best.ckpt'}", "--batch", 2)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split(": ")[0] for line in lines] == [str(tmp_path / f"best.{kind}") for kind in ("mindir", "onnx")]
+    assert all(": 2x3x32x100 -> 2x25x37, greatest relative difference " in line for line in lines)
+    session = onnxruntime.InferenceSession(tmp_path / "best.onnx", providers=["CPUExecutionProvider"])
+    images = np.random.default_rng(5).uniform(-1, 1, (2, 3, 32, 100)).astype(np.float32)
+    network.set_train(False)
+    found = session.run(["probabilities"], {"images": images})[0]
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    expected = network(Tensor(images)).asnumpy()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert session.get_modelmeta().custom_metadata_map == usage.facts(loaded)
+
+
+def test_a_folder_that_is_not_there_is_said_at_once() -> None:
+    done = tool("export", "-c", CONFIG, "--output", "nowhere/best", python=("-X", "importtime"))
+    assert done.returncode == 2
+    assert "error: cannot write nowhere/best.mindir: nowhere is no folder that takes files" in done.stderr
+    assert "| mindspore" not in done.stderr
+
+
+WITHOUT_ONNX = f"""
+import runpy, sys
+class Hiding:
+    def __init__(self, finder): self.finder = finder
+    def find_spec(self, name, *rest): return None if name.startswith("onnx") else self.finder.find_spec(name, *rest)
+sys.meta_path[:] = [Hiding(finder) for finder in sys.meta_path]
+runpy.run_path({str(ROOT / "tools" / "export.py")!r}, run_name="__main__")
+"""
+
+
+def test_packages_that_are_not_there_are_named() -> None:
+    command = [sys.executable, "-c", WITHOUT_ONNX, "-c", str(CONFIG), "--output", "best"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 2
+    assert "onnx and onnxruntime cannot be loaded" in done.stderr
+    assert "pip install -e '.[export]'" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [path.stem for path in sorted((ROOT / "configs").glob("*/*/*.yaml"))])
+def test_every_configuration_goes_into_both(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fresh weights; some of them make a network so steep that rounding moves it by a thousandth."""
+    monkeypatch.chdir(ROOT)  # where the dictionaries of the configurations are
+    (path,) = (ROOT / "configs").glob(f"*/*/{name}.yaml")
+    dictionary = tmp_path / "dictionary.txt"
+    dictionary.write_text("".join(f"{chr(0x4E00 + number)}\n" for number in range(6623)), encoding="utf-8")
+    loaded = config.load(path, [f"postprocess.character_dict_path={dictionary}"] if name.endswith("_zh") else [])
+    ms.set_seed(1)
+    network = recipes.network(loaded)
+    shape = usage.input_shape(loaded, (64, 96) if loaded["model"]["type"] == "det" else None, 1)
+    for suffix in (".mindir", ".onnx"):
+        assert export.export(network, shape, tmp_path / f"network{suffix}", usage.facts(loaded)).difference < 1e-3

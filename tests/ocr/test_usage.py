@@ -1,0 +1,125 @@
+"""What an exported file is told about images and classes, from a configuration."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hccl_kit.errors import KitError
+from hccl_kit.ocr import config, usage
+from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.data.transforms import normalize
+from tests.ocr.programs import CONFIG, ROOT
+
+pytestmark = pytest.mark.train
+
+SIZES = {
+    "det/dbnet/db_r18_icdar15": (736, 1280),
+    "det/dbnet/db_r50_icdar15": (736, 1280),
+    "det/dbnet/db_mobilenetv3_icdar15": (736, 1280),
+    "det/dbnet/dbpp_r50_icdar15": (1152, 2048),
+    "rec/crnn/crnn_icdar15": (32, 100),
+    "rec/crnn/crnn_resnet34": (32, 100),
+    "rec/crnn/crnn_resnet34_zh": (32, 320),
+    "rec/crnn/crnn_small": (32, 100),
+    "rec/crnn/crnn_vgg7": (32, 100),
+    "rec/svtr/svtr_tiny": (64, 256),
+}
+
+
+def loaded(name: str, *overrides: str) -> config.Config:
+    return config.load(ROOT / "configs" / f"{name}.yaml", overrides)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_size_follows_from_the_pipeline(name: str) -> None:
+    assert usage.input_shape(loaded(name), None, 2) == (2, 3, *SIZES[name])
+
+
+def test_a_size_may_be_given() -> None:
+    assert usage.input_shape(loaded("det/dbnet/db_r18_icdar15"), (64, 96), 1) == (1, 3, 64, 96)
+    assert usage.input_shape(loaded("rec/crnn/crnn_small"), (32, 160), 8) == (8, 3, 32, 160)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "batch", "message"),
+    [
+        ("det/dbnet/db_r18_icdar15", (700, 1280), 1, "images of 700 x 1280: the network takes multiples of 32"),
+        ("det/dbnet/db_r18_icdar15", (0, 32), 1, "1 images of 0 x 32"),
+        ("det/dbnet/db_r18_icdar15", (-32, 32), 1, "1 images of -32 x 32"),
+        ("det/dbnet/db_r18_icdar15", (32, 32), 0, "0 images of 32 x 32"),
+        ("det/dbnet/db_r18_icdar15", (32000, 32000), 1, "1 images of 32000 x 32000"),
+        ("det/dbnet/db_r18_icdar15", (32, 32), 10**12, "1000000000000 images of 32 x 32"),
+        ("rec/crnn/crnn_small", (48, 160), 1, "--shape 48 160: the evaluation makes lines 32 high"),
+    ],
+)
+def test_a_size_that_does_not_go_is_refused(name: str, given: tuple[int, int], batch: int, message: str) -> None:
+    with pytest.raises(KitError, match=message):
+        usage.input_shape(loaded(name), given, batch)
+
+
+@pytest.mark.parametrize("options", ["padding=False", "target_size=null"])
+def test_pages_of_many_sizes_need_one_to_be_given(options: str) -> None:
+    name, step = "det/dbnet/dbpp_r50_icdar15", "eval.dataset.transform_pipeline.2.DetResize"
+    varying = loaded(name, f"{step}.{options}", f"{step}.keep_ratio=True")
+    with pytest.raises(KitError, match="pages of many sizes") as caught:
+        usage.input_shape(varying, None, 1)
+    assert caught.value.hint == "add --shape 736 1280"
+    assert usage.input_shape(varying, (64, 64), 1) == (1, 3, 64, 64)
+
+
+def test_the_hint_is_accepted() -> None:
+    wrong = loaded("det/dbnet/db_r18_icdar15")
+    with pytest.raises(KitError) as caught:
+        usage.input_shape(wrong, (700, 10), 1)
+    assert caught.value.hint == "--shape 704 32"
+    assert usage.input_shape(wrong, (704, 32), 1) == (1, 3, 704, 32)
+
+
+def test_facts_of_a_recognition() -> None:
+    told = usage.facts(config.load(CONFIG))
+    assert told["colours"] == "RGB"
+    assert {key: json.loads(told[key]) for key in told.keys() - {"colours"}} == {
+        "mean": [127] * 3,
+        "std": [127] * 3,
+        "resize": [{"RecResizeImg": {"image_shape": [32, 100], "padding": True}}],
+        "postprocess": {"use_space_char": False},
+        "characters": list("0123456789abcdefghijklmnopqrstuvwxyz"),
+    }
+
+
+def test_facts_of_a_detection() -> None:
+    told = usage.facts(loaded("det/dbnet/db_r18_icdar15"))
+    assert told["colours"] == "RGB"
+    assert json.loads(told["mean"]) == [123.675, 116.28, 103.53]
+    assert json.loads(told["std"]) == [58.395, 57.12, 57.375]
+    (resize,) = json.loads(told["resize"])
+    assert resize["DetResize"]["target_size"] == [736, 1280]
+    assert json.loads(told["postprocess"])["binary_thresh"] == 0.3
+    assert "characters" not in told
+
+
+@pytest.mark.parametrize(("mode", "swap"), [("BGR", True), ("RGB", False), ("RGB", True), ("BGR", False)])
+def test_the_facts_do_what_the_pipeline_does(mode: str, swap: bool) -> None:
+    """A pixel that is red, green and blue in this order, as decoding gives it, ends the same by both ways."""
+    steps = "eval.dataset.transform_pipeline"
+    told = usage.facts(
+        config.load(
+            CONFIG,
+            [
+                f"{steps}.0.DecodeImage.img_mode={mode}",
+                f"{steps}.3.NormalizeImage.bgr_to_rgb={swap}",
+                f"{steps}.3.NormalizeImage.mean=[1.0, 2.0, 3.0]",
+                f"{steps}.3.NormalizeImage.std=[4.0, 5.0, 6.0]",
+            ],
+        )
+    )
+    pixel = {"R": 200, "G": 100, "B": 50}
+    decoded = np.array([[[pixel[colour] for colour in mode]]], np.uint8)
+    apply = normalize(bgr_to_rgb=swap, mean=[1, 2, 3], std=[4, 5, 6])
+    expected = apply(TextLine(Path("x"), text="", image=decoded), np.random.default_rng(0)).image
+    assert expected is not None
+    values = np.array([pixel[colour] for colour in told["colours"]], np.float32)
+    found = (values - json.loads(told["mean"])) / json.loads(told["std"])
+    np.testing.assert_allclose(found, expected[0, 0], rtol=1e-6)
