@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets up .venv with all it needs, then: lint, types, shell scripts, tests. Further arguments go to pytest.
+# Sets up .venv with all it needs, then: lint, types, shell scripts, tests. Further arguments go to pytest,
+# which runs two files at a time (-n 0: one).
 #   ./scripts/test.sh            everything but the longest tests
 #   ./scripts/test.sh --long     those too
 #   ./scripts/test.sh --torch    installs torch as well, for the test of a torch program under our script
@@ -42,4 +43,4 @@ show ruff check .
 show ruff format --check .
 show mypy
 show shellcheck --external-sources scripts/*.sh .ci/run
-show python -m pytest ${marks:+-m "$marks"} "$@"
+show python -m pytest -n 2 --dist loadfile ${marks:+-m "$marks"} "$@"

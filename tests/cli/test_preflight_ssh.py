@@ -213,6 +213,7 @@ exec "$@"
 
 
 @needs_hosts
+@pytest.mark.long
 def test_three_real_hosts_one_with_another_table_and_one_that_is_cut_off(lab: Hosts, tmp_path: Path) -> None:
     made = table_value(3)
     for server, address in zip(made["server_list"], lab.addresses, strict=True):

@@ -1,6 +1,7 @@
 """The file of the table on this machine, and the variables that name one."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,11 +24,13 @@ def test_a_path_has_json_at_its_end_only(tmp_path: Path, name: str) -> None:
     assert message.endswith('does not have ".json" at its end only')
 
 
-def test_the_real_path_counts_too(tmp_path: Path) -> None:
-    (tmp_path / "a.json.d").mkdir()
-    write_table(tmp_path).rename(tmp_path / "a.json.d" / "t.json")
-    (tmp_path / "t.json").symlink_to("a.json.d/t.json")
-    (message,) = messages(path_not_taken, node(path=tmp_path / "t.json"))
+def test_the_real_path_counts_too() -> None:
+    with TemporaryDirectory() as short:  # a long path would be shown without its end
+        folder = Path(short)
+        (folder / "a.json.d").mkdir()
+        write_table(folder).rename(folder / "a.json.d" / "t.json")
+        (folder / "t.json").symlink_to("a.json.d/t.json")
+        (message,) = messages(path_not_taken, node(path=folder / "t.json"))
     assert "a.json.d" in message
 
 
