@@ -1,0 +1,81 @@
+"""Where the time from the command to the first step goes, for tools/train.py as a user starts it.
+
+    PYTHONPATH=. python benchmarks/first_step.py [--config configs/rec/crnn/crnn_small.yaml] [--rounds 3]
+
+Recognition configurations only: the words are rendered for it. The parts are told apart by when the program says what,
+and the first step by its own clock; the median of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SAID = ("launcher ", "samples, ")
+"""What the program says when the group is joined, and when data, network and optimizer are there."""
+BARE = 'for comparison, python -c "import mindspore"'
+
+
+def main() -> None:
+    """Start the trainer for one step, several times, and print the medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=Path, default=ROOT / "configs/rec/crnn/crnn_small.yaml")
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        words = Path(folder) / "words"
+        render = [sys.executable, str(ROOT / "tools/render_words.py"), "--output", str(words)]
+        subprocess.run([*render, "--train", "64", "--test", "4"], check=True, stdout=subprocess.DEVNULL, env=environ())
+        rounds = [measure(args.config, words, Path(folder) / f"run{number}") for number in range(args.rounds)]
+    bare = statistics.median(bare_import() for _ in range(args.rounds))
+    for part in rounds[0]:
+        print(f"{part:44}{statistics.median(row[part] for row in rounds):7.2f} s")
+    print(f"{BARE:44}{bare:7.2f} s")
+
+
+def measure(config: Path, words: Path, run: Path) -> dict[str, float]:
+    """The seconds of each part of one start."""
+    places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
+    command = [sys.executable, "-u", str(ROOT / "tools/train.py"), "-c", str(config), "-o", *places]
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [*command, f"train.ckpt_save_dir={run}", "train.max_steps=2"], stdout=subprocess.PIPE, text=True, env=environ()
+    )
+    assert process.stdout is not None
+    heard = {}
+    for line in process.stdout:
+        heard.update({said: time.perf_counter() - began for said in SAID if said in line and said not in heard})
+    if process.wait():
+        raise SystemExit(f"failed: {' '.join(command)}")
+    joined, ready = (heard[said] for said in SAID)
+    first = json.loads((run / "summary.json").read_text())["compile_s"]
+    return {
+        "configuration, import of MindSpore, group": joined,
+        "data, network, first weights": ready - joined,
+        "first step, compilation included": first,
+        "from the command to the end of step 1": ready + first,
+    }
+
+
+def bare_import() -> float:
+    """Seconds of an interpreter that only imports MindSpore."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import mindspore"], check=True, env=environ(), stderr=subprocess.DEVNULL)
+    return time.perf_counter() - began
+
+
+def environ() -> dict[str, str]:
+    """Ours, with the project on the path."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+if __name__ == "__main__":
+    main()
