@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import cv2
 import numpy as np
 from tensorboardX.proto.event_pb2 import Event
 
@@ -32,3 +33,15 @@ def test_numbers_become_scalars_of_their_step(tmp_path: Path) -> None:
 def test_a_resumed_run_hides_what_it_does_again(tmp_path: Path) -> None:
     Board(tmp_path, step=20).close()
     assert [event.step for event in events(tmp_path) if event.HasField("session_log")] == [21]
+
+
+def test_a_picture_has_red_first(tmp_path: Path) -> None:
+    """As TensorBoard shows it; OpenCV has blue first."""
+    image = np.zeros((4, 6, 3), np.uint8)
+    image[..., 2] = 255
+    board = Board(tmp_path, step=0)
+    board.picture("first_batch", image, 0)
+    board.close()
+    (data,) = (value.image.encoded_image_string for event in events(tmp_path) for value in event.summary.value)
+    shown = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    np.testing.assert_array_equal(shown, image)

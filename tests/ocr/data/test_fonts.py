@@ -36,6 +36,9 @@ def test_a_font_says_what_it_lacks() -> None:
 def test_a_text_is_drawn_by_a_font_that_has_all_of_it() -> None:
     fonts = Fonts([SIGNS, SANS])
     fonts.assert_complete(["word", "été"])
+    for seed in range(9):
+        found, alone = (some.draw("été", np.random.default_rng(seed)) for some in (fonts, Fonts([SANS])))
+        np.testing.assert_array_equal(found, alone)
     sizes = {fonts.draw("été", np.random.default_rng(seed)).shape for seed in range(40)}
     assert len(sizes) > 5
     assert max(height for height, _ in sizes) <= LARGEST * 1.3

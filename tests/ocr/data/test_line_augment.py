@@ -94,3 +94,13 @@ def test_a_coarser_line_has_less_detail() -> None:
     step = deterioration(factor=4, p=1)
     details = [np.abs(np.diff(applied(step, sample, seed).astype(float), axis=1)).mean() for seed in range(20)]
     assert min(details) < 0.1 * np.abs(np.diff(sample.image.astype(float), axis=1)).mean()
+
+
+def test_corners_go_inwards_by_their_share_at_most() -> None:
+    """Half of `distortion` times a Beta(1, 4); a side is as far in as the nearer of its two corners, Beta(1, 8)."""
+    step = geometry(degrees=0, translate=(0, 0), scale=(1, 1), shear=(0, 0), distortion=0.5, p=1)
+    heights = [applied(step, line(200, 200), seed).shape[0] for seed in range(300)]
+    moved = [height for height in heights if height != 200]
+    assert 60 < len(moved) < 140  # one kind of three
+    assert min(moved) >= 100
+    assert np.mean(moved) == pytest.approx(200 * (1 - 2 * 0.25 / 9), rel=0.015)

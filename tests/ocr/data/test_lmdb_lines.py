@@ -66,14 +66,20 @@ def test_folders_are_found_at_any_depth(folder: Path, tmp_path: Path) -> None:
             find_folders(path)
 
 
+def counted(count: str) -> Callable[[Path], object]:
+    def write(path: Path) -> None:
+        base(path / "x", {"num-samples": count.encode()})
+        (path / "x/data.mdb").replace(path / "data.mdb")
+
+    return write
+
+
 BROKEN: dict[str, Callable[[Path], object]] = {
     "is no LMDB that can be read": lambda path: (path / "data.mdb").write_bytes(b"damaged" * 1000),
     "num-samples is ''": lambda path: (
         base(path / "x", {"a": b"1"}) and (path / "x/data.mdb").replace(path / "data.mdb")
     ),
-    "num-samples is '-1'": lambda path: (
-        base(path / "x", {"num-samples": b"-1"}) and (path / "x/data.mdb").replace(path / "data.mdb")
-    ),
+    **{f"num-samples is '{count}'": counted(count) for count in ("-1", "0", "1000000000")},
 }
 
 
