@@ -54,4 +54,5 @@ class Clock:
         whole = self.total_s or 1.0
         parts = {"data": self.data_s, "compute": self.compute_s, "communication": self.communication_s}
         shares = " ".join(f"{name} {seconds / whole:.0%}" for name, seconds in parts.items())
-        return f"{self.samples / whole:.0f} samples/s, {shares}, bound by {max(parts, key=parts.__getitem__)}"
+        speed = self.samples / whole
+        return f"{speed:.{0 if speed >= 10 else 2}f} samples/s, {shares}, bound by {max(parts, key=parts.__getitem__)}"

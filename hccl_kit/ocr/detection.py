@@ -103,7 +103,7 @@ class Detection:
         return compare(boxes, sample.source_polys, sample.ignored, count_doubles=double)
 
     def mistake(self, sample: Page, found: Sequence[Box]) -> str | None:
-        """`path TAB 12 of 15 found, 2 false`."""
+        """`path TAB 12 of 15 found, 2 false: h-mean 82.76%`."""
         counts = self.count(sample, found)
         return None if counts.found == counts.texts and not counts.false else f"{sample.path}\t{counts}"
 

@@ -14,7 +14,7 @@ def test_steps_add_up() -> None:
         clock.add(0.5, StepResult(loss=1.0, norm=1.0, compute_s=1.0, communication_s=0.5), samples=16)
     assert clock.total_s == pytest.approx(8)
     assert clock.row() == {"samples_per_s": 8.0, "data_s": 2.0, "compute_s": 4.0, "communication_s": 2.0}
-    assert str(clock) == "8 samples/s, data 25% compute 50% communication 25%, bound by compute"
+    assert str(clock) == "8.00 samples/s, data 25% compute 50% communication 25%, bound by compute"
 
 
 @pytest.mark.parametrize(

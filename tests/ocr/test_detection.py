@@ -164,8 +164,8 @@ def test_a_mistake_is_a_line() -> None:
     made = task()
     off = Box(np.array(TEXT, np.float32) + 500, 0.9)
     right = Box(np.array(TEXT, np.float32), 0.9)
-    assert made.mistake(page(TEXT), [right, off]) == "a.png\t1 of 1 found, 1 false"
-    assert made.mistake(page(TEXT), []) == "a.png\t0 of 1 found, 0 false"
+    assert made.mistake(page(TEXT), [right, off]) == "a.png\t1 of 1 found, 1 false: h-mean 66.67%"
+    assert made.mistake(page(TEXT), []) == "a.png\t0 of 1 found, 0 false: h-mean 0.00%"
     assert made.mistake(page(TEXT, ignored=(0,)), []) is None
 
 

@@ -29,8 +29,9 @@ class BoxCounts:
         return BoxCounts(self.texts + other.texts, self.found + other.found, self.false + other.false)
 
     def __str__(self) -> str:
-        """`12 of 15 found, 2 false`."""
-        return f"{int(self.found)} of {int(self.texts)} found, {int(self.false)} false"
+        """`12 of 15 found, 2 false: h-mean 82.76%`."""
+        counts = f"{int(self.found)} of {int(self.texts)} found, {int(self.false)} false"
+        return f"{counts}: h-mean {self.f_score:.2%}"
 
     def to_array(self) -> NDArray[np.float32]:
         """For an all-reduce: shape (3,). Exact up to 16 million boxes."""

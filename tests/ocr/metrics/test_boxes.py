@@ -90,7 +90,7 @@ def test_the_sums_of_the_parts_are_those_of_the_whole(pages: list[tuple[Quad, Qu
 
 def test_the_figures() -> None:
     some = BoxCounts(texts=15, found=12, false=4)
-    assert str(some) == "12 of 15 found, 4 false"
+    assert str(some) == "12 of 15 found, 4 false: h-mean 77.42%"
     assert some.row() == {
         "texts": 15,
         "found": 12,
