@@ -155,8 +155,9 @@ from hccl_kit.failure import watch_stacks
 watch_stacks()
 def helper(): time.sleep(60)
 threading.Thread(target=helper, daemon=True).start()
-print("ready", flush=True)
-def stuck(): time.sleep(60)
+def stuck():
+    print("ready", flush=True)
+    time.sleep(60)
 stuck()
 """
 
