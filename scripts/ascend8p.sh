@@ -326,6 +326,10 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
         end_ranks
     fi
     trap '' HUP INT TERM
+    if [[ -n ${before_nap:-} && $! != "$before_nap" ]]; then # the pause before a restart leaves no sleep behind
+        kill "$!" 2>/dev/null || :
+        wait "$!" || :
+    fi
     for _ in {1..20}; do # the link ends with this script, and has to tell the others first
         if ! { [[ -n $link ]] && kill -0 "$link"; } 2>/dev/null; then break; fi
         sleep 0.05
@@ -495,6 +499,8 @@ while :; do
     attempt=$((attempt + 1))
     pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
     [[ -n $given_up ]] || echo "restart $attempt of $max_restarts in $pause s" >&2
+    before_nap=$!
     sleep "$pause" >/dev/null 2>&1 &
     wait $! || :
+    before_nap=''
 done

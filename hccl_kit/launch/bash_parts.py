@@ -223,7 +223,9 @@ while :; do
     attempt=$((attempt + 1))
     pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
     [[ -n $given_up ]] || echo "restart $attempt of $max_restarts in $pause s" >&2
+    before_nap=$!
     sleep "$pause" >/dev/null 2>&1 &
     wait $! || :
+    before_nap=''
 done
 """

@@ -82,6 +82,20 @@ def test_a_signal_ends_the_waiting_for_a_restart(tmp_path: Path, name: str, code
     assert done.returncode == code
     assert runs(job) == ["", "restart_1"]
     assert job.processes() == []
+    assert of_session(process.pid) == []  # the sleep of the pause has no word of the job in its command line
+
+
+def of_session(leader: int) -> list[str]:
+    """The names of the processes in a session, the leader itself left out."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+        except OSError:  # it ended meanwhile
+            continue
+        if int(rest.split()[3]) == leader and int(path.parent.name) != leader:
+            found.append(name)
+    return found
 
 
 def test_a_restart_takes_another_port_where_somebody_holds_the_one_before(tmp_path: Path) -> None:

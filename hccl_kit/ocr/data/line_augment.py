@@ -1,7 +1,7 @@
 """What a camera does to a line of text: SVTRGeometry, SVTRDeterioration and CVColorJitter, with MindOCR's options.
 
 The ranges are those of its SVTR files. Symmetric ones are drawn from a Beta(4, 4), so that most lines are turned a
-little and few a lot, one-sided ones from a Beta(1, 4). PrintVariation is our own: what another printer does to it.
+little and few a lot, one-sided ones from a Beta(1, 4).
 """
 
 from __future__ import annotations
@@ -122,29 +122,6 @@ def colour_jitter(
         hsv[..., 0] = (hsv[..., 0] + 360 * draw.uniform(-hue, hue)) % 360
         hsv[..., 1] = np.clip(hsv[..., 1] * draw.uniform(max(0.0, 1 - saturation), 1 + saturation), 0, 1)
         return replace(line, image=np.rint(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB) * 255).astype(np.uint8))
-
-    return apply
-
-
-def print_variation(*, stretch: float = 0.2, weight: float = 0.5, p: float = 0.5) -> Transform[TextLine]:
-    """With probability `p` letters that are up to `stretch` wider or narrower, with thinner or thicker strokes.
-
-    The strokes lose or gain up to `weight` of a pixel on each side. A resizing to one height that keeps the ratio takes
-    back every other change of size, but not this one.
-    """
-
-    def apply(line: TextLine, draw: Draw) -> TextLine:
-        if draw.random() >= p:
-            return line
-        image = image_of(line)
-        height, width = image.shape[:2]
-        wide = round(width * (1 + draw.uniform(-stretch, stretch)))
-        if 1 <= wide <= MAX_SIDE:
-            image = cv2.resize(image, (wide, height), interpolation=cv2.INTER_LINEAR)
-        spread = cv2.erode if draw.random() < 0.5 else cv2.dilate
-        share = draw.uniform(0, weight)
-        heavier: Image = cv2.addWeighted(image, 1 - share, spread(image, np.ones((3, 3), np.uint8)), share, 0)
-        return replace(line, image=heavier)
 
     return apply
 

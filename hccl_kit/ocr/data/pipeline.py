@@ -35,7 +35,6 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "SVTRGeometry": line_augment.geometry,
     "SVTRDeterioration": line_augment.deterioration,
     "CVColorJitter": line_augment.colour_jitter,
-    "PrintVariation": line_augment.print_variation,
     "DetLabelEncode": page_transforms.encode_label,
     "DetResize": page_transforms.resize,
     "ScalePadImage": page_transforms.scale_pad,

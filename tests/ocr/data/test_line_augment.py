@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data import line_augment
-from hccl_kit.ocr.data.line_augment import colour_jitter, deterioration, geometry, print_variation
+from hccl_kit.ocr.data.line_augment import colour_jitter, deterioration, geometry
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
@@ -22,7 +22,6 @@ STEPS: dict[str, Make] = {
     "some maps": lambda **more: geometry(aug_type=1, **more),
     "deterioration": lambda **more: deterioration(**SVTR, **more),
     "colour": colour_jitter,
-    "print": print_variation,
 }
 
 
@@ -105,22 +104,3 @@ def test_corners_go_inwards_by_their_share_at_most() -> None:
     assert 60 < len(moved) < 140  # one kind of three
     assert min(moved) >= 100
     assert np.mean(moved) == pytest.approx(200 * (1 - 2 * 0.25 / 9), rel=0.015)
-
-
-def test_letters_are_stretched_within_their_range_and_keep_their_height() -> None:
-    step = print_variation(stretch=0.2, weight=0, p=1)
-    shapes = [applied(step, line(30, 200), seed).shape[:2] for seed in range(200)]
-    assert {height for height, _ in shapes} == {30}
-    widths = [width for _, width in shapes]
-    assert 160 <= min(widths) <= 170
-    assert 230 <= max(widths) <= 240
-
-
-def test_strokes_become_thinner_and_thicker() -> None:
-    ink = np.full((30, 60, 3), 255, np.uint8)
-    ink[10:20, 20:40] = 0
-    step = print_variation(stretch=0, weight=1, p=1)
-    means = np.array([applied(step, TextLine(Path("x.png"), ink), seed).mean() for seed in range(100)])
-    most, least = 255 - 255 * 8 * 18 / 1800, 255 - 255 * 12 * 22 / 1800
-    assert least <= means.min() < least + 1
-    assert most - 1 < means.max() <= most

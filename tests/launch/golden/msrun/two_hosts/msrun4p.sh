@@ -588,6 +588,10 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
         end_ranks
     fi
     trap '' HUP INT TERM
+    if [[ -n ${before_nap:-} && $! != "$before_nap" ]]; then # the pause before a restart leaves no sleep behind
+        kill "$!" 2>/dev/null || :
+        wait "$!" || :
+    fi
     for _ in {1..20}; do # the link ends with this script, and has to tell the others first
         if ! { [[ -n $link ]] && kill -0 "$link"; } 2>/dev/null; then break; fi
         sleep 0.05
