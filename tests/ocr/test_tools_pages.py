@@ -99,7 +99,7 @@ def test_a_detector_trains_and_is_judged(detector: Path, pages: Path, tmp_path: 
     """MobileNetV3 has so many parameters that MindSpore's own limit of calls within calls would not do."""
     rows = [{"transcription": "one", "points": [[20, 20], [120, 20], [120, 60], [20, 60]]}]
     (pages / "gt.txt").write_text("".join(f"{name}.png\t{json.dumps(rows)}\n" for name in ("a", "b")))
-    crop = {"train.dataset.transform_pipeline.5.RandomCropWithBBox.crop_size": f"[{SIZE},{SIZE}]"}
+    crop = {"train.dataset.transform_pipeline.6.RandomCropWithBBox.crop_size": f"[{SIZE},{SIZE}]"}
     places = {
         f"{section}.dataset.{key}": value
         for section in ("train", "eval")
