@@ -95,7 +95,7 @@ def _lines(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
     del chain
     lines = predict.lines_of(predict.find_images(args.images, limit=args.limit), args.labels)
     found = []
-    for line in predict.read_lines(config, trained_network(config), lines):
+    for line in predict.read_lines(predict.inference_of(config), trained_network(config), lines):
         yield line
         found.append(line)
     if args.picture and not all(line.fault for line in found):
@@ -110,8 +110,9 @@ def _pages(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
     paths = predict.find_images(args.images, limit=args.limit)
     if args.picture:
         args.picture.mkdir(parents=True, exist_ok=True)
-    readers = [(other, trained_network(other)) for other in chain]
-    for number, found in enumerate(predict.find_texts(config, trained_network(config), paths), 1):
+    readers = [(predict.inference_of(other), trained_network(other)) for other in chain]
+    finder = predict.inference_of(config)
+    for number, found in enumerate(predict.find_texts(finder, trained_network(config), paths), 1):
         page = found
         if not page.fault and (readers or args.picture):
             image = predict.page_image(config, page.path)

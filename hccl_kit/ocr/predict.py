@@ -111,26 +111,29 @@ def lines_of(paths: Sequence[Path], labels: Path | None) -> list[TextLine]:
     return [TextLine(path, text=_truth_of(path, rows)) for path in paths]
 
 
-def read_lines(config: Config, network: nn.Cell, lines: Sequence[TextLine]) -> Iterator[Line]:
+def inference_of(config: Config) -> Inference:
+    """What runs the networks of a configuration."""
+    return Inference(recipes.task(config), config["eval"])
+
+
+def read_lines(inference: Inference, network: nn.Cell, lines: Sequence[TextLine]) -> Iterator[Line]:
     """The reading of every line, in order."""
-    inference = Inference(recipes.task(config), config["eval"])
     for findings in inference.batches(network, lines):
         for one in findings:
             yield Line(one.sample.path, one.found, one.sample.text or None, one.fault)
 
 
-def find_texts(config: Config, network: nn.Cell, paths: Sequence[Path]) -> Iterator[PageOfText]:
+def find_texts(inference: Inference, network: nn.Cell, paths: Sequence[Path]) -> Iterator[PageOfText]:
     """The texts of every page, in order."""
-    inference = Inference(recipes.task(config), config["eval"])
     for findings in inference.batches(network, [Page(path) for path in paths]):
         for one in findings:
             yield PageOfText(one.sample.path, () if one.fault else in_reading_order(one.found), one.fault)
 
 
-def read_texts(config: Config, network: nn.Cell, page: PageOfText, image: NDArray[np.uint8]) -> PageOfText:
+def read_texts(inference: Inference, network: nn.Cell, page: PageOfText, image: NDArray[np.uint8]) -> PageOfText:
     """The page, whose image is given as `page_image` loads it, with its texts read by a recognition network."""
     lines = [_cut(page.path, number, region.box, image) for number, region in enumerate(page.regions, 1)]
-    found = read_lines(config, network, lines) if lines else ()
+    found = read_lines(inference, network, lines) if lines else ()
     regions = (replace(region, reading=line.reading) for region, line in zip(page.regions, found, strict=True))
     return replace(page, regions=tuple(regions))
 

@@ -80,7 +80,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 def test_every_image_has_one_reading(loaded: Config, network: nn.Cell, tmp_path: Path, count: int) -> None:
     folder = folder_of(tmp_path, *(f"{n}.png" for n in range(count)))
     samples = [TextLine(path) for path in predict.find_images([folder])]
-    predictions = list(predict.read_lines(loaded, network, samples))
+    predictions = list(predict.read_lines(predict.inference_of(loaded), network, samples))
     assert [prediction.path for prediction in predictions] == [sample.path for sample in samples]
     assert all(prediction.fault is None and prediction.truth is None for prediction in predictions)
     assert all(0 <= prediction.reading.confidence <= 1 for prediction in predictions)
@@ -93,10 +93,10 @@ def test_a_damaged_image_is_named_and_the_others_are_read(
     """Also where it is the only one of its batch."""
     folder = folder_of(tmp_path, *(f"{n}.png" for n in range(BATCH + 1)))
     samples = [TextLine(path) for path in predict.find_images([folder])]
-    whole = list(predict.read_lines(loaded, network, samples))
+    whole = list(predict.read_lines(predict.inference_of(loaded), network, samples))
     for number in bad:
         (folder / f"{number}.png").write_bytes(b"damaged")
-    predictions = list(predict.read_lines(loaded, network, samples))
+    predictions = list(predict.read_lines(predict.inference_of(loaded), network, samples))
     assert [prediction.path for prediction in predictions] == [sample.path for sample in samples]
     assert {n for n, prediction in enumerate(predictions) if prediction.fault} == bad
     assert all("not an image" in (predictions[n].fault or "") for n in bad)
@@ -140,15 +140,18 @@ def test_each_text_of_a_page_is_read_as_its_cut_would_be(loaded: Config, network
     image = np.random.default_rng(0).integers(0, 255, (60, 200, 3), dtype=np.uint8)
     boxes = [box(left=5, top=5, width=80, height=20), box(left=100, top=30, width=60, height=16)]
     page = PageOfText(tmp_path / "page.png", predict.in_reading_order(boxes))
-    read = predict.read_texts(loaded, network, page, image)
+    read = predict.read_texts(predict.inference_of(loaded), network, page, image)
     for number, region in enumerate(read.regions):
         (left, top), (right, bottom) = boxes[number].points[0].astype(int), boxes[number].points[2].astype(int)
         write_png(tmp_path / "cut.png", image[top:bottom, left:right])
-        (alone,) = predict.read_lines(loaded, network, [TextLine(tmp_path / "cut.png")])
+        (alone,) = predict.read_lines(predict.inference_of(loaded), network, [TextLine(tmp_path / "cut.png")])
         assert region.reading is not None
         assert region.reading.confidence == pytest.approx(alone.reading.confidence, abs=0.02)  # cut by whole pixels
     assert [region.box for region in read.regions] == boxes
-    assert predict.read_texts(loaded, network, PageOfText(Path("empty.png"), ()), image).regions == ()
+    assert (
+        predict.read_texts(predict.inference_of(loaded), network, PageOfText(Path("empty.png"), ()), image).regions
+        == ()
+    )
 
 
 def write_png(path: Path, image: NDArray[np.uint8]) -> None:
