@@ -95,12 +95,13 @@ class _Run:
         """Steps `first` to `last`; the clocks of the first one, which compiles the network, and of all others."""
         compilation, whole, interval, losses = Clock(), Clock(), Clock(), []
         waited = time.perf_counter()
-        for step, batch in self.feed.batches(first, last, seed=self.config["system"]["seed"]):
+        seed = self.config["system"]["seed"]
+        for step, batch in self.feed.batches(first, last, seed=seed):
             data_s = time.perf_counter() - waited
             if not step and self.world.is_main:
                 self.journal.picture("first_batch", self.task.picture(batch), 0)
             rate = schedule.learning_rate(step, self.config["scheduler"], self.feed.steps_per_epoch)
-            result = self.step(batch, rate)
+            result = self.step(batch, rate, seed=(seed, step, self.world.rank))
             self._assert_finite(result, batch, step)
             losses.append(result.loss)
             for clock in (compilation,) if step == first else (whole, interval):

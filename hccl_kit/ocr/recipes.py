@@ -56,10 +56,13 @@ RECIPES: tuple[Recipe, ...] = (
         partial(Recognition, height=rec_resnet34.HEIGHT, steps=rec_resnet34.steps),
     ),
     Recipe(("SVTRNet", "Img2Seq", "CTCHead"), svtr.build, _of_svtr),
-    Recipe(
-        ("rec_conv_small", "RNNEncoder", "CTCHead"),
-        crnn_small.build,
-        partial(Recognition, height=crnn_small.HEIGHT, steps=crnn_small.steps),
+    *(
+        Recipe(
+            (backbone, "RNNEncoder", "CTCHead"),
+            crnn_small.build,
+            partial(Recognition, height=crnn_small.HEIGHT, steps=crnn_small.steps),
+        )
+        for backbone in crnn_small.BACKBONES
     ),
 )
 

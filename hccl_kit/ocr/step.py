@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.ema import Ema
 from hccl_kit.ocr.gradients import Add, AllReduce, Compute, First, Flatten, Squares, Unflatten
+from hccl_kit.ocr.models import dropout
 from hccl_kit.ocr.optimizer import Update
 from hccl_kit.ocr.precision import LossScale, Scaling
 
@@ -79,6 +80,7 @@ class TrainStep:
         self.ema = ema
         self.size = size
         self.compute = Compute(network, loss)
+        self.dropouts = dropout.cells(network)
         self.add = Add()
         self.squares = Squares()
         if size > 1:
@@ -100,15 +102,16 @@ class TrainStep:
         names = [parameter.name for parameter in self.network.trainable_params()]
         return [] if self._idle is None else [name for name, idle in zip(names, self._idle, strict=True) if idle]
 
-    def __call__(self, batch: Batch, rate: float) -> StepResult:
+    def __call__(self, batch: Batch, rate: float, *, seed: Sequence[int] = (0,)) -> StepResult:
         """One step with learning rate `rate`; the weights stay as they are where the gradient is not finite.
 
+        `seed` decides what the network itself draws at random: another one for every step and every rank.
         KitError where the batch cannot be computed in as many parts as it should.
         """
         started = time.perf_counter()
         self.network.set_train(True)
         scale = self.loss_scale.read()
-        loss, gradients = self._compute(batch, scale.value)
+        loss, gradients = self._compute(batch, scale.value, np.random.default_rng(seed))
         communication_s = 0.0
         if self.size > 1:
             loss, gradients, communication_s = self._join(loss, gradients)
@@ -128,7 +131,7 @@ class TrainStep:
         compute_s = time.perf_counter() - started - communication_s
         return StepResult(joint_loss, norm, compute_s, communication_s, scale.value, skipped)
 
-    def _compute(self, batch: Batch, scale: float) -> tuple[Tensor, Gradients]:
+    def _compute(self, batch: Batch, scale: float, generator: np.random.Generator) -> tuple[Tensor, Gradients]:
         """The mean loss of the batch and its gradients, all times `scale`."""
         parts = self.accumulate
         count, left = divmod(len(batch.images), parts)
@@ -138,6 +141,7 @@ class TrainStep:
         loss, gradients = Tensor(np.float32(0)), ()
         for part in range(parts):
             rows = slice(part * count, (part + 1) * count)
+            dropout.draw(self.dropouts, generator)
             one, more = self.compute(factor, Tensor(batch.images[rows]), *(Tensor(t[rows]) for t in batch.targets))
             loss = loss + one if parts > 1 else one
             gradients = self.add(*gradients, *more) if gradients else more

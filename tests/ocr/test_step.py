@@ -6,12 +6,13 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, nn
+from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import checkpoint, optimizer, parameters
 from hccl_kit.ocr.batch_norm import freeze_batch_norm
+from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.precision import Scaling
 from hccl_kit.ocr.step import TrainStep
 from tests.ocr.tiny import OPTIMIZER, Linear, Normed, Squares, batch, values
@@ -134,6 +135,38 @@ def test_a_resumed_step_is_the_uninterrupted_one(tmp_path: Any) -> None:
     assert checkpoint.load(tmp_path / "resume.ckpt", parameters.state(two, again)).step == 2
     again(batch(NORMED, 2), 0.1)
     assert parameters.digest(two) == parameters.digest(one)
+
+
+class Dropping(Linear):
+    """Half of what Linear sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dropout = Dropout(0.5)
+
+    def construct(self, images: Tensor) -> Tensor:
+        return self.head(self.dropout(ops.reshape(images, (-1, 3))))
+
+
+def test_the_seed_of_a_step_decides_what_the_network_draws() -> None:
+    """Two networks of one process have keys of different names; their weights may still not differ."""
+    networks = alike(Dropping, 3)
+    for network, seed in zip(networks, ((42, 7, 0), (42, 7, 0), (42, 8, 0)), strict=True):
+        step_of(network)(batch((64, 1, 1, 3)), 0.1, seed=seed)
+    one, same, other = (parameters.digest(network) for network in networks)
+    assert one == same != other
+
+
+def test_each_part_of_a_batch_is_drawn_for_itself() -> None:
+    """The two parts hold the same rows; with the same draws the gradient would be that of one part."""
+    part = batch((64, 1, 1, 3))
+    both = replace(
+        part, images=np.tile(part.images, (2, 1, 1, 1)), targets=tuple(np.concatenate([t, t]) for t in part.targets)
+    )
+    one, two = alike(Dropping, 2)
+    step_of(one)(part, 0.1)
+    step_of(two, accumulate=2)(both, 0.1)
+    assert parameters.digest(one) != parameters.digest(two)
 
 
 def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from hccl_kit.ocr import config, picture
-from tests.ocr.programs import CONFIG, summary, tool, train
+from tests.ocr.programs import CONFIG, ROOT, summary, tool, train
 
 pytestmark = pytest.mark.train
 
@@ -75,6 +75,27 @@ def test_a_resumed_run_ends_where_the_uninterrupted_one_ends(run: Path, words: P
     assert f"resumed from {folder / 'train_resume.ckpt'} after step 7" in resumed.stdout
     assert summary(folder)["steps"] == 12
     assert summary(folder)["parameters_sha256"] == summary(run)["parameters_sha256"]
+
+
+SVTR = (
+    *("common.batch_size=8", "train.max_steps=4", "train.ema=False"),
+    *("model.backbone.embed_dim=[16,32,32]", "model.backbone.depth=[1,1,1]", "model.backbone.num_heads=[2,2,2]"),
+    *("model.backbone.mixer=[Local,Local,Global]", "model.backbone.out_channels=32"),
+    *(f"{part}.dataset.type=RecDataset" for part in ("train", "eval")),
+    *("train.dataset.data_dir=train", "train.dataset.label_file=train_gt.txt"),
+    *("eval.dataset.data_dir=test", "eval.dataset.label_file=test_gt.txt"),
+)
+
+
+@pytest.mark.long
+def test_what_the_network_itself_draws_is_resumed_too(words: Path, tmp_path: Path) -> None:
+    """Dropout and stochastic depth of SVTR."""
+    config = ROOT / "configs" / "rec" / "svtr" / "svtr_tiny.yaml"
+    for folder, *more in (("whole",), ("parts", "train.max_steps=2"), ("parts", "system.resume=True")):
+        done = train(tmp_path / folder, words, *SVTR, *more, config=config)
+        assert done.returncode == 0, done.stderr
+    assert summary(tmp_path / "parts")["steps"] == 4
+    assert summary(tmp_path / "parts")["parameters_sha256"] == summary(tmp_path / "whole")["parameters_sha256"]
 
 
 def test_a_finished_run_is_not_resumed_in_silence(run: Path, words: Path, tmp_path: Path) -> None:

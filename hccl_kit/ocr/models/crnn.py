@@ -13,6 +13,7 @@ import mindspore as ms
 from mindspore import Tensor, nn, ops
 
 from hccl_kit.ocr.models.ctc_head import CTCHead
+from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.rec_resnet34 import RecResNet34
 from hccl_kit.ocr.models.vgg7 import Vgg7
 
@@ -25,14 +26,15 @@ class RNNEncoder(nn.Cell):
     They compute in float32 whatever the rest does: a state that is summed over the steps loses too much in float16.
     """
 
-    def __init__(self, channels: int, *, hidden_size: int) -> None:
+    def __init__(self, channels: int, *, hidden_size: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.out_channels = 2 * hidden_size
         self.seq_encoder = nn.LSTM(channels, hidden_size, num_layers=2, bidirectional=True)
+        self.before, self.behind = Dropout(dropout), Dropout(dropout)
 
     def construct(self, features: Tensor) -> Tensor:
         columns = ops.transpose(ops.squeeze(features, 2), (2, 0, 1))
-        return self.seq_encoder(ops.cast(columns, ms.float32))[0]
+        return self.behind(self.seq_encoder(self.before(ops.cast(columns, ms.float32)))[0])
 
 
 class Crnn(nn.Cell):
@@ -54,6 +56,6 @@ class Crnn(nn.Cell):
 def build(model: Mapping[str, Any]) -> Crnn:
     """The network that the section `model` of a configuration describes."""
     backbone = BACKBONES[model["backbone"]["name"]]()
-    neck = RNNEncoder(backbone.out_channels, hidden_size=model["neck"]["hidden_size"])
-    head = {key: value for key, value in model["head"].items() if key != "name"}
+    options, head = ({k: v for k, v in model[part].items() if k != "name"} for part in ("neck", "head"))
+    neck = RNNEncoder(backbone.out_channels, **options)
     return Crnn(backbone, neck, CTCHead(neck.out_channels, **head))

@@ -14,6 +14,7 @@ from mindspore import Parameter, Tensor, nn, ops
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.models.ctc_head import CTCHead
+from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.mobilenet_v3 import HardSwish
 from hccl_kit.ocr.models.svtr_blocks import Block, window
 from hccl_kit.ocr.models.svtr_shape import LOCAL, STRIDE, Pair, SvtrShape
@@ -77,7 +78,7 @@ class SVTRNet(nn.Cell):
         self.norm = nn.LayerNorm((three,), epsilon=1e-6)
         self.map = (-1, *shape.grid(2), three)
         self.activation = HardSwish()
-        self.dropout = nn.Dropout(p=shape.last_drop)
+        self.dropout = Dropout(shape.last_drop)
 
     def construct(self, images: Tensor) -> Tensor:
         x = self.blocks1(self.patch_embed(images) + self.pos_embed)

@@ -11,6 +11,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
+from hccl_kit.ocr.models.dropout import DropPath
 from hccl_kit.ocr.models.svtr_shape import Pair
 
 MLP_RATIO = 4
@@ -62,20 +63,6 @@ class Mlp(nn.Cell):
         return self.fc2(self.act(self.fc1(x)))
 
 
-class DropPath(nn.Cell):
-    """In training, leaves a branch out for a part `rate` of the samples and scales it up for the others.
-
-    After Huang et al. 2016, "Deep Networks with Stochastic Depth".
-    """
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        self.dropout = nn.Dropout(p=rate)
-
-    def construct(self, x: Tensor) -> Tensor:
-        return x * self.dropout(ops.ones((x.shape[0], 1, 1), x.dtype)) if self.training else x
-
-
 class Block(nn.Cell):
     """Mixing between the patches and a perceptron for each, both added to what they look at."""
 
@@ -85,8 +72,8 @@ class Block(nn.Cell):
         self.mixer = Mixer(width, heads, mask)
         self.norm2 = nn.LayerNorm((width,), epsilon=1e-6)
         self.mlp = Mlp(width)
-        self.drop_path = DropPath(drop_path) if drop_path > 0 else nn.Identity()
+        self.drop_mixer, self.drop_mlp = DropPath(drop_path), DropPath(drop_path)
 
     def construct(self, x: Tensor) -> Tensor:
-        x = x + self.drop_path(self.mixer(self.norm1(x)))
-        return x + self.drop_path(self.mlp(self.norm2(x)))
+        x = x + self.drop_mixer(self.mixer(self.norm1(x)))
+        return x + self.drop_mlp(self.mlp(self.norm2(x)))

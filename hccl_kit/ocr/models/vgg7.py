@@ -10,21 +10,10 @@ from __future__ import annotations
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
+from hccl_kit.ocr.models.pool import MaxPool
+
 HEIGHT, STRIDE = 32, 4
 """Images are 32 pixels high; four columns make one step of the sequence."""
-
-
-class RowPool(nn.Cell):
-    """The maximum of every two rows: (N, C, H, W) to (N, C, H/2, W), for an even H.
-
-    What nn.MaxPool2d((2, 1), (2, 1)) gives, which on CPU takes more than twice as long (measured).
-    """
-
-    def construct(self, x: Tensor) -> Tensor:
-        _, channels, height, width = x.shape
-        pairs = ops.reshape(x, (-1, channels, height // 2, 2 * width))
-        upper, lower = ops.split(pairs, width, 3)
-        return ops.maximum(upper, lower)
 
 
 class Unit(nn.Cell):
@@ -68,12 +57,12 @@ class Vgg7(nn.Cell):
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv1 = Unit(3, 64, pool=nn.MaxPool2d(2, 2))
-        self.conv2 = Unit(64, 128, pool=nn.MaxPool2d(2, 2))
+        self.conv1 = Unit(3, 64, pool=MaxPool())
+        self.conv2 = Unit(64, 128, pool=MaxPool())
         self.conv3 = Unit(128, 256, norm=True)
-        self.conv4 = Unit(256, 256, pool=RowPool())
+        self.conv4 = Unit(256, 256, pool=MaxPool(rows_only=True))
         self.conv5 = Unit(256, 512, norm=True)
-        self.conv6 = Unit(512, 512, pool=RowPool())
+        self.conv6 = Unit(512, 512, pool=MaxPool(rows_only=True))
         self.conv7 = Unit(512, 512, kernel=2, norm=True)
 
     def construct(self, images: Tensor) -> Tensor:

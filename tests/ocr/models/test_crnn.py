@@ -136,18 +136,6 @@ def test_vgg7_starts_as_the_reference_does() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_pooling_rows_is_pooling() -> None:
-    """Values and gradients of the framework's own."""
-    x = golden.images((2, 3, 4, 5))
-    for one, other in zip(
-        ops.value_and_grad(lambda y: ops.reduce_sum(ops.square(vgg7.RowPool()(y))))(x),
-        ops.value_and_grad(lambda y: ops.reduce_sum(ops.square(nn.MaxPool2d((2, 1), (2, 1))(y))))(x),
-        strict=True,
-    ):
-        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-6)
-
-
-@pytest.mark.usefixtures("pynative")
 def test_a_shortcut_averages_two_rows_before_it_projects() -> None:
     shortcut = rec_resnet34.Shortcut(4, 6, halve=True)
     shortcut.set_train(False)

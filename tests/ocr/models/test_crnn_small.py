@@ -1,6 +1,7 @@
 """The small CRNN: its shapes, its size, and gradients that reach every parameter."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from mindspore import Tensor, ops
 from hccl_kit.ocr.models import crnn_small
 
 MODEL = {
-    "backbone": {"channels": [32, 32, 64, 64, 96]},
+    "backbone": {"name": "rec_conv_small", "channels": [32, 32, 64, 64, 96]},
     "neck": {"name": "RNNEncoder", "hidden_size": 48},
     "head": {"name": "CTCHead", "out_channels": 37},
 }
+LINES = {**MODEL, "backbone": {"name": "rec_conv_lines", "channels": [8, 16, 16, 24, 24, 32]}}
 
 
 def images(count: int, width: int) -> Tensor:
@@ -32,6 +34,14 @@ def test_it_has_the_parameters_that_its_layers_add_up_to() -> None:
     assert found == pytest.approx(150_000, rel=0.03)
 
 
+def test_lines_have_one_convolution_more() -> None:
+    convolutions = 9 * (3 * 8 + 8 * 16 + 16 * 16 + 16 * 24 + 24 * 24) + 4 * 24 * 32
+    norms = 2 * (8 + 16 + 16 + 24 + 24 + 32)
+    rest = 2 * 4 * 48 * (32 + 48 + 2) + (32 + 2 * 48 + 1) * 37
+    found = sum(parameter.size for parameter in crnn_small.build(LINES).trainable_params())
+    assert found == convolutions + norms + rest
+
+
 def test_names_of_parameters_do_not_move() -> None:
     """They are what checkpoints of earlier runs are read by."""
     names = [parameter.name for parameter in crnn_small.build(MODEL).get_parameters()]
@@ -40,9 +50,10 @@ def test_names_of_parameters_do_not_move() -> None:
     assert {"backbone.features.0.weight", "backbone.features.1.moving_mean", "head.weight", "head.bias"} <= set(names)
 
 
+@pytest.mark.parametrize("model", [MODEL, LINES], ids=["words", "lines"])
 @pytest.mark.parametrize(("count", "width"), [(2, 100), (1, 32)])
-def test_four_columns_make_one_step(count: int, width: int) -> None:
-    network = crnn_small.build(MODEL)
+def test_four_columns_make_one_step(count: int, width: int, model: dict[str, Any]) -> None:
+    network = crnn_small.build(model)
     network.set_train(False)
     found = network(images(count, width))
     assert found.shape == (count, crnn_small.steps(width), 37)
@@ -60,8 +71,9 @@ def test_samples_do_not_see_each_other_in_evaluation() -> None:
     np.testing.assert_allclose(network(Tensor(both)).asnumpy(), swapped[::-1], atol=1e-5)
 
 
-def test_gradients_reach_every_parameter() -> None:
-    network = crnn_small.build(MODEL)
+@pytest.mark.parametrize("model", [MODEL, LINES], ids=["words", "lines"])
+def test_gradients_reach_every_parameter(model: dict[str, Any]) -> None:
+    network = crnn_small.build(model)
     network.set_train(True)
     parameters = network.trainable_params()
 
@@ -73,6 +85,7 @@ def test_gradients_reach_every_parameter() -> None:
         assert gradient.shape == parameter.shape
         assert np.abs(gradient.asnumpy()).max() > 0, parameter.name
     [classifier] = [g.asnumpy() for p, g in zip(parameters, gradients, strict=True) if p.name == "head.weight"]
-    features, sequence = classifier[:, :96], classifier[:, 96:]
+    width = model["backbone"]["channels"][-1]
+    features, sequence = classifier[:, :width], classifier[:, width:]
     assert np.abs(features).max() > 0  # the path around the BiLSTM
     assert np.abs(sequence).max() > 0

@@ -8,8 +8,9 @@ import pytest
 from mindspore import Tensor, nn, ops
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr.models import svtr
-from hccl_kit.ocr.models.svtr_blocks import DropPath, Mixer, window
+from hccl_kit.ocr.models import dropout, svtr
+from hccl_kit.ocr.models.dropout import DropPath
+from hccl_kit.ocr.models.svtr_blocks import Mixer, window
 from tests.ocr.models import golden
 from tests.shared import fixture
 
@@ -145,14 +146,19 @@ def test_gradients_reach_every_parameter() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_training_is_random_and_evaluation_is_not() -> None:
+def test_training_is_random_by_its_keys_and_evaluation_is_not() -> None:
     network = filled(SMALL)
     images = golden.images((2, 3, 24, 80))
     network.set_train(False)
     np.testing.assert_array_equal(network(images).asnumpy(), network(images).asnumpy())
     network.set_train(True)
     assert network(images).shape == (svtr.steps(32), 2, 11)
-    assert np.abs(network(images).asnumpy() - network(images).asnumpy()).max() > 0
+    found = []
+    for seed in (1, 2, 1):
+        dropout.draw(dropout.cells(network), np.random.default_rng(seed))
+        found.append(network(images).asnumpy())
+    assert np.abs(found[0] - found[1]).max() > 0
+    np.testing.assert_array_equal(found[0], found[2])
 
 
 def test_what_the_rectifier_gives_the_backbone_takes() -> None:
