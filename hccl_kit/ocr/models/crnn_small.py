@@ -19,9 +19,7 @@ HEIGHT, STRIDE = 32, 4
 """Images are 32 pixels high; four columns make one step of the sequence."""
 
 
-def _stage(
-    before: int, after: int, *, stride: tuple[int, int] = (1, 1), pool: nn.Cell | None = None
-) -> list[nn.Cell]:
+def _stage(before: int, after: int, *, stride: tuple[int, int] = (1, 1), pool: nn.Cell | None = None) -> list[nn.Cell]:
     """A 3x3 convolution, batch normalisation, ReLU and a pooling; `stride` and `pool` divide height and width.
 
     At full resolution a stride does it: on CPU, MindSpore's normalisation and the gradient of its pooling each cost
@@ -49,10 +47,10 @@ def _for_words(channels: Sequence[int]) -> list[nn.Cell]:
 
 
 def _for_lines(channels: Sequence[int]) -> list[nn.Cell]:
-    """rec_conv_lines: six convolutions, most of them where the image is small already.
+    """rec_conv_lines: six convolutions, the fourth where the image is small already, the last along the line only.
 
-    A step takes no longer than with five of the same widths, and lines of receipts are learnt in half the epochs
-    (measured; 150 thousand parameters more).
+    Its step takes two thirds of the time of five convolutions of the same widths, and it learns lines in fewer epochs
+    (measured on receipts).
     """
     one, two, three, four, five, six = channels
     return [
@@ -60,8 +58,10 @@ def _for_lines(channels: Sequence[int]) -> list[nn.Cell]:
         *_stage(one, two, stride=(2, 2)),
         *_stage(two, three, pool=MaxPool(rows_only=True)),
         *_stage(three, four),
-        *_stage(four, five),
-        *_closing(five, six),
+        *_closing(four, five),
+        nn.Conv2d(five, six, (1, 5), pad_mode="pad", padding=(0, 0, 2, 2), has_bias=False),
+        nn.BatchNorm2d(six),
+        nn.ReLU(),
     ]
 
 

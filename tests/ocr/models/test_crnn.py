@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.models import crnn, rec_resnet34, vgg7
+from hccl_kit.ocr.models import crnn, dropout, rec_resnet34, vgg7
 from tests.ocr.models import golden
 from tests.shared import fixture
 
@@ -158,3 +158,28 @@ def test_the_sequence_is_read_in_both_directions() -> None:
         changed[..., column] += 1
         difference = np.abs(neck(Tensor(changed)).asnumpy() - before).max(axis=(1, 2))
         assert (difference > 0).all()
+
+
+@pytest.mark.usefixtures("pynative")
+def test_what_the_lstm_and_the_head_read_is_dropped_in_training() -> None:
+    """Each by itself: with the other one switched off the output still follows the keys."""
+    neck = crnn.RNNEncoder(4, hidden_size=3, dropout=0.5)
+    features = golden.images((2, 4, 1, 6))
+    neck.set_train(False)
+    still = neck(features).asnumpy()
+    np.testing.assert_array_equal(outputs(neck, features, seeds=(1, 2)), [still, still])
+    neck.set_train(True)
+    for other in ("before", "behind"):
+        kept = getattr(neck, other).rate
+        getattr(neck, other).rate = 0.0
+        one, two = outputs(neck, features, seeds=(1, 2))
+        assert np.abs(one - two).max() > 0
+        getattr(neck, other).rate = kept
+
+
+def outputs(neck: nn.Cell, features: Tensor, *, seeds: tuple[int, ...]) -> list[Any]:
+    found = []
+    for seed in seeds:
+        dropout.draw(dropout.cells(neck), np.random.default_rng(seed))
+        found.append(neck(features).asnumpy())
+    return found

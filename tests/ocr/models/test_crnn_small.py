@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from mindspore import Tensor, ops
 
-from hccl_kit.ocr.models import crnn_small
+from hccl_kit.ocr.models import crnn_small, dropout
 
-MODEL = {
+MODEL: dict[str, Any] = {
     "backbone": {"name": "rec_conv_small", "channels": [32, 32, 64, 64, 96]},
     "neck": {"name": "RNNEncoder", "hidden_size": 48},
     "head": {"name": "CTCHead", "out_channels": 37},
 }
-LINES = {**MODEL, "backbone": {"name": "rec_conv_lines", "channels": [8, 16, 16, 24, 24, 32]}}
+LINES: dict[str, Any] = {**MODEL, "backbone": {"name": "rec_conv_lines", "channels": [8, 16, 16, 24, 24, 32]}}
 
 
 def images(count: int, width: int) -> Tensor:
@@ -35,7 +35,7 @@ def test_it_has_the_parameters_that_its_layers_add_up_to() -> None:
 
 
 def test_lines_have_one_convolution_more() -> None:
-    convolutions = 9 * (3 * 8 + 8 * 16 + 16 * 16 + 16 * 24 + 24 * 24) + 4 * 24 * 32
+    convolutions = 9 * (3 * 8 + 8 * 16 + 16 * 16 + 16 * 24) + 4 * 24 * 24 + 5 * 24 * 32
     norms = 2 * (8 + 16 + 16 + 24 + 24 + 32)
     rest = 2 * 4 * 48 * (32 + 48 + 2) + (32 + 2 * 48 + 1) * 37
     found = sum(parameter.size for parameter in crnn_small.build(LINES).trainable_params())
@@ -89,3 +89,17 @@ def test_gradients_reach_every_parameter(model: dict[str, Any]) -> None:
     features, sequence = classifier[:, :width], classifier[:, width:]
     assert np.abs(features).max() > 0  # the path around the BiLSTM
     assert np.abs(sequence).max() > 0
+
+
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_what_the_lstm_and_the_head_read_is_dropped_in_training(place: str) -> None:
+    network = crnn_small.build({**MODEL, "neck": {**MODEL["neck"], "dropout": 0.5}})
+    getattr(network, place).rate = 0.0  # the other one alone
+    outputs = {}
+    for training in (False, True):
+        network.set_train(training)
+        for seed in (1, 2):
+            dropout.draw(dropout.cells(network), np.random.default_rng(seed))
+            outputs[training, seed] = network(images(2, 32)).asnumpy()
+    np.testing.assert_array_equal(outputs[False, 1], outputs[False, 2])
+    assert np.abs(outputs[True, 1] - outputs[True, 2]).max() > 0
