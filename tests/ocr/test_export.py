@@ -24,7 +24,8 @@ Shape = tuple[int, ...]
 
 def crnn() -> nn.Cell:
     """The smallest network that there is."""
-    parts = {"backbone": {"channels": [4, 4, 8, 8, 8]}, "neck": {"hidden_size": 4}, "head": {"out_channels": 5}}
+    backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
+    parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": {"out_channels": 5}}
     return crnn_small.build(parts)
 
 
