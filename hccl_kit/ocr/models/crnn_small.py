@@ -59,7 +59,8 @@ def _for_lines(channels: Sequence[int]) -> list[nn.Cell]:
         *_stage(two, three, pool=MaxPool(rows_only=True)),
         *_stage(three, four),
         *_closing(four, five),
-        nn.Conv2d(five, six, (1, 5), pad_mode="pad", padding=(0, 0, 2, 2), has_bias=False),
+        # MindSpore writes paddings that are numbers into ONNX in the wrong order.
+        nn.Conv2d(five, six, (1, 5), pad_mode="same", has_bias=False),
         nn.BatchNorm2d(six),
         nn.ReLU(),
     ]
