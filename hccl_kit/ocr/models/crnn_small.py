@@ -20,10 +20,10 @@ HEIGHT, STRIDE = 32, 4
 
 
 def _stage(before: int, after: int, *, stride: tuple[int, int] = (1, 1), pool: nn.Cell | None = None) -> list[nn.Cell]:
-    """A 3x3 convolution, batch normalisation, ReLU and a pooling; `stride` and `pool` divide height and width.
+    """A 3x3 convolution, batch normalisation, a pooling and ReLU; `stride` and `pool` divide height and width.
 
-    At full resolution a stride does it: on CPU, MindSpore's normalisation and the gradient of its pooling each cost
-    more there than the convolution (measured). Strides all the way would cost accuracy.
+    At full resolution a stride does it: on CPU, MindSpore's normalisation costs more there than the convolution
+    (measured). ReLU comes last, where there is less of it; the maximum of what it keeps is the same.
     """
     convolution = nn.Conv2d(before, after, 3, stride=stride, pad_mode="pad", padding=1, has_bias=False)
     return [convolution, nn.BatchNorm2d(after), *([pool] if pool else []), nn.ReLU()]

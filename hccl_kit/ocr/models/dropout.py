@@ -56,12 +56,14 @@ class DropPath(nn.Cell):
         self.dropout = Dropout(rate)
 
     def construct(self, x: Tensor) -> Tensor:
+        if not self.training or not self.dropout.rate:
+            return x
         return x * self.dropout(ops.ones((x.shape[0], 1, 1), x.dtype))
 
 
 def cells(network: nn.Cell) -> tuple[Dropout, ...]:
-    """Every Dropout of a network."""
-    return tuple(cell for _, cell in network.cells_and_names() if isinstance(cell, Dropout))
+    """Every Dropout of a network that drops something."""
+    return tuple(cell for _, cell in network.cells_and_names() if isinstance(cell, Dropout) and cell.rate)
 
 
 def draw(dropouts: tuple[Dropout, ...], generator: np.random.Generator) -> None:
