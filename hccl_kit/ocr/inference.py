@@ -49,7 +49,9 @@ class Inference:
         network.set_train(False)
         for batch in loader.prefetch(tasks, make, self.workers):
             faults = {sample.path: reason for sample, reason in batch.bad}
-            found = self.task.decode(network(Tensor(batch.images)).asnumpy(), batch.samples)
+            # A network in mixed precision may end in float16, which OpenCV does not know.
+            outputs = network(Tensor(batch.images)).asnumpy().astype(np.float32, copy=False)
+            found = self.task.decode(outputs, batch.samples)
             yield [
                 Finding(sample, one, faults.get(sample.path)) for sample, one in zip(batch.samples, found, strict=True)
             ]
