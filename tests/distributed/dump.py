@@ -1,5 +1,7 @@
 """tools/train.py, and each rank's parameters before and after in <ckpt_save_dir>/{before,after}_<rank>.npz.
 
+keys_<rank>.npy holds the keys of its dropouts: a row for every step.
+
 The loop itself is private and used here all the same: a copy of it would not be what trains.
 """
 
@@ -22,17 +24,26 @@ def _train(config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr.earlier_run import restarts  # noqa: PLC0415
     from hccl_kit.ocr.journal import Journal  # noqa: PLC0415
     from hccl_kit.ocr.loop import _Run  # noqa: PLC0415
+    from hccl_kit.ocr.models import dropout  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
     journal = Journal(folder, world.rank, resumed=bool(restarts(os.environ)))
     for note in notes:
         journal.say(note)
     run = _Run(config, world, journal)
+    keys, draw = [], dropout.draw
+
+    def noted(dropouts: tuple[dropout.Dropout, ...], generator: np.random.Generator) -> None:
+        draw(dropouts, generator)
+        keys.append([int(cell.key.asnumpy()) for cell in dropouts])
+
+    dropout.draw = noted
     for when in ("before", "after"):
         if when == "after":
             run.run()
         values = {parameter.name: parameter.asnumpy() for parameter in run.network.get_parameters()}
         np.savez(folder / f"{when}_{world.rank}.npz", **values)
+    np.save(folder / f"keys_{world.rank}.npy", np.array(keys))
 
 
 if __name__ == "__main__":

@@ -56,3 +56,11 @@ def test_two_ranks_take_the_steps_of_one_process_with_the_joint_batch(new_job: C
     assert sorted(trained.values())[len(trained) // 2] > 1e-3, trained
     assert max(apart.values()) < 1e-5, apart
     assert {moved[name] for name in moved.keys() - trained.keys()} == {0.0}
+
+
+def test_no_dropout_draws_the_same_in_two_steps_or_on_two_ranks(job: Job) -> None:
+    done = job.run(job.script("model.neck.dropout=0.1", "train.max_steps=4", program=DUMP))
+    assert done.returncode == 0, done.stdout + done.stderr
+    keys = [np.load(job.folder / "run" / f"keys_{rank}.npy") for rank in range(2)]
+    assert [drawn.shape for drawn in keys] == [(4, 2), (4, 2)]  # before the LSTM and behind it
+    assert len(np.unique(keys)) == 16
