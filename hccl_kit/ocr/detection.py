@@ -21,6 +21,7 @@ from hccl_kit.ocr.decode.db import Box, db_postprocess
 from hccl_kit.ocr.losses.db import DBLoss
 from hccl_kit.ocr.metrics.boxes import BoxCounts, compare
 from hccl_kit.ocr.task import Warn
+from hccl_kit.world import World
 
 MAPS = ("ShrinkBinaryMap", "BorderMap")
 """The steps that draw what the loss takes, in its order."""
@@ -78,7 +79,7 @@ class Detection:
             raise KitError("no page of the evaluation has a text that counts")
         return pages
 
-    def lengths(self, samples: Sequence[Page]) -> None:
+    def lengths(self, samples: Sequence[Page], world: World) -> None:
         """Crops are of one size: any pages share a batch."""
 
     def collate(self, rows: Sequence[Page]) -> tuple[NDArray[np.float32], Targets]:

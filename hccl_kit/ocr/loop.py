@@ -61,7 +61,7 @@ class _Run:
             config["train"],
             usable,
             self.task.collate,
-            lengths=self.task.lengths(usable),
+            lengths=self.task.lengths(usable, world),
             batch=build.batch_of_a_rank(config, world),
             rank=world.rank,
             size=world.size,

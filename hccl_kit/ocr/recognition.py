@@ -18,7 +18,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import picture
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data import line_transforms
+from hccl_kit.ocr.data import image_shapes, line_transforms
 from hccl_kit.ocr.data.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
@@ -27,6 +27,7 @@ from hccl_kit.ocr.decode.ctc import Reading
 from hccl_kit.ocr.losses.ctc import CTCLoss
 from hccl_kit.ocr.metrics.words import WordCounts, compare
 from hccl_kit.ocr.task import Warn
+from hccl_kit.world import World
 
 ENCODE = "RecCTCLabelEncode"
 RESIZES, RESIZE_FOR_INFERENCE = ("RecResizeImg", "SVTRRecResizeImg"), "RecResizeNormForInfer"
@@ -98,9 +99,17 @@ class Recognition:
             warn(f"evaluation: {len(rows) - len(kept)} of {len(rows)} words are left out: no known character")
         return rows.take(kept)
 
-    def lengths(self, samples: Sequence[TextLine]) -> NDArray[np.int64] | None:
-        """The characters of each line, where batches are as wide as their lines."""
-        return np.array([len(line.text) for line in samples]) if len(self.buckets) > 1 else None
+    def lengths(self, samples: Sequence[TextLine], world: World) -> NDArray[np.float32] | None:
+        """Width over height of each line, where batches are as wide as their lines. Each rank reads its part of them.
+
+        Characters are no measure: receipts grouped by them make batches a third wider (measured).
+        """
+        if len(self.buckets) == 1:
+            return None
+        lengths = np.zeros(len(samples), np.float32)
+        first, last = (len(samples) * rank // world.size for rank in (world.rank, world.rank + 1))
+        lengths[first:last] = image_shapes.aspects(samples[first:last])
+        return world.all_reduce(lengths)
 
     def collate(self, rows: Sequence[TextLine]) -> tuple[NDArray[np.float32], Targets]:
         """Images (N, 3, H, W), without columns that are black in all; labels (N, max_text_len) int32, filled up with

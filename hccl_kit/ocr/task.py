@@ -10,6 +10,7 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.loader import Batch, Targets
+from hccl_kit.world import World
 
 Warn = Callable[[str], None]
 
@@ -46,8 +47,11 @@ class Task(Protocol):
     def eval_samples(self, warn: Warn) -> Sequence[Any]:
         """The samples that the evaluation counts."""
 
-    def lengths(self, samples: Sequence[Any]) -> NDArray[np.int64] | None:
-        """By which samples share their batches, like with like; None: as chance will have it."""
+    def lengths(self, samples: Sequence[Any], world: World) -> NDArray[np.float32] | None:
+        """By which samples share their batches, like with like; None: as chance will have it.
+
+        Every rank must call it: they may share the work.
+        """
 
     def collate(self, rows: Sequence[Any]) -> tuple[NDArray[np.float32], Targets]:
         """The images and what the loss takes of a training batch, from transformed samples."""

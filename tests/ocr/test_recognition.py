@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import config
@@ -15,7 +16,9 @@ from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.ctc import Reading
 from hccl_kit.ocr.recognition import Recognition
-from tests.ocr.data.images import dataset
+from hccl_kit.worker_env import WorkerEnv
+from hccl_kit.world import World
+from tests.ocr.data.images import dataset, write_image
 from tests.ocr.programs import CONFIG
 
 
@@ -82,12 +85,27 @@ def test_a_batch_is_as_wide_as_its_lines_and_labels_need(rows: list[TextLine], w
     assert images.flags.c_contiguous
 
 
-def test_lines_are_grouped_by_their_characters_where_batches_differ_in_width() -> None:
-    rows = [TextLine(Path(), text="abc"), TextLine(Path(), text="a")]
-    assert task(config.load(CONFIG)).lengths(rows) is None
-    lengths = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]"])).lengths(rows)
-    assert lengths is not None
-    assert lengths.tolist() == [3, 1]
+class Part(World):
+    """A rank whose sums are its own values."""
+
+    def all_reduce(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        return values
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_lines_are_grouped_by_their_shape_where_batches_differ_in_width(tmp_path: Path, size: int) -> None:
+    """Whatever their text; each rank reads the shapes of its part, and all of them see all."""
+    widths = (30, 10, 50, 20)
+    for width in widths:
+        write_image(tmp_path / f"{width}.png", 0, width=width)
+    rows = [TextLine(tmp_path / f"{width}.png", text="a" * (60 - width)) for width in widths]
+    ranks = [Part(WorkerEnv(rank, size, rank, size, rank), "mpirun", "CPU") for rank in range(size)]
+    assert task(config.load(CONFIG)).lengths(rows, ranks[0]) is None
+    made = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]"]))
+    parts = np.stack([part for rank in ranks if (part := made.lengths(rows, rank)) is not None])
+    assert parts.sum(axis=0).tolist() == [3, 1, 5, 2]
+    shares = [4 * (rank + 1) // size - 4 * rank // size for rank in range(size)]
+    assert np.count_nonzero(parts, axis=1).tolist() == shares
 
 
 def test_lines_without_black_on_their_right_have_no_buckets() -> None:

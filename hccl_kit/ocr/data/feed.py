@@ -27,7 +27,7 @@ class Feed:
         samples: Sequence[Any],
         collate: Callable[..., tuple[NDArray[np.float32], loader.Targets]],
         *,
-        lengths: NDArray[np.int64] | None = None,
+        lengths: NDArray[np.float32] | None = None,
         batch: int,
         rank: int,
         size: int,

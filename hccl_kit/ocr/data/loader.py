@@ -50,7 +50,7 @@ def epoch_order(count: int, *, seed: int, epoch: int, shuffle: bool) -> NDArray[
 
 
 def alike(
-    order: NDArray[np.intp], lengths: NDArray[np.int64], *, batch: int, seed: int, epoch: int
+    order: NDArray[np.intp], lengths: NDArray[np.float32], *, batch: int, seed: int, epoch: int
 ) -> NDArray[np.intp]:
     """The same order with samples of like length in each run of `batch`, and these runs in an order of their own.
 
@@ -64,12 +64,13 @@ def alike(
 def train_steps(order: NDArray[np.intp], *, batch_size: int, rank: int, size: int) -> NDArray[np.intp]:
     """The samples of this rank, steps x batch_size.
 
-    Step k takes the k-th run of size x batch_size samples, and each rank its slice of it: the ranks of a job see
-    together what one process with the joint batch size would see. What does not fill a step is left for other epochs.
+    Step k takes the k-th run of size x batch_size samples: the ranks of a job see together what one process with the
+    joint batch size would see. They are dealt like cards, so that where a run goes from short to long lines no rank
+    has the long ones and lets the others wait. What does not fill a step is left for other epochs.
     """
     joint = batch_size * size
     steps = len(order) // joint
-    return order[: steps * joint].reshape(steps, size, batch_size)[:, rank]
+    return order[: steps * joint].reshape(steps, batch_size, size)[..., rank]
 
 
 def eval_share(count: int, *, rank: int, size: int) -> NDArray[np.intp]:

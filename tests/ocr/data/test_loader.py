@@ -28,7 +28,14 @@ def test_the_ranks_see_together_what_one_process_would_see(count: int, size: int
     alone = loader.train_steps(order, batch_size=batch * size, rank=0, size=1)
     shares = [loader.train_steps(order, batch_size=batch, rank=rank, size=size) for rank in range(size)]
     assert len({share.shape for share in shares}) == 1
-    np.testing.assert_array_equal(np.concatenate(shares, axis=1), alone)
+    np.testing.assert_array_equal(np.stack(shares, axis=-1).reshape(alone.shape), alone)
+
+
+@given(sizes, batches)
+def test_no_rank_has_the_long_lines_of_a_step(size: int, batch: int) -> None:
+    shares = [loader.train_steps(np.arange(3 * size * batch), batch_size=batch, rank=r, size=size) for r in range(size)]
+    longest = np.array([share.max(axis=1) for share in shares])
+    assert (longest.max(axis=0) - longest.min(axis=0) == size - 1).all()
 
 
 @given(counts, sizes, batches, seeds)
@@ -131,7 +138,7 @@ def test_a_prefetch_that_is_left_early_leaves_no_thread() -> None:
 @given(st.lists(st.integers(1, 40), min_size=4, max_size=60), st.integers(1, 8), st.integers(0, 9))
 def test_samples_of_like_length_share_a_run(values: list[int], batch: int, epoch: int) -> None:
     """The same samples as without, and no two runs of which each has a line longer than the other's shortest."""
-    lengths = np.array(values)
+    lengths = np.array(values, np.float32)
     order = loader.epoch_order(len(values), seed=5, epoch=epoch, shuffle=True)
     found = loader.alike(order, lengths, batch=batch, seed=5, epoch=epoch)
     assert sorted(found) == sorted(order[: len(order) // batch * batch])
@@ -141,7 +148,7 @@ def test_samples_of_like_length_share_a_run(values: list[int], batch: int, epoch
 
 
 def test_runs_do_not_come_in_the_order_of_their_length() -> None:
-    lengths = np.arange(400)
+    lengths = np.arange(400, dtype=np.float32)
     found = [loader.alike(np.arange(400), lengths, batch=4, seed=1, epoch=epoch)[::4].tolist() for epoch in (0, 1)]
     assert found[0] != sorted(found[0])
     assert found[0] != found[1]
