@@ -23,6 +23,7 @@ NAMES = {
     "det/dbnet/dbpp_r50_icdar15",
     "rec/crnn/crnn_icdar15",
     "rec/crnn/crnn_receipts",
+    "rec/crnn/crnn_receipts_words",
     "rec/crnn/crnn_resnet34",
     "rec/crnn/crnn_resnet34_zh",
     "rec/crnn/crnn_small",

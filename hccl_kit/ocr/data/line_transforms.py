@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hccl_kit.errors import KitError
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform, image_of, normalize
@@ -50,19 +51,24 @@ def resize(
     *,
     image_shape: Sequence[int],
     padding: bool = False,
+    min_width: int = 1,
     infer_mode: bool = False,
     character_dict_path: str | None = None,
 ) -> Transform[TextLine]:
     """To height x width; with `padding` the ratio is kept and black fills the right side.
 
-    `infer_mode` means padding too where there is a dictionary, as in MindOCR.
+    Then what would be narrower than `min_width` is stretched to it, so that a narrow word has steps for its characters
+    (Shi, Bai, Yao 2015, section 3.2: at least 100 pixels). `infer_mode` means padding too where there is a dictionary,
+    as in MindOCR. KitError where `min_width` is more than the width.
     """
     height, width = image_shape
     keeps_ratio = padding or (infer_mode and character_dict_path is not None)
+    if min_width > width:
+        raise KitError(f"RecResizeImg: min_width is {min_width}; accepted: at most the {width} of image_shape")
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
         image = image_of(line)
-        inner = min(width, _width_at(height, image)) if keeps_ratio else width
+        inner = min(width, max(min_width, _width_at(height, image))) if keeps_ratio else width
         small = cv2.resize(image, (inner, height))
         filled = cv2.copyMakeBorder(small, 0, 0, 0, width - inner, cv2.BORDER_CONSTANT)
         return replace(line, image=filled, columns=inner)

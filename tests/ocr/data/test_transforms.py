@@ -371,6 +371,23 @@ def test_what_fills_up_is_black_before_the_normalisation_and_zero_after_it(
     assert result.shape == (32, 64, 3)
 
 
+@pytest.mark.parametrize(("width", "columns"), [(10, 24), (24, 24), (30, 30), (50, 48)])
+def test_narrow_words_are_stretched_to_the_width_that_is_asked_for(width: int, columns: int) -> None:
+    image = np.full((32, width, 3), 7, np.uint8)
+    step = line_transforms.resize(image_shape=[32, 48], padding=True, min_width=24)
+    line = step(TextLine(Path(), image), GENERATOR)
+    assert line.columns == columns
+    assert line.image is not None
+    assert line.image.shape == (32, 48, 3)
+    assert (line.image[:, :columns] == 7).all()
+    assert (line.image[:, columns:] == 0).all()
+
+
+def test_no_word_can_be_stretched_to_more_than_the_image() -> None:
+    with pytest.raises(KitError, match="min_width is 49; accepted: at most the 48 of image_shape"):
+        line_transforms.resize(image_shape=[32, 48], padding=True, min_width=49)
+
+
 @pytest.mark.parametrize(("direction", "corner"), [("counterclockwise", (1, 0)), ("clockwise", (0, 3))])
 def test_a_line_that_stands_is_laid_down(direction: str, corner: tuple[int, int]) -> None:
     step = line_transforms.rotate_if_vertical(direction=direction)
