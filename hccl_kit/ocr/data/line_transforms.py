@@ -59,10 +59,12 @@ def resize(
 
     Then what would be narrower than `min_width` is stretched to it, so that a narrow word has steps for its characters
     (Shi, Bai, Yao 2015, section 3.2: at least 100 pixels). `infer_mode` means padding too where there is a dictionary,
-    as in MindOCR. KitError where `min_width` is more than the width.
+    as in MindOCR. KitError where `min_width` is more than the width, or there is no padding.
     """
     height, width = image_shape
     keeps_ratio = padding or (infer_mode and character_dict_path is not None)
+    if min_width > 1 and not keeps_ratio:
+        raise KitError("RecResizeImg: min_width needs padding: True, else every line is stretched to the whole width")
     if min_width > width:
         raise KitError(f"RecResizeImg: min_width is {min_width}; accepted: at most the {width} of image_shape")
 

@@ -383,9 +383,11 @@ def test_narrow_words_are_stretched_to_the_width_that_is_asked_for(width: int, c
     assert (line.image[:, columns:] == 0).all()
 
 
-def test_no_word_can_be_stretched_to_more_than_the_image() -> None:
+def test_a_width_that_no_word_can_be_stretched_to_is_refused() -> None:
     with pytest.raises(KitError, match="min_width is 49; accepted: at most the 48 of image_shape"):
         line_transforms.resize(image_shape=[32, 48], padding=True, min_width=49)
+    with pytest.raises(KitError, match="min_width needs padding: True"):
+        line_transforms.resize(image_shape=[32, 48], min_width=24)
 
 
 @pytest.mark.parametrize(("direction", "corner"), [("counterclockwise", (1, 0)), ("clockwise", (0, 3))])
