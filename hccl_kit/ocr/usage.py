@@ -18,7 +18,7 @@ MAX_PIXELS = 2**25
 """Of all images of a batch: 32 of 1024 x 1024."""
 DECODING = ("DecodeImage", "Decode")
 NORMALISING = ("NormalizeImage", "Normalize", recognition.RESIZE_FOR_INFERENCE)
-RESIZING = (*recognition.RESIZES, recognition.RESIZE_FOR_INFERENCE, "Rotate90IfVertical")
+RESIZING = (*recognition.RESIZES, recognition.RESIZE_FOR_INFERENCE, "Rotate90IfVertical", "DarkOnLight")
 RESIZING_PAGES = ("DetResize", "ScalePadImage", "GridResize")
 
 
@@ -71,8 +71,9 @@ def facts(config: Config) -> dict[str, str]:
     """What a file says of its network, by key; lists and options as JSON.
 
     `colours`, `mean` and `std` (in this order of the channels, of pixels from 0 to 255); `resize`, the steps of the
-    pipeline with their options, but the input of the file has the last word on the size; `postprocess`; of a
-    recognition `characters`, the text of every class but the last, which is the blank of CTC.
+    pipeline that change the shape of an image or its grey values, with their options, but the input of the file has the
+    last word on the size; `postprocess`; of a recognition `characters`, the text of every class but the last, which is
+    the blank of CTC.
     """
     colours, mean, std = _pixels(config)
     post = {key: value for key, value in config["postprocess"].items() if key not in ("name", "character_dict_path")}

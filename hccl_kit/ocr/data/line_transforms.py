@@ -17,6 +17,8 @@ from hccl_kit.ocr.data.transforms import Transform, image_of, normalize
 
 MAX_TEXT_LEN = 24
 """Characters of a label, where RecCTCLabelEncode does not say."""
+FLAT = 4.0
+"""A standard deviation of grey values below which an image is taken for noise, and not enlarged to full contrast."""
 
 
 def encode_label(
@@ -118,6 +120,25 @@ def rotate_if_vertical(*, threshold: float = 1.5, direction: str = "counterclock
         image = image_of(line)
         height, width = image.shape[:2]
         return replace(line, image=cv2.rotate(image, turn)) if height > threshold * width else line
+
+    return apply
+
+
+def dark_on_light(*, contrast: float = 50) -> Transform[TextLine]:
+    """Three equal channels of grey with mean 127 and a standard deviation of `contrast`, and signs darker than what is
+    behind them, so that a network need not learn each of these from examples.
+
+    Signs cover less of a line than their background does: where few pixels are far above the mean, and not far below
+    it (a positive third moment), the image is turned into its negative.
+    """
+
+    def apply(line: TextLine, _: np.random.Generator) -> TextLine:
+        grey = cv2.cvtColor(image_of(line), cv2.COLOR_BGR2GRAY).astype(np.float32)
+        grey -= grey.mean()
+        deviation = max(float(np.sqrt(np.mean(grey**2))), FLAT)
+        sign = -1 if float(np.mean(grey**3)) > 0 else 1
+        standard = np.clip(np.rint(127 + grey * (sign * contrast / deviation)), 0, 255).astype(np.uint8)
+        return replace(line, image=cv2.merge([standard] * 3))
 
     return apply
 

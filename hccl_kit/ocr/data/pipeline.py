@@ -32,6 +32,7 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "SVTRRecResizeImg": line_transforms.resize_of_svtr,
     "RecResizeNormForInfer": line_transforms.resize_and_normalize,
     "Rotate90IfVertical": line_transforms.rotate_if_vertical,
+    "DarkOnLight": line_transforms.dark_on_light,
     "SVTRGeometry": line_augment.geometry,
     "SVTRDeterioration": line_augment.deterioration,
     "CVColorJitter": line_augment.colour_jitter,

@@ -403,6 +403,27 @@ def test_a_line_that_stands_is_laid_down(direction: str, corner: tuple[int, int]
         assert applied(step, image) is image
 
 
+def test_light_signs_become_dark_ones_of_the_same_contrast() -> None:
+    dark = np.full((32, 90, 3), 200, np.uint8)
+    dark[8:24, 10:30] = (60, 80, 70)
+    step = line_transforms.dark_on_light(contrast=40)
+    result = applied(step, dark)
+    assert result.dtype == np.uint8
+    assert result.shape == dark.shape
+    assert (result[16, 20] < result[0, 0]).all()
+    assert result.mean() == pytest.approx(127, abs=1)
+    assert result.std() == pytest.approx(40, abs=1)
+    for other in (255 - dark, dark // 2 + 20):  # signs and ground exchanged; half the contrast
+        assert np.abs(applied(step, other).astype(int) - result).max() <= 1
+
+
+def test_an_image_without_contrast_stays_flat() -> None:
+    faint = np.full((32, 40, 3), 90, np.uint8)
+    assert (applied(line_transforms.dark_on_light(), faint) == 127).all()
+    faint[0, 0] = 92
+    assert np.ptp(applied(line_transforms.dark_on_light(), faint)) <= 25
+
+
 def test_a_dictionary_and_inference_mean_padding() -> None:
     image = noise(32, 40)
     for options, width in (
