@@ -89,6 +89,15 @@ def test_facts_of_a_recognition() -> None:
     }
 
 
+def test_facts_tell_all_that_becomes_of_a_line_before_it_is_normalised() -> None:
+    told = usage.facts(config.load(CONFIG.with_name("crnn_receipts_words.yaml")))
+    assert [name for step in json.loads(told["resize"]) for name in step] == [
+        "Rotate90IfVertical",
+        "DarkOnLight",
+        "RecResizeImg",
+    ]
+
+
 def test_facts_of_a_detection() -> None:
     told = usage.facts(loaded("det/dbnet/db_r18_icdar15"))
     assert told["colours"] == "RGB"

@@ -129,14 +129,21 @@ def dark_on_light(*, contrast: float = 50) -> Transform[TextLine]:
     behind them, so that a network need not learn each of these from examples.
 
     Signs cover less of a line than their background does: where few pixels are far above the mean, and not far below
-    it (a positive third moment), the image is turned into its negative.
+    it (a positive third moment), the image is turned into its negative. Channels are taken for blue, green and red.
+    KitError where the pixels are no bytes any more.
     """
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
-        grey = cv2.cvtColor(image_of(line), cv2.COLOR_BGR2GRAY).astype(np.float32)
+        image = image_of(line)
+        if image.dtype != np.uint8:
+            raise KitError(
+                f"DarkOnLight takes pixels of uint8, these are {image.dtype}", hint="put it before NormalizeImage"
+            )
+        grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(np.float32)
         grey -= grey.mean()
-        deviation = max(float(np.sqrt(np.mean(grey**2))), FLAT)
-        sign = -1 if float(np.mean(grey**3)) > 0 else 1
+        squares = grey * grey  # quicker than powers
+        deviation = max(float(np.sqrt(squares.mean())), FLAT)
+        sign = -1 if float((squares * grey).mean()) > 0 else 1
         standard = np.clip(np.rint(127 + grey * (sign * contrast / deviation)), 0, 255).astype(np.uint8)
         return replace(line, image=cv2.merge([standard] * 3))
 

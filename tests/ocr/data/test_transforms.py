@@ -424,6 +424,11 @@ def test_an_image_without_contrast_stays_flat() -> None:
     assert np.ptp(applied(line_transforms.dark_on_light(), faint)) <= 25
 
 
+def test_dark_signs_are_made_before_pixels_are_normalised() -> None:
+    with pytest.raises(KitError, match="DarkOnLight takes pixels of uint8, these are float32"):
+        applied(line_transforms.dark_on_light(), np.zeros((32, 40, 3), np.float32))
+
+
 def test_a_dictionary_and_inference_mean_padding() -> None:
     image = noise(32, 40)
     for options, width in (
