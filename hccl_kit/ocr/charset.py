@@ -35,11 +35,6 @@ class Charset:
         """The class that means no character."""
         return len(self.characters)
 
-    @property
-    def classes(self) -> int:
-        """Characters and blank."""
-        return len(self.characters) + 1
-
     def encode(self, text: str, *, lower: bool) -> list[int]:
         """The class numbers of `text`; characters that are not in the dictionary are left out, as MindOCR does."""
         return [self._numbers[c] for c in (text.lower() if lower else text) if c in self._numbers]

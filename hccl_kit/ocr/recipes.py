@@ -12,7 +12,7 @@ from mindspore import nn
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.detection import Detection
-from hccl_kit.ocr.models import crnn, crnn_small, db, rec_resnet34, svtr, vgg7
+from hccl_kit.ocr.models import crnn, crnn_small, db, rare, rec_resnet34, svtr, vgg7
 from hccl_kit.ocr.recognition import Recognition
 from hccl_kit.ocr.task import Task
 
@@ -55,14 +55,20 @@ RECIPES: tuple[Recipe, ...] = (
         crnn.build,
         partial(Recognition, height=rec_resnet34.HEIGHT, steps=rec_resnet34.steps),
     ),
+    Recipe(
+        ("rec_resnet34", "RNNEncoder", "AttentionHead"),
+        rare.build,
+        partial(Recognition, height=rec_resnet34.HEIGHT, steps=rec_resnet34.steps),
+    ),
     Recipe(("SVTRNet", "Img2Seq", "CTCHead"), svtr.build, _of_svtr),
     *(
         Recipe(
-            (backbone, "RNNEncoder", "CTCHead"),
-            crnn_small.build,
+            (backbone, "RNNEncoder", head),
+            build,
             partial(Recognition, height=crnn_small.HEIGHT, steps=crnn_small.steps),
         )
         for backbone in crnn_small.BACKBONES
+        for head, build in (("CTCHead", crnn_small.build), ("AttentionHead", rare.build))
     ),
 )
 

@@ -7,7 +7,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,21 +14,20 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr import picture
+from hccl_kit.ocr import coding, picture
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import image_shapes, line_transforms
 from hccl_kit.ocr.data.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
-from hccl_kit.ocr.decode import ctc
-from hccl_kit.ocr.decode.ctc import Reading
-from hccl_kit.ocr.losses.ctc import CTCLoss
+from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.words import WordCounts, compare
 from hccl_kit.ocr.task import Warn
 from hccl_kit.world import World
 
-ENCODE = "RecCTCLabelEncode"
+LABEL_STEPS = frozenset(line_transforms.MAX_TEXT_LEN)
+"""Any of them goes with any head: they give the numbers of the characters, and the coding of the head does the rest."""
 RESIZES, RESIZE_FOR_INFERENCE = ("RecResizeImg", "SVTRRecResizeImg"), "RecResizeNormForInfer"
 BLANK = np.zeros((32, 100, 3), np.uint8)
 """What stands in for an image that cannot be read."""
@@ -40,25 +38,27 @@ NAMED = 3
 class Recognition:
     """The task of a configuration whose network gives `steps(width)` steps for images that are `width` wide.
 
-    KitError where the dictionary, the network's classes and the two pipelines do not go together.
+    KitError where the dictionary, the network's classes, the way it spells and the two pipelines do not go together.
     """
 
-    label_steps = frozenset({ENCODE})
+    label_steps = LABEL_STEPS
     nothing = WordCounts().to_array()
 
     def __init__(self, config: Config, *, height: int | None, steps: Callable[[int], int]) -> None:
         self.config = config
+        self.coding = coding.of(config)
         self.charset = charset_of(config)
         self.dictionary = hashlib.sha256(self.charset.characters.encode()).hexdigest()
         self.options = label_options(config)
-        self.width = self.options.get("max_text_len", line_transforms.MAX_TEXT_LEN)
+        self.longest: int = self.options["max_text_len"]
+        _assert_as_long(config, self.longest)
         width = _image_width(config, height)
         self.steps = steps(width)
         self.buckets = tuple((bucket, steps(bucket)) for bucket in (*_bucket_widths(config, width), width))
 
     def loss(self) -> nn.Cell:
-        """CTC over the classes of the dictionary."""
-        return CTCLoss(self.charset.blank)
+        """That of the way the network spells."""
+        return self.coding.loss(self.charset)
 
     def train_samples(self, warn: Warn) -> tuple[Lines, int]:
         """The lines whose label the network can learn, and the number of others; the first ones are named.
@@ -74,7 +74,7 @@ class Recognition:
         unknown: Counter[str] = Counter()
         for number, row in enumerate(rows):
             try:
-                _assert_fits(encode(row, generator).label, self.steps)
+                self._assert_fits(encode(row, generator).label)
             except BadSampleError as error:
                 if len(bad) < NAMED:
                     bad.append(f"{row.path}: {error}")
@@ -112,19 +112,14 @@ class Recognition:
         return world.all_reduce(lengths)
 
     def collate(self, rows: Sequence[TextLine]) -> tuple[NDArray[np.float32], Targets]:
-        """Images (N, 3, H, W), without columns that are black in all; labels (N, max_text_len) int32, filled up with
-        zeros, and their lengths (N,) int32.
-        """
-        labels = np.zeros((len(rows), self.width), np.int32)
-        for label, row in zip(labels, rows, strict=True):
-            label[: len(row.label)] = row.label[: self.width]
+        """Images (N, 3, H, W), without columns that are black in all, and the targets of the coding."""
         images = np.ascontiguousarray(stack_images(rows)[..., : self._columns(rows)])
-        return images, (labels, np.array([len(row.label) for row in rows], np.int32))
+        return images, self.coding.targets([row.label for row in rows], self.longest)
 
     def _columns(self, rows: Sequence[TextLine]) -> int:
         """The narrowest bucket that holds the lines and gives the steps that their labels need."""
         widest = max(row.columns or self.buckets[-1][0] for row in rows)
-        needed = max(_steps_for(row.label) for row in rows)
+        needed = max(self.coding.steps(row.label) for row in rows)
         return next(width for width, steps in self.buckets if width >= widest and steps >= needed)
 
     def blank(self, sample: TextLine) -> TextLine:
@@ -133,7 +128,7 @@ class Recognition:
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
         """From probabilities (N, T, classes) to readings."""
-        return ctc.decode(outputs[: len(samples)], self.charset)
+        return self.coding.decode(outputs[: len(samples)], self.charset)
 
     def count(self, sample: TextLine, found: Reading) -> WordCounts:
         """The counts of one word."""
@@ -158,6 +153,11 @@ class Recognition:
         """Back from the all-reduce."""
         return WordCounts.from_array(sums)
 
+    def _assert_fits(self, label: coding.Label) -> None:
+        needed = self.coding.steps(label)
+        if needed > self.steps:
+            raise BadSampleError(f"the label needs {needed} steps, the network gives {self.steps}")
+
     def _truth(self, text: str) -> str:
         """What a reading is compared with: with `filter_ood`, the characters that the dictionary holds."""
         metric = self.config["metric"]
@@ -168,31 +168,45 @@ class Recognition:
 
 def charset_of(config: Config) -> Charset:
     """The dictionary of this configuration, checked against the network's classes and the labels' dictionary."""
-    post = config["postprocess"]
+    post, way = config["postprocess"], coding.of(config)
+    head = config["model"]["head"]
+    for section, name in (("postprocess", way.postprocess), ("loss", way.criterion)):
+        if config[section]["name"] != name:
+            raise KitError(
+                f"{section}.name is {config[section]['name']}; {head['name']} goes with {name}",
+                hint=f"-o {section}.name={name}",
+            )
     charset = Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
-    classes = config["model"]["head"]["out_channels"]
-    if classes != charset.classes:
+    classes = len(way.signs(charset))
+    if head["out_channels"] != classes:
         raise KitError(
-            f"model.head.out_channels is {classes}, but the dictionary makes {charset.classes} with the blank",
-            hint=f"set out_channels to {charset.classes}, or postprocess.character_dict_path to the right file",
+            f"model.head.out_channels is {head['out_channels']}, but the dictionary makes {classes} for {head['name']}",
+            hint=f"set out_channels to {classes}, or postprocess.character_dict_path to the right file",
         )
     options = label_options(config)
     labels = Charset.load(options.get("character_dict_path"), use_space_char=options.get("use_space_char", False))
     if labels != charset:
-        raise KitError(f"{ENCODE} and postprocess use different dictionaries")
+        raise KitError("the labels and postprocess use different dictionaries", hint="see character_dict_path")
     return charset
 
 
 def label_options(config: Config) -> dict[str, Any]:
-    """The options of RecCTCLabelEncode in the training pipeline."""
-    return _options(config, "train", ENCODE)
+    """The options of the step that encodes labels in the training pipeline; `max_text_len` is always among them."""
+    for row in config["train"]["dataset"]["transform_pipeline"]:
+        for step, options in row.items():
+            if step in LABEL_STEPS:
+                return {"max_text_len": line_transforms.MAX_TEXT_LEN[step]} | (options or {})
+    raise KitError(f"train.dataset.transform_pipeline lacks {' or '.join(line_transforms.MAX_TEXT_LEN)}")
 
 
-def _options(config: Config, section: str, step: str) -> dict[str, Any]:
-    for row in config[section]["dataset"]["transform_pipeline"]:
-        if step in row:
-            return row[step] or {}
-    raise KitError(f"{section}.dataset.transform_pipeline lacks {step}")
+def _assert_as_long(config: Config, longest: int) -> None:
+    """A head that spells has a step for every character, and the labels are filled up to as many."""
+    steps = config["model"]["head"].get("batch_max_length", longest)
+    if steps != longest:
+        raise KitError(
+            f"model.head.batch_max_length is {steps}, max_text_len of the labels {longest}; they must be equal",
+            hint=f"set model.head.batch_max_length to {longest}",
+        )
 
 
 def _image_width(config: Config, height: int | None) -> int:
@@ -216,16 +230,6 @@ def image_shape(config: Config, section: str) -> list[int]:
             if step == RESIZE_FOR_INFERENCE:
                 return [(options or {}).get(f"target_{side}", size) for side, size in (("height", 32), ("width", 320))]
     raise KitError(f"{section}.dataset.transform_pipeline lacks a step that makes images alike: {RESIZES[0]}")
-
-
-def _assert_fits(label: tuple[int, ...], steps: int) -> None:
-    """CTC needs a step for every character and one between two that are equal; otherwise the loss is infinite."""
-    if _steps_for(label) > steps:
-        raise BadSampleError(f"the label needs {_steps_for(label)} steps, the network gives {steps}")
-
-
-def _steps_for(label: tuple[int, ...]) -> int:
-    return len(label) + sum(one == other for one, other in pairwise(label))
 
 
 def _bucket_widths(config: Config, width: int) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr import recognition
+from hccl_kit.ocr import coding, recognition
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.transforms import IMAGENET
@@ -72,8 +72,8 @@ def facts(config: Config) -> dict[str, str]:
 
     `colours`, `mean` and `std` (in this order of the channels, of pixels from 0 to 255); `resize`, the steps of the
     pipeline that change the shape of an image or its grey values, with their options, but the input of the file has the
-    last word on the size; `postprocess`; of a recognition `characters`, the text of every class but the last, which is
-    the blank of CTC.
+    last word on the size; `postprocess`; of a recognition `characters`, what every class stands for: null is the blank
+    of CTC, "<go>" and "<stop>" are those of a head that spells.
     """
     colours, mean, std = _pixels(config)
     post = {key: value for key, value in config["postprocess"].items() if key not in ("name", "character_dict_path")}
@@ -87,7 +87,7 @@ def facts(config: Config) -> dict[str, str]:
     if config["model"]["type"] == "rec":
         section = config["postprocess"]
         charset = Charset.load(section["character_dict_path"], use_space_char=section["use_space_char"])
-        values["characters"] = list(charset.characters)
+        values["characters"] = coding.of(config).signs(charset)
     return {"colours": colours} | {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
 
 

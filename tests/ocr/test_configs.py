@@ -28,6 +28,9 @@ NAMES = {
     "rec/crnn/crnn_resnet34_zh",
     "rec/crnn/crnn_small",
     "rec/crnn/crnn_vgg7",
+    "rec/rare/rare_resnet34",
+    "rec/rare/rare_resnet34_zh",
+    "rec/rare/rare_small",
     "rec/svtr/svtr_tiny",
 }
 
@@ -88,15 +91,17 @@ def test_its_parts_agree(path: Path) -> None:
         assert [step["NormalizeImage"] for step in steps] == [{"mean": "imagenet", "std": "imagenet"}] * 2
         assert steps[0]["ShrinkBinaryMap"]["shrink_ratio"] == steps[0]["BorderMap"]["shrink_ratio"]
         return
-    assert steps[0]["RecCTCLabelEncode"] == steps[1]["RecCTCLabelEncode"]
-    for name in ("RecResizeImg", "SVTRRecResizeImg", "NormalizeImage"):
+    for name in ("RecCTCLabelEncode", "RecAttnLabelEncode", "RecResizeImg", "SVTRRecResizeImg", "NormalizeImage"):
         assert steps[0].get(name) == steps[1].get(name)
-    label, post = steps[0]["RecCTCLabelEncode"], loaded["postprocess"]
+    label = steps[0].get("RecCTCLabelEncode") or steps[0]["RecAttnLabelEncode"]
+    post, head = loaded["postprocess"], loaded["model"]["head"]
     assert label["character_dict_path"] == post["character_dict_path"]
     assert label["use_space_char"] == post["use_space_char"]
     assert label["lower"] == loaded["metric"]["lower"]
     if post["character_dict_path"] is None:
-        assert loaded["model"]["head"]["out_channels"] == 36 + post["use_space_char"] + 1
+        more = {"CTCHead": 1, "AttentionHead": 2}[head["name"]]
+        assert head["out_channels"] == 36 + post["use_space_char"] + more
+    assert head.get("batch_max_length", label["max_text_len"]) == label["max_text_len"]
 
 
 def test_what_mindocr_says_of_the_families_is_kept() -> None:
@@ -116,6 +121,10 @@ def test_what_mindocr_says_of_the_families_is_kept() -> None:
     assert [c["scheduler"]["num_epochs"] for c in (vgg, resnet, zh, icdar)] == [10, 30, 60, 100]
     assert zh["model"]["head"]["out_channels"] == 6624
     assert zh["train"]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["max_text_len"] == 40
+    rare, rare_zh = (values(f"rec/rare/rare_{n}") for n in ("resnet34", "resnet34_zh"))
+    assert [c["train"]["loader"]["batch_size"] for c in (rare, rare_zh)] == [512, 256]
+    assert [c["model"]["head"]["out_channels"] for c in (rare, rare_zh)] == [38, 6625]
+    assert [c["scheduler"]["num_epochs"] for c in (rare, rare_zh)] == [30, 60]
 
 
 def test_the_dictionary_of_chinese_is_named_once() -> None:
@@ -188,7 +197,7 @@ def options_of(name: str) -> dict[str, Any]:
 def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> None:
     from hccl_kit.ocr.decode.db import db_postprocess  # noqa: PLC0415  # loads OpenCV
     from hccl_kit.ocr.losses.db import DBLoss  # noqa: PLC0415  # loads MindSpore, as those below
-    from hccl_kit.ocr.models import ctc_head, db, fpn, mobilenet_v3, svtr_shape, tps  # noqa: PLC0415
+    from hccl_kit.ocr.models import attention_head, ctc_head, db, fpn, mobilenet_v3, svtr_shape, tps  # noqa: PLC0415
 
     det, rec = (config_schema.root()["$defs"][name]["properties"] for name in ("det_model", "rec_model"))
     pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
@@ -198,7 +207,8 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("svtr_net"), svtr_shape.SvtrShape),
         (det["neck"]["properties"], fpn.FeaturePyramid),
         (det["head"]["properties"], db.DBHead),
-        (rec["head"]["properties"], ctc_head.CTCHead),
+        (options_of("ctc_head"), ctc_head.CTCHead),
+        (options_of("attention_head"), attention_head.AttentionHead),
         (rec["transform"]["properties"], tps.rectifier),
     ]
     for rules, taken in pairs:

@@ -12,7 +12,7 @@ from mindspore import Tensor, nn, ops
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import checkpoint, config, export, recipes, usage
-from hccl_kit.ocr.models import crnn_small, db, tps
+from hccl_kit.ocr.models import crnn_small, db, rare, tps
 from tests.ocr.programs import CONFIG, ROOT, tool
 
 pytest.importorskip("onnxruntime")  # of the extra `export`
@@ -27,6 +27,13 @@ def crnn() -> nn.Cell:
     backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
     parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": {"out_channels": 5}}
     return crnn_small.build(parts)
+
+
+def speller() -> nn.Cell:
+    """Which goes on from its own characters."""
+    backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
+    head = {"out_channels": 5, "hidden_size": 6, "batch_max_length": 3}
+    return rare.build({"backbone": backbone, "neck": {"hidden_size": 4}, "head": head})
 
 
 def head_of_db() -> nn.Cell:
@@ -49,7 +56,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "shape"), [(crnn, (2, 3, 32, 64)), (head_of_db, (2, 8, 8, 12)), (rectifier, (2, 3, 24, 80))]
+    ("build", "shape"),
+    [(crnn, (2, 3, 32, 64)), (speller, (2, 3, 32, 64)), (head_of_db, (2, 8, 8, 12)), (rectifier, (2, 3, 24, 80))],
 )
 def test_files_give_what_the_network_gives(build: Callable[[], nn.Cell], shape: Shape, tmp_path: Path) -> None:
     network = build()

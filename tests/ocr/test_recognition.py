@@ -14,7 +14,7 @@ from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.decode.ctc import Reading
+from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.recognition import Recognition
 from hccl_kit.worker_env import WorkerEnv
 from hccl_kit.world import World
@@ -51,7 +51,7 @@ def train_samples(root: Path, texts: list[str]) -> tuple[list[str], int, list[st
 def test_the_shipped_configuration_fits() -> None:
     made = task(config.load(CONFIG), steps=25)
     assert made.charset == Charset(ALPHANUMERIC)
-    assert (made.steps, made.width) == (25, 12)
+    assert (made.steps, made.longest) == (25, 12)
 
 
 def line(*label: int, columns: int | None = None) -> TextLine:
@@ -133,8 +133,43 @@ def test_characters_that_the_dictionary_lacks_are_counted(tmp_path: Path) -> Non
 
 def test_classes_must_fit_the_dictionary() -> None:
     loaded = config.load(CONFIG, ["model.head.out_channels=36"])
-    with pytest.raises(KitError, match="out_channels is 36, but the dictionary makes 37 with the blank"):
+    with pytest.raises(KitError, match="out_channels is 36, but the dictionary makes 37 for CTCHead"):
         task(loaded)
+
+
+SPELT = [
+    "common.num_classes=38",
+    "model.head={name: AttentionHead, out_channels: 38, hidden_size: 8, batch_max_length: 12}",
+    "postprocess.name=RecAttnLabelDecode",
+    "loss.name=AttentionLoss",
+]
+"""What makes a head that spells of the small CRNN."""
+
+
+def test_targets_of_a_head_that_spells_are_the_labels_between_go_and_stop() -> None:
+    """However narrow the image is: it needs no step for each character."""
+    made = task(config.load(CONFIG, [*SPELT, "train.loader.bucket_widths=[40, 60]"]), steps=10)
+    images, targets = made.collate([line(4, 9, columns=40), line(1, 1, 1, columns=10)])
+    assert images.shape == (2, 3, 32, 40)
+    [spelt] = targets
+    assert spelt.tolist() == [[0, 6, 11, 1] + [0] * 10, [0, 3, 3, 3, 1] + [0] * 9]
+    assert spelt.dtype == np.int32
+    [reading] = made.decode(np.eye(38, dtype=np.float32)[spelt[:1, 1:]], [TextLine(Path())])
+    assert reading == Reading("49", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("loss.name=CTCLoss", "loss.name is CTCLoss; AttentionHead goes with AttentionLoss"),
+        ("postprocess.name=RecCTCLabelDecode", "postprocess.name is RecCTCLabelDecode; AttentionHead goes with Rec"),
+        ("common.max_text_len=13", "batch_max_length is 12, max_text_len of the labels 13; they must be equal"),
+        ("model.head.out_channels=37", "out_channels is 37, but the dictionary makes 38 for AttentionHead"),
+    ],
+)
+def test_the_parts_of_a_head_that_spells_must_fit(change: str, expected: str) -> None:
+    with pytest.raises(KitError, match=expected):
+        task(config.load(CONFIG, [*SPELT, change]))
 
 
 def test_labels_and_decoder_must_use_one_dictionary(tmp_path: Path) -> None:
@@ -154,7 +189,9 @@ def test_a_training_needs_labels(tmp_path: Path) -> None:
     text = CONFIG.read_text(encoding="utf-8")
     start, end = text.index("      - RecCTCLabelEncode"), text.index("      - RecResizeImg")
     loaded = with_text(tmp_path, text[start:end], "", count=1)
-    with pytest.raises(KitError, match=r"train\.dataset\.transform_pipeline lacks RecCTCLabelEncode"):
+    with pytest.raises(
+        KitError, match=r"train\.dataset\.transform_pipeline lacks RecCTCLabelEncode or RecAttnLabelEncode"
+    ):
         task(loaded)
 
 

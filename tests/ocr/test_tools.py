@@ -98,6 +98,25 @@ def test_what_the_network_itself_draws_is_resumed_too(words: Path, tmp_path: Pat
     assert summary(tmp_path / "parts")["parameters_sha256"] == summary(tmp_path / "whole")["parameters_sha256"]
 
 
+def test_a_head_that_spells_goes_the_same_way(words: Path, tmp_path: Path) -> None:
+    """Train, evaluate, predict and export; what the best weights read in training is read again."""
+    config = ROOT / "configs" / "rec" / "rare" / "rare_small.yaml"
+    done = train(tmp_path / "run", words, "train.max_steps=12", "system.log_interval=5", config=config)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    losses = [row["loss"] for row in rows if "loss" in row]
+    assert losses[-1] < losses[0]
+    archive, best = tmp_path / "run" / "train_config.yaml", tmp_path / "run" / "best.ckpt"
+    done = tool("eval", "-c", archive, "-o", f"eval.ckpt_load_path={best}", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["norm_edit_distance"] == pytest.approx(
+        summary(tmp_path / "run")["norm_edit_distance"], abs=1e-6
+    )
+    done = tool("predict", "-c", archive, "-o", f"eval.ckpt_load_path={best}", "--images", words / "test")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 20
+
+
 def test_a_finished_run_is_not_resumed_in_silence(run: Path, words: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     done = train(tmp_path / "run", words, "train.max_steps=12", "system.resume=True")

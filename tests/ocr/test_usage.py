@@ -85,8 +85,15 @@ def test_facts_of_a_recognition() -> None:
         "std": [127] * 3,
         "resize": [{"RecResizeImg": {"image_shape": [32, 100], "padding": True}}],
         "postprocess": {"use_space_char": False},
-        "characters": list("0123456789abcdefghijklmnopqrstuvwxyz"),
+        "characters": [*"0123456789abcdefghijklmnopqrstuvwxyz", None],
     }
+
+
+def test_facts_name_every_class_of_a_head_that_spells() -> None:
+    loaded = config.load(CONFIG.parents[1] / "rare" / "rare_small.yaml")
+    told = json.loads(usage.facts(loaded)["characters"])
+    assert told == ["<go>", "<stop>", *"0123456789abcdefghijklmnopqrstuvwxyz"]
+    assert len(told) == loaded["model"]["head"]["out_channels"]
 
 
 def test_facts_tell_all_that_becomes_of_a_line_before_it_is_normalised() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,15 +15,15 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform, image_of, normalize
 
-MAX_TEXT_LEN = 24
-"""Characters of a label, where RecCTCLabelEncode does not say."""
+MAX_TEXT_LEN: Mapping[str, int] = {"RecCTCLabelEncode": 24, "RecAttnLabelEncode": 25}
+"""Characters of a label, where a step that encodes labels does not say."""
 FLAT = 4.0
 """A standard deviation of grey values below which an image is taken for noise, and not enlarged to full contrast."""
 
 
 def encode_label(
     *,
-    max_text_len: int = MAX_TEXT_LEN,
+    max_text_len: int,
     character_dict_path: str | None = None,
     use_space_char: bool = False,
     lower: bool = True,

@@ -27,7 +27,10 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "ToCHWImage": transforms.to_chw,
     "HWC2CHW": transforms.to_chw,
     "RandomColorAdjust": transforms.random_colour_adjust,
-    "RecCTCLabelEncode": line_transforms.encode_label,
+    **{
+        step: partial(line_transforms.encode_label, max_text_len=longest)
+        for step, longest in line_transforms.MAX_TEXT_LEN.items()
+    },
     "RecResizeImg": line_transforms.resize,
     "SVTRRecResizeImg": line_transforms.resize_of_svtr,
     "RecResizeNormForInfer": line_transforms.resize_and_normalize,

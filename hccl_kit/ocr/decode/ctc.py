@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A text and how sure the network is: the mean probability of its characters, 0 for an empty text."""
-
-    text: str
-    confidence: float
+from hccl_kit.ocr.decode.reading import Reading
 
 
 def decode(probabilities: NDArray[np.float32], charset: Charset) -> list[Reading]:

@@ -170,13 +170,12 @@ def test_a_missing_image_is_a_bad_sample(tmp_path: Path, name: str, reason: str)
 
 
 def test_labels_become_class_numbers() -> None:
-    assert line_transforms.encode_label()(TextLine(Path(), text="0-aZ"), GENERATOR).label == (0, 10, 35)
-    assert line_transforms.encode_label(use_space_char=True)(TextLine(Path(), text="a b"), GENERATOR).label == (
-        10,
-        36,
-        11,
-    )
-    assert line_transforms.encode_label(lower=False)(TextLine(Path(), text="aB"), GENERATOR).label == (10,)
+    def label(text: str, **options: Any) -> tuple[int, ...]:
+        return line_transforms.encode_label(max_text_len=4, **options)(TextLine(Path(), text=text), GENERATOR).label
+
+    assert label("0-aZ") == (0, 10, 35)
+    assert label("a b", use_space_char=True) == (10, 36, 11)
+    assert label("aB", lower=False) == (10,)
 
 
 @pytest.mark.parametrize(

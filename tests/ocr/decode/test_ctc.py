@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.decode.ctc import Reading, decode
+from hccl_kit.ocr.decode.ctc import decode
+from hccl_kit.ocr.decode.reading import Reading
 
 ABC = Charset("abc")
 

@@ -1,0 +1,52 @@
+"""Texts that end themselves: what counts up to the stop, and what a text without one is."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.decode.attention import decode
+from hccl_kit.ocr.decode.reading import Reading
+from tests.shared import shared
+
+ABC = Charset("abc")
+
+
+def spelt(signs: str, sure: float = 0.5) -> NDArray[np.float32]:
+    """Probabilities (1, steps, 5) whose likeliest classes are `signs`: '>' is the go, '.' the stop."""
+    chances = np.full((1, len(signs), 5), (1 - sure) / 8, np.float32)
+    for step, sign in enumerate(signs):
+        chances[0, step, ">.abc".index(sign)] = sure
+    return chances
+
+
+@pytest.mark.parametrize(
+    ("signs", "text"),
+    [("ab.", "ab"), ("aa.bc", "aa"), (".abc", ""), ("abc", ""), ("", ""), ("a>b.", "a<go>b"), ("c..", "c")],
+)
+def test_a_text_ends_with_the_first_stop(signs: str, text: str) -> None:
+    assert [reading.text for reading in decode(spelt(signs), ABC)] == [text]
+
+
+def test_confidence_is_the_mean_up_to_the_stop() -> None:
+    chances = spelt("ab.c")
+    chances[0, 1, 3] = 0.9
+    [reading] = decode(chances, ABC)
+    assert reading.confidence == pytest.approx(0.7)
+    assert decode(spelt("..."), ABC) == decode(spelt("abc"), ABC) == [Reading("", 0.0)]
+
+
+def test_readings_are_those_of_the_reference() -> None:
+    with shared("fixtures", "metrics_and_labels.json").open(encoding="utf-8") as file:
+        expected = json.load(file)["attn_decode"]
+    charset = Charset.load(None, use_space_char=False)
+    paths = np.array(expected["argmax_paths"])
+    n, t = np.indices(paths.shape)
+    chances = np.full((*paths.shape, 38), 0.001, np.float32)
+    np.put_along_axis(chances, paths[..., None], (0.5 + 0.05 * t + 0.01 * n)[..., None].astype(np.float32), 2)
+    readings = decode(chances, charset)
+    assert [reading.text for reading in readings] == expected["texts"]
+    for reading, confidence in zip(readings, expected["confs"], strict=True):
+        assert reading.confidence == pytest.approx(confidence or 0.0, rel=1e-6)  # of nothing it has none, and we 0

@@ -1,0 +1,122 @@
+"""RARE: the reference's outputs for the same weights, and how its head goes from one character to the next."""
+
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, ops
+
+from hccl_kit.ocr.models import rare
+from hccl_kit.ocr.models.attention_head import AttentionHead
+from tests.ocr.models import golden
+from tests.shared import fixture
+
+pytestmark = pytest.mark.train
+
+MODELS: dict[str, dict[str, Any]] = {
+    "rare_resnet34": {
+        "backbone": {"name": "rec_resnet34"},
+        "neck": {"name": "RNNEncoder", "hidden_size": 256},
+        "head": {"name": "AttentionHead", "out_channels": 38, "hidden_size": 256, "batch_max_length": 25},
+    },
+    "rare_resnet34_ch": {
+        "backbone": {"name": "rec_resnet34"},
+        "neck": {"name": "RNNEncoder", "hidden_size": 64},
+        "head": {"name": "AttentionHead", "out_channels": 6625, "hidden_size": 256, "batch_max_length": 40},
+    },
+}
+SMALL: dict[str, Any] = {
+    "backbone": {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]},
+    "neck": {"name": "RNNEncoder", "hidden_size": 6},
+    "head": {"name": "AttentionHead", "out_channels": 5, "hidden_size": 7, "batch_max_length": 3},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_are_those_of_the_reference(name: str) -> None:
+    """Names, shapes and order, so that its checkpoints load."""
+    assert golden.parameters_of(rare.build(MODELS[name])) == golden.parameter_table(name)
+
+
+@pytest.mark.usefixtures("pynative")
+def test_outputs_are_those_of_the_reference() -> None:
+    expected = fixture("rare_resnet34.npz")
+    network = rare.build(MODELS["rare_resnet34"])
+    golden.fill(network)
+    images, targets = golden.images(expected["input_shape"]), Tensor(expected["targets"].astype(np.int32))
+    network.set_train(False)
+    golden.assert_close(network(images).asnumpy(), expected["eval0"], "eval")
+    network.head.set_train(True)
+    golden.assert_close(network(images, targets).asnumpy(), expected["headtrain0"], "headtrain")
+    network.set_train(True)
+    golden.assert_close(network(images, targets).asnumpy(), expected["train0"], "train")
+    sums = golden.statistics(network)
+    for key, value in zip(expected["bn_after_train_names"], expected["bn_after_train_sum"], strict=True):
+        assert sums.pop(str(key)) == pytest.approx(value, rel=1e-4, abs=1e-4), key
+    assert sums == {}
+
+
+def head() -> AttentionHead:
+    made = AttentionHead(6, out_channels=5, hidden_size=7, batch_max_length=3)
+    golden.fill(made)
+    return made
+
+
+@pytest.mark.usefixtures("pynative")
+def test_it_goes_on_from_its_own_characters_where_none_are_given() -> None:
+    """What it spells, given as targets, gives the same again; another first character does not."""
+    made, sequence = head(), golden.images((9, 2, 6))
+    own = made(sequence).asnumpy()
+    assert own.shape == (2, 4, 5)
+    np.testing.assert_allclose(own.sum(axis=2), 1, rtol=1e-5)
+    targets = np.zeros((2, 5), np.int32)
+    targets[:, 1:] = own.argmax(axis=2)
+    again = made(sequence, Tensor(targets))
+    np.testing.assert_allclose(ops.softmax(again, 2).asnumpy(), own, rtol=1e-4, atol=1e-6)
+    targets[:, 1] = (targets[:, 1] + 1) % 5
+    other = ops.softmax(made(sequence, Tensor(targets)), 2).asnumpy()
+    np.testing.assert_allclose(other[:, 0], own[:, 0], rtol=1e-4, atol=1e-6)
+    assert np.abs(other[:, 1] - own[:, 1]).max() > 1e-3
+
+
+@pytest.mark.usefixtures("pynative")
+def test_every_part_of_the_sequence_is_looked_at() -> None:
+    made, sequence = head(), golden.images((9, 1, 6)).asnumpy()
+    before = made(Tensor(sequence)).asnumpy()
+    for place in (0, 8):
+        changed = sequence.copy()
+        changed[place] += 1
+        assert np.abs(made(Tensor(changed)).asnumpy() - before).max() > 0
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_modes_agree(given: bool) -> None:
+    """The compiled graph computes what runs operator by operator."""
+    network = rare.build(SMALL)
+    golden.fill(network)
+    network.set_train(False)
+    inputs = (golden.images((2, 3, 32, 40)), *([Tensor(np.array([[0, 3, 4, 1, 0]] * 2, np.int32))] if given else []))
+    compiled = network(*inputs).asnumpy()
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    try:
+        plain = network(*inputs).asnumpy()
+    finally:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    golden.assert_close(compiled, plain, "rare")
+
+
+@pytest.mark.usefixtures("pynative")
+def test_gradients_reach_every_parameter() -> None:
+    network = rare.build(SMALL)
+    golden.fill(network)
+    network.set_train(False)
+    parameters = network.trainable_params()
+    targets = Tensor(np.array([[0, 3, 4, 2, 1]], np.int32))
+
+    def energy(images: Tensor) -> Tensor:
+        return ops.reduce_sum(ops.square(network(images, targets)))
+
+    gradients = ops.grad(energy, None, parameters)(golden.images((1, 3, 32, 40)))
+    dead = [p.name for p, g in zip(parameters, gradients, strict=True) if not np.abs(g.asnumpy()).max() > 0]
+    assert dead == []
