@@ -5,7 +5,8 @@ python tools/convert_dataset.py --dataset_name ic15 --task det \
 
 det writes det_gt.txt: path TAB JSON of the text regions. rec cuts every readable line out of the pages, straightens it
 and writes rec_gt.txt: path TAB text, with paths from its own folder; the images lie in a folder of the same name. For
-ic15 rec also takes the word list (rows `word_1.png, "text"`) as --label_dir. Options are those of MindOCR's converter.
+ic15 rec also takes the word list (rows `word_1.png, "text"`) as --label_dir. cls writes each of these lines twice, as
+it is and upside down, and cls_gt.txt: path TAB 0 or 180. Options are those of MindOCR's converter.
 Exit codes: 0 done, with what was left out on stderr; 2 it could not run.
 """
 
@@ -81,7 +82,7 @@ def _pages(args: argparse.Namespace, output: Path) -> tuple[list[str], list[str]
             lines.append(f"{path}\t{_regions(page, hidden)}")
         else:
             try:
-                lines += _cut(page, output, hidden, absolute=args.path_mode == "abs")
+                lines += _cut(page, output, hidden, args)
             except BadSampleError as error:
                 left_out.append(f"{page.path}: {error}")
     return lines, left_out
@@ -99,8 +100,8 @@ def _regions(page: Page, hidden: frozenset[str]) -> str:
     return json.dumps(rows, ensure_ascii=False)
 
 
-def _cut(page: Page, output: Path, hidden: frozenset[str], *, absolute: bool) -> Iterator[str]:
-    """Write an image for each readable line of a page; its row of rec_gt.txt."""
+def _cut(page: Page, output: Path, hidden: frozenset[str], args: argparse.Namespace) -> Iterator[str]:
+    """Write the images of each readable line of a page; their rows of rec_gt.txt or cls_gt.txt."""
     import cv2  # noqa: PLC0415  # after --help
     import numpy as np  # noqa: PLC0415
 
@@ -112,15 +113,21 @@ def _cut(page: Page, output: Path, hidden: frozenset[str], *, absolute: bool) ->
     whole = pipeline([{"DecodeImage": None}, {"DetLabelEncode": None}])(page, np.random.default_rng(0))
     assert whole.image is not None
     for number, (text, quad) in enumerate(zip(page.texts, page.polys, strict=True), 1):
-        if text.strip() and text not in hidden:
-            path = folder / f"{page.path.stem}_{number:03}.png"
-            done, data = cv2.imencode(".png", crop_line(whole.image, quad))
+        if not text.strip() or text in hidden:
+            continue
+        line = crop_line(whole.image, quad)
+        upside_down = cv2.rotate(line, cv2.ROTATE_180)
+        kinds = {"": (line, text)} if args.task == "rec" else {"_0": (line, "0"), "_180": (upside_down, "180")}
+        for suffix, (image, label) in kinds.items():
+            path = folder / f"{page.path.stem}_{number:03}{suffix}.png"
+            done, data = cv2.imencode(".png", image)
             assert done
             try:
                 path.write_bytes(data.tobytes())
             except OSError as error:
                 raise KitError(f"cannot write into {folder}: {error.strerror}") from error
-            yield f"{path.resolve() if absolute else path.relative_to(output.parent)}\t{text}"
+            shown = path.resolve() if args.path_mode == "abs" else path.relative_to(output.parent)
+            yield f"{shown}\t{label}"
 
 
 def _word_list(path: Path) -> tuple[list[str], list[str]]:
@@ -145,7 +152,7 @@ def _make_folder(path: Path) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-d", "--dataset_name", choices=list(HIDDEN), default="ic15", help="default: %(default)s")
-    parser.add_argument("-t", "--task", choices=["det", "rec"], default="det", help="default: %(default)s")
+    parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
     parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")
     parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder of the labels, one file a page")
     parser.add_argument(

@@ -4,10 +4,13 @@ python tools/predict.py -c configs/rec/crnn/crnn_small.yaml --images words/ word
 python tools/predict.py -c configs/det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/
 python tools/predict.py -c configs/det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/ \
     --read configs/rec/crnn/crnn_vgg7.yaml --read_opt eval.ckpt_load_path=./runs/crnn_vgg7/best.ckpt
+python tools/predict.py -c configs/det/dbnet/db_r18_icdar15.yaml --images page.jpg \
+    --turn configs/cls/mobilenetv3/cls_mv3.yaml --read configs/rec/crnn/crnn_vgg7.yaml
 
 A recognition prints a line for each image: path TAB text TAB confidence (the mean probability of the characters), and
-the truth where --labels names a file of lines `path TAB text`. A detection prints path TAB JSON: the points and the
-score of each text from top to bottom, and what --read makes of it. --json writes all of it to a file.
+the truth where --labels names a file of lines `path TAB text`; a classification its class in place of a text. A
+detection prints path TAB JSON: the points and the score of each text from top to bottom, and what --read makes of it;
+lines that --turn is sure to find upside down are turned before. --json writes all of it to a file.
 The picture of lines is a PNG file, that of pages a folder with a PNG for each.
 Exit codes: 0 done; 2 it could not run.
 """
@@ -44,13 +47,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
     parser.add_argument("--read", type=Path, metavar="CONFIG", help="read the texts that are found with this one")
     parser.add_argument("--read_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
+    parser.add_argument("--turn", type=Path, metavar="CONFIG", help="before, find lines upside down with this one")
+    parser.add_argument("--turn_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
     args = parser.parse_args(argv)
     chain: list[Config] = []
     program.run(args, partial(_predict, args, chain), first=partial(_look, args, chain))
 
 
 def _look(args: argparse.Namespace, chain: list[Config], config: Config, env: WorkerEnv) -> Sequence[str]:
-    """What can be wrong with the command line is said before anything heavy is loaded; fills `chain`."""
+    """What can be wrong with the command line is said before anything heavy is loaded.
+
+    Fills `chain` with the configurations of --read and --turn.
+    """
     if env.size > 1:
         raise KitError(f"predict.py runs as one process, {env.size} were started")
     if args.limit is not None and args.limit < 1:
@@ -58,9 +66,12 @@ def _look(args: argparse.Namespace, chain: list[Config], config: Config, env: Wo
     kind = config["model"]["type"]
     if kind == "det" and args.labels:
         raise KitError("--labels is for lines, and --config is a detection", hint="tools/eval.py judges a detection")
+    for option, given, more in (("--read", args.read, args.read_opt), ("--turn", args.turn, args.turn_opt)):
+        if more and given is None:
+            raise KitError(f"{option}_opt without {option}")
     if args.read is None:
-        if args.read_opt:
-            raise KitError("--read_opt without --read")
+        if args.turn is not None:
+            raise KitError("--turn without --read", hint="it turns the lines that --read reads")
         return ()
     chain.append(configuration.load(args.read, args.read_opt))
     if (kind, chain[0]["model"]["type"]) != ("det", "rec"):
@@ -68,6 +79,10 @@ def _look(args: argparse.Namespace, chain: list[Config], config: Config, env: Wo
             f"--config is of type {kind} and --read of type {chain[0]['model']['type']}",
             hint="a detection, --config, finds what a recognition, --read, reads",
         )
+    if args.turn is not None:
+        chain.append(configuration.load(args.turn, args.turn_opt))
+        if chain[1]["model"]["type"] != "cls":
+            raise KitError(f"--turn is of type {chain[1]['model']['type']}; accepted: a classification (cls)")
     return ()
 
 
@@ -110,14 +125,16 @@ def _pages(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
     paths = predict.find_images(args.images, limit=args.limit)
     if args.picture:
         args.picture.mkdir(parents=True, exist_ok=True)
-    readers = [(predict.inference_of(other), trained_network(other)) for other in chain]
+    trained = [(predict.inference_of(other), trained_network(other)) for other in chain]
+    reader = trained[0] if trained else None
+    turner = trained[1] if len(trained) > 1 else None
     finder = predict.inference_of(config)
     for number, found in enumerate(predict.find_texts(finder, trained_network(config), paths), 1):
         page = found
-        if not page.fault and (readers or args.picture):
+        if not page.fault and (reader or args.picture):
             image = predict.page_image(config, page.path)
-            for reader, network in readers:
-                page = predict.read_texts(reader, network, page, image)
+            if reader:
+                page = predict.read_texts(reader, page, image, turner)
             if args.picture:
                 predict.write_page(args.picture / f"{number:04}_{page.path.stem}.png", page, image)
         yield page

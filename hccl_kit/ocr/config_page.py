@@ -39,7 +39,7 @@ class Row:
 
 def as_markdown() -> str:
     """The page; ends with a newline."""
-    parts, seen, waiting = [INTRODUCTION], set(), ["det", "rec"]
+    parts, seen, waiting = [INTRODUCTION], set(), ["det", "rec", "cls"]
     while waiting:
         name = waiting.pop(0)
         if name not in seen:

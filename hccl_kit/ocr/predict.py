@@ -25,6 +25,12 @@ from hccl_kit.ocr.decode.db import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.inference import Inference
 
+Trained = tuple[Inference, nn.Cell]
+"""What runs a network, and the network with its weights."""
+UPSIDE_DOWN = "180"
+"""What a classifier says of such a line."""
+SURE = 0.9
+"""How probable it must be that a line lies upside down for it to be turned."""
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 
 
@@ -130,12 +136,27 @@ def find_texts(inference: Inference, network: nn.Cell, paths: Sequence[Path]) ->
             yield PageOfText(one.sample.path, () if one.fault else in_reading_order(one.found), one.fault)
 
 
-def read_texts(inference: Inference, network: nn.Cell, page: PageOfText, image: NDArray[np.uint8]) -> PageOfText:
-    """The page, whose image is given as `page_image` loads it, with its texts read by a recognition network."""
+def read_texts(reader: Trained, page: PageOfText, image: NDArray[np.uint8], turner: Trained | None) -> PageOfText:
+    """The page, whose image is given as `page_image` loads it, with its texts read by a recognition network.
+
+    Lines of which `turner`, a classifier, is sure that they lie upside down are turned before.
+    """
     lines = [_cut(page.path, number, region.box, image) for number, region in enumerate(page.regions, 1)]
-    found = read_lines(inference, network, lines) if lines else ()
+    if lines and turner is not None:
+        faces = read_lines(*turner, lines)
+        lines = [_turned(line) if _is_upside_down(face) else line for line, face in zip(lines, faces, strict=True)]
+    found = read_lines(*reader, lines) if lines else ()
     regions = (replace(region, reading=line.reading) for region, line in zip(page.regions, found, strict=True))
     return replace(page, regions=tuple(regions))
+
+
+def _is_upside_down(face: Line) -> bool:
+    return face.reading.text == UPSIDE_DOWN and face.reading.confidence >= SURE
+
+
+def _turned(line: TextLine) -> TextLine:
+    image = image_of(decode_image()(line, np.random.default_rng(0)))
+    return _encoded(line.path, cv2.rotate(image, cv2.ROTATE_180))
 
 
 def page_image(config: Config, path: Path) -> NDArray[np.uint8]:
@@ -171,9 +192,13 @@ def _write(path: Path, image: NDArray[np.uint8]) -> None:
 def _cut(path: Path, number: int, box: Box, image: NDArray[np.uint8]) -> TextLine:
     """A line of a page, as a file that the pipeline of the recognition decodes as it decodes any other."""
     quad = box.points if len(box.points) == 4 else cv2.boxPoints(cv2.minAreaRect(box.points))
-    done, data = cv2.imencode(".png", crop_line(image, quad))
+    return _encoded(Path(f"{path}#{number}"), crop_line(image, quad))
+
+
+def _encoded(path: Path, image: NDArray[Any]) -> TextLine:
+    done, data = cv2.imencode(".png", image)
     assert done
-    return TextLine(Path(f"{path}#{number}"), data=data.tobytes)
+    return TextLine(path, data=data.tobytes)
 
 
 def in_reading_order(boxes: Sequence[Box]) -> tuple[Region, ...]:

@@ -10,9 +10,10 @@ from typing import Any
 from mindspore import nn
 
 from hccl_kit.errors import KitError
+from hccl_kit.ocr.classification import Classification
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.detection import Detection
-from hccl_kit.ocr.models import crnn, crnn_small, db, rare, rec_resnet34, svtr, vgg7
+from hccl_kit.ocr.models import cls_mobilenet_v3, crnn, crnn_small, db, rare, rec_resnet34, svtr, vgg7
 from hccl_kit.ocr.recognition import Recognition
 from hccl_kit.ocr.task import Task
 
@@ -21,8 +22,8 @@ from hccl_kit.ocr.task import Task
 class Recipe:
     """A family, found by the names of its parts in the section `model`."""
 
-    parts: tuple[str, str, str]
-    """The names of backbone, neck and head."""
+    parts: tuple[str, ...]
+    """The names of backbone, neck and head; a classifier has no neck."""
     network: Callable[[Mapping[str, Any]], nn.Cell]
     task: Callable[[Config], Task]
 
@@ -70,12 +71,14 @@ RECIPES: tuple[Recipe, ...] = (
         for backbone in crnn_small.BACKBONES
         for head, build in (("CTCHead", crnn_small.build), ("AttentionHead", rare.build))
     ),
+    Recipe(("cls_mobilenet_v3_small_100", "MobileNetV3Head"), cls_mobilenet_v3.build, Classification),
 )
 
 
 def find(config: Config) -> Recipe:
     """The row of this configuration; KitError where its parts do not go together."""
-    names = tuple(config["model"][part]["name"] for part in ("backbone", "neck", "head"))
+    model = config["model"]
+    names = tuple(model[part]["name"] for part in ("backbone", "neck", "head") if part in model)
     for recipe in RECIPES:
         if recipe.parts == names:
             return recipe

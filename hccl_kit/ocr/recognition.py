@@ -52,7 +52,7 @@ class Recognition:
         self.options = label_options(config)
         self.longest: int = self.options["max_text_len"]
         _assert_as_long(config, self.longest)
-        width = _image_width(config, height)
+        width = image_width(config, height)
         self.steps = steps(width)
         self.buckets = tuple((bucket, steps(bucket)) for bucket in (*_bucket_widths(config, width), width))
 
@@ -124,7 +124,7 @@ class Recognition:
 
     def blank(self, sample: TextLine) -> TextLine:
         """The line with a black image."""
-        return replace(sample, image=BLANK)
+        return blank(sample)
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
         """From probabilities (N, T, classes) to readings."""
@@ -164,6 +164,11 @@ class Recognition:
         if not metric["filter_ood"]:
             return text
         return "".join(c for c in text if c == " " or (c.lower() if metric["lower"] else c) in self.charset.characters)
+
+
+def blank(line: TextLine) -> TextLine:
+    """The line with a black image."""
+    return replace(line, image=BLANK)
 
 
 def charset_of(config: Config) -> Charset:
@@ -209,7 +214,7 @@ def _assert_as_long(config: Config, longest: int) -> None:
         )
 
 
-def _image_width(config: Config, height: int | None) -> int:
+def image_width(config: Config, height: int | None) -> int:
     """The width of the images; KitError where the two pipelines do not make the images that the network takes."""
     train, evaluation = (image_shape(config, section) for section in ("train", "eval"))
     if train != evaluation:

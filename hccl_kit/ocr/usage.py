@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr import coding, recognition
+from hccl_kit.ocr import classification, coding, recognition
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.transforms import IMAGENET
@@ -73,10 +73,14 @@ def facts(config: Config) -> dict[str, str]:
     `colours`, `mean` and `std` (in this order of the channels, of pixels from 0 to 255); `resize`, the steps of the
     pipeline that change the shape of an image or its grey values, with their options, but the input of the file has the
     last word on the size; `postprocess`; of a recognition `characters`, what every class stands for: null is the blank
-    of CTC, "<go>" and "<stop>" are those of a head that spells.
+    of CTC, "<go>" and "<stop>" are those of a head that spells; of a classification `classes`, their names.
     """
     colours, mean, std = _pixels(config)
-    post = {key: value for key, value in config["postprocess"].items() if key not in ("name", "character_dict_path")}
+    post = {
+        key: value
+        for key, value in config["postprocess"].items()
+        if key not in ("name", "character_dict_path", "label_list")
+    }
     resizing = RESIZING_PAGES if config["model"]["type"] == "det" else RESIZING
     values: dict[str, Any] = {
         "mean": mean,
@@ -84,6 +88,8 @@ def facts(config: Config) -> dict[str, str]:
         "resize": [{name: options} for name, options in _steps(config) if name in resizing],
         "postprocess": post,
     }
+    if config["model"]["type"] == "cls":
+        values["classes"] = classification.labels_of(config)
     if config["model"]["type"] == "rec":
         section = config["postprocess"]
         charset = Charset.load(section["character_dict_path"], use_space_char=section["use_space_char"])

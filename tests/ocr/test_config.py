@@ -79,7 +79,7 @@ def test_values_share_nothing() -> None:
         ("weight_decay: 0.0001", "weight_decay: .inf", "optimizer.weight_decay is inf; expected a number"),
         ("batch_size: 32", "batch_size: 16.0", "eval.loader.batch_size is 16.0; expected a whole number"),
         ("val_interval: 3", "val_interval: True", "system.val_interval is True; expected a whole number"),
-        ("type: rec\n", "type: cls\n", "model.type is 'cls'; accepted: det, rec"),
+        ("type: rec\n", "type: kie\n", "model.type is 'kie'; accepted: det, rec, cls"),
         ("[32, 100]", "[32, 1]", "transform_pipeline.2.RecResizeImg.image_shape.1 is 1; accepted: at least 8"),
         ("[32, 100]", "[32]", "RecResizeImg.image_shape is [32]; accepted: at least 2 items"),
         ("min_lr: 0.0", "min_lr: -1", "scheduler.min_lr is -1; accepted: at least 0"),

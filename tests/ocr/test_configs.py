@@ -16,6 +16,8 @@ from tests.ocr.programs import ROOT
 FOLDER = ROOT / "configs"
 SHIPPED = sorted(FOLDER.rglob("*.yaml"))
 NAMES = {
+    "cls/mobilenetv3/cls_mv3",
+    "cls/mobilenetv3/cls_mv3_receipts",
     "det/dbnet/db_mobilenetv3_icdar15",
     "det/dbnet/db_r18_icdar15",
     "det/dbnet/db_r18_receipts",
@@ -93,6 +95,10 @@ def test_its_parts_agree(path: Path) -> None:
         return
     for name in ("RecCTCLabelEncode", "RecAttnLabelEncode", "RecResizeImg", "SVTRRecResizeImg", "NormalizeImage"):
         assert steps[0].get(name) == steps[1].get(name)
+    if loaded["model"]["type"] == "cls":
+        assert steps[0] == steps[1]
+        assert steps[0]["ClsLabelEncode"]["label_list"] == loaded["postprocess"]["label_list"]
+        return
     label = steps[0].get("RecCTCLabelEncode") or steps[0]["RecAttnLabelEncode"]
     post, head = loaded["postprocess"], loaded["model"]["head"]
     assert label["character_dict_path"] == post["character_dict_path"]
@@ -121,6 +127,8 @@ def test_what_mindocr_says_of_the_families_is_kept() -> None:
     assert [c["scheduler"]["num_epochs"] for c in (vgg, resnet, zh, icdar)] == [10, 30, 60, 100]
     assert zh["model"]["head"]["out_channels"] == 6624
     assert zh["train"]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["max_text_len"] == 40
+    cls = values("cls/mobilenetv3/cls_mv3")
+    assert (cls["scheduler"]["num_epochs"], cls["train"]["clip_norm"], cls["train"]["ema_decay"]) == (300, 1e-4, 0.9997)
     rare, rare_zh = (values(f"rec/rare/rare_{n}") for n in ("resnet34", "resnet34_zh"))
     assert [c["train"]["loader"]["batch_size"] for c in (rare, rare_zh)] == [512, 256]
     assert [c["model"]["head"]["out_channels"] for c in (rare, rare_zh)] == [38, 6625]
@@ -196,10 +204,11 @@ def options_of(name: str) -> dict[str, Any]:
 @pytest.mark.train
 def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> None:
     from hccl_kit.ocr.decode.db import db_postprocess  # noqa: PLC0415  # loads OpenCV
+    from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth  # noqa: PLC0415  # loads MindSpore
     from hccl_kit.ocr.losses.db import DBLoss  # noqa: PLC0415  # loads MindSpore, as those below
-    from hccl_kit.ocr.models import attention_head, ctc_head, db, fpn, mobilenet_v3, svtr_shape, tps  # noqa: PLC0415
+    from hccl_kit.ocr.models import attention_head, cls_mobilenet_v3, ctc_head, db, fpn, mobilenet_v3, svtr_shape, tps  # noqa: PLC0415
 
-    det, rec = (config_schema.root()["$defs"][name]["properties"] for name in ("det_model", "rec_model"))
+    det, rec, cls = (config_schema.root()["$defs"][f"{name}_model"]["properties"] for name in ("det", "rec", "cls"))
     pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
         (options_of("det_postprocess"), db_postprocess),
         (options_of("det_loss"), DBLoss),
@@ -207,6 +216,8 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("svtr_net"), svtr_shape.SvtrShape),
         (det["neck"]["properties"], fpn.FeaturePyramid),
         (det["head"]["properties"], db.DBHead),
+        (options_of("cls_loss"), CrossEntropySmooth),
+        (cls["head"]["properties"], cls_mobilenet_v3.MobileNetV3Head),
         (options_of("ctc_head"), ctc_head.CTCHead),
         (options_of("attention_head"), attention_head.AttentionHead),
         (rec["transform"]["properties"], tps.rectifier),

@@ -65,6 +65,20 @@ def test_rec_cuts_the_readable_lines(published: Path) -> None:
     assert (line == 40).all()
 
 
+def test_cls_turns_every_line(published: Path) -> None:
+    page = np.zeros((60, 90, 3), np.uint8)
+    page[10:20, 10:30] = 255  # the left half of the first line
+    cv2.imwrite(str(published / "images" / "img_1.png"), page)
+    (published / "images" / "img_1.jpg").unlink()
+    done = convert(published, "--task", "cls", "-d", "sroie", "-o", str(published / "cls_gt.txt"))
+    assert done.returncode == 0, done.stderr
+    rows = read_labels(published / "cls_gt.txt")
+    assert rows == [("cls_gt/img_1_001_0.png", "0"), ("cls_gt/img_1_001_180.png", "180")]
+    line, turned = (cv2.imread(str(published / name)) for name, _ in rows)
+    assert line[:, :15].min() == 255
+    np.testing.assert_array_equal(line[::-1, ::-1], turned)
+
+
 def test_the_word_list_of_ic15_is_taken(tmp_path: Path) -> None:
     (tmp_path / "gt.txt").write_text(
         '\ufeffword_1.png, "Genaxis Theatre"\nword_2.png, "a, "b""\nbroken\n', encoding="utf-8"

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -140,7 +141,8 @@ def test_each_text_of_a_page_is_read_as_its_cut_would_be(loaded: Config, network
     image = np.random.default_rng(0).integers(0, 255, (60, 200, 3), dtype=np.uint8)
     boxes = [box(left=5, top=5, width=80, height=20), box(left=100, top=30, width=60, height=16)]
     page = PageOfText(tmp_path / "page.png", predict.in_reading_order(boxes))
-    read = predict.read_texts(predict.inference_of(loaded), network, page, image)
+    reader = (predict.inference_of(loaded), network)
+    read = predict.read_texts(reader, page, image, None)
     for number, region in enumerate(read.regions):
         (left, top), (right, bottom) = boxes[number].points[0].astype(int), boxes[number].points[2].astype(int)
         write_png(tmp_path / "cut.png", image[top:bottom, left:right])
@@ -148,10 +150,33 @@ def test_each_text_of_a_page_is_read_as_its_cut_would_be(loaded: Config, network
         assert region.reading is not None
         assert region.reading.confidence == pytest.approx(alone.reading.confidence, abs=0.02)  # cut by whole pixels
     assert [region.box for region in read.regions] == boxes
-    assert (
-        predict.read_texts(predict.inference_of(loaded), network, PageOfText(Path("empty.png"), ()), image).regions
-        == ()
-    )
+    assert predict.read_texts(reader, PageOfText(Path("empty.png"), ()), image, reader).regions == ()
+
+
+def test_lines_that_surely_lie_upside_down_are_turned_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that says where it is darkest, and a classifier of three opinions."""
+    image = np.full((60, 200, 3), 255, np.uint8)
+    boxes = [box(left=0, top=top, width=80) for top in (0, 20, 40)]
+    for top in (0, 20, 40):
+        image[top : top + 10, :40] = 0
+    opinions = [Reading("180", 0.95), Reading("180", 0.6), Reading("0", 0.95)]
+
+    def read_lines(kind: str, _: None, lines: list[TextLine]) -> list[Line]:
+        if kind == "turner":
+            return [Line(line.path, opinion) for line, opinion in zip(lines, opinions, strict=True)]
+        images = [
+            cv2.imdecode(np.frombuffer(line.data(), np.uint8), cv2.IMREAD_GRAYSCALE) for line in lines if line.data
+        ]
+        sides = ["left" if cut[:, :40].mean() < cut[:, 40:].mean() else "right" for cut in images]
+        return [Line(line.path, Reading(side, 1.0)) for line, side in zip(lines, sides, strict=True)]
+
+    monkeypatch.setattr(predict, "read_lines", read_lines)
+    page = PageOfText(Path("page.png"), predict.in_reading_order(boxes))
+    reader: Any = ("reader", None)
+    turner: Any = ("turner", None)
+    for way, expected in ((None, ["left"] * 3), (turner, ["right", "left", "left"])):
+        read = predict.read_texts(reader, page, image, way)
+        assert [region.reading.text for region in read.regions if region.reading] == expected
 
 
 def write_png(path: Path, image: NDArray[np.uint8]) -> None:

@@ -9,11 +9,12 @@ import pytest
 import yaml
 
 from hccl_kit.ocr import checkpoint, config, recipes
-from tests.ocr.programs import ROOT, summary, tool
+from tests.ocr.programs import CONFIG, ROOT, summary, tool
 
 pytestmark = pytest.mark.train
 
 DETECTOR = ROOT / "configs/det/dbnet/db_mobilenetv3_icdar15.yaml"
+CLASSIFIER = ROOT / "configs/cls/mobilenetv3/cls_mv3.yaml"
 SIZE = 64
 
 
@@ -53,12 +54,14 @@ def pages(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_chain_finds_and_reads(detector: Path, run: Path, pages: Path, tmp_path: Path) -> None:
+def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, tmp_path: Path) -> None:
     (pages / "c.png").write_bytes(b"damaged")
+    checkpoint.save(tmp_path / "cls.ckpt", list(recipes.network(config.load(CLASSIFIER)).get_parameters()))
     drawn = tmp_path / "drawn"
     done = tool(
         "predict", "-c", detector, "--images", pages, "--json", tmp_path / "found.json", "--picture", drawn,
         "--read", run / "train_config.yaml", "--read_opt", f"eval.ckpt_load_path={run / 'best.ckpt'}",
+        "--turn", CLASSIFIER, "--turn_opt", f"eval.ckpt_load_path={tmp_path / 'cls.ckpt'}",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
@@ -83,6 +86,9 @@ def test_a_chain_finds_and_reads(detector: Path, run: Path, pages: Path, tmp_pat
         (["--read", DETECTOR], "--config is of type det and --read of type det"),
         (["--read", "gone.yaml"], "gone.yaml"),
         (["--limit", "0"], "--limit is 0"),
+        (["--turn", "x.yaml"], "--turn without --read"),
+        (["--turn_opt", "a=b"], "--turn_opt without --turn"),
+        (["--read", CONFIG, "--turn", CONFIG], "--turn is of type rec; accepted: a classification"),
     ],
 )
 def test_a_wrong_command_is_refused_before_anything_heavy_is_loaded(

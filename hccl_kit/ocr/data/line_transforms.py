@@ -49,6 +49,18 @@ def label_charset(
     return frozenset(Charset.load(character_dict_path, use_space_char=use_space_char).characters)
 
 
+def encode_class(*, label_list: Sequence[str]) -> Transform[TextLine]:
+    """The number of the class that the text names; any other text is a bad sample."""
+    numbers = {name: number for number, name in enumerate(label_list)}
+
+    def apply(line: TextLine, _: np.random.Generator) -> TextLine:
+        if line.text not in numbers:
+            raise BadSampleError(f"{line.text[:40]!r} is none of the classes {', '.join(label_list)}")
+        return replace(line, label=(numbers[line.text],))
+
+    return apply
+
+
 def resize(
     *,
     image_shape: Sequence[int],

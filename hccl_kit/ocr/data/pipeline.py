@@ -31,6 +31,7 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
         step: partial(line_transforms.encode_label, max_text_len=longest)
         for step, longest in line_transforms.MAX_TEXT_LEN.items()
     },
+    "ClsLabelEncode": line_transforms.encode_class,
     "RecResizeImg": line_transforms.resize,
     "SVTRRecResizeImg": line_transforms.resize_of_svtr,
     "RecResizeNormForInfer": line_transforms.resize_and_normalize,

@@ -6,6 +6,7 @@ squeezing goes through two dense layers and a plain sigmoid. Parameters are name
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import NamedTuple
 
@@ -70,7 +71,8 @@ def scaled(channels: int, alpha: float) -> int:
     return rounded if rounded >= 0.9 * exact else rounded + 8
 
 
-def _convolution(before: int, after: int, kernel: int = 1, *, stride: int = 1, group: int = 1) -> nn.Conv2d:
+def convolution(before: int, after: int, kernel: int = 1, *, stride: int = 1, group: int = 1) -> nn.Conv2d:
+    """Without a bias, for a normalisation follows; a stride rounds sizes up."""
     start = Normal(sqrt(2 / (kernel * kernel * after)))
     mode = {"pad_mode": "pad", "padding": kernel // 2} if group == 1 else {"pad_mode": "same"}
     return nn.Conv2d(before, after, kernel, stride=stride, group=group, has_bias=False, weight_init=start, **mode)
@@ -102,21 +104,30 @@ class SqueezeExcite(nn.Cell):
 
 
 class InvertedResidual(nn.Cell):
-    """A block: expand, convolve each channel for itself, weigh the channels, project; and the input, where it fits."""
+    """A block: expand, convolve each channel for itself, weigh the channels, project; and the input, where it fits.
 
-    def __init__(self, before: int, row: Row) -> None:
+    Without `always_expand` a block that is as wide inside as before leaves the expansion out, as in the paper.
+    """
+
+    def __init__(
+        self,
+        before: int,
+        row: Row,
+        *,
+        always_expand: bool = True,
+        squeeze: Callable[[int], nn.Cell] = SqueezeExcite,
+    ) -> None:
         super().__init__()
         inside, after = row.inside, row.after
         activation = HardSwish if row.hard_swish else nn.ReLU
+        expansion = [convolution(before, inside), nn.BatchNorm2d(inside), activation()]
         self.layers = nn.SequentialCell(
-            _convolution(before, inside),
+            *(expansion if always_expand or inside != before else []),
+            convolution(inside, inside, row.kernel, stride=row.stride, group=inside),
             nn.BatchNorm2d(inside),
             activation(),
-            _convolution(inside, inside, row.kernel, stride=row.stride, group=inside),
-            nn.BatchNorm2d(inside),
-            activation(),
-            *([SqueezeExcite(inside)] if row.squeeze else []),
-            _convolution(inside, after),
+            *([squeeze(inside)] if row.squeeze else []),
+            convolution(inside, after),
             nn.BatchNorm2d(after),
         )
         self.residual = row.stride == 1 and before == after
@@ -133,12 +144,12 @@ class MobileNetV3(nn.Cell):
 
     def __init__(self, rows: tuple[Row, ...], *, stem: int, last: int, out_stages: tuple[int, ...]) -> None:
         super().__init__()
-        cells = [_convolution(3, stem, 3, stride=2), nn.BatchNorm2d(stem), HardSwish()]
+        cells = [convolution(3, stem, 3, stride=2), nn.BatchNorm2d(stem), HardSwish()]
         widths = [stem, stem, stem]
         for row in rows:
             cells.append(InvertedResidual(widths[-1], row))
             widths.append(row.after)
-        cells += [_convolution(widths[-1], last), nn.BatchNorm2d(last), HardSwish()]
+        cells += [convolution(widths[-1], last), nn.BatchNorm2d(last), HardSwish()]
         widths += [last, last, last]
         self.features = nn.CellList(cells)
         self.out_stages = out_stages

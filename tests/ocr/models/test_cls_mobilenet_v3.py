@@ -1,0 +1,53 @@
+"""The classifier of directions: the reference's outputs for the same weights."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mindspore import ops
+
+from hccl_kit.ocr.models import cls_mobilenet_v3
+from hccl_kit.ocr.models.cls_mobilenet_v3 import Classifier
+from tests.ocr.models import golden
+from tests.shared import fixture
+
+pytestmark = pytest.mark.train
+
+MODEL: dict[str, Any] = {
+    "backbone": {"name": "cls_mobilenet_v3_small_100"},
+    "head": {"name": "MobileNetV3Head", "num_classes": 2, "hidden_channels": 1024},
+}
+
+
+def filled() -> Classifier:
+    network = cls_mobilenet_v3.build(MODEL)
+    golden.fill(network)
+    network.set_train(False)
+    return network
+
+
+def test_parameters_are_those_of_the_reference() -> None:
+    """Names, shapes and order, so that its checkpoints load."""
+    assert golden.parameters_of(cls_mobilenet_v3.build(MODEL)) == golden.parameter_table("cls_mobilenetv3")
+
+
+@pytest.mark.usefixtures("pynative")
+def test_outputs_are_those_of_the_reference() -> None:
+    expected = fixture("cls_mobilenetv3.npz")
+    network = filled()
+    images = golden.images(expected["input_shape"])
+    golden.assert_close(network(images).asnumpy(), expected["eval0"], "eval")
+    network.head.set_train(True)
+    network.head.classifier[2].rate = 0.0
+    golden.assert_close(network(images).asnumpy(), expected["headtrain0"], "headtrain")
+
+
+@pytest.mark.usefixtures("pynative")
+def test_gradients_reach_all_but_the_classifier_of_photos() -> None:
+    network = filled()
+    parameters = network.trainable_params()
+    gradients = ops.grad(lambda images: ops.reduce_sum(ops.square(network(images))), None, parameters)(
+        golden.images((2, 3, 48, 64))
+    )
+    dead = {p.name for p, g in zip(parameters, gradients, strict=True) if not np.abs(g.asnumpy()).max() > 0}
+    assert dead == {p.name for p in parameters if p.name.startswith("backbone.classifier.")}
