@@ -56,8 +56,9 @@ def read_lines(dataset: Mapping[str, Any]) -> Lines:
     """The lines of a `dataset` section; KitError where a place is not there or holds nothing.
 
     RecDataset: `label_file` has lines `path TAB text`, `data_dir` the images. LMDBDataset: `data_dir` is a folder of
-    LMDB or holds such. Each may be a list, with a `sample_ratio` for each. `split: [from, to]` leaves the lines between
-    these shares of all, in an order that `split_seed` alone decides: [0, 0.9] and [0.9, 1] have no line in common.
+    LMDB or holds such. Each may be a list, with a `sample_ratio` for each; above 1 lines are there several times.
+    `split: [from, to]` leaves the lines between these shares of all, in an order that `split_seed` alone decides:
+    [0, 0.9] and [0.9, 1] have no line in common.
     """
     read = _from_lmdb if dataset["type"] == LMDB else _from_label_files
     parts = list(read(dataset))
@@ -67,6 +68,11 @@ def read_lines(dataset: Mapping[str, Any]) -> Lines:
         start += len(part)
     chosen = np.concatenate(numbers)
     if dataset.get("split"):
+        if any(ratio > 1 for _, ratio in parts):
+            raise KitError(
+                "split with a sample_ratio above 1: copies of one line would lie on both sides",
+                hint="leave sample_ratio at 1, or give the evaluation label files of its own",
+            )
         chosen = chosen[between(len(chosen), dataset["split"], seed=dataset.get("split_seed", 0))]
     if not len(chosen):
         raise KitError(f"sample_ratio and split leave none of the {start} lines of the data set")

@@ -45,11 +45,14 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
 
 
 def share(count: int, ratio: float) -> NDArray[np.int64]:
-    """`ratio` of the numbers below `count`, spread evenly: the same on every rank and in every run."""
+    """`ratio` of the numbers below `count`, spread evenly: the same on every rank and in every run.
+
+    With 2.5 every number is there twice, and each second one once more.
+    """
     import numpy as np  # noqa: PLC0415  # see above
 
-    steps = np.floor(np.arange(count + 1) * ratio + 1e-9)
-    return np.flatnonzero(np.diff(steps))
+    steps = np.floor(np.arange(count + 1) * ratio + 1e-9).astype(np.int64)
+    return np.repeat(np.arange(count), np.diff(steps))
 
 
 def _listed(value: Any) -> list[Any]:

@@ -44,6 +44,13 @@ def test_each_has_its_share(tmp_path: Path) -> None:
     assert texts(section(tmp_path, label_file="b.txt", data_dir="b", sample_ratio=0.25)) == ["b3"]
 
 
+def test_a_ratio_above_1_repeats_lines(tmp_path: Path) -> None:
+    repeated = section(tmp_path, sample_ratio=[0.5, 2.5])
+    assert texts(repeated) == ["a1", "a3", "a5", *(f"b{n}" for n in (0, 0, 1, 1, 1, 2, 2, 3, 3, 3))]
+    with pytest.raises(KitError, match="split with a sample_ratio above 1"):
+        read_lines({**repeated, "split": [0, 0.5]})
+
+
 def test_lmdb_folders_are_joined(tmp_path: Path) -> None:
     for name, count in (("x", 3), ("y", 2)):
         rows = {f"label-{n + 1:09}": f"{name}{n}".encode() for n in range(count)}

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +58,15 @@ def test_a_share_is_as_large_as_it_says_and_spread(count: int, ratio: float) -> 
     assert len(set(chosen.tolist())) == len(chosen)
     for middle in range(count):
         assert abs(int((chosen < middle).sum()) - middle * ratio) <= 1 + 1e-6
+
+
+@given(st.integers(0, 100), st.floats(1, 7))
+def test_a_share_of_more_than_all_repeats_each_as_often(count: int, ratio: float) -> None:
+    chosen = share(count, ratio)
+    assert len(chosen) == int(count * ratio + 1e-9)
+    assert (np.diff(chosen) >= 0).all()
+    times = np.bincount(chosen, minlength=count)
+    assert ((times == int(ratio)) | (times == int(ratio) + 1) | (abs(times - ratio) < 1e-6)).all()
 
 
 def test_a_share_of_all_is_all() -> None:
