@@ -148,6 +148,26 @@ class Dropping(Linear):
         return self.head(self.dropout(ops.reshape(images, (-1, 3))))
 
 
+class Told(nn.Cell):
+    """Images (N, 1, 1, 3) and labels (N, 2) to the labels and a little of what the images say."""
+
+    guided = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Dense(3, 2)
+
+    def construct(self, images: Tensor, labels: Tensor, lengths: Tensor) -> Tensor:
+        return ops.cast(labels, images.dtype) + 0.5 * self.head(ops.reshape(images, (-1, 3)))
+
+
+def test_a_guided_network_gets_the_targets_beside_the_images() -> None:
+    """What it makes of the labels themselves is no error."""
+    network, data = Told(), batch(LINEAR)
+    said = 0.5 * (data.images.reshape(4, 3) @ values(network)["head.weight"].T + values(network)["head.bias"])
+    assert step_of(network)(data, 0.1).loss == pytest.approx(float((said**2).mean()), rel=1e-4)
+
+
 def test_the_seed_of_a_step_decides_what_the_network_draws() -> None:
     """Two networks of one process have keys of different names; their weights may still not differ."""
     networks = alike(Dropping, 3)
