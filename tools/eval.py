@@ -1,4 +1,4 @@
-"""Read a data set with trained weights and count the words that are right.
+"""Judge trained weights on a data set: words read right, texts found on pages, lines whose direction is right.
 
 python tools/eval.py -c configs/rec/crnn/crnn_small.yaml -o eval.ckpt_load_path=./runs/crnn_small/best.ckpt
 

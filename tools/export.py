@@ -5,8 +5,8 @@ python tools/export.py -c configs/rec/crnn/crnn_small.yaml --format both
 Writes best.mindir and best.onnx beside the checkpoint eval.ckpt_load_path, or what --output says. Every file is loaded
 again, MINDIR by MindSpore and ONNX by onnxruntime, and must give what the network gives; a line for each says how close
 it is. All of that runs on the CPU. Images are float32 (batch, 3, height, width), and their shape is fixed: a file for
-each size that you need. The ONNX file tells in its metadata what is done to the pixels before, and the characters of
-the classes.
+each size that you need. The ONNX file tells in its metadata what is done to the pixels before, and what its
+classes stand for.
 Exit codes: 0 done; 1 a file gives something else, and is not written; 2 it could not run.
 """
 

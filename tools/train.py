@@ -1,4 +1,4 @@
-"""Train a text recogniser, on one device or many.
+"""Train a network that finds texts, reads them or says how they lie, on one device or many.
 
 python tools/train.py -c configs/rec/crnn/crnn_small.yaml              one process
 bash ascend4p.sh --config configs/rec/crnn/crnn_small.yaml             four cards, by the script that hccl-gen writes
