@@ -1,1 +1,4 @@
-"""Text detection and recognition with MindSpore: networks, losses, data, and the one loop that trains them on any number of ranks."""
+"""Text detection and recognition with MindSpore.
+
+Networks, losses, data, and the one loop that trains them on any number of ranks.
+"""
