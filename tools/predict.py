@@ -29,6 +29,7 @@ from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import program
+from hccl_kit.ocr.config import UPSIDE_DOWN
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
@@ -83,6 +84,9 @@ def _look(args: argparse.Namespace, chain: list[Config], config: Config, env: Wo
         chain.append(configuration.load(args.turn, args.turn_opt))
         if chain[1]["model"]["type"] != "cls":
             raise KitError(f"--turn is of type {chain[1]['model']['type']}; accepted: a classification (cls)")
+        labels = chain[1]["postprocess"]["label_list"]
+        if UPSIDE_DOWN not in labels:
+            raise KitError(f"--turn knows the classes {', '.join(labels)}; none is {UPSIDE_DOWN}, a line upside down")
     return ()
 
 

@@ -14,6 +14,9 @@ from typing import Any
 
 from hccl_kit.ocr import config_parts, config_schema, config_text
 
+UPSIDE_DOWN = "180"
+"""The class of such a line, in the label_list of a classification."""
+
 
 @dataclass(frozen=True, slots=True)
 class Config:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import picture, recipes
-from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.config import UPSIDE_DOWN, Config
 from hccl_kit.ocr.data.crop import crop_line
 from hccl_kit.ocr.data.pages import Page
 from hccl_kit.ocr.data.samples import TextLine, read_labels
@@ -27,8 +27,6 @@ from hccl_kit.ocr.inference import Inference
 
 Trained = tuple[Inference, nn.Cell]
 """What runs a network, and the network with its weights."""
-UPSIDE_DOWN = "180"
-"""What a classifier says of such a line."""
 SURE = 0.9
 """How probable it must be that a line lies upside down for it to be turned."""
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")

@@ -88,6 +88,10 @@ def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, t
         (["--limit", "0"], "--limit is 0"),
         (["--turn", "x.yaml"], "--turn without --read"),
         (["--turn_opt", "a=b"], "--turn_opt without --turn"),
+        (
+            ["--read", CONFIG, "--turn", CLASSIFIER, "--turn_opt", "common.label_list=['0', '90']"],
+            "--turn knows the classes 0, 90; none is 180",
+        ),
         (["--read", CONFIG, "--turn", CONFIG], "--turn is of type rec; accepted: a classification"),
     ],
 )
