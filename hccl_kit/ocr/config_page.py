@@ -12,7 +12,8 @@ INTRODUCTION = """\
 # Configuration
 
 Written from schemas/train_config.schema.json by `pytest tests/ocr/test_config_page.py --update-golden`; what is changed
-here is lost. Sections and keys are MindOCR's, as far as the families DBNet, CRNN and SVTR use them.
+here is lost. Sections and keys are MindOCR's, as far as DBNet, PSENet, EAST, CRNN, RARE, SVTR and the classifier of
+directions use them.
 
 - A file may build on others: `__base__: other.yaml`, or a list of paths, from the folder of the file. Sections are
   merged, all else is replaced, lists as a whole.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,21 +11,26 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr import picture
+from hccl_kit.ocr import outlining, picture
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import page_labels, page_transforms
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pages import Page
 from hccl_kit.ocr.data.samples import BadSampleError
-from hccl_kit.ocr.decode.db import Box, db_postprocess
-from hccl_kit.ocr.losses.db import DBLoss
+from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.metrics.boxes import BoxCounts, compare
+from hccl_kit.ocr.outlining import OUTLININGS, PSE, Outlining
 from hccl_kit.ocr.task import Warn
 from hccl_kit.world import World
 
-MAPS = ("ShrinkBinaryMap", "BorderMap")
-"""The steps that draw what the loss takes, in its order."""
-SIZES = {"RandomCropWithBBox": "crop_size", "ScalePadImage": "target_size"}
+TARGETS = frozenset(step for way in OUTLININGS.values() for step in way.targets)
+"""The steps that draw what a loss takes."""
+SIZES = {
+    "RandomCropWithBBox": "crop_size",
+    "RandomCropWithMask": "size",
+    "EASTProcessTrain": "length",
+    "ScalePadImage": "target_size",
+}
 """Steps that make images of exactly the size that an option tells."""
 BLANK = np.zeros((640, 640, 3), np.uint8)
 """What stands in for an image that cannot be read."""
@@ -34,27 +39,27 @@ PICTURED = 4
 
 
 class Detection:
-    """The task of a configuration whose network takes images of sides that are multiples of `stride`.
-
-    KitError where a pipeline does not make what the network and the loss take.
+    """The task of a configuration; KitError where its parts do not belong together, or a pipeline does not make what
+    the network and the loss take.
     """
 
-    label_steps = frozenset({"DetLabelEncode", "ValidatePolygons", *MAPS})
+    label_steps = frozenset({"DetLabelEncode", "ValidatePolygons", *TARGETS})
     dictionary = ""
     nothing = BoxCounts().to_array()
 
-    def __init__(self, config: Config, *, stride: int) -> None:
-        _assert_maps(config)
+    def __init__(self, config: Config) -> None:
+        self.outlining = outlining.of(config)
+        _assert_parts(config, self.outlining)
         for section in ("train", "eval"):
-            _assert_sizes(config, section, stride)
+            _assert_sizes(config, section, self.outlining.stride)
         if config["train"]["loader"]["bucket_widths"]:
             raise KitError("train.loader.bucket_widths is for lines of text, and this is a detection")
         self.config = config
-        self.postprocess = db_postprocess(**_options(config["postprocess"]))
+        self.postprocess = self.outlining.decoder(**_options(config["postprocess"]))
 
     def loss(self) -> nn.Cell:
-        """Of the three maps, with the weights of the section `loss`."""
-        return DBLoss(**_options(self.config["loss"]))
+        """Of the maps, with the options of the section `loss`."""
+        return self.outlining.loss(**_options(self.config["loss"]))
 
     def train_samples(self, warn: Warn) -> tuple[list[Page], int]:
         """The pages that have a text, and the number of others; the first ones are named."""
@@ -83,7 +88,7 @@ class Detection:
         """Crops are of one size: any pages share a batch."""
 
     def collate(self, rows: Sequence[Page]) -> tuple[NDArray[np.float32], Targets]:
-        """Images; kernels (N, 1, H, W), mask, thresholds and their mask (N, H, W), float32."""
+        """Images, and what the loss takes, each (N, ...) float32."""
         return stack_images(rows), tuple(np.stack(maps) for maps in zip(*(row.maps for row in rows), strict=True))
 
     def blank(self, sample: Page) -> Page:
@@ -91,10 +96,9 @@ class Detection:
         return replace(sample, image=BLANK)
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[Page]) -> list[list[Box]]:
-        """From probabilities (N, 1, H, W) to boxes, in the pixels of the source."""
+        """From maps (N, C, h, w) to boxes, in the pixels of the source."""
         return [
-            self.postprocess(probability, sample.shape)
-            for probability, sample in zip(outputs[: len(samples), 0], samples, strict=True)
+            self.postprocess(maps, sample.shape) for maps, sample in zip(outputs[: len(samples)], samples, strict=True)
         ]
 
     def count(self, sample: Page, found: Sequence[Box]) -> BoxCounts:
@@ -109,14 +113,14 @@ class Detection:
         return None if counts.found == counts.texts and not counts.false else f"{sample.path}\t{counts}"
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
-        """The first pages; kernels are green, the borders around them red, what does not count is dark."""
-        kernels, masks, thresholds, near = batch.targets
+        """The first pages; the inner part of texts is green, what is around it red, what does not count is dark."""
         pages = []
         for number in range(min(PICTURED, len(batch.images))):
+            inner, around, learnt = self.outlining.shown(batch.targets, number)
             page = picture.visible(batch.images[number]).astype(np.float32)
-            page[masks[number] == 0] *= 0.4
-            page[..., 1] = np.maximum(page[..., 1], 255 * kernels[number, 0])
-            page[..., 2] = np.maximum(page[..., 2], 255 * thresholds[number] * near[number])
+            page[learnt == 0] *= 0.4
+            page[..., 1] = np.maximum(page[..., 1], 255 * inner)
+            page[..., 2] = np.maximum(page[..., 2], 255 * around)
             pages.append(page.astype(np.uint8))
         return np.hstack(pages)
 
@@ -125,24 +129,38 @@ class Detection:
         return BoxCounts.from_array(sums)
 
 
-def _assert_maps(config: Config) -> None:
-    """The loss takes its targets in one order, and a text that one step ignores the next must ignore too."""
-    steps = [name for step in config["train"]["dataset"]["transform_pipeline"] for name in step]
-    drawn = tuple(name for name in steps if name in MAPS)
-    if drawn != MAPS:
-        found = ", ".join(drawn) or "neither"
-        raise KitError(f"train.dataset.transform_pipeline must have {' and then '.join(MAPS)}; found: {found}")
+def _assert_parts(config: Config, way: Outlining) -> None:
+    """The head, what is learnt from, and what reads it. The loss takes its targets in one order, and a text that one
+    step ignores the next must ignore too.
+    """
+    head = config["model"]["head"]
+    for section, name in (("postprocess", way.postprocess), ("loss", way.criterion)):
+        if config[section]["name"] != name:
+            raise KitError(f"{section}.name is {config[section]['name']}; {head['name']} takes {name}")
+    steps = _steps(config, "train")
+    drawn = tuple(name for name, _ in steps if name in TARGETS)
+    if drawn != way.targets:
+        found = ", ".join(drawn) or "none of them"
+        raise KitError(f"train.dataset.transform_pipeline must have {' and then '.join(way.targets)}; found: {found}")
+    if way is PSE:
+        kernels = next(options.get("kernel_num", 7) for name, options in steps if name in way.targets)
+        if kernels != head["out_channels"]:
+            raise KitError(f"model.head.out_channels is {head['out_channels']}, and PSEGtDecode.kernel_num {kernels}")
 
 
 def _assert_sizes(config: Config, section: str, stride: int) -> None:
-    for step in config[section]["dataset"]["transform_pipeline"]:
-        for name in step.keys() & SIZES.keys():
-            size = (step[name] or {}).get(SIZES[name])
-            if size and any(side % stride for side in size):
-                raise KitError(
-                    f"{section}.dataset.transform_pipeline: {name}.{SIZES[name]} is {size}; "
-                    f"the network takes multiples of {stride}"
-                )
+    for name, options in _steps(config, section):
+        size = options.get(SIZES[name]) if name in SIZES else None
+        if size and np.any(np.mod(size, stride)):
+            raise KitError(
+                f"{section}.dataset.transform_pipeline: {name}.{SIZES[name]} is {size}; "
+                f"the network takes multiples of {stride}"
+            )
+
+
+def _steps(config: Config, section: str) -> list[tuple[str, Mapping[str, Any]]]:
+    rows = config[section]["dataset"]["transform_pipeline"]
+    return [(name, options or {}) for row in rows for name, options in row.items()]
 
 
 def _options(section: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from hccl_kit.ocr.data.crop import crop_line
 from hccl_kit.ocr.data.pages import Page
 from hccl_kit.ocr.data.samples import TextLine, read_labels
 from hccl_kit.ocr.data.transforms import decode_image, image_of
-from hccl_kit.ocr.decode.db import Box
+from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.inference import Inference
 

@@ -13,7 +13,19 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr.classification import Classification
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.detection import Detection
-from hccl_kit.ocr.models import cls_mobilenet_v3, crnn, crnn_small, db, rare, rec_resnet34, svtr, vgg7
+from hccl_kit.ocr.models import (
+    cls_mobilenet_v3,
+    crnn,
+    crnn_small,
+    db,
+    detector,
+    east,
+    pse,
+    rare,
+    rec_resnet34,
+    svtr,
+    vgg7,
+)
 from hccl_kit.ocr.recognition import Recognition
 from hccl_kit.ocr.task import Task
 
@@ -43,8 +55,9 @@ def _of_svtr(config: Config) -> Recognition:
 
 RECIPES: tuple[Recipe, ...] = (
     *(
-        Recipe((f"det_{backbone}", "DBFPN", "DBHead"), db.build, partial(Detection, stride=db.STRIDE))
-        for backbone in ("resnet18", "resnet50", "mobilenet_v3")
+        Recipe((backbone, f"{family}FPN", f"{family}Head"), module.build, Detection)
+        for family, module in (("DB", db), ("PSE", pse), ("EAST", east))
+        for backbone in detector.BACKBONES
     ),
     Recipe(
         ("rec_vgg7", "RNNEncoder", "CTCHead"),

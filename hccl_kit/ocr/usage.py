@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr import classification, coding, recognition
+from hccl_kit.ocr import classification, coding, outlining, recognition
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.transforms import IMAGENET
-from hccl_kit.ocr.models import db
 
 Size = tuple[int, int]
 MAX_PIXELS = 2**25
@@ -39,11 +38,10 @@ def input_shape(config: Config, given: Sequence[int] | None, batch: int) -> tupl
 
 def _page_size(config: Config, given: Sequence[int] | None) -> Size:
     height, width = given or _fixed_size(config)
-    if height % db.STRIDE or width % db.STRIDE:
-        near = " ".join(str(max(1, round(side / db.STRIDE)) * db.STRIDE) for side in (height, width))
-        raise KitError(
-            f"images of {height} x {width}: the network takes multiples of {db.STRIDE}", hint=f"--shape {near}"
-        )
+    stride = outlining.of(config).stride
+    if height % stride or width % stride:
+        near = " ".join(str(max(1, round(side / stride)) * stride) for side in (height, width))
+        raise KitError(f"images of {height} x {width}: the network takes multiples of {stride}", hint=f"--shape {near}")
     return height, width
 
 

@@ -14,7 +14,7 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.pages import Page, Shape, pad_polygons
 from hccl_kit.ocr.data.pipeline import pipeline
-from hccl_kit.ocr.decode.db import Box
+from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.detection import Detection
 from hccl_kit.ocr.losses.db import DBLoss
 from hccl_kit.ocr.metrics.boxes import BoxCounts
@@ -32,7 +32,7 @@ def loaded(**sections: Any) -> Config:
 
 
 def task(settings: Config | None = None) -> Detection:
-    return Detection(settings or loaded(), stride=32)
+    return Detection(settings or loaded())
 
 
 def steps_of(section: str = "train") -> list[dict[str, Any]]:
@@ -71,10 +71,35 @@ def test_maps_are_drawn_in_the_order_of_the_loss() -> None:
     for wrong, found in (
         ([border, shrink], "BorderMap, ShrinkBinaryMap"),
         ([shrink], "ShrinkBinaryMap"),
-        ([], "neither"),
+        ([], "none of them"),
     ):
         with pytest.raises(KitError, match=f"must have ShrinkBinaryMap and then BorderMap; found: {found}$"):
             task(with_steps(rest + wrong))
+
+
+def test_parts_of_other_heads_are_refused() -> None:
+    for part, name, own in (("loss", "PSEDiceLoss", "DBLoss"), ("postprocess", "EASTPostprocess", "DBPostprocess")):
+        with pytest.raises(KitError, match=f"^{part}.name is {name}; DBHead takes {own}$"):
+            task(loaded(**{part: {"name": name}}))
+
+
+@pytest.mark.parametrize(
+    ("config_name", "maps"), [("psenet/pse_r50", "PSEGtDecode"), ("east/east_r50", "EASTProcessTrain")]
+)
+def test_other_detectors_have_targets_of_their_own(config_name: str, maps: str) -> None:
+    settings = config.load(ROOT / "configs" / "det" / f"{config_name}_icdar15.yaml")
+    task(settings)
+    rows = settings["train"]
+    steps = [step for step in rows["dataset"]["transform_pipeline"] if maps not in step]
+    without = {**rows, "dataset": {**rows["dataset"], "transform_pipeline": steps}}
+    with pytest.raises(KitError, match=f"must have {maps}; found: none of them$"):
+        task(replace(settings, values={**settings.values, "train": without}))
+
+
+def test_the_kernels_that_are_drawn_are_those_that_the_head_gives() -> None:
+    path = ROOT / "configs" / "det" / "psenet" / "pse_r50_icdar15.yaml"
+    with pytest.raises(KitError, match=r"^model\.head\.out_channels is 5, and PSEGtDecode\.kernel_num 7$"):
+        task(config.load(path, ["model.head.out_channels=5"]))
 
 
 def test_images_must_have_sides_that_the_network_takes() -> None:

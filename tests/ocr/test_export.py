@@ -12,7 +12,7 @@ from mindspore import Tensor, nn, ops
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import checkpoint, config, export, recipes, usage
-from hccl_kit.ocr.models import crnn_small, db, rare, tps
+from hccl_kit.ocr.models import crnn_small, db, east, pse, rare, tps
 from tests.ocr.programs import CONFIG, ROOT, tool
 
 pytest.importorskip("onnxruntime")  # of the extra `export`
@@ -41,6 +41,29 @@ def head_of_db() -> nn.Cell:
     return db.DBHead(8, k=50, bias=False, adaptive=True, k_scales_threshold=False)
 
 
+class OfOneMap(nn.Cell):
+    """Neck and head of a detector, on one map and what three poolings leave of it."""
+
+    def __init__(self, neck: nn.Cell, head: nn.Cell) -> None:
+        super().__init__()
+        self.halve, self.neck, self.head = nn.MaxPool2d(2, 2), neck, head
+
+    def construct(self, x: Tensor) -> Tensor:
+        two = self.halve(x)
+        four = self.halve(two)
+        return self.head(self.neck((x, two, four, self.halve(four))))
+
+
+def part_of_pse() -> nn.Cell:
+    """With maps that are enlarged."""
+    return OfOneMap(pse.PSEFPN((8,) * 4, out_channels=4), pse.PSEHead(16, hidden_size=4, out_channels=3))
+
+
+def part_of_east() -> nn.Cell:
+    """With maps that are enlarged in another way."""
+    return OfOneMap(east.EASTFPN((8,) * 4, out_channels=4), east.EASTHead(4))
+
+
 def rectifier() -> nn.Cell:
     """With pixels between pixels, and a start that is not all alike."""
     network = tps.rectifier(tps_inputsize=[32, 32], tps_outputsize=[8, 16], num_control_points=4)
@@ -57,7 +80,14 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("build", "shape"),
-    [(crnn, (2, 3, 32, 64)), (speller, (2, 3, 32, 64)), (head_of_db, (2, 8, 8, 12)), (rectifier, (2, 3, 24, 80))],
+    [
+        (crnn, (2, 3, 32, 64)),
+        (speller, (2, 3, 32, 64)),
+        (head_of_db, (2, 8, 8, 12)),
+        (part_of_pse, (2, 8, 16, 24)),
+        (part_of_east, (2, 8, 16, 24)),
+        (rectifier, (2, 3, 24, 80)),
+    ],
 )
 def test_files_give_what_the_network_gives(build: Callable[[], nn.Cell], shape: Shape, tmp_path: Path) -> None:
     network = build()

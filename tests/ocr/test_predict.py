@@ -14,7 +14,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import config, picture, predict, recipes
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.decode.db import Box
+from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.predict import Line, PageOfText, Region
 from tests.ocr.data.images import write_image

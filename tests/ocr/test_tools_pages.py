@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -104,24 +105,40 @@ def test_a_wrong_command_is_refused_before_anything_heavy_is_loaded(
     assert "mindspore" not in done.stderr
 
 
+TARGETS: dict[Path, list[dict[str, Any]]] = {
+    DETECTOR: [{"RandomCropWithBBox": {"crop_size": [SIZE, SIZE]}}, {"ShrinkBinaryMap": None}, {"BorderMap": None}],
+    ROOT / "configs/det/psenet/pse_mv3_icdar15.yaml": [
+        {"PSEGtDecode": {"min_shortest_edge": SIZE}},
+        {"RandomCropWithMask": {"size": [SIZE, SIZE]}},
+    ],
+    ROOT / "configs/det/east/east_mobilenetv3_icdar15.yaml": [{"EASTProcessTrain": {"length": SIZE}}],
+}
+
+
 @pytest.mark.long
-def test_a_detector_trains_and_is_judged(detector: Path, pages: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shipped", TARGETS, ids=lambda path: path.stem)
+def test_a_detector_trains_and_is_judged(detector: Path, shipped: Path, pages: Path, tmp_path: Path) -> None:
     """MobileNetV3 has so many parameters that MindSpore's own limit of calls within calls would not do."""
     rows = [{"transcription": "one", "points": [[20, 20], [120, 20], [120, 60], [20, 60]]}]
     (pages / "gt.txt").write_text("".join(f"{name}.png\t{json.dumps(rows)}\n" for name in ("a", "b")))
-    crop = {"train.dataset.transform_pipeline.6.RandomCropWithBBox.crop_size": f"[{SIZE},{SIZE}]"}
-    places = {
-        f"{section}.dataset.{key}": value
-        for section in ("train", "eval")
-        for key, value in {"dataset_root": pages, "data_dir": ".", "label_file": "gt.txt"}.items()
+    small = config.load(detector)["eval"]["dataset"]["transform_pipeline"]
+    places = {"dataset_root": str(pages), "data_dir": ".", "label_file": "gt.txt"}
+    settings = {
+        "__base__": str(shipped),
+        "system": {"val_while_train": False},
+        "train": {
+            "ckpt_save_dir": str(tmp_path / "run"),
+            "max_steps": 2,
+            "dataset": {**places, "transform_pipeline": [*small[:2], *TARGETS[shipped], *small[3:]]},
+            "loader": {"batch_size": 2},
+        },
+        "eval": {"dataset": {**places, "transform_pipeline": small}},
     }
-    options = {**places, **crop, "train.loader.batch_size": 2, "train.max_steps": 2, "system.val_while_train": False}
-    done = tool(
-        "train", "-c", detector, "-o", f"train.ckpt_save_dir={tmp_path / 'run'}",
-        *(f"{key}={value}" for key, value in options.items()),
-    )  # fmt: skip
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(settings))
+    done = tool("train", "-c", tmp_path / "small.yaml")
     assert done.returncode == 0, done.stderr
     assert summary(tmp_path / "run").keys() >= {"recall", "precision", "f-score"}
+    assert (tmp_path / "run" / "first_batch.png").is_file()
     best = f"eval.ckpt_load_path={tmp_path / 'run' / 'best.ckpt'}"
     again = tool("eval", "-c", tmp_path / "run" / "train_config.yaml", "-o", best, "--json")
     assert again.returncode == 0, again.stderr

@@ -48,21 +48,30 @@ Move = Callable[[View, np.random.Generator], View]
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """A transform of pages: its moves, one after the other, then the pixels."""
+    """A transform of pages: its moves, one after the other, then the pixels, then what is drawn of the polygons."""
 
     moves: tuple[Move, ...]
     is_last: bool = False
     """Nothing may be joined after a crop: what it cut off would come back."""
+    draws: tuple[Transform[Page], ...] = ()
 
     def __call__(self, page: Page, generator: np.random.Generator) -> Page:
-        """The page as it is seen afterwards."""
+        """The page as it is seen afterwards; KitError where the targets of a loss are drawn already."""
+        if page.maps:
+            raise KitError(
+                "a step of transform_pipeline moves the page after its targets are drawn",
+                hint="put all that move it before, in one row",
+            )
         image = image_of(page)
         height, width = image.shape[:2]
         view = View(np.eye(2, 3), (height, width), page.polys, page.ignored)
         for move in self.moves:
             view = move(view, generator)
         content = view.size if view.canvas else None
-        return replace(page, image=_draw(image, view), polys=view.polys, content=content)
+        page = replace(page, image=_draw(image, view), polys=view.polys, content=content)
+        for draw in self.draws:
+            page = draw(page, generator)
+        return page
 
 
 def join(steps: Iterable[Transform[Any]]) -> list[Transform[Any]]:
@@ -71,7 +80,7 @@ def join(steps: Iterable[Transform[Any]]) -> list[Transform[Any]]:
     for step in steps:
         before = joined[-1] if joined else None
         if isinstance(step, Moves) and isinstance(before, Moves) and not before.is_last:
-            joined[-1] = Moves(before.moves + step.moves, step.is_last)
+            joined[-1] = Moves(before.moves + step.moves, step.is_last, before.draws + step.draws)
         else:
             joined.append(step)
     return joined
@@ -148,13 +157,45 @@ def crop(
     return Moves((move,), is_last=True)
 
 
+def crop_with_text(
+    *,
+    size: Sequence[int],
+    main_key: str = "gt_text",  # noqa: ARG001  # MindOCR's way to say what is cropped: here all is, and drawn afterwards
+    crop_keys: Sequence[str] = ("image", "gt_text", "gt_kernels", "mask"),  # noqa: ARG001
+    p: float = 3 / 8,
+) -> Transform[Page]:
+    """A part of `size` (height, width), with probability `p` anywhere, else where it is likely to hold text.
+
+    Where the page is smaller, black fills the rest.
+    """
+    canvas = (size[0], size[1])
+
+    def move(view: View, generator: np.random.Generator) -> View:
+        points = view.polys.reshape(-1, 2)[:, ::-1]
+        if not len(points) or generator.random() < p:
+            points = np.array([(0, 0), view.size])
+        lows, highs = points.min(axis=0), points.max(axis=0)
+        top, left = (
+            _start(*place, generator) for place in zip(lows.tolist(), highs.tolist(), view.size, canvas, strict=True)
+        )
+        height, width = min(view.size[0] - top, canvas[0]), min(view.size[1] - left, canvas[1])
+        return replace(view.moved(np.array([[1, 0, -left], [0, 1, -top]], float), (height, width)), canvas=canvas)
+
+    return Moves((move,), is_last=True)
+
+
 def iaa_augment(
     *,
-    Fliplr: Mapping[str, float] | None = None,  # noqa: N803  # the names that the YAML files have
+    Resize: Mapping[str, Any] | None = None,  # noqa: N803  # the names that the YAML files have
+    Fliplr: Mapping[str, float] | None = None,  # noqa: N803
     Affine: Mapping[str, Any] | None = None,  # noqa: N803
 ) -> Transform[Page]:
-    """MindOCR's flip and rotation in one step: `Fliplr: {p: 0.5}`, `Affine: {rotate: [-10, 10], p: 1.0}`."""
+    """MindOCR's scale, flip and rotation in one step: `Resize: {size: [0.5, 3.0]}`, `Fliplr: {p: 0.5}`, `Affine:
+    {rotate: [-10, 10], p: 1.0}`.
+    """
     moves: list[Transform[Any]] = [Moves(())]
+    if Resize is not None:
+        moves.append(scale(scale_range=Resize["size"], p=1))
     if Fliplr is not None:
         moves.append(flip(**Fliplr))
     if Affine is not None:
@@ -163,6 +204,12 @@ def iaa_augment(
         options = {name: value for name, value in Affine.items() if name != "rotate"}
         moves.append(rotate(degrees=Affine["rotate"], expand_canvas=False, **options))
     return join(moves)[0]
+
+
+def _start(low: float, high: float, side: int, length: int, generator: np.random.Generator) -> int:
+    """Where a part of `length` begins that holds some of what lies between `low` and `high`, on a side that long."""
+    first, last = int(max(low - length + 1, 0)), int(min(max(high - length, 0), side - length))
+    return int(generator.integers(first, last)) if first < last else 0
 
 
 def scaling(factor: float) -> Matrix:

@@ -10,10 +10,12 @@ import numpy as np
 
 from hccl_kit.ocr.data import (
     border_map,
+    east_maps,
     line_augment,
     line_transforms,
     page_moves,
     page_transforms,
+    pse_maps,
     shrink_map,
     transforms,
 )
@@ -49,9 +51,12 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "RandomRotate": page_moves.rotate,
     "RandomScale": page_moves.scale,
     "RandomCropWithBBox": page_moves.crop,
+    "RandomCropWithMask": page_moves.crop_with_text,
     "IaaAugment": page_moves.iaa_augment,
     "ShrinkBinaryMap": shrink_map.shrink_binary_map,
     "BorderMap": border_map.border_map,
+    "PSEGtDecode": pse_maps.pse_gt_decode,
+    "EASTProcessTrain": east_maps.east_process_train,
 }
 
 

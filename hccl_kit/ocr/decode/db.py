@@ -5,8 +5,7 @@ After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Bina
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import cv2
@@ -14,24 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.pages import Shape
+from hccl_kit.ocr.decode.boxes import Box, Decode, clockwise, to_source
 from hccl_kit.ocr.offset import area_by_perimeter, offset
 
 MIN_CONTOUR, MIN_BOX = 3, 5
 """Pixels of the shorter side below which a kernel, and a text, is noise."""
 SMOOTH = 0.005
 """How far a polygon may leave its contour, in lengths of the contour."""
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """The outline of a text, points (n, 2) float32 as x and y, and how sure the network is, from 0 to 1."""
-
-    points: NDArray[np.float32]
-    score: float
-
-
-Decode = Callable[[NDArray[np.float32], Shape | None], list[Box]]
-"""A probability map (H, W), and the way back to the source, to texts. None: the boxes stay as they are in the map."""
 
 
 def db_postprocess(
@@ -61,17 +49,11 @@ def db_postprocess(
             if points is not None:
                 yield Box(points, score)
 
-    def decode(probability: NDArray[np.float32], shape: Shape | None) -> list[Box]:
-        boxes = candidates((probability >= binary_thresh).astype(np.uint8), probability)
-        return [box if shape is None else Box(to_source(box.points, shape), box.score) for box in boxes]
+    def decode(maps: NDArray[np.float32], shape: Shape | None) -> list[Box]:
+        probability = maps[0]
+        return to_source(list(candidates((probability >= binary_thresh).astype(np.uint8), probability)), shape)
 
     return decode
-
-
-def to_source(points: NDArray[np.float32], shape: Shape) -> NDArray[np.float32]:
-    """Points (n, 2) of an image in whole pixels of the source that it was made of, none off it."""
-    source = np.rint(points / np.array([shape.scale_w, shape.scale_h], np.float32))
-    return np.clip(source, 0, [shape.src_w - 1, shape.src_h - 1]).astype(np.float32)
 
 
 def _score(
@@ -94,7 +76,7 @@ def _quad(contour: NDArray[np.int32], expand_ratio: float) -> NDArray[np.float32
     corners = cv2.boxPoints(kernel)
     expanded = _expand(corners, expand_ratio)
     box = expanded and cv2.minAreaRect(expanded[0])
-    return _clockwise(cv2.boxPoints(box)) if box and min(box[1]) >= MIN_BOX else None
+    return clockwise(cv2.boxPoints(box)) if box and min(box[1]) >= MIN_BOX else None
 
 
 def _polygon(contour: NDArray[np.int32], expand_ratio: float) -> NDArray[np.float32] | None:
@@ -108,12 +90,3 @@ def _polygon(contour: NDArray[np.int32], expand_ratio: float) -> NDArray[np.floa
 
 def _expand(corners: NDArray[Any], ratio: float) -> list[NDArray[np.int32]]:
     return offset(corners, area_by_perimeter(corners) * ratio)
-
-
-def _clockwise(corners: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Four corners from the upper one of the left pair on, clockwise on the screen."""
-    by_x = corners[np.argsort(corners[:, 0], kind="stable")]
-    (top_left, bottom_left), (top_right, bottom_right) = (
-        pair[np.argsort(pair[:, 1], kind="stable")] for pair in (by_x[:2], by_x[2:])
-    )
-    return np.stack([top_left, top_right, bottom_right, bottom_left])

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-import mindspore as ms
 from mindspore import Tensor, nn, ops
 
 from hccl_kit.errors import KitError
+from hccl_kit.ocr.losses.pixels import flat, hardest
 
 MIN_NEGATIVES = 10
 """Pixels that are learnt from where an image has no text."""
@@ -41,16 +41,16 @@ class DBLoss(nn.Cell):
         self.probability_loss = self.dice if bce_replace == "diceloss" else BalancedCrossEntropy(eps)
 
     def construct(self, prediction: Maps, kernels: Tensor, mask: Tensor, thresholds: Tensor, border: Tensor) -> Tensor:
-        kernels = _flat(kernels)
-        mask = _flat(mask)
+        kernels = flat(kernels)
+        mask = flat(mask)
         if not isinstance(prediction, tuple):
-            return self.probability_loss(_flat(prediction), kernels, mask)
+            return self.probability_loss(flat(prediction), kernels, mask)
         probability, threshold, binary = prediction
-        border = _flat(border)
-        off = ops.reduce_sum(ops.abs(_flat(threshold) - _flat(thresholds)) * border)
+        border = flat(border)
+        off = ops.reduce_sum(ops.abs(flat(threshold) - flat(thresholds)) * border)
         l1 = off / (ops.reduce_sum(border) + self.eps)
-        of_probability = self.probability_loss(_flat(probability), kernels, mask)
-        return self.dice(_flat(binary), kernels, mask) + self.l1_scale * l1 + self.bce_scale * of_probability
+        of_probability = self.probability_loss(flat(probability), kernels, mask)
+        return self.dice(flat(binary), kernels, mask) + self.l1_scale * l1 + self.bce_scale * of_probability
 
 
 class Dice(nn.Cell):
@@ -70,8 +70,7 @@ class BalancedCrossEntropy(nn.Cell):
     """The mean cross-entropy of all text and, in each image, the hardest three times as many pixels beside it.
 
     Where several pixels are as hard as the last one that counts, all of them do. Inputs: probability, truth and mask,
-    (N, pixels) each. After online hard example mining (Shrivastava et al. 2016). No shape depends on the data: a
-    compiled graph takes any batch.
+    (N, pixels) each.
     """
 
     def __init__(self, eps: float) -> None:
@@ -84,18 +83,5 @@ class BalancedCrossEntropy(nn.Cell):
         wanted = ops.maximum(ops.minimum(negatives, NEGATIVE_RATIO * positives), MIN_NEGATIVES)
         losses = ops.binary_cross_entropy(probability, truth, reduction="none")
         hard = losses * beside
-        sums = ops.reduce_sum(losses * text) + ops.reduce_sum(hard * self._hardest(hard, wanted))
+        sums = ops.reduce_sum(losses * text) + ops.reduce_sum(hard * hardest(hard, wanted))
         return sums / (ops.reduce_sum(positives) + ops.reduce_sum(wanted) + self.eps)
-
-    def _hardest(self, losses: Tensor, wanted: Tensor) -> Tensor:
-        """1 for the `wanted` (N,) greatest of (N, pixels) and those equal to the last of them, 0 for the others."""
-        losses = ops.stop_gradient(losses)
-        ordered = ops.sort(losses, 1, True)[0]
-        last = ops.minimum(wanted, losses.shape[1]).astype(ms.int32) - 1
-        cut = ops.gather_elements(ordered, 1, ops.reshape(last, (-1, 1)))
-        return ops.stop_gradient((losses >= cut).astype(ms.float32))
-
-
-def _flat(maps: Tensor) -> Tensor:
-    """(N, ...) to (N, pixels), in full precision."""
-    return ops.reshape(maps, (maps.shape[0], -1)).astype(ms.float32)

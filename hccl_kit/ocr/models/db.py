@@ -7,23 +7,16 @@ names them, so that its checkpoints fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import HeUniform
 
+from hccl_kit.ocr.models import detector
+from hccl_kit.ocr.models.detector import Detector
 from hccl_kit.ocr.models.fpn import FeaturePyramid, convolution
-from hccl_kit.ocr.models.mobilenet_v3 import mobilenet_v3
-from hccl_kit.ocr.models.resnet import resnet18, resnet50
 
-STRIDE = 32
-"""Heights and widths of images are multiples of it."""
-BACKBONES: dict[str, Callable[..., nn.Cell]] = {
-    "det_resnet18": resnet18,
-    "det_resnet50": resnet50,
-    "det_mobilenet_v3": mobilenet_v3,
-}
 Maps: TypeAlias = "Tensor | tuple[Tensor, Tensor, Tensor]"
 
 
@@ -72,26 +65,6 @@ class DBHead(nn.Cell):
         return probability, threshold, ops.sigmoid(self.k * probability - self.threshold_scale * threshold)
 
 
-class DBNet(nn.Cell):
-    """Images (N, 3, H, W) to what its head makes of them; H and W are multiples of 32."""
-
-    def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
-        super().__init__()
-        self.backbone = backbone
-        self.neck = neck
-        self.head = head
-
-    def construct(self, images: Tensor) -> Maps:
-        return self.head(self.neck(self.backbone(images)))
-
-
-def build(model: Mapping[str, Any]) -> DBNet:
+def build(model: Mapping[str, Any]) -> Detector:
     """The network that the section `model` of a configuration describes; the keys of its parts are their options."""
-    backbone = BACKBONES[model["backbone"]["name"]](**_options(model["backbone"]))
-    neck = FeaturePyramid(backbone.out_channels, **_options(model["neck"]))
-    return DBNet(backbone, neck, DBHead(neck.out_channels, **_options(model["head"])))
-
-
-def _options(part: Mapping[str, Any]) -> dict[str, Any]:
-    """All but the name, the source of weights, and the variant of MobileNetV3, of which there is one only."""
-    return {key: value for key, value in part.items() if key not in ("name", "pretrained", "bottleneck_params")}
+    return detector.build(model, neck=FeaturePyramid, head=DBHead)

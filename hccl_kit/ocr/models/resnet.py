@@ -1,4 +1,4 @@
-"""ResNet-18 and ResNet-50 as feature extractors: images in, one feature map of each stage out.
+"""ResNet-18, ResNet-50 and ResNet-152 as feature extractors: images in, one feature map of each stage out.
 
 After He, Zhang, Ren, Sun 2015, "Deep Residual Learning for Image Recognition". Parameters are named as MindOCR names
 them, and as there the first pooling pads at the bottom and on the right only, so that its checkpoints fit.
@@ -125,3 +125,8 @@ def resnet18() -> ResNet:
 def resnet50() -> ResNet:
     """Feature maps of 256, 512, 1024, 2048 channels."""
     return ResNet(Bottleneck, (3, 4, 6, 3))
+
+
+def resnet152() -> ResNet:
+    """Feature maps of 256, 512, 1024, 2048 channels."""
+    return ResNet(Bottleneck, (3, 8, 36, 3))

@@ -60,15 +60,17 @@ def assert_close(found: NDArray[np.float32], expected: NDArray[np.float32], what
     assert off <= 1e-4 * float(np.abs(expected).max()), f"{what}: off by {off}"
 
 
-def assert_close_in_sum(found: NDArray[np.float32], expected: NDArray[np.float32], what: str) -> None:
-    """Equal within 1e-4 of the sum of all values: for what rounding alone moves further at a few places.
+def assert_close_in_sum(
+    found: NDArray[np.float32], expected: NDArray[np.float32], what: str, *, share: float = 1e-4
+) -> None:
+    """Equal within a `share` of the sum of all values: for what rounding alone moves further at a few places.
 
     A sigmoid of values as large as thousands is one, where they cross zero (by a hundredth). So are deep networks with
     the statistics of 30 values: noise of 1e-7 in the images of DBNet ResNet-50 moves its maps by up to 6e-4 (measured).
     """
     assert found.shape == expected.shape, what
     off = float(np.abs(found - expected).sum(dtype=np.float64))
-    assert off <= 1e-4 * float(np.abs(expected).sum(dtype=np.float64)), f"{what}: off by {off}"
+    assert off <= share * float(np.abs(expected).sum(dtype=np.float64)), f"{what}: off by {off}"
 
 
 def statistics(network: nn.Cell) -> dict[str, float]:

@@ -1,0 +1,97 @@
+"""From the maps of EAST to the outlines of texts: a rectangle at every place of a text, and one of those that overlap.
+
+After Zhou et al. 2017, "EAST: An Efficient and Accurate Scene Text Detector", 3.5 (locality-aware suppression).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.data.pages import Shape
+from hccl_kit.ocr.decode.boxes import Box, Decode, to_source
+
+STRIDE = 4
+"""Pixels of the image for each of the maps."""
+MAX_PLACES = 100_000
+"""Of an image; the surest ones are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Rectangles of one text: the sum of their corners (4, 2), each times its score, of their scores, and how many."""
+
+    corners: NDArray[np.float64]
+    weight: float
+    count: int
+
+    @property
+    def quad(self) -> NDArray[np.float32]:
+        """Their mean."""
+        return (self.corners / self.weight).astype(np.float32)
+
+
+def east_postprocess(*, score_thresh: float = 0.8, nms_thresh: float = 0.2, box_type: str = "quad") -> Decode:
+    """A decoder of score, four distances and angle (6, H/4, W/4) with MindOCR's options; `box_type` is always "quad".
+
+    Rectangles of places with more than `score_thresh` that overlap by an IoU above `nms_thresh` are one text: those of
+    neighbouring places are averaged, of the rest the one that most places voted for stays.
+    """
+    assert box_type == "quad"
+
+    def decode(maps: NDArray[np.float32], shape: Shape | None) -> list[Box]:
+        quads, scores = rectangles(maps, score_thresh)
+        texts = _distinct(_merged(quads, scores, nms_thresh), nms_thresh)
+        return to_source([Box(text.quad, text.weight / text.count) for text in texts], shape)
+
+    return decode
+
+
+def rectangles(maps: NDArray[np.float32], score_thresh: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Corners (n, 4, 2) in pixels of the image and scores (n,), row by row; none with two corners off the image."""
+    rows, columns = np.nonzero(maps[0] > score_thresh)
+    if len(rows) > MAX_PLACES:
+        surest = np.sort(np.argsort(-maps[0][rows, columns], kind="stable")[:MAX_PLACES])
+        rows, columns = rows[surest], columns[surest]
+    score, upper, lower, left, right, angle = maps[:, rows, columns]
+    x = np.stack([-left, right, right, -left], axis=1)
+    y = np.stack([-upper, -upper, lower, lower], axis=1)
+    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    places = np.stack([columns, rows], axis=1)[:, None] * STRIDE
+    quads = np.stack([x * cos + y * sin, y * cos - x * sin], axis=2) + places
+    height, width = (side * STRIDE for side in maps.shape[1:])
+    off = ((quads < 0) | (quads >= (width, height))).any(axis=2).sum(axis=1)
+    return quads[off <= 1].astype(np.float32), score[off <= 1]
+
+
+def _merged(quads: NDArray[np.float32], scores: NDArray[np.float32], nms_thresh: float) -> list[Sum]:
+    """Rectangles one after the other, each averaged with what the last one belongs to where they overlap."""
+    sums: list[Sum] = []
+    for quad, score in zip(quads, scores.tolist(), strict=True):
+        if sums and _iou(sums[-1].quad, quad) > nms_thresh:
+            last = sums[-1]
+            sums[-1] = Sum(last.corners + score * quad, last.weight + score, last.count + 1)
+        else:
+            sums.append(Sum(score * quad.astype(np.float64), score, 1))
+    return sums
+
+
+def _distinct(sums: list[Sum], nms_thresh: float) -> list[Sum]:
+    """Of those that overlap the one with the greatest weight."""
+    kept: list[Sum] = []
+    for one in sorted(sums, key=lambda one: -one.weight):
+        if all(_iou(one.quad, other.quad) <= nms_thresh for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _iou(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    """Of two convex quadrilaterals (4, 2)."""
+    if (one.max(axis=0) < other.min(axis=0)).any() or (other.max(axis=0) < one.min(axis=0)).any():
+        return 0.0
+    both = cv2.intersectConvexConvex(one, other)[0]
+    either = cv2.contourArea(one) + cv2.contourArea(other) - both
+    return float(both / either) if either > 0 else 0.0

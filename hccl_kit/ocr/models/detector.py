@@ -1,0 +1,47 @@
+"""What all detectors are put together of: a backbone with maps of four sizes, a neck that joins them, and a head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from mindspore import Tensor, nn
+
+from hccl_kit.ocr.models.mobilenet_v3 import mobilenet_v3
+from hccl_kit.ocr.models.resnet import resnet18, resnet50, resnet152
+
+BACKBONES: dict[str, Callable[..., nn.Cell]] = {
+    "det_resnet18": resnet18,
+    "det_resnet50": resnet50,
+    "det_resnet152": resnet152,
+    "det_mobilenet_v3": mobilenet_v3,
+}
+Maps: TypeAlias = "Tensor | tuple[Tensor, ...]"
+
+
+class Detector(nn.Cell):
+    """Images (N, 3, H, W) to what its head makes of them."""
+
+    def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.neck = neck
+        self.head = head
+
+    def construct(self, images: Tensor) -> Maps:
+        return self.head(self.neck(self.backbone(images)))
+
+
+def build(model: Mapping[str, Any], *, neck: Callable[..., nn.Cell], head: Callable[..., nn.Cell]) -> Detector:
+    """The network that the section `model` of a configuration describes; the keys of its parts are their options.
+
+    `neck` takes the channels of the four maps, `head` those of the neck.
+    """
+    backbone = BACKBONES[model["backbone"]["name"]](**_options(model["backbone"]))
+    joined = neck(backbone.out_channels, **_options(model["neck"]))
+    return Detector(backbone, joined, head(joined.out_channels, **_options(model["head"])))
+
+
+def _options(part: Mapping[str, Any]) -> dict[str, Any]:
+    """All but the name, the source of weights, and the variant of MobileNetV3, of which there is one only."""
+    return {key: value for key, value in part.items() if key not in ("name", "pretrained", "bottleneck_params")}

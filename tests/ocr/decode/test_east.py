@@ -1,0 +1,85 @@
+"""From the maps of EAST to boxes: what was drawn is found again, and rectangles of one text become one."""
+
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.data.east_maps import draw_geometry
+from hccl_kit.ocr.data.pages import Shape, pad_polygons
+from hccl_kit.ocr.decode.boxes import Box, clockwise
+from hccl_kit.ocr.decode.east import east_postprocess, rectangles
+from hccl_kit.ocr.metrics.boxes import compare
+
+SIZE = (160, 240)
+
+
+def rotated(centre: tuple[float, float], size: tuple[float, float], degrees: float) -> NDArray[np.float32]:
+    return clockwise(np.asarray(cv2.boxPoints((centre, size, degrees)), np.float32))
+
+
+def maps_of(*texts: NDArray[np.float32], score: float = 0.95) -> NDArray[np.float32]:
+    """The maps (6, H/4, W/4) of a network that has learnt EASTProcessTrain by heart."""
+    size = SIZE[0] // 4, SIZE[1] // 4
+    scores, geometry, _ = draw_geometry(pad_polygons(texts), np.zeros(len(texts), bool), size, 4)
+    return np.concatenate([scores * np.float32(score), geometry])
+
+
+def found(maps: NDArray[np.float32], shape: Shape | None = None, **options: Any) -> list[Box]:
+    return east_postprocess(**options)(maps, shape)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(80, 150), st.floats(24, 50), st.floats(-40, 40))
+def test_a_text_is_found_again(width: float, height: float, degrees: float) -> None:
+    text = rotated((120, 80), (width, height), degrees)
+    [box] = found(maps_of(text))
+    assert box.score == pytest.approx(0.95)
+    both = cv2.intersectConvexConvex(text, box.points)[0]
+    assert both / (width * height + cv2.contourArea(box.points) - both) > 0.9
+    np.testing.assert_allclose(box.points, text, atol=4)
+
+
+def test_texts_that_do_not_overlap_stay_apart() -> None:
+    texts = [rotated((120, y), (150, 30), 0) for y in (30, 80, 130)]
+    boxes = found(maps_of(*texts))
+    assert compare([box.points for box in boxes], np.stack(texts), np.zeros(3, bool)).found == 3
+    assert len(boxes) == 3
+
+
+def test_what_is_not_sure_is_dropped() -> None:
+    maps = maps_of(rotated((120, 80), (120, 40), 0), score=0.7)
+    assert found(maps) == []
+    assert len(found(maps, score_thresh=0.6)) == 1
+
+
+def test_the_rectangle_with_more_votes_stays() -> None:
+    """Two texts one above the other that rows tell in turn, so that neighbours do not merge them."""
+    one, two = (rotated((x, 80), (100, 40), 0) for x in (100, 116))
+    first, second = maps_of(one), maps_of(two)
+    mixed = first.copy()
+    mixed[:, :, 31:] = second[:, :, 31:]
+    [box] = found(mixed, nms_thresh=0.5)
+    assert 60 < box.points[:, 0].mean() < 160
+    assert len(found(mixed, nms_thresh=0.95)) > 1
+
+
+def test_a_rectangle_with_two_corners_off_the_image_is_no_text() -> None:
+    maps = np.zeros((6, 40, 60), np.float32)
+    maps[:5, 20, 5] = [0.9, 8, 8, 40, 20]
+    assert len(rectangles(maps, 0.8)[0]) == 0
+    maps[3, 20, 5] = 16
+    quads, scores = rectangles(maps, 0.8)
+    assert quads[0].tolist() == [[4, 72], [40, 72], [40, 88], [4, 88]]
+    assert scores.tolist() == pytest.approx([0.9])
+
+
+def test_boxes_of_a_resized_image_lie_in_its_source() -> None:
+    text = rotated((120, 80), (120, 40), 0)
+    [plain] = found(maps_of(text))
+    [box] = found(maps_of(text), Shape(320, 480, 0.5, 0.5))
+    np.testing.assert_allclose(box.points, plain.points * 2, atol=1)

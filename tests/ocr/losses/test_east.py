@@ -1,0 +1,84 @@
+"""The loss of EAST: against the reference, against its definition in float64, and its laws."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mindspore import Tensor, ops
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.losses.east import EASTLoss
+from tests.shared import fixture
+
+pytestmark = pytest.mark.train
+
+Arrays = tuple[NDArray[np.float32], ...]
+
+
+def arrays(seed: int = 0) -> Arrays:
+    """Maps, scores, geometry and what is ignored."""
+    draw = np.random.default_rng(seed)
+    score = draw.uniform(0.01, 0.99, (2, 1, 8, 10))
+    found, truth = (
+        np.concatenate([draw.uniform(0, 60, (2, 4, 8, 10)), draw.uniform(-0.7, 0.7, (2, 1, 8, 10))], axis=1)
+        for _ in range(2)
+    )
+    scores, ignored = draw.random((2, 1, 8, 10)) < 0.3, draw.random((2, 1, 8, 10)) < 0.1
+    scores &= ~ignored
+    return tuple(a.astype(np.float32) for a in (np.concatenate([score, found], axis=1), scores, truth, ignored))
+
+
+def loss_of(values: Arrays, **options: Any) -> float:
+    return float(EASTLoss(**options)(*map(Tensor, values)).asnumpy())
+
+
+def expected(values: Arrays, *, geometric_iou: bool) -> float:
+    maps, scores, truth, ignored = (a.astype(np.float64) for a in values)
+    score = maps[:, :1] * (1 - ignored)
+    dice = 1 - 2 * (scores * score).sum() / (scores.sum() + score.sum() + 1e-5)
+    found, far = maps[:, 1:5], truth[:, :4]
+
+    def area(d: NDArray[np.float64]) -> Any:
+        upper, lower, left, right = d.transpose(1, 0, 2, 3)
+        return (upper + lower) * (left + right) if geometric_iou else (upper + left) * (lower + right)
+
+    both = area(np.minimum(found, far))
+    iou = (both + 1) / (area(found) + area(far) - both + 1)
+    off = 10 * (1 - np.cos(maps[:, 5] - truth[:, 4])) - np.log(iou)
+    return float(dice + (off * scores[:, 0]).sum() / scores.sum())
+
+
+def test_it_is_that_of_the_reference() -> None:
+    values = fixture("loss_east.npz")
+    maps = np.concatenate([values["pred_score"], values["pred_geo"]], axis=1)
+    found = loss_of((maps, values["gt_score"], values["gt_geo"], values["mask"]))
+    assert found == pytest.approx(float(values["loss"]), rel=1e-5)
+
+
+@pytest.mark.parametrize("geometric_iou", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_what_the_docstring_says(seed: int, geometric_iou: bool) -> None:
+    values = arrays(seed)
+    found = loss_of(values, geometric_iou=geometric_iou)
+    assert found == pytest.approx(expected(values, geometric_iou=geometric_iou), rel=1e-5)
+
+
+@pytest.mark.parametrize("geometric_iou", [False, True])
+def test_a_network_that_knows_has_nearly_no_loss(geometric_iou: bool) -> None:
+    _, scores, truth, ignored = arrays()
+    known = np.concatenate([scores, truth], axis=1)
+    assert loss_of((known, scores, truth, ignored), geometric_iou=geometric_iou) == pytest.approx(0, abs=1e-5)
+
+
+def test_what_is_ignored_and_the_shape_beside_a_text_teach_nothing() -> None:
+    values = arrays()
+    gradient = ops.grad(EASTLoss(), 0)(*map(Tensor, values)).asnumpy()
+    _, scores, _, ignored = values
+    assert not gradient[:, :1][ignored > 0].any()
+    assert not (gradient[:, 1:] * (1 - scores)).any()
+    assert (gradient[:, :1][ignored == 0] != 0).all()
+
+
+def test_a_batch_without_a_text_has_a_loss_that_is_finite() -> None:
+    maps, scores, truth, ignored = arrays()
+    assert np.isfinite(loss_of((maps, np.zeros_like(scores), truth, ignored)))

@@ -1,0 +1,106 @@
+"""The loss of PSENet: against its definition in float64, and its laws."""
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, ops
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.losses.pse import PSEDiceLoss
+
+pytestmark = pytest.mark.train
+
+SIZE = (2, 16, 24)
+Targets = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+
+
+def targets() -> Targets:
+    """Of two images: a text with its two kernels and a text that is ignored; none."""
+    texts, kernels, mask = np.zeros(SIZE, np.float32), np.zeros((2, 2, 16, 24), np.float32), np.ones(SIZE, np.float32)
+    texts[0, 4:12, 4:16] = 1
+    kernels[0, 0, 5:11, 6:14] = kernels[0, 1, 7:9, 8:12] = 1
+    texts[0, 0:3, 18:24] = kernels[0, 0, 1:2, 19:22] = 1
+    mask[0, 0:6, 18:24] = 0
+    return texts, kernels, mask
+
+
+def logits(seed: int = 0) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).standard_normal((2, 3, 4, 6)).astype(np.float32)
+
+
+def loss_of(values: NDArray[np.float32], of: Targets, **options: float) -> float:
+    return float(PSEDiceLoss(**options)(Tensor(values), *map(Tensor, of)).asnumpy())
+
+
+def enlarged(values: NDArray[np.float32]) -> NDArray[np.float64]:
+    """By four, bilinearly, between the centres of the pixels."""
+    result = values.astype(np.float64)
+    for axis in (2, 3):
+        count = result.shape[axis]
+        places = np.clip((np.arange(4 * count) + 0.5) / 4 - 0.5, 0, count - 1)
+        result = np.apply_along_axis(lambda row, at, n: np.interp(at, np.arange(n), row), axis, result, places, count)
+    return result
+
+
+def dice(prediction: NDArray[np.float64], truth: NDArray[np.float32], mask: NDArray[np.float64]) -> float:
+    shares = []
+    for p, g, m in zip(prediction, truth, mask, strict=True):
+        p, g = p * m, g * m  # noqa: PLW2901
+        shares.append(2 * (p * g).sum() / ((p * p).sum() + 0.001 + (g * g).sum() + 0.001))
+    return 1 - float(np.mean(shares))
+
+
+def expected(values: NDArray[np.float32], of: Targets, *, alpha: float = 0.7, ohem_ratio: float = 3) -> float:
+    texts, kernels, mask = of
+    large = enlarged(values)
+    probability = 1 / (1 + np.exp(-large))
+    learnt = np.zeros(SIZE)
+    for number in range(len(texts)):
+        beside = (texts[number] == 0) & (mask[number] == 1)
+        wanted = int(min(beside.sum(), ohem_ratio * (texts[number] * mask[number]).sum()))
+        if wanted:
+            cut = np.sort(large[number, 0][beside])[::-1][wanted - 1]
+            learnt[number] = ((beside & (large[number, 0] >= cut)) | (texts[number] > 0)) * mask[number]
+        else:
+            learnt[number] = mask[number]
+    of_text = dice(probability[:, 0], texts, learnt)
+    seen = (large[:, 0] > 0) * mask
+    of_kernels = np.mean([dice(probability[:, n + 1], kernels[:, n], seen) for n in range(kernels.shape[1])])
+    return float(alpha * of_text + (1 - alpha) * of_kernels)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("options", [{}, {"alpha": 0.4}, {"ohem_ratio": 0.5}, {"ohem_ratio": 100}])
+def test_it_is_what_the_paper_says(seed: int, options: dict[str, float]) -> None:
+    values = logits(seed)
+    assert loss_of(values, targets(), **options) == pytest.approx(expected(values, targets(), **options), rel=1e-4)
+
+
+def test_a_network_that_knows_has_nearly_no_loss() -> None:
+    texts, kernels, mask = targets()
+    known = np.full((1, 3, 16, 24), -20.0, np.float32)
+    known[0, 0][texts[0] > 0] = 20
+    known[0, 1:][kernels[0] > 0] = 20
+    part = texts[:1, ::4, ::4], kernels[:1, :, ::4, ::4], mask[:1, ::4, ::4]  # maps of the size of their targets
+    assert loss_of(known[:, :, ::4, ::4], part) < 0.01
+    assert loss_of(-known[:, :, ::4, ::4], part) > 0.9
+
+
+def test_what_is_ignored_teaches_nothing() -> None:
+    of = targets()
+    gradient = ops.grad(PSEDiceLoss(), 0)(Tensor(logits()), *map(Tensor, of)).asnumpy()
+    assert np.isfinite(gradient).all()
+    # the pixels that this one of the maps reaches are all ignored
+    assert not gradient[0, :, 0, 5].any()
+    assert gradient[0, 0].any()
+    assert gradient[0, 1].any()
+
+
+def test_modes_agree() -> None:
+    values, of = logits(), targets()
+    compiled = loss_of(values, of)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    try:
+        assert loss_of(values, of) == pytest.approx(compiled, rel=1e-5)
+    finally:
+        ms.set_context(mode=ms.GRAPH_MODE)

@@ -1,0 +1,81 @@
+"""PSENet: the reference's outputs for the same weights, and gradients."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+from hccl_kit.ocr.models import pse
+from tests.ocr.models import golden
+from tests.ocr.models.test_db import MOBILE
+from tests.shared import fixture
+
+pytestmark = pytest.mark.train
+
+MODELS: dict[str, dict[str, Any]] = {
+    "psenet_r50": {
+        "backbone": {"name": "det_resnet50"},
+        "neck": {"name": "PSEFPN", "out_channels": 256},
+        "head": {"name": "PSEHead", "hidden_size": 256, "out_channels": 7},
+    },
+    "psenet_r152": {
+        "backbone": {"name": "det_resnet152"},
+        "neck": {"name": "PSEFPN", "out_channels": 128},
+        "head": {"name": "PSEHead", "hidden_size": 256, "out_channels": 7},
+    },
+    "psenet_mobilenetv3": {
+        "backbone": MOBILE,
+        "neck": {"name": "PSEFPN", "out_channels": 96},
+        "head": {"name": "PSEHead", "hidden_size": 96, "out_channels": 7},
+    },
+}
+WITH_OUTPUTS = {"psenet_r50": 1e-4, "psenet_r152": 2e-3}
+"""How far their outputs in training may be off: noise of 1e-7 in the images moves those of 152 layers by 1.6e-3."""
+
+
+def built(name: str) -> nn.Cell:
+    return pse.build(MODELS[name])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_are_those_of_the_reference(name: str) -> None:
+    """Names, shapes and order, so that its checkpoints load."""
+    assert golden.parameters_of(built(name)) == golden.parameter_table(name)
+
+
+@pytest.mark.usefixtures("pynative")
+@pytest.mark.parametrize("name", WITH_OUTPUTS)
+def test_outputs_are_those_of_the_reference(name: str) -> None:
+    expected = fixture(f"{name}.npz")
+    network = built(name)
+    golden.fill(network)
+    images = golden.images(expected["input_shape"])
+    network.set_train(False)
+    golden.assert_close(network(images).asnumpy(), expected["eval0"], "eval")
+    network.head.add_flags(training=True)
+    golden.assert_close(network(images).asnumpy(), expected["headtrain0"], "headtrain")
+    network.set_train(True)
+    share = WITH_OUTPUTS[name]
+    golden.assert_close_in_sum(network(images).asnumpy(), expected["train0"], "train", share=share)
+    sums = golden.statistics(network)
+    for key, value in zip(expected["bn_after_train_names"], expected["bn_after_train_sum"], strict=True):
+        assert sums.pop(str(key)) == pytest.approx(value, rel=share, abs=share), key
+    assert sums == {}
+
+
+@pytest.mark.usefixtures("pynative")
+def test_gradients_reach_every_parameter_and_sizes_need_not_divide_by_32() -> None:
+    """With the normalisation of the evaluation: that of the training takes out a bias before it."""
+    network = built("psenet_mobilenetv3")
+    network.set_train(False)
+    parameters = network.trainable_params()
+
+    def energy(images: Tensor) -> Tensor:
+        return ops.reduce_sum(ops.square(network(images)))
+
+    images = golden.images((1, 3, 68, 100))
+    assert network(images).shape == (1, 7, 17, 25)
+    gradients = ops.grad(energy, None, parameters)(images)
+    dead = [p.name for p, g in zip(parameters, gradients, strict=True) if not np.abs(g.asnumpy()).max() > 0]
+    assert dead == []
