@@ -1,5 +1,7 @@
 """Ways to outline: each head has one, and a picture shows its targets."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,24 +15,22 @@ pytestmark = pytest.mark.train
 
 TEXT = [[40, 30], [140, 30], [140, 70], [40, 70]]
 IGNORED = [[40, 100], [140, 100], [140, 140], [40, 140]]
-DRAWING = {
+DRAWING: dict[str, list[dict[str, Any]]] = {
     "DBHead": [{"ShrinkBinaryMap": None}, {"BorderMap": None}],
     "PSEHead": [{"PSEGtDecode": {"min_shortest_edge": 160}}],
 }
 
 
-def names(rule: str) -> list[str]:
+def names(rule: Any) -> Any:
     """What the schema accepts as the name of a part."""
-    found = config_schema.root()["$defs"]
-    rules = found["det_model"]["properties"]["head"] if rule == "head" else found[rule]
-    accepted: list[str] = rules["properties"]["name"]["enum"]
-    return accepted
+    return rule["properties"]["name"]["enum"]
 
 
 def test_every_head_has_a_way_and_every_way_a_name() -> None:
-    assert list(OUTLININGS) == names("head")
-    assert [way.criterion for way in OUTLININGS.values()] == names("det_loss")
-    assert [way.postprocess for way in OUTLININGS.values()] == names("det_postprocess")
+    rules = config_schema.root()["$defs"]
+    assert list(OUTLININGS) == names(rules["det_model"]["properties"]["head"])
+    assert [way.criterion for way in OUTLININGS.values()] == names(rules["det_loss"])
+    assert [way.postprocess for way in OUTLININGS.values()] == names(rules["det_postprocess"])
     assert all(step in TRANSFORMS for way in OUTLININGS.values() for step in way.targets)
 
 
