@@ -84,7 +84,7 @@ def test_facts_of_a_recognition() -> None:
         "mean": [127] * 3,
         "std": [127] * 3,
         "resize": [{"RecResizeImg": {"image_shape": [32, 100], "padding": True}}],
-        "postprocess": {"use_space_char": False},
+        "postprocess": {"name": "RecCTCLabelDecode", "use_space_char": False},
         "characters": [*"0123456789abcdefghijklmnopqrstuvwxyz", None],
     }
 
@@ -113,6 +113,7 @@ def test_facts_of_a_detection() -> None:
     (resize,) = json.loads(told["resize"])
     assert resize["DetResize"]["target_size"] == [736, 1280]
     assert json.loads(told["postprocess"])["binary_thresh"] == 0.3
+    assert json.loads(told["postprocess"])["name"] == "DBPostprocess"
     assert "characters" not in told
 
 
