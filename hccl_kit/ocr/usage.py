@@ -70,9 +70,9 @@ def facts(config: Config) -> dict[str, str]:
 
     `colours`, `mean` and `std` (in this order of the channels, of pixels from 0 to 255); `resize`, the steps of the
     pipeline that change the shape of an image or its grey values, with their options, but the input of the file has the
-    last word on the size; `postprocess`, whose name says what the outputs are; of a recognition `characters`, what every
-    class stands for: null is the blank of CTC, "<go>" and "<stop>" are those of a head that spells; of a classification
-    `classes`, their names.
+    last word on the size; `postprocess`, whose name says what the outputs are; of a recognition `characters`, what
+    every class stands for: null is the blank of CTC, "<go>" and "<stop>" are those of a head that spells; of a
+    classification `classes`, their names.
     """
     colours, mean, std = _pixels(config)
     post = {
