@@ -17,9 +17,9 @@ class PSEDiceLoss(nn.Cell):
     """`alpha` * dice(text) + (1 - `alpha`) * the mean dice of the kernels.
 
     Inputs: logits (N, 1 + kernels, H/4, W/4); texts (N, H, W), kernels (N, kernels, H, W) and mask (N, H, W), of 0 and
-    1. The text is learnt where it is and, in each image, on the hardest `ohem_ratio` times as many pixels beside it, or
-    on all where an image has no text; kernels are learnt where the network sees text. MindOCR looks for the hardness
-    of these pixels beyond the end of their list, which fails on CPU; this is the paper's.
+    1. The text is learnt where it is and, in each image, on the hardest `ohem_ratio` times as many pixels beside it;
+    kernels are learnt where the network sees text. An image without a text teaches nothing. MindOCR looks for the
+    hardness of these pixels beyond the end of their list, which fails on CPU; this is the paper's.
     """
 
     def __init__(self, *, alpha: float = 0.7, ohem_ratio: float = 3) -> None:
@@ -43,8 +43,7 @@ class PSEDiceLoss(nn.Cell):
         beside = (1 - texts) * mask
         wanted = ops.minimum(ops.reduce_sum(beside, 1), self.ohem_ratio * ops.reduce_sum(texts * mask, 1))
         hard = hardest(ops.where(beside > 0, logits, LOWEST), ops.floor(wanted))
-        chosen = ops.where(ops.reshape(wanted > 0, (-1, 1)), ops.maximum(hard, texts), ops.ones_like(texts))
-        return chosen * mask
+        return ops.maximum(hard, texts) * mask
 
 
 def dice(prediction: Tensor, truth: Tensor, mask: Tensor) -> Tensor:

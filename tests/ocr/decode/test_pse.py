@@ -71,7 +71,7 @@ def test_what_is_faint_or_small_is_dropped() -> None:
 def test_a_kernel_counts_only_where_there_is_text() -> None:
     logits = logits_of(rotated((120, 80), (120, 40), 0))
     logits[0] = -6
-    assert found(logits) == []
+    assert found(logits, box_thresh=0) == []
 
 
 def test_boxes_of_a_resized_image_lie_in_its_source() -> None:
@@ -116,6 +116,15 @@ def test_the_nearer_kernel_takes_a_pixel() -> None:
     small[0, 1:3] = small[0, 15:19] = True
     labels = expand(np.stack([large, small]), 1)[0].tolist()
     assert labels == [0, *[1] * 8, *[2] * 10, 0]
+
+
+def test_kernels_between_say_which_of_two_grows_first() -> None:
+    """One text reaches far in the middle kernel already, and the other gets only what is left."""
+    small, middle, large = np.zeros((3, 1, 20), bool)
+    small[0, 1:3] = small[0, 15:19] = True
+    middle[0, 1:13] = middle[0, 15:19] = True
+    large[0, 1:19] = True
+    assert expand(np.stack([large, middle, small]), 1)[0].tolist() == [0, *[1] * 13, *[2] * 5, 0]
 
 
 @pytest.mark.parametrize("kernels", [1, 3])

@@ -58,11 +58,8 @@ def expected(values: NDArray[np.float32], of: Targets, *, alpha: float = 0.7, oh
     for number in range(len(texts)):
         beside = (texts[number] == 0) & (mask[number] == 1)
         wanted = int(min(beside.sum(), ohem_ratio * (texts[number] * mask[number]).sum()))
-        if wanted:
-            cut = np.sort(large[number, 0][beside])[::-1][wanted - 1]
-            learnt[number] = ((beside & (large[number, 0] >= cut)) | (texts[number] > 0)) * mask[number]
-        else:
-            learnt[number] = mask[number]
+        cut = np.sort(large[number, 0][beside])[::-1][wanted - 1] if wanted else np.inf
+        learnt[number] = ((beside & (large[number, 0] >= cut)) | (texts[number] > 0)) * mask[number]
     of_text = dice(probability[:, 0], texts, learnt)
     seen = (large[:, 0] > 0) * mask
     of_kernels = np.mean([dice(probability[:, n + 1], kernels[:, n], seen) for n in range(kernels.shape[1])])
@@ -94,6 +91,7 @@ def test_what_is_ignored_teaches_nothing() -> None:
     assert not gradient[0, :, 0, 5].any()
     assert gradient[0, 0].any()
     assert gradient[0, 1].any()
+    assert not gradient[1].any()  # an image without a text
 
 
 def test_modes_agree() -> None:
