@@ -8,7 +8,8 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from mindspore import Tensor, nn
+import pytest
+from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from tests.shared import shared
@@ -77,3 +78,23 @@ def statistics(network: nn.Cell) -> dict[str, float]:
     """The sums of the moving statistics of every batch normalisation."""
     moving = (p for p in network.get_parameters() if p.name.endswith(("moving_mean", "moving_variance")))
     return {p.name: float(p.asnumpy().astype(np.float64).sum()) for p in moving}
+
+
+def assert_statistics(network: nn.Cell, expected: Any, *, share: float = 1e-4) -> None:
+    """Every moving statistic after one step is that of the reference, and there is no other."""
+    sums = statistics(network)
+    for key, value in zip(expected["bn_after_train_names"], expected["bn_after_train_sum"], strict=True):
+        assert sums.pop(str(key)) == pytest.approx(value, rel=share, abs=share), key
+    assert sums == {}
+
+
+def without_gradient(network: nn.Cell, *inputs: Tensor) -> list[str]:
+    """The parameters that nothing reaches from the squares of the outputs, in the mode that the network is in."""
+    parameters = network.trainable_params()
+
+    def energy(*inputs: Tensor) -> Tensor:
+        outputs = network(*inputs)
+        return sum(ops.reduce_sum(ops.square(one)) for one in (outputs if isinstance(outputs, tuple) else (outputs,)))
+
+    gradients = ops.grad(energy, None, parameters)(*inputs)
+    return [p.name for p, g in zip(parameters, gradients, strict=True) if not np.abs(g.asnumpy()).max() > 0]
