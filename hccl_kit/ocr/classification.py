@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import picture, recognition
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import TextLine
@@ -39,6 +40,7 @@ class Classification:
         self.labels = labels_of(config)
         self.dictionary = hashlib.sha256("\n".join(self.labels).encode()).hexdigest()
         recognition.image_width(config, None)
+        loader.assert_not_of_lines(config["train"]["loader"], "classification")
 
     def loss(self) -> nn.Cell:
         """Cross-entropy."""

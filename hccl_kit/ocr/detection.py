@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import outlining, picture
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data import page_labels, page_transforms
+from hccl_kit.ocr.data import loader, page_labels, page_transforms
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pages import Page
 from hccl_kit.ocr.data.samples import BadSampleError
@@ -52,8 +52,7 @@ class Detection:
         _assert_parts(config, self.outlining)
         for section in ("train", "eval"):
             _assert_sizes(config, section, self.outlining.stride)
-        if config["train"]["loader"]["bucket_widths"]:
-            raise KitError("train.loader.bucket_widths is for lines of text, and this is a detection")
+        loader.assert_not_of_lines(config["train"]["loader"], "detection")
         self.config = config
         self.postprocess = self.outlining.decoder(**_options(config["postprocess"]))
 

@@ -240,14 +240,16 @@ def image_shape(config: Config, section: str) -> list[int]:
 def _bucket_widths(config: Config, width: int) -> list[int]:
     """The widths below that of the images to which batches of shorter lines are cut; none where that is not asked for.
 
-    KitError where the training does not fill up its lines on the right: then there is nothing to cut off.
+    KitError where the training does not fill up its lines on the right: then there is nothing to cut off, and no line
+    that could be stretched.
     """
-    widths: list[int] = sorted(config["train"]["loader"]["bucket_widths"] or ())
+    asked = config["train"]["loader"]
     fills = any(
         (options or {}).get("padding", step == "SVTRRecResizeImg")
         for row in config["train"]["dataset"]["transform_pipeline"]
         for step, options in row.items()
     )
-    if widths and not fills:
-        raise KitError("train.loader.bucket_widths needs a resizing with padding: True")
-    return [bucket for bucket in widths if bucket < width]
+    for key in ("bucket_widths", "stretch"):
+        if asked[key] and not fills:
+            raise KitError(f"train.loader.{key} needs a resizing with padding: True")
+    return sorted(bucket for bucket in asked["bucket_widths"] or () if bucket < width)

@@ -34,6 +34,7 @@ def test_the_names_are_those_of_the_configuration() -> None:
         ("model.head.num_classes=3", "num_classes is 3, and postprocess.label_list has 2 names"),
         ("postprocess.label_list=['180', '0']", "ClsLabelEncode and postprocess have different label_lists"),
         ("train.dataset.transform_pipeline=[{DecodeImage: null}]", "lacks ClsLabelEncode"),
+        ("train.loader.stretch=[0.8, 1.2]", "stretch is for lines of text that are read, and this is a classification"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(option: str, expected: str) -> None:

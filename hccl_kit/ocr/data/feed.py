@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ class Feed:
     """What rank `rank` of `size` sees of the section `train`: `batch` samples in a step.
 
     `samples` are those that can be learnt from, `collate` makes a batch of transformed ones. With `lengths` those of
-    like length share a step. KitError where the samples do not fill one step of all ranks.
+    like length share a step; their stretch counts. KitError where the samples do not fill one step of all ranks.
     """
 
     def __init__(
@@ -38,12 +39,13 @@ class Feed:
         self.warn = warn
         self.samples = samples
         self.lengths = lengths
+        self.stretch = _range(train["loader"]["stretch"])
         self.batch = batch
         self.joint_batch = batch * size
         self.steps_per_epoch = len(self.samples) // self.joint_batch
         self.bad: set[str] = set()
         transform = pipeline(train["dataset"]["transform_pipeline"])
-        self._make = partial(loader.train_batch, self.samples, transform=transform, collate=collate)
+        self._make = partial(loader.train_batch, transform=transform, collate=collate)
         if not self.steps_per_epoch:
             raise KitError(
                 f"{len(self.samples)} samples make no step of {self.joint_batch} ({size} ranks x {batch})",
@@ -55,11 +57,16 @@ class Feed:
         while first < last:
             epoch, start = divmod(first, self.steps_per_epoch)
             order = loader.epoch_order(len(self.samples), seed=seed, epoch=epoch, shuffle=self.loader["shuffle"])
-            if self.lengths is not None:
-                order = loader.alike(order, self.lengths, batch=self.joint_batch, seed=seed, epoch=epoch)
+            samples, lengths = self.samples, self.lengths
+            if self.stretch:
+                factors = loader.stretches(len(samples), *self.stretch, seed=seed, epoch=epoch)
+                samples = _Stretched(samples, factors)
+                lengths = None if lengths is None else lengths * factors
+            if lengths is not None:
+                order = loader.alike(order, lengths, batch=self.joint_batch, seed=seed, epoch=epoch)
             steps = loader.train_steps(order, batch_size=self.batch, rank=self.rank, size=self.size)
             rest = list(steps[start : start + last - first])
-            make = partial(self._make, seed=(seed, epoch))
+            make = partial(self._make, samples, seed=(seed, epoch))
             for batch in loader.prefetch(rest, make, self.loader["num_workers"]):
                 self._name_bad(batch)
                 yield first, batch
@@ -70,3 +77,22 @@ class Feed:
             if str(sample.path) not in self.bad:
                 self.bad.add(str(sample.path))
                 self.warn(f"{sample.path} is left out: {reason}")
+
+
+class _Stretched(Sequence[Any]):
+    """Lines with the factors by which they become wider."""
+
+    def __init__(self, lines: Sequence[Any], factors: NDArray[np.float32]) -> None:
+        self.lines, self.factors = lines, factors
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, index: Any) -> Any:
+        return replace(self.lines[index], stretch=float(self.factors[index]))
+
+
+def _range(stretch: Sequence[float] | None) -> tuple[float, float] | None:
+    if stretch and stretch[0] > stretch[1]:
+        raise KitError(f"train.loader.stretch is {list(stretch)}; accepted: [lowest, highest]")
+    return (stretch[0], stretch[1]) if stretch else None

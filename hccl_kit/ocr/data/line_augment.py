@@ -1,8 +1,7 @@
-"""What printers and cameras do to a line of text: RandomStretch, which is our own; and SVTRGeometry, SVTRDeterioration
-and CVColorJitter, with MindOCR's options.
+"""What a camera does to a line of text: SVTRGeometry, SVTRDeterioration and CVColorJitter, with MindOCR's options.
 
-The ranges of these are those of its SVTR files. Symmetric ones are drawn from a Beta(4, 4), so that most lines are
-turned a little and few a lot, one-sided ones from a Beta(1, 4).
+The ranges are those of its SVTR files. Symmetric ones are drawn from a Beta(4, 4), so that most lines are turned a
+little and few a lot, one-sided ones from a Beta(1, 4).
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.errors import KitError
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
@@ -77,27 +75,6 @@ def geometry(
             if kinds[kind] is affine:
                 image = _pushed(image, [round(_around(draw, share * image.shape[0])) for share in translate])
         return replace(line, image=image)
-
-    return apply
-
-
-def stretch(*, ratio: Sequence[float] = (0.75, 1.33), p: float = 0.5) -> Transform[TextLine]:
-    """With probability `p` another width: times a factor out of the range `ratio`, drawn evenly by its logarithm.
-
-    What is printed narrowly in one place is printed widely in another, which no turn of a camera does. KitError where
-    the range ends below its beginning.
-    """
-    if ratio[0] > ratio[1]:
-        raise KitError(f"RandomStretch: ratio is {list(ratio)}; accepted: [lowest, highest]")
-    low, high = np.log(ratio)
-
-    def apply(line: TextLine, draw: Draw) -> TextLine:
-        if draw.random() >= p:
-            return line
-        image = image_of(line)
-        height, width = image.shape[:2]
-        wide = max(1, round(width * float(np.exp(draw.uniform(low, high)))))
-        return line if wide > MAX_SIDE else replace(line, image=cv2.resize(image, (wide, height)))
 
     return apply
 

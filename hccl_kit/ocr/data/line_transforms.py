@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.charset import Charset
@@ -69,7 +67,7 @@ def resize(
     infer_mode: bool = False,
     character_dict_path: str | None = None,
 ) -> Transform[TextLine]:
-    """To height x width; with `padding` the ratio is kept and black fills the right side.
+    """To height x width; with `padding` the ratio is kept, but for the stretch, and black fills the right side.
 
     Then what would be narrower than `min_width` is stretched to it, so that a narrow word has steps for its characters
     (Shi, Bai, Yao 2015, section 3.2: at least 100 pixels). `infer_mode` means padding too where there is a dictionary,
@@ -84,7 +82,7 @@ def resize(
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
         image = image_of(line)
-        inner = min(width, max(min_width, _width_at(height, image))) if keeps_ratio else width
+        inner = min(width, max(min_width, _width_at(height, line))) if keeps_ratio else width
         small = cv2.resize(image, (inner, height))
         filled = cv2.copyMakeBorder(small, 0, 0, 0, width - inner, cv2.BORDER_CONSTANT)
         return replace(line, image=filled, columns=inner)
@@ -114,7 +112,7 @@ def resize_and_normalize(
 
     def apply(line: TextLine, generator: np.random.Generator) -> TextLine:
         image = image_of(line)
-        inner = min(target_width, _width_at(target_height, image)) if keep_ratio else target_width
+        inner = min(target_width, _width_at(target_height, line)) if keep_ratio else target_width
         line = replace(line, image=cv2.resize(image, (inner, target_height)), columns=inner)
         fill = target_width - inner if padding else 0
         if norm_before_pad:
@@ -162,10 +160,10 @@ def dark_on_light(*, contrast: float = 50) -> Transform[TextLine]:
     return apply
 
 
-def _width_at(height: int, image: NDArray[Any]) -> int:
-    """The width that keeps the ratio at a height."""
-    h, w = image.shape[:2]
-    return max(1, int(np.ceil(height * w / h)))
+def _width_at(height: int, line: TextLine) -> int:
+    """The width that keeps the ratio at a height, times the stretch of the line."""
+    h, w = image_of(line).shape[:2]
+    return max(1, int(np.ceil(height * w / h * line.stretch)))
 
 
 def _filled(line: TextLine, columns: int) -> TextLine:

@@ -6,7 +6,7 @@ Everything follows from (seed, epoch, step): a run that is resumed sees what the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +59,19 @@ def alike(
     whole = order[: len(order) // batch * batch]
     runs = whole[np.argsort(lengths[whole], kind="stable")].reshape(-1, batch)
     return np.random.default_rng((seed, epoch, 1)).permutation(runs).ravel()
+
+
+def stretches(count: int, low: float, high: float, *, seed: int, epoch: int) -> NDArray[np.float32]:
+    """A factor between `low` and `high` for every sample in an epoch, drawn evenly by its logarithm."""
+    drawn = np.random.default_rng((seed, epoch, 2)).uniform(np.log(low), np.log(high), count)
+    return np.exp(drawn).astype(np.float32)
+
+
+def assert_not_of_lines(options: Mapping[str, Any], task: str) -> None:
+    """KitError where the options of a loader ask for what only lines that are read can have."""
+    for key in ("bucket_widths", "stretch"):
+        if options[key]:
+            raise KitError(f"train.loader.{key} is for lines of text that are read, and this is a {task}")
 
 
 def train_steps(order: NDArray[np.intp], *, batch_size: int, rank: int, size: int) -> NDArray[np.intp]:

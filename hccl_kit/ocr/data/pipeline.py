@@ -40,7 +40,6 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "Rotate90IfVertical": line_transforms.rotate_if_vertical,
     "DarkOnLight": line_transforms.dark_on_light,
     "SVTRGeometry": line_augment.geometry,
-    "RandomStretch": line_augment.stretch,
     "SVTRDeterioration": line_augment.deterioration,
     "CVColorJitter": line_augment.colour_jitter,
     "DetLabelEncode": page_transforms.encode_label,

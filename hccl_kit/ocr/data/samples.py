@@ -40,11 +40,13 @@ class TextLine(Sample):
     """An image of one word or line. `label` holds the class numbers of `text`, empty until the label is encoded.
 
     `columns` is the width of what a resizing left of the line, where black fills up the rest; None: all of the image.
+    `stretch` is how many times wider than its height asks for a resizing makes the line.
     """
 
     text: str = ""
     label: tuple[int, ...] = ()
     columns: int | None = None
+    stretch: float = 1.0
 
 
 class BadSampleError(Exception):

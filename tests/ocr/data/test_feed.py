@@ -1,7 +1,7 @@
 """The training data of a rank: every range of steps gives the same batches."""
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,12 @@ class Source:
         self.dataset = dataset(root, texts)
         self.warnings: list[str] = []
 
-    def feed(self, *, rank: int = 0, size: int = 1, **loader: Any) -> Feed:
-        options = {"batch_size": 4, "shuffle": True, "num_workers": 2, **loader}
+    def feed(self, *, rank: int = 0, size: int = 1, lengths: NDArray[np.float32] | None = None, **loader: Any) -> Feed:
+        options = {"batch_size": 4, "shuffle": True, "num_workers": 2, "stretch": None, **loader}
         train = {"dataset": self.dataset, "loader": options}
         rows = read_lines(self.dataset)
-        return Feed(train, rows, labels, batch=options["batch_size"], rank=rank, size=size, warn=self.warnings.append)
+        share = {"batch": options["batch_size"], "rank": rank, "size": size}
+        return Feed(train, rows, labels, lengths=lengths, warn=self.warnings.append, **share)
 
 
 def labels(rows: Sequence[TextLine]) -> tuple[NDArray[np.float32], Targets]:
@@ -98,3 +99,36 @@ def test_a_damaged_image_is_named_once_and_replaced(source: Source) -> None:
     assert len(feed.bad) == 1
     assert len(source.warnings) == 1
     assert "3.png is left out: not an image" in source.warnings[0]
+
+
+def test_each_epoch_stretches_the_lines_by_other_factors(source: Source) -> None:
+    """And a resumed run by the same."""
+    feed = source.feed(stretch=[0.5, 2.0])
+    factors = [[line.stretch for line in batch.samples] for _, batch in feed.batches(0, 10, seed=7)]
+    assert 0.5 <= min(chain(*factors)) < 0.7
+    assert 1.4 < max(chain(*factors)) <= 2
+    assert len(set(chain(*factors))) == 40
+    again = [
+        [line.stretch for line in batch.samples] for _, batch in source.feed(stretch=[0.5, 2.0]).batches(3, 10, seed=7)
+    ]
+    assert again == factors[3:]
+    plain = {line.stretch for _, batch in source.feed().batches(0, 5, seed=7) for line in batch.samples}
+    assert plain == {1.0}
+
+
+def test_lines_share_a_step_by_their_length_after_the_stretch(source: Source) -> None:
+    """Otherwise one that becomes long would make its whole batch wide."""
+    lengths = np.linspace(1, 1.5, COUNT, dtype=np.float32)
+    numbers = {f"{n}.png": n for n in range(COUNT)}
+    feed = source.feed(stretch=[0.5, 2.0], lengths=lengths, batch_size=4)
+    spans = []
+    for _, batch in feed.batches(0, 5, seed=7):
+        widths = [lengths[numbers[line.path.name]] * line.stretch for line in batch.samples]
+        spans.append((min(widths), max(widths)))
+    spans.sort()
+    assert all(high <= low for (_, high), (low, _) in pairwise(spans))
+
+
+def test_a_stretch_has_an_order(source: Source) -> None:
+    with pytest.raises(KitError, match=r"train\.loader\.stretch is \[2, 1\]; accepted: \[lowest, highest\]"):
+        source.feed(stretch=[2, 1])

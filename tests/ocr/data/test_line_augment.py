@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hccl_kit.errors import KitError
 from hccl_kit.ocr.data import line_augment
-from hccl_kit.ocr.data.line_augment import colour_jitter, deterioration, geometry, stretch
+from hccl_kit.ocr.data.line_augment import colour_jitter, deterioration, geometry
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
@@ -21,7 +20,6 @@ SVTR = {"variance": 20, "degrees": 6, "factor": 4}
 STEPS: dict[str, Make] = {
     "one map": geometry,
     "some maps": lambda **more: geometry(aug_type=1, **more),
-    "stretch": stretch,
     "deterioration": lambda **more: deterioration(**SVTR, **more),
     "colour": colour_jitter,
 }
@@ -106,24 +104,3 @@ def test_corners_go_inwards_by_their_share_at_most() -> None:
     assert 60 < len(moved) < 140  # one kind of three
     assert min(moved) >= 100
     assert np.mean(moved) == pytest.approx(200 * (1 - 2 * 0.25 / 9), rel=0.015)
-
-
-def test_widths_are_spread_evenly_about_the_middle_of_the_range() -> None:
-    """By their logarithm: half of the lines become narrower, and none leaves the range."""
-    sample = line(32, 200)
-    widths = [applied(stretch(ratio=[0.5, 2], p=1.0), sample, seed).shape[1] for seed in range(400)]
-    assert 100 <= min(widths) < 105
-    assert 380 < max(widths) <= 400
-    assert 160 < sum(width < 200 for width in widths) < 240
-    assert {applied(stretch(p=1.0), sample, seed).shape[0] for seed in range(20)} == {32}
-
-
-def test_a_line_is_not_stretched_beyond_what_fits() -> None:
-    sample = line(8, line_augment.MAX_SIDE - 10)
-    widths = {applied(stretch(ratio=[1.5, 2], p=1.0), sample, seed).shape[1] for seed in range(10)}
-    assert widths == {line_augment.MAX_SIDE - 10}
-
-
-def test_a_range_has_an_order() -> None:
-    with pytest.raises(KitError, match=r"RandomStretch: ratio is \[2, 1\]; accepted: \[lowest, highest\]"):
-        stretch(ratio=[2, 1])

@@ -382,6 +382,20 @@ def test_narrow_words_are_stretched_to_the_width_that_is_asked_for(width: int, c
     assert (line.image[:, columns:] == 0).all()
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        line_transforms.resize(image_shape=[32, 96], padding=True),
+        line_transforms.resize_and_normalize(target_width=96, padding=True),
+    ],
+)
+@pytest.mark.parametrize(("stretch", "columns"), [(0.5, 20), (1.0, 40), (1.5, 60), (4.0, 96)])
+def test_a_line_is_as_wide_as_its_stretch_says(step: Any, stretch: float, columns: int) -> None:
+    line = step(TextLine(Path(), np.full((16, 20, 3), 7, np.uint8), stretch=stretch), GENERATOR)
+    assert line.columns == columns
+    assert line.image.shape == (32, 96, 3)
+
+
 def test_a_width_that_no_word_can_be_stretched_to_is_refused() -> None:
     with pytest.raises(KitError, match="min_width is 49; accepted: at most the 48 of image_shape"):
         line_transforms.resize(image_shape=[32, 48], padding=True, min_width=49)
