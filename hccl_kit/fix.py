@@ -58,8 +58,13 @@ def mended(
         todo = [found for found in narrow(report).diagnostics if found.fix]
         if not todo:
             break
-        document = parse(mark + edited(document, [edit for found in todo for edit in found.fix]), name)
-        report = check_document(document, product, limit=MAX_FAULTS)
+        changed = parse(mark + edited(document, [edit for found in todo for edit in found.fix]), name)
+        then = check_document(changed, product, limit=MAX_FAULTS)
+        if report.ok and not then.ok:
+            # What a misspelt key hides is wrong too, and HCCL reads past that key: this needs a choice.
+            report = report._replace(diagnostics=tuple(found._replace(fix=()) for found in report.diagnostics))
+            break
+        document, report = changed, then
         applied += todo
     return Mended(mark + document.text, tuple(applied), report)
 

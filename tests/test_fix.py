@@ -15,7 +15,7 @@ from hccl_kit.document import STDIN, decode, parse
 from hccl_kit.finding import Edit
 from hccl_kit.fix import MAX_ROUNDS, edited, mended
 from tests.rules.test_golden import FOLDERS, product_of
-from tests.tables import json_values, text, value
+from tests.tables import json_values, pods_text, text, value
 
 Replace = Callable[[str], str]
 
@@ -134,6 +134,18 @@ def test_nothing_is_guessed(source: str, rules: list[str]) -> None:
     outcome = mended(source, "t.json")
     assert (outcome.text, outcome.applied) == (source, ())
     assert [found.rule for found in outcome.report.diagnostics] == rules
+
+
+def test_a_table_that_is_accepted_is_not_mended_into_one_that_is_not() -> None:
+    """HCCL reads past a misspelt key; by its right name the address behind it would be looked at."""
+    source = pods_text().replace('"device_ip": "192.168.100.1"', '"evice_ip": "{192.168.100.1"')
+    before = check_text(source, "t.json")
+    assert before.ok
+    assert [(found.rule, len(found.fix)) for found in before.diagnostics] == [("HK305", 1)]
+    outcome = mended(source, "t.json")
+    assert (outcome.text, outcome.applied) == (source, ())
+    assert [(found.rule, found.fix) for found in outcome.report.diagnostics] == [("HK305", ())]
+    assert mended(source.replace("{192", "192"), "t.json").report.diagnostics == ()
 
 
 @given(st.text() | st.binary() | json_values.map(json.dumps))
