@@ -12,7 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.page_moves import Moves, View, rotate, scaling
+from hccl_kit.ocr.data.page_moves import Moves, View, enlarged, rotate
 from hccl_kit.ocr.data.pages import Page, Polygons
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
@@ -37,10 +37,7 @@ def east_process_train(*, scale: float = 0.25, length: int = 512) -> Transform[P
     """
 
     def cut(view: View, generator: np.random.Generator) -> View:
-        factor = length / min(view.size)
-        if factor > 1:
-            height, width = (max(length, round(side * factor)) for side in view.size)
-            view = view.moved(scaling(factor), (height, width))
+        view = enlarged(view, length)
         texts = shapely.polygons(view.polys[~view.ignored].astype(np.float64))
         for _ in range(MAX_TRIES):
             top, left = (int(generator.integers(side - length + 1)) for side in view.size)

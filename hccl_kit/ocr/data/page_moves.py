@@ -206,6 +206,15 @@ def iaa_augment(
     return join(moves)[0]
 
 
+def enlarged(view: View, shortest: int) -> View:
+    """The view with a shorter side of at least so many pixels."""
+    factor = shortest / min(view.size)
+    if factor <= 1:
+        return view
+    height, width = (max(shortest, round(side * factor)) for side in view.size)
+    return view.moved(scaling(factor), (height, width))
+
+
 def _start(low: float, high: float, side: int, length: int, generator: np.random.Generator) -> int:
     """Where a part of `length` begins that holds some of what lies between `low` and `high`, on a side that long."""
     first, last = int(max(low - length + 1, 0)), int(min(max(high - length, 0), side - length))

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.page_moves import Moves, View, scaling
+from hccl_kit.ocr.data.page_moves import Moves, View, enlarged
 from hccl_kit.ocr.data.pages import Page, Polygons
 from hccl_kit.ocr.data.transforms import Transform, image_of
 from hccl_kit.ocr.offset import area_by_perimeter, offset
@@ -30,11 +30,7 @@ def pse_gt_decode(
     """
 
     def grow(view: View, _: np.random.Generator) -> View:
-        factor = min_shortest_edge / min(view.size)
-        if factor <= 1:
-            return view
-        height, width = (max(min_shortest_edge, round(side * factor)) for side in view.size)
-        return view.moved(scaling(factor), (height, width))
+        return enlarged(view, min_shortest_edge)
 
     def draw(page: Page, _: np.random.Generator) -> Page:
         height, width = image_of(page).shape[:2]

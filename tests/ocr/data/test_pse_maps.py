@@ -29,8 +29,8 @@ def page_of(*polys: list[list[int]], ignored: tuple[int, ...] = (), height: int 
     return Page(Path("page.png"), image, quads, ("word",) * len(polys), flags)
 
 
-def maps_of(page: Page, seed: int = 0, **options: float) -> tuple[NDArray[np.float32], ...]:
-    return pse_gt_decode(**{"min_shortest_edge": 100, **options})(page, np.random.default_rng(seed)).maps  # type: ignore[arg-type]
+def maps_of(page: Page) -> tuple[NDArray[np.float32], ...]:
+    return pse_gt_decode(min_shortest_edge=100)(page, np.random.default_rng(0)).maps
 
 
 def test_kernels_fall_from_the_text_to_the_smallest_ratio() -> None:

@@ -45,8 +45,8 @@ def enlarged(values: NDArray[np.float32]) -> NDArray[np.float64]:
 def dice(prediction: NDArray[np.float64], truth: NDArray[np.float32], mask: NDArray[np.float64]) -> float:
     shares = []
     for p, g, m in zip(prediction, truth, mask, strict=True):
-        p, g = p * m, g * m  # noqa: PLW2901
-        shares.append(2 * (p * g).sum() / ((p * p).sum() + 0.001 + (g * g).sum() + 0.001))
+        squares = (p * p * m).sum() + 0.001 + (g * g * m).sum() + 0.001  # the mask is of 0 and 1
+        shares.append(2 * (p * g * m).sum() / squares)
     return 1 - float(np.mean(shares))
 
 
