@@ -21,10 +21,10 @@ def main() -> None:
     """Arguments: batch size, steps. Prints seconds per step (median), and of it the communication, as JSON."""
     batch_size, steps = map(int, sys.argv[1:3])
     config = configuration.load(CONFIG)
-    world = start(config, detect(os.environ), say=lambda _: None)
+    world = start(config, detect(os.environ), say=lambda _: None, training=True)
     import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
 
-    from hccl_kit.ocr import optimizer, recipes  # noqa: PLC0415
+    from hccl_kit.ocr import build, optimizer, recipes  # noqa: PLC0415
     from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415
     from hccl_kit.ocr.program import leave  # noqa: PLC0415
     from hccl_kit.ocr.step import TrainStep  # noqa: PLC0415
@@ -35,7 +35,7 @@ def main() -> None:
         targets=(generator.integers(0, 36, (batch_size, 5)).astype(np.int32), np.full(batch_size, 5, np.int32)),
         samples=(),
     )
-    network = recipes.network(config)
+    network = build.network_to_train(config, world, lambda _: None)
     update = optimizer.build(config["optimizer"], network)
     step = TrainStep(network, recipes.task(config).loss(), update, size=world.size, clip_norm=5.0)
     results = [step(batch, 1e-3) for _ in range(steps)][steps // 5 :]

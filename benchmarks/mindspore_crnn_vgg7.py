@@ -23,13 +23,12 @@ def main() -> None:
     """Arguments: batch size, steps. Prints seconds per step (medians) and the parameter count as JSON."""
     batch_size, steps = map(int, sys.argv[1:3])
     config = configuration.load(CONFIG)
-    world = start(config, detect(os.environ), say=lambda _: None)
+    world = start(config, detect(os.environ), say=lambda _: None, training=True)
     import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
 
-    from hccl_kit.ocr import optimizer, parallel  # noqa: PLC0415
+    from hccl_kit.ocr import build, optimizer, parallel  # noqa: PLC0415
     from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415
     from hccl_kit.ocr.losses.ctc import CTCLoss  # noqa: PLC0415
-    from hccl_kit.ocr.models import crnn  # noqa: PLC0415
     from hccl_kit.ocr.program import leave  # noqa: PLC0415
     from hccl_kit.ocr.step import TrainStep  # noqa: PLC0415
 
@@ -39,7 +38,7 @@ def main() -> None:
         targets=(generator.integers(0, BLANK, (batch_size, 5)).astype(np.int32), np.full(batch_size, 5, np.int32)),
         samples=(),
     )
-    network = crnn.build(config["model"])
+    network = build.network_to_train(config, world, lambda _: None)
     step = TrainStep(
         network,
         CTCLoss(BLANK),

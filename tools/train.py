@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Train as the command line says; ends the process with one of the exit codes above."""
-    program.run(program.parser(__doc__).parse_args(argv), _train, data=("train", "eval"), first=_make_room)
+    args = program.parser(__doc__).parse_args(argv)
+    program.run(args, _train, data=("train", "eval"), first=_make_room, training=True)
 
 
 def _make_room(config: Config, env: WorkerEnv) -> Sequence[str]:

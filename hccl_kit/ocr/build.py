@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from mindspore import nn
@@ -10,8 +11,10 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import (
     batch_norm,
     checkpoint,
+    convolution,
     dictionary,
     freeze,
+    instruction_set,
     optimizer,
     parallel,
     parameters,
@@ -45,6 +48,13 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
     ]
     for note in filter(None, notes):
         say(note)
+    if world.device_target == "CPU" and instruction_set.wide(os.environ):
+        left = convolution.unfold(network)
+        if left:
+            say(
+                f"{left} convolutions cannot be products of matrices, and are many times slower with AVX-512: "
+                f"{instruction_set.VARIABLE}=AVX2 spares you that"
+            )
     parameters.broadcast(network.get_parameters(), world)
     return network
 

@@ -45,10 +45,18 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     return made
 
 
-def run(args: argparse.Namespace, body: Body, *, data: Sequence[str] = (), first: First | None = None) -> NoReturn:
+def run(
+    args: argparse.Namespace,
+    body: Body,
+    *,
+    data: Sequence[str] = (),
+    first: First | None = None,
+    training: bool = False,
+) -> NoReturn:
     """Load the configuration, join the group, call `body` with both and the notes of the start; then end the process.
 
-    `first` is called as soon as it is known who this process is, and returns notes too.
+    `first` is called as soon as it is known who this process is, and returns notes too. `training` is for
+    `hccl_kit.ocr.start`.
 
     MindSpore is loaded only after configuration and launcher are right and the files are there, among them the data
     sets of the sections `data`. What goes wrong is said, recorded for the
@@ -67,7 +75,7 @@ def run(args: argparse.Namespace, body: Body, *, data: Sequence[str] = (), first
         from hccl_kit.ocr.agreement import assert_one_job  # noqa: PLC0415  # loads numpy
         from hccl_kit.ocr.start import start  # noqa: PLC0415  # loads numpy and MindSpore
 
-        world = start(config, launch, say=notes.append)
+        world = start(config, launch, say=notes.append, training=training)
         assert_one_job(config, world)
         body(config, world, notes)
         sys.stdout.flush()

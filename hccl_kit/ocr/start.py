@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable
 from pathlib import Path
 
 from hccl_kit.errors import KitError
+from hccl_kit.ocr import instruction_set
 from hccl_kit.ocr.config import Config
 from hccl_kit.worker_env import WorkerEnv
 from hccl_kit.world import Launch, World, join, prepare
 
-ISA_VARIABLE = "ONEDNN_MAX_CPU_ISA"
+OF_PRODUCTS = ("rec_vgg7", "rec_resnet34", "rec_conv_lines", "SVTRNet")
+"""Backbones that train faster with their convolutions as products of matrices (measured): all of these can be, and
+they have many channels. rec_conv_small has few; MobileNetV3 has grouped convolutions, a detector transposed ones."""
 CALL_DEPTH = 20_000
 """Calls within calls that a graph may have: the update of some hundred parameters has more than MindSpore's 1,000."""
 LOG_ERRORS = "3"
 """MindSpore's warnings are about its own deprecations and graphs; GLOG_v=2 shows them."""
 
 
-def start(config: Config, launch: Launch, *, say: Callable[[str], None]) -> World:
+def start(config: Config, launch: Launch, *, say: Callable[[str], None], training: bool = False) -> World:
     """Join the group that `launch` describes, on the device of the configuration.
 
+    `training`: `hccl_kit.ocr.build.network_to_train` makes the network, in a way that may use all instructions.
     KitError where more than one rank was started with `system.distribute: False`, or where the group does not form.
     """
     if launch.env.size > 1 and not config["system"]["distribute"]:
@@ -32,7 +35,9 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None]) -> Worl
         )
     target = _device_target(config["system"]["device_target"])
     if target == "CPU":
-        _cap_instruction_set(say)
+        word = instruction_set.choose(os.environ, products=training and _may_unfold(config))
+        if word is not None:
+            say(word)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
     env = prepare(launch, config.digest, os.environ)
     if target == "CPU":
@@ -53,11 +58,9 @@ def _device_target(wanted: str) -> str:
     return wanted
 
 
-def _cap_instruction_set(say: Callable[[str], None]) -> None:
-    """Under AVX-512 MindSpore's oneDNN picks reference code for plain convolutions: a step takes 35 times longer."""
-    if platform.machine() in ("x86_64", "AMD64") and ISA_VARIABLE not in os.environ:
-        os.environ[ISA_VARIABLE] = "AVX2"
-        say(f"{ISA_VARIABLE}=AVX2: under AVX-512 the convolutions of MindSpore on CPU are many times slower")
+def _may_unfold(config: Config) -> bool:
+    """Outside of a graph (mode 1) the gradients that nobody uses would be computed too, by the slow code."""
+    return config["model"]["backbone"]["name"] in OF_PRODUCTS and config["system"]["mode"] == 0
 
 
 def _share_cores(env: WorkerEnv, launcher: str, say: Callable[[str], None]) -> None:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from hccl_kit.ocr import config, picture
+from hccl_kit.ocr.instruction_set import wide
 from tests.ocr.programs import CONFIG, ROOT, summary, tool, train
 
 pytestmark = pytest.mark.train
@@ -96,6 +97,25 @@ def test_what_the_network_itself_draws_is_resumed_too(words: Path, tmp_path: Pat
         assert done.returncode == 0, done.stderr
     assert summary(tmp_path / "parts")["steps"] == 4
     assert summary(tmp_path / "parts")["parameters_sha256"] == summary(tmp_path / "whole")["parameters_sha256"]
+
+
+LINES = ("model.backbone.name=rec_conv_lines", "model.backbone.channels=[8,16,16,16,16,16]", "train.ema=False")
+
+
+def test_convolutions_that_are_products_train_resume_and_are_read_by_the_others(words: Path, tmp_path: Path) -> None:
+    """Where the processor has AVX-512 the training uses it, which the evaluation does not."""
+    for folder, *more in (("whole",), ("parts", "train.max_steps=6"), ("parts", "system.resume=True")):
+        done = train(tmp_path / folder, words, "train.max_steps=12", *LINES, *more)
+        assert done.returncode == 0, done.stderr
+        assert ("as products of matrices" in done.stdout) == wide({})
+    run = tmp_path / "whole"
+    assert summary(tmp_path / "parts")["parameters_sha256"] == summary(run)["parameters_sha256"]
+    rows = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    trained = [row["norm_edit_distance"] for row in rows if "norm_edit_distance" in row]
+    best = f"eval.ckpt_load_path={run / 'best.ckpt'}"
+    done = tool("eval", "-c", run / "train_config.yaml", "-o", best, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["norm_edit_distance"] == pytest.approx(trained[0], abs=1e-6)
 
 
 def test_a_head_that_spells_goes_the_same_way(words: Path, tmp_path: Path) -> None:

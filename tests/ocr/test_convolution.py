@@ -1,0 +1,103 @@
+"""A convolution that became a product gives what it gave before, forwards and backwards, under its old names."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.convolution import unfold
+from hccl_kit.ocr.models.crnn_small import Backbone
+from tests.ocr.tiny import Normed
+
+SHAPE = (2, 3, 9, 12)
+
+
+class Gradients(nn.Cell):
+    """The gradients of images and of parameters, for a gradient of what `network` gives."""
+
+    def __init__(self, network: nn.Cell) -> None:
+        super().__init__(auto_prefix=False)
+        self.differentiate = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)(
+            network, network.trainable_params()
+        )
+
+    def construct(self, images: Tensor, gradient: Tensor) -> Any:
+        return self.differentiate(images, gradient)
+
+
+def found(network: nn.Cell, shape: tuple[int, ...] = SHAPE) -> list[NDArray[np.float32]]:
+    """What `network` gives for images of `shape`, and the gradients of the images and of every parameter."""
+    draw = np.random.default_rng(5).standard_normal
+    images = Tensor(draw(shape).astype(np.float32))
+    network.set_train(True)
+    maps = network(images)
+    of_images, of_parameters = Gradients(network)(images, Tensor(draw(maps.shape).astype(np.float32)))
+    return [array.asnumpy() for array in (maps, *of_images, *of_parameters)]
+
+
+def assert_equal(one: list[NDArray[np.float32]], other: list[NDArray[np.float32]]) -> None:
+    assert len(one) == len(other)
+    for left, right in zip(one, other, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [
+        (3, {"pad_mode": "pad", "padding": 1}),
+        (3, {"pad_mode": "pad", "padding": 1, "stride": 2, "has_bias": True}),
+        (3, {"pad_mode": "pad", "padding": (2, 2, 1, 1), "stride": (2, 1)}),
+        (2, {"pad_mode": "valid"}),
+        ((4, 1), {"pad_mode": "valid"}),
+        ((1, 5), {"pad_mode": "same"}),
+        (3, {"pad_mode": "same", "dilation": 2}),
+        (3, {"pad_mode": "valid", "dilation": (1, 3), "stride": (1, 2)}),
+        (1, {"pad_mode": "valid", "stride": 2}),
+    ],
+)
+def test_values_and_gradients_stay(kernel: int | tuple[int, int], options: dict[str, Any]) -> None:
+    convolution = nn.Conv2d(3, 4, kernel, **options)
+    before, names = found(convolution), [p.name for p in convolution.get_parameters()]
+    assert unfold(convolution) == 0
+    assert isinstance(convolution.conv2d, nn.Cell)
+    assert [p.name for p in convolution.get_parameters()] == names
+    assert_equal(found(convolution), before)
+
+
+def test_a_network_stays_what_it_is() -> None:
+    network = Backbone("rec_conv_lines", [4, 6, 8, 8, 8, 8])
+    names = [p.name for p in network.get_parameters()]
+    before = found(network, (2, 3, 32, 24))
+    assert unfold(network) == 0
+    assert [p.name for p in network.get_parameters()] == names
+    assert_equal(found(network, (2, 3, 32, 24)), before)
+
+
+def test_what_is_frozen_gets_no_gradient() -> None:
+    network = Normed()
+    network.stem[0].weight.requires_grad = False
+    before = found(network, (2, 1, 4, 4))
+    unfold(network)
+    assert_equal(found(network, (2, 1, 4, 4)), before)
+
+
+@pytest.mark.parametrize(
+    "convolution",
+    [
+        nn.Conv2d(4, 4, 3, pad_mode="pad", padding=1, group=2),
+        nn.Conv2d(4, 4, 3, pad_mode="pad", padding=(0, 1, 0, 1)),
+        nn.Conv2d(4, 4, 2, pad_mode="same"),
+        nn.Conv2d(4, 4, 3, pad_mode="same", stride=2),
+    ],
+)
+def test_what_cannot_be_a_product_stays_and_is_counted(convolution: nn.Cell) -> None:
+    assert unfold(nn.SequentialCell(convolution, nn.ReLU())) == 1
+    assert not isinstance(convolution.conv2d, nn.Cell)
+
+
+def test_what_is_a_product_anyway_is_left_alone() -> None:
+    convolution = nn.Conv2d(3, 4, 1, pad_mode="valid")
+    assert unfold(convolution) == 0
+    assert not isinstance(convolution.conv2d, nn.Cell)
