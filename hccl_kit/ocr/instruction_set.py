@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 VARIABLE = "ONEDNN_MAX_CPU_ISA"
@@ -32,7 +32,7 @@ def choose(environ: MutableMapping[str, str], *, products: bool) -> str | None:
     return f"{VARIABLE}=AVX2: under AVX-512 the convolutions of MindSpore on CPU are many times slower"
 
 
-def wide(environ: MutableMapping[str, str]) -> bool:
+def wide(environ: Mapping[str, str]) -> bool:
     """Whether oneDNN uses AVX-512 in a process with this environment."""
     return _x86() and environ.get(VARIABLE, "").upper() not in _BELOW and _flags() >= _AVX512_CORE
 

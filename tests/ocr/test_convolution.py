@@ -7,9 +7,12 @@ import pytest
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.convolution import unfold
+from hccl_kit.ocr import build, config, instruction_set, recipes
+from hccl_kit.ocr.convolution import Unfolded, unfold
 from hccl_kit.ocr.models.crnn_small import Backbone
-from tests.ocr.tiny import Normed
+from hccl_kit.ocr.start import OF_PRODUCTS
+from tests.ocr.programs import ROOT
+from tests.ocr.tiny import ALONE, Normed
 
 SHAPE = (2, 3, 9, 12)
 
@@ -73,6 +76,26 @@ def test_a_network_stays_what_it_is() -> None:
     assert unfold(network) == 0
     assert [p.name for p in network.get_parameters()] == names
     assert_equal(found(network, (2, 3, 32, 24)), before)
+
+
+@pytest.mark.parametrize("name", ["crnn/crnn_vgg7", "crnn/crnn_resnet34", "crnn/crnn_receipts", "svtr/svtr_tiny"])
+def test_all_of_a_backbone_that_is_trained_with_products_can_be_one(name: str) -> None:
+    settings = config.load(ROOT / "configs" / "rec" / f"{name}.yaml")
+    assert settings["model"]["backbone"]["name"] in OF_PRODUCTS
+    assert unfold(recipes.network(settings)) == 0
+
+
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize(("name", "left"), [("rec/crnn/crnn_receipts", 0), ("cls/mobilenetv3/cls_mv3_receipts", 11)])
+def test_a_training_makes_products_where_the_processor_is_good_at_them(
+    name: str, left: int, wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(instruction_set, "wide", lambda _: wide)
+    said: list[str] = []
+    network = build.network_to_train(config.load(ROOT / "configs" / f"{name}.yaml"), ALONE, said.append)
+    assert any(isinstance(cell, Unfolded) for _, cell in network.cells_and_names()) == wide
+    words = [word for word in said if "cannot be products" in word]
+    assert [int(word.split()[0]) for word in words] == ([left] if wide and left else [])
 
 
 def test_what_is_frozen_gets_no_gradient() -> None:
