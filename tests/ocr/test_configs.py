@@ -182,6 +182,7 @@ STEPS = steps_of("det_step") | steps_of("rec_step")
 
 
 def test_the_schema_and_the_pipeline_know_the_same_steps() -> None:
+    pytest.importorskip("cv2")
     from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
 
     assert set(STEPS) == set(TRANSFORMS)
@@ -189,6 +190,7 @@ def test_the_schema_and_the_pipeline_know_the_same_steps() -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_the_schema_and_the_steps_have_the_same_options_and_defaults(step: str) -> None:
+    pytest.importorskip("cv2")
     from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
 
     if step not in TRANSFORMS:
