@@ -8,7 +8,7 @@ from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.ocr import build, config, instruction_set, recipes
-from hccl_kit.ocr.convolution import Unfolded, unfold
+from hccl_kit.ocr.convolution import Pair, Unfolded, _GradientOfInterleaved, _OfInterleaved, places, unfold
 from hccl_kit.ocr.models.crnn_small import Backbone
 from hccl_kit.ocr.start import OF_PRODUCTS
 from tests.ocr.programs import ROOT
@@ -50,6 +50,11 @@ def assert_equal(one: list[NDArray[np.float32]], other: list[NDArray[np.float32]
     ("kernel", "options"),
     [
         (3, {"pad_mode": "pad", "padding": 1}),
+        ((9, 2), {"pad_mode": "valid", "has_bias": True}),
+        ((9, 3), {"pad_mode": "pad", "padding": (4, 4, 0, 0)}),
+        ((9, 2), {"pad_mode": "valid", "stride": 2}),
+        ((2, 4), {"pad_mode": "valid", "dilation": (2, 3)}),
+        (3, {"pad_mode": "pad", "padding": 4}),
         (3, {"pad_mode": "pad", "padding": 1, "stride": 2, "has_bias": True}),
         (3, {"pad_mode": "pad", "padding": (2, 2, 1, 1), "stride": (2, 1)}),
         (2, {"pad_mode": "valid"}),
@@ -60,13 +65,40 @@ def assert_equal(one: list[NDArray[np.float32]], other: list[NDArray[np.float32]
         (1, {"pad_mode": "valid", "stride": 2}),
     ],
 )
-def test_values_and_gradients_stay(kernel: int | tuple[int, int], options: dict[str, Any]) -> None:
-    convolution = nn.Conv2d(3, 4, kernel, **options)
+@pytest.mark.parametrize("channels", [4, 7])
+def test_values_and_gradients_stay(kernel: int | tuple[int, int], options: dict[str, Any], channels: int) -> None:
+    convolution = nn.Conv2d(3, channels, kernel, **options)
     before, names = found(convolution), [p.name for p in convolution.get_parameters()]
     assert unfold(convolution) == 0
     assert isinstance(convolution.conv2d, nn.Cell)
     assert [p.name for p in convolution.get_parameters()] == names
     assert_equal(found(convolution), before)
+
+
+@pytest.mark.parametrize(
+    ("channels", "stride", "interleaved"), [(6, 1, True), (7, 1, False), (3, (1, 2), False), (3, (2, 1), False)]
+)
+def test_images_are_interleaved_where_that_pays(channels: int, stride: int | Pair, interleaved: bool) -> None:
+    """Many maps have to be taken apart, and with a stride most of the gradient's patches would be empty."""
+    convolution = nn.Conv2d(3, channels, 3, stride, pad_mode="pad", padding=1)
+    unfold(convolution)
+    assert isinstance(convolution.conv2d.product, _OfInterleaved) == interleaved
+    assert isinstance(convolution.conv2d.gradient, _GradientOfInterleaved) == interleaved
+
+
+def test_places_of_a_kernel() -> None:
+    """Two rows of three pixels, padded with a column on each side; pixel 6 is padding."""
+    seen = places((2, 3), (1, 4), (2, 2), (1, 1), (0, 1)).asnumpy().reshape(2, 2, 4)
+    assert seen.tolist() == [[[6, 0, 1, 2], [0, 1, 2, 6]], [[6, 3, 4, 5], [3, 4, 5, 6]]]
+
+
+def test_places_of_a_gradient() -> None:
+    """Of the maps above: a pixel takes back from each place that it was seen from."""
+    seen = places((1, 4), (2, 3), (2, 2), (-1, -1), (0, -1)).asnumpy().reshape(2, 2, 2, 3)
+    assert seen.tolist() == [
+        [[[1, 2, 3], [4, 4, 4]], [[0, 1, 2], [4, 4, 4]]],
+        [[[4, 4, 4], [1, 2, 3]], [[4, 4, 4], [0, 1, 2]]],
+    ]
 
 
 def test_a_network_stays_what_it_is() -> None:

@@ -14,6 +14,7 @@ from mindspore import Tensor, nn, ops
 
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
+from hccl_kit.ocr.models.lstm import BidirectionalLSTM
 from hccl_kit.ocr.models.rec_resnet34 import RecResNet34
 from hccl_kit.ocr.models.vgg7 import Vgg7
 
@@ -29,12 +30,12 @@ class RNNEncoder(nn.Cell):
     def __init__(self, channels: int, *, hidden_size: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.out_channels = 2 * hidden_size
-        self.seq_encoder = nn.LSTM(channels, hidden_size, num_layers=2, bidirectional=True)
+        self.seq_encoder = BidirectionalLSTM(channels, hidden_size, num_layers=2)
         self.before, self.behind = Dropout(dropout), Dropout(dropout)
 
     def construct(self, features: Tensor) -> Tensor:
         columns = ops.transpose(ops.squeeze(features, 2), (2, 0, 1))
-        return self.behind(self.seq_encoder(self.before(ops.cast(columns, ms.float32)))[0])
+        return self.behind(self.seq_encoder(self.before(ops.cast(columns, ms.float32))))
 
 
 class Crnn(nn.Cell):

@@ -13,6 +13,7 @@ from typing import Any
 from mindspore import Tensor, nn, ops
 
 from hccl_kit.ocr.models.dropout import Dropout
+from hccl_kit.ocr.models.lstm import BidirectionalLSTM
 from hccl_kit.ocr.models.pool import MaxPool
 
 HEIGHT, STRIDE = 32, 4
@@ -91,14 +92,13 @@ class CrnnSmall(nn.Cell):
         super().__init__()
         self.backbone = backbone
         width = self.backbone.out_channels
-        self.neck = nn.LSTM(width, hidden_size, bidirectional=True)
+        self.neck = BidirectionalLSTM(width, hidden_size)
         self.before, self.behind = Dropout(dropout), Dropout(dropout)
         self.head = nn.Dense(width + 2 * hidden_size, classes)
 
     def construct(self, images: Tensor) -> Tensor:
         features = self.before(self.backbone(images))
-        sequence, _ = self.neck(features)
-        logits = self.head(self.behind(ops.concat((features, sequence), 2)))
+        logits = self.head(self.behind(ops.concat((features, self.neck(features)), 2)))
         if self.training:
             return logits
         return ops.transpose(ops.softmax(logits, 2), (1, 0, 2))

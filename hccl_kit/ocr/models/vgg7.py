@@ -7,6 +7,7 @@ Parameters are named as there.
 
 from __future__ import annotations
 
+import mindspore as ms
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
@@ -19,7 +20,8 @@ HEIGHT, STRIDE = 32, 4
 class Unit(nn.Cell):
     """A convolution with bias, a normalisation where `norm`, a maximum over some pixels where `pool`, and ReLU.
 
-    ReLU comes last because the maximum of what it keeps is what it keeps of the maximum, and there is less of it.
+    ReLU comes last because the maximum of what it keeps is what it keeps of the maximum, and there is less of it. In
+    training on CPU the bias waits for the maximum too.
     """
 
     def __init__(
@@ -45,8 +47,12 @@ class Unit(nn.Cell):
         )
         self.bn = nn.BatchNorm2d(after, eps=1e-4, momentum=0.9) if norm else nn.Identity()
         self.pool = pool or nn.Identity()
+        self.pools_first = pool is not None and not norm and ms.get_context("device_target") == "CPU"
 
     def construct(self, x: Tensor) -> Tensor:
+        if self.pools_first and self.training:
+            maps = self.pool(self.conv.conv2d(x, self.conv.weight))
+            return ops.relu(ops.bias_add(maps, self.conv.bias))
         return ops.relu(self.pool(self.bn(self.conv(x))))
 
 
