@@ -86,6 +86,21 @@ def test_images_are_interleaved_where_that_pays(channels: int, stride: int | Pai
     assert isinstance(convolution.conv2d.gradient, _GradientOfInterleaved) == interleaved
 
 
+@pytest.mark.parametrize(
+    ("kernel", "options", "channels"),
+    [
+        ((9, 2), {"pad_mode": "valid"}, 27),
+        ((9, 3), {"pad_mode": "pad", "padding": (4, 4, 0, 0)}, 3),
+        ((8, 2), {"pad_mode": "valid"}, 3),
+    ],
+)
+def test_rows_are_channels_where_the_kernel_sees_all(kernel: Pair, options: dict[str, Any], channels: int) -> None:
+    convolution = nn.Conv2d(3, 4, kernel, **options)
+    unfold(convolution)
+    images, weights = convolution.conv2d._flat(Tensor(np.zeros(SHAPE, np.float32)), convolution.weight)
+    assert images.shape[1] == weights.shape[1] == channels
+
+
 def test_places_of_a_kernel() -> None:
     """Two rows of three pixels, padded with a column on each side; pixel 6 is padding."""
     seen = places((2, 3), (1, 4), (2, 2), (1, 1), (0, 1)).asnumpy().reshape(2, 2, 4)

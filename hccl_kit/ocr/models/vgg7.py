@@ -47,7 +47,7 @@ class Unit(nn.Cell):
         )
         self.bn = nn.BatchNorm2d(after, eps=1e-4, momentum=0.9) if norm else nn.Identity()
         self.pool = pool or nn.Identity()
-        self.pools_first = pool is not None and not norm and ms.get_context("device_target") == "CPU"
+        self.pools_first = not norm and ms.get_context("device_target") == "CPU"
 
     def construct(self, x: Tensor) -> Tensor:
         if self.pools_first and self.training:

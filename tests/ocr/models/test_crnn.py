@@ -159,6 +159,7 @@ def test_it_waits_in_training_on_cpu(training: bool, device: str, monkeypatch: p
     unit.conv.register_forward_hook(lambda *_: called.append("conv"))
     unit(golden.images((2, 3, 6, 8)))
     assert called == ([] if training and device == "CPU" else ["conv"])
+    assert not vgg7.Unit(3, 4, norm=True, pool=MaxPool()).pools_first
 
 
 @pytest.mark.usefixtures("pynative")
