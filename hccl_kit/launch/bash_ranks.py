@@ -80,7 +80,7 @@ run_rank() { # LOCAL_RANK COMMAND ...
     local rank=${ranks[$1]} code=0
     rank_environment "$1"
     shift
-    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 8>&- 9>&-) >>"$logs/rank_$rank.log" 2>&1 &
+    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 6>&- 8>&- 9>&-) >>"$logs/rank_$rank.log" 2>&1 &
     trap '' HUP TERM # a signal to all of us must not orphan the rank; the guard ends it
     exec 9>&-
     wait $! || code=$?
@@ -95,14 +95,18 @@ run_rank() { # LOCAL_RANK COMMAND ...
 """
 
 WATCH = r"""
+# Nobody writes on descriptor 6, so no process is needed that could outlive the script.
+idle() { # SECONDS
+    read -r -t "$1" -u 6 || :
+}
+
 # Ends where a rank stands still. A log that has grown beyond the limit becomes rank_N.log.1; what a rank writes in
 # that moment may be lost.
 watch_ranks() {
     local size log step
     echo "watch $BASHPID" >&9 && exec 9>&- # the guard ends it too
     cd -- "$logs"
-    exec 7<> <(:)
-    while ! read -r -t 1 -u 7; do # nobody writes there: a second, without a process that could outlive the script
+    while idle 1; do
         while read -r size log; do
             if ((size >> 20 >= log_limit && log_limit > 0)); then cp -- "$log" "$log.1" && : >"$log"; fi
         done < <(stat -c '%s %n' rank_*.log)
