@@ -4,7 +4,7 @@ For a plain convolution (NCHW, float32) on a CPU with AVX-512 oneDNN 3.10, the o
 reference code: `jit_uni_ncsp_convolution` comes before the product of matrices in its list and finds nothing better for
 weights in plain order. A step takes 35 times as long (measured). So AVX2 is the most it may use, unless the network
 computes its convolutions as products itself (`hccl_kit.ocr.convolution`): then a step of CRNN with VGG7 or ResNet-34
-takes 0.7 times as long as under AVX2 (measured).
+takes two thirds of its time under AVX2 (measured).
 """
 
 from __future__ import annotations
