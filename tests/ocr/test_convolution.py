@@ -4,40 +4,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
 from hccl_kit.ocr import build, config, instruction_set, recipes
 from hccl_kit.ocr.convolution import Pair, Unfolded, _GradientOfInterleaved, _OfInterleaved, places, unfold
 from hccl_kit.ocr.models.crnn_small import Backbone
 from hccl_kit.ocr.start import OF_PRODUCTS
+from tests.ocr.differentiated import found
 from tests.ocr.programs import ROOT
 from tests.ocr.tiny import ALONE, Normed
 
 SHAPE = (2, 3, 9, 12)
-
-
-class Gradients(nn.Cell):
-    """The gradients of images and of parameters, for a gradient of what `network` gives."""
-
-    def __init__(self, network: nn.Cell) -> None:
-        super().__init__(auto_prefix=False)
-        self.differentiate = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)(
-            network, network.trainable_params()
-        )
-
-    def construct(self, images: Tensor, gradient: Tensor) -> Any:
-        return self.differentiate(images, gradient)
-
-
-def found(network: nn.Cell, shape: tuple[int, ...] = SHAPE) -> list[NDArray[np.float32]]:
-    """What `network` gives for images of `shape`, and the gradients of the images and of every parameter."""
-    draw = np.random.default_rng(5).standard_normal
-    images = Tensor(draw(shape).astype(np.float32))
-    network.set_train(True)
-    maps = network(images)
-    of_images, of_parameters = Gradients(network)(images, Tensor(draw(maps.shape).astype(np.float32)))
-    return [array.asnumpy() for array in (maps, *of_images, *of_parameters)]
 
 
 def assert_equal(one: list[NDArray[np.float32]], other: list[NDArray[np.float32]]) -> None:
@@ -68,11 +46,11 @@ def assert_equal(one: list[NDArray[np.float32]], other: list[NDArray[np.float32]
 @pytest.mark.parametrize("channels", [4, 7])
 def test_values_and_gradients_stay(kernel: int | tuple[int, int], options: dict[str, Any], channels: int) -> None:
     convolution = nn.Conv2d(3, channels, kernel, **options)
-    before, names = found(convolution), [p.name for p in convolution.get_parameters()]
+    before, names = found(convolution, SHAPE), [p.name for p in convolution.get_parameters()]
     assert unfold(convolution) == 0
     assert isinstance(convolution.conv2d, nn.Cell)
     assert [p.name for p in convolution.get_parameters()] == names
-    assert_equal(found(convolution), before)
+    assert_equal(found(convolution, SHAPE), before)
 
 
 @pytest.mark.parametrize(
