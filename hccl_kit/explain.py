@@ -41,7 +41,7 @@ class Explanation(NamedTuple):
 
 
 def explained(text: str) -> Explanation:
-    """What is known about a text; KitError with the nearest thing that is, where that is nothing."""
+    """What is known about a text; raises KitError if that is nothing."""
     text = text[:MAX_TEXT]
     ids = dict.fromkeys(re.findall(r"\bHK[0-9]+\b", text.upper()))
     named = dict.fromkeys(re.findall(r"\bE[A-Z][0-9]{4}\b", text.upper()))
@@ -146,12 +146,8 @@ def _called(variable: str) -> Iterator[str]:
 
 
 def _unknown(wanted: str) -> KitError:
-    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a slip
-
-    variables = {name for rule in CATALOGUE for name in rule.variables}
-    wanted = wanted[:80]
-    near = get_close_matches(wanted, [*_BY_ID, *CODES, *sorted(variables)], n=1, cutoff=0.5)
+    """No nearest code is named: another code explains another error, and misleads."""
     return KitError(
-        f"nothing is known of {wanted!r}" + (f"; the nearest is {near[0]}" if near else ""),
+        f"nothing is known of {wanted[:80]!r}",
         hint="give a rule (HK203), a code (EI0014) or the whole line of the log; `hccl-kit rules` lists the rules",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from hccl_kit.check import Report
 from hccl_kit.errors import KitError
@@ -27,6 +27,18 @@ def chosen_rules(texts: Iterable[str], among: Collection[str] = RULE_BY_ID) -> f
             )
         ids.update(found)
     return frozenset(ids)
+
+
+def selection(
+    select: Sequence[str] | None, ignore: Sequence[str], among: Collection[str] = RULE_BY_ID
+) -> tuple[frozenset[str] | None, frozenset[str]]:
+    """The rules of --select (None: all of `among`) and of --ignore; raises KitError if no rule is left of them."""
+    selected = chosen_rules(select, among) if select else None
+    ignored = chosen_rules(ignore, among)
+    if not (frozenset(among) if selected is None else selected) - ignored:
+        asked = f" --select {','.join(select)}" if select else ""
+        raise KitError(f"no rule is left to check:{asked} --ignore {','.join(ignore)}", hint="name fewer with --ignore")
+    return selected, ignored
 
 
 def narrowed(

@@ -21,7 +21,8 @@ class Product(NamedTuple):
     `prefix`: the prefix length of these networks where the user named it; no table tells it. `partial_ports`: with so
     many cards on every server some may go without address, the same on all (R27; 0: never). `host_ip_suffices`: cards
     may go without where the server has `host_ip` (R13).
-    `table_versions`: the rank table versions its HCCL reads; "" is template 2, which has no version key.
+    `table_versions`: the rank table versions its HCCL reads; "" is template 2, which has no version key. `chips`: what
+    its chips and boards are called elsewhere, in lower case and without separators.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Product(NamedTuple):
     prefix: int | None = None
     partial_ports: int = 0
     host_ip_suffices: bool = True
+    chips: tuple[str, ...] = ()
 
     @property
     def has_super_pods(self) -> bool:
@@ -57,6 +59,7 @@ PRODUCTS: tuple[Product, ...] = (
         parser_quads=((0, 1, 4, 5), (0, 2, 4, 6), (0, 3, 4, 7), (1, 2, 5, 6), (1, 3, 5, 7), (2, 3, 6, 7)),
         planes=4,
         partial_ports=8,
+        chips=("910a", "9000", "9010", "a1", "910pro"),
     ),
     Product(
         name="a2",
@@ -65,6 +68,7 @@ PRODUCTS: tuple[Product, ...] = (
         table_versions=("1.0",),
         cluster_counts=tuple(range(1, 9)),
         host_ip_suffices=False,
+        chips=("910b", "800ia2", "800ta2", "900a2"),
     ),
     Product(
         name="a2-box16",
@@ -73,18 +77,21 @@ PRODUCTS: tuple[Product, ...] = (
         table_versions=("1.0",),
         server_counts=(1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16),
         host_ip_suffices=False,
+        chips=("200ta2", "box16"),
     ),
     Product(
         name="a3",
         title="Atlas A3 (910C)",
         max_device_id=15,
         table_versions=("1.0", "1.2"),
+        chips=("910c", "91093", "superpod", "800ia3", "800ta3", "900a3"),
     ),
     Product(
         name="a5",
         title="Atlas 950 (A5)",
         max_device_id=64,
         table_versions=("2.0",),
+        chips=("950", "910d", "91095"),
     ),
     Product(
         name="300i-duo",
@@ -92,6 +99,7 @@ PRODUCTS: tuple[Product, ...] = (
         max_device_id=31,
         table_versions=("1.0",),
         equal_counts=True,
+        chips=("310p", "duo", "300iduo"),
     ),
 )
 
@@ -103,4 +111,17 @@ def find_product(name: str) -> Product:
     for product in PRODUCTS:
         if product.name == name:
             return product
-    raise KitError(f"product {name!r} is not known; accepted: {', '.join(PRODUCT_NAMES)}")
+    near = _near(name)
+    raise KitError(
+        f"product {name[:40]!r} is not known; accepted: {', '.join(PRODUCT_NAMES)}",
+        hint=f"did you mean {near}?" if near else None,
+    )
+
+
+def _near(name: str) -> str | None:
+    """The product whose chip or board is written like this: A2, Ascend910B4, Atlas 800I A2."""
+    written = "".join(filter(str.isalnum, name.lower())).removeprefix("ascend").removeprefix("atlas")
+    names = [(spelling, product.name) for product in PRODUCTS for spelling in (product.name, *product.chips)]
+    known = [(spelling.replace("-", ""), meant) for spelling, meant in names]
+    fitting = [pair for pair in known if written.startswith(pair[0]) and (len(pair[0]) > 2 or written == pair[0])]
+    return max(fitting, key=lambda pair: len(pair[0]), default=("", None))[1]

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "hccl_kit"
 # The first component below hccl_kit -> (wing, floor). A module may import only lower floors of its own wing or of the
 # shared rooms; rooms inside one folder are free among themselves.
 FLOORS = {
+    "arguments": ("shared", 0),
     "loopback": ("shared", 0),
     "screen": ("shared", 0),
     "slips": ("shared", 0),

@@ -73,3 +73,27 @@ def test_text_that_is_not_utf_8_names_the_byte(tmp_path: Path) -> None:
     path.write_bytes(b"ab\xff")
     with pytest.raises(KitError, match=r"words.txt is not UTF-8: byte 2"):
         read_text(path, 100)
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * 100)
+    code = (
+        "import os, sys, pathlib, hccl_kit.bounded_file as b\n"
+        "read = os.read\n"
+        "def cut(descriptor, size):\n"
+        "    piece = read(descriptor, size)\n"
+        "    os.truncate(sys.argv[1], 10)\n"
+        "    return piece\n"
+        "os.read = cut\n"
+        "b.read_bounded(pathlib.Path(sys.argv[1]), 1000)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, check=False, timeout=30)
+    assert done.stderr.endswith(b"/f: it changed while it was read\n"), done.stderr
+
+
+def test_a_file_without_a_size_is_read_whole() -> None:
+    for name in ("/proc/self/maps", "/proc/kallsyms", "/proc/self/mountinfo"):
+        whole = read_bounded(Path(name), 1 << 28)
+        assert whole.count(b"\n") >= 10
+        assert whole.endswith(b"\n")

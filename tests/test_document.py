@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.document import MAX_BYTES, STDIN, WHOLE_FILE, Document, decode, parse, shown
+from hccl_kit.document.places import Places
 from hccl_kit.finding import Pointer, Span
 from tests.tables import json_values
 
@@ -191,3 +192,20 @@ def test_a_shown_value_is_short_and_stays_on_its_line() -> None:
     assert shown("x" * 1000) == '"' + "x" * 77 + '..."'
     values: list[object] = [{}, [], None, True, 1]
     assert list(map(shown, values)) == ["an object", "an array", "null", "true", "1"]
+
+
+def test_a_line_break_costs_a_few_bytes_of_memory() -> None:
+    text = "\n" * 1_000_000 + "{"
+    tracemalloc.start()
+    (fault,) = parse(text, STDIN).faults
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (fault.span and fault.span.line) == 1_000_001
+    assert peak < 10 * len(text)
+
+
+@given(st.lists(st.sampled_from(["\n", "x", "\r\n", "x" * 70_000]), max_size=20).map("".join), st.data())
+def test_line_and_column_are_those_of_the_text_before(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    lines = text[:start].split("\n")
+    assert Places(text).span(start, start) == (len(lines), len(lines[-1]) + 1, 0)

@@ -37,3 +37,23 @@ def test_facts_agree_with_each_other(product: Product) -> None:
     assert product.prefix is None
     assert product.partial_ports in (0, *product.cluster_counts)
     assert product.has_super_pods == (product.name == "a3")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        *(("A2", "a2"), ("910B", "a2"), ("Ascend910B4", "a2"), ("910A", "910"), ("Atlas 800I A2", "a2")),
+        *(("910c", "a3"), ("Ascend910_9392", "a3"), ("950", "a5"), ("310P3", "300i-duo"), ("A2-Box16", "a2-box16")),
+    ],
+)
+def test_the_name_of_a_chip_or_board_leads_to_its_product(written: str, meant: str) -> None:
+    with pytest.raises(KitError) as caught:
+        find_product(written)
+    assert caught.value.hint == f"did you mean {meant}?"
+
+
+@pytest.mark.parametrize("written", ["", "x", "310", "H100"])
+def test_a_name_of_nothing_gets_no_suggestion(written: str) -> None:
+    with pytest.raises(KitError, match="accepted: 910, a2") as caught:
+        find_product(written)
+    assert caught.value.hint is None

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hccl_kit.arguments import Parser
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.bounded_file import read_text
 from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
@@ -35,7 +36,7 @@ SHOWN = 10
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Convert as the command line says; returns the exit code."""
-    args = _parser().parse_args(argv)
+    args = _parser().parse(argv)
     label, image = args.label_dir, args.image_dir
     try:
         if label.is_file() and args.task == "rec" and args.dataset_name == "ic15":
@@ -149,8 +150,8 @@ def _make_folder(path: Path) -> None:
         raise KitError(f"cannot write into {path}: {error.strerror}") from error
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def _parser() -> Parser:
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-d", "--dataset_name", choices=list(HIDDEN), default="ic15", help="default: %(default)s")
     parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
     parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")

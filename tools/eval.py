@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--wrong", action="store_true", help="print every word that was misread: path, truth, reading")
     form.add_argument("--json", action="store_true", help="print the result as JSON")
-    args = parser.parse_args(argv)
+    args = parser.parse(argv)
     program.run(args, partial(_evaluate, args), data=("eval",))
 
 

@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         metavar=("HEIGHT", "WIDTH"),
         help="of the images (default: as the pipeline of the evaluation makes them)",
     )
-    args = parser.parse_args(argv)
+    args = parser.parse(argv)
     args.opt = [*args.opt, *ON_CPU]
     program.run(args, partial(_export, args), first=partial(_look, args))
 

@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--read_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
     parser.add_argument("--turn", type=Path, metavar="CONFIG", help="before, find lines upside down with this one")
     parser.add_argument("--turn_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
-    args = parser.parse_args(argv)
+    args = parser.parse(argv)
     chain: list[Config] = []
     program.run(args, partial(_predict, args, chain), first=partial(_look, args, chain))
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hccl_kit.arguments import Parser
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.bounded_file import read_text
 from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
@@ -35,7 +36,7 @@ TENTH = 10
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the images and their label files; returns the exit code."""
-    args = _parser().parse_args(argv)
+    args = _parser().parse(argv)
     try:
         if not (1 <= args.train <= MAX_IMAGES and 1 <= args.test <= MAX_IMAGES):
             raise KitError(f"--train and --test take 1 to {MAX_IMAGES}")
@@ -133,8 +134,8 @@ def _write_set(args: argparse.Namespace, name: str, texts: Texts, draw: Draw) ->
     write_atomically(args.output / f"{name}_gt.txt", "".join(labels))  # last: a label file stands for a complete set
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def _parser() -> Parser:
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("data/words"), help="folder (default: %(default)s)")
     parser.add_argument("--train", type=int, default=3000, help="training images (default: %(default)s)")
     parser.add_argument("--test", type=int, default=120, help="test images (default: %(default)s)")

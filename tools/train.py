@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Train as the command line says; ends the process with one of the exit codes above."""
-    args = program.parser(__doc__).parse_args(argv)
+    args = program.parser(__doc__).parse(argv)
     program.run(args, _train, data=("train", "eval"), first=_make_room, training=True)
 
 

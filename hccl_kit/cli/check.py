@@ -16,15 +16,16 @@ from functools import partial
 from pathlib import Path
 
 from hccl_kit import __version__
-from hccl_kit.bounded_file import read_start
+from hccl_kit.arguments import Parser
+from hccl_kit.bounded_file import read_descriptor, read_start
 from hccl_kit.check import Report, check_text
 from hccl_kit.cli import complain, run
+from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.document import MAX_BYTES, STDIN, decode
 from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.narrow import chosen_rules, narrowed
-from hccl_kit.products import PRODUCT_NAMES, Product, find_product
+from hccl_kit.narrow import narrowed, selection
+from hccl_kit.products import Product
 from hccl_kit.report import as_json, as_text
-from hccl_kit.rules import ANY_PRODUCT
 
 _EPILOG = """\
 RULES are ids or beginnings of ids, parted by commas: HK2,HK301. What keeps a file from being judged at all is always
@@ -36,12 +37,12 @@ Exit code: 0 no error, 1 errors, 2 could not run.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    arguments = _parser().parse_args(argv)
+    arguments = _parser().parse(argv)
     return run(lambda: _check(arguments))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="hccl-check",
         description="Judge HCCL rank tables by the rules of HCCL's parser and of the manuals.",
         epilog=_EPILOG,
@@ -50,12 +51,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.add_argument("files", nargs="+", metavar="FILE", help='a rank table, or "-" for standard input')
-    parser.add_argument(
-        "--product",
-        choices=[*PRODUCT_NAMES, ANY_PRODUCT],
-        default=ANY_PRODUCT,
-        help="the hardware that the table is for; auto: the only product that reads the version, and for version 1.0"
-        " what all that read it have in common, without topology (default: auto)",
+    add_product_option(
+        parser,
+        "the hardware that the table is for; auto is derived from the version, and for version 1.0 means the rules"
+        " common to all products, without topology",
     )
     parser.add_argument(
         "--netmask",
@@ -112,7 +111,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _product(arguments: argparse.Namespace) -> Product | None:
     """The product to judge by, with the prefix of its networks where it is named; None: each table tells."""
-    product = None if arguments.product == ANY_PRODUCT else find_product(arguments.product)
+    product = chosen_product(arguments.product)
     if arguments.netmask is None:
         return product
     if product is None:
@@ -126,9 +125,9 @@ def _product(arguments: argparse.Namespace) -> Product | None:
 
 
 def _chosen(arguments: argparse.Namespace) -> Callable[[Report], Report]:
-    """What leaves the findings of the rules that the user chose; KitError for a rule that there is none of."""
-    select = chosen_rules(arguments.select) if arguments.select else None
-    return partial(narrowed, select=select, ignore=chosen_rules(arguments.ignore))
+    """What leaves the findings of the rules that the user chose; raises KitError if no rule is left."""
+    select, ignore = selection(arguments.select, arguments.ignore)
+    return partial(narrowed, select=select, ignore=ignore)
 
 
 def _judged(name: str, data: bytes, product: Product | None, arguments: argparse.Namespace) -> tuple[Report, str]:
@@ -174,7 +173,7 @@ def load(file: str) -> tuple[bytes, str]:
     if sys.stdin is None:
         raise KitError("cannot read standard input: it is closed")
     try:
-        return sys.stdin.buffer.read(MAX_BYTES + 1), STDIN
+        return read_descriptor(sys.stdin.fileno(), MAX_BYTES + 1, STDIN), STDIN
     except OSError as error:
         raise KitError(f"cannot read standard input: {error.strerror}") from error
 

@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from hccl_kit.arguments import Parser
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
+from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, sound_text
 from hccl_kit.convert import TARGETS, convert
 from hccl_kit.document import STDIN
@@ -17,7 +18,7 @@ from hccl_kit.screen import printable
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the converted table; the exit code is 0, or 2 where nothing was written."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="hccl-kit convert",
         description="Write a rank table in another version. What the other version cannot hold, or has and the table"
         " does not say, is named on standard error.",
@@ -28,19 +29,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--to", choices=[*TARGETS], required=True, help="the version to write")
     parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (default: standard output)")
     parser.add_argument("--force", action="store_true", help="overwrite a file that holds something else")
-    options = parser.parse_args(argv)
+    options = parser.parse(argv)
     return run(lambda: _convert(options))
 
 
 def _convert(options: argparse.Namespace) -> int:
+    path = None if options.output == "-" else Path(options.output)
+    if path:
+        check_folder(path.parent)
+        check_file(path)
     table, lost = convert(read_table(options.table), options.to)
     for line in lost:
         complain(printable(f"note: {line}"))
-    if options.output == "-":
+    if path is None:
         print(sound_text(table, STDIN))
         return EXIT_OK
-    path = Path(options.output)
-    check_folder(path.parent)
     text = sound_text(table, str(path))
     print(*write_files([OutputFile(path, text)], force=options.force), sep="\n")
     return EXIT_OK

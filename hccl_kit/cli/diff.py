@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
+from hccl_kit.arguments import Parser
 from hccl_kit.cli import run
 from hccl_kit.cli.tables import read_any_table
 from hccl_kit.diff import Change, diff
@@ -24,7 +25,7 @@ MANY = 4
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what differs; the exit code is 0 for nothing, 1 for something, 2 where a table cannot be read."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="hccl-kit diff",
         description="Compare two rank tables by what they mean: text, the order of keys, of servers and of devices do"
         " not count.",
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("first", metavar="A", help='a rank table, or "-"')
     parser.add_argument("second", metavar="B", help="the other one")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="default: text")
-    options = parser.parse_args(argv)
+    options = parser.parse(argv)
     return run(lambda: _diff(options))
 
 

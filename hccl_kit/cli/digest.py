@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
+from hccl_kit.arguments import Parser
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.tables import read_any_table
 from hccl_kit.digest import digest
@@ -14,7 +14,7 @@ from hccl_kit.screen import printable
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print a line for every table; the exit code is 0, or 2 where one cannot be read."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="hccl-kit digest",
         description="Print the SHA-256 of what each rank table means, one line a file as sha256sum does. White space"
         " and the order of keys, servers, devices, super pods and groups do not count; ranks, addresses, the status,"
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         allow_abbrev=False,
     )
     parser.add_argument("tables", nargs="+", metavar="TABLE", help='a rank table, or "-"')
-    options = parser.parse_args(argv)
+    options = parser.parse(argv)
     return run(lambda: _digest(options.tables))
 
 

@@ -14,16 +14,18 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hccl_kit.arguments import Parser
 from hccl_kit.check import check_text
 from hccl_kit.cli import run
 from hccl_kit.cli.check import load, wants_color
+from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.document import decode
 from hccl_kit.errors import EXIT_OK, KitError
 from hccl_kit.explain import Explanation, as_page, explained
 from hccl_kit.narrow import narrowed
-from hccl_kit.products import PRODUCT_NAMES, Product, find_product
+from hccl_kit.products import Product
 from hccl_kit.report import as_text
-from hccl_kit.rules import ANY_PRODUCT, RULE_BY_ID
+from hccl_kit.rules import RULE_BY_ID
 from hccl_kit.screen import printable
 
 _OF_NODES = "HK6"
@@ -40,12 +42,12 @@ Exit code: 0 explained, 2 nothing is known of it or a file could not be read.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    arguments = _parser().parse_args(argv)
+    arguments = _parser().parse(argv)
     return run(lambda: _explain(arguments))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="hccl-kit explain",
         description="Explain a rule, an error code of HCCL or a line of its log; show where a table has that fault.",
         epilog=_EPILOG,
@@ -58,14 +60,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="WHAT",
         help='a rule, a code or a pasted text; or a rank table: a file, "-" for stdin',
     )
-    parser.add_argument(
-        "--product", choices=[*PRODUCT_NAMES, ANY_PRODUCT], default=ANY_PRODUCT, help="for the tables, as in hccl-check"
-    )
+    add_product_option(parser, "for the tables, as in hccl-check")
     return parser
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    product = None if arguments.product == ANY_PRODUCT else find_product(arguments.product)
+    product = chosen_product(arguments.product)
     files = [word for word in arguments.what if _is_file(word)]
     text = " ".join(word for word in arguments.what if word not in files)
     if not text.strip():

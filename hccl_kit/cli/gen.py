@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from hccl_kit import __version__
+from hccl_kit.arguments import Parser
 from hccl_kit.cli import run
 
 DEFAULT_COMMAND = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/crnn_small.yaml")
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if argv is None else argv)
     at = given.index("--") if "--" in given else len(given)
-    options = _parser().parse_args(given[:at])
+    options = _parser().parse(given[:at])
     command = DEFAULT_COMMAND if at == len(given) else tuple(given[at + 1 :])
 
     def program() -> int:
@@ -48,8 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(program)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="hccl-gen",
         usage="hccl-gen --device_num RANGE [options] [-- COMMAND ...]",
         description="Write the HCCL rank table of this server and the script that starts one process per card,"
@@ -57,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        takes_command=True,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     job = parser.add_argument_group("the job")

@@ -42,6 +42,9 @@ def judge_ids(options: argparse.Namespace, ids: Sequence[int], servers: Sequence
     ):
         meant = f'did you mean "[{ids[0]},{ids[-1]})"?'
         raise ParseError(message, source=text, column=column + len(written) - 1, hint=meant)
+    if written.isdigit() and _on_ids(range(int(written)), servers, product) is None:  # a count of cards
+        meant = f'a single number is the id of a card; did you mean "[0,{written})"?'
+        raise ParseError(message, source=text, column=column, width=len(written), hint=meant)
     nearest = nearest_legal(ids, product)
     hint = None
     if nearest and options.visible_devices is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from hccl_kit.discovery.visible import physical_ids
 from hccl_kit.errors import KitError
 from hccl_kit.loopback import LOOPBACK, is_loopback
 from hccl_kit.products import Product
+from hccl_kit.rules.ip import parse_address
 
 EVERY = "all"
 """`--hosts all`: every server of the inventory."""
@@ -97,6 +99,8 @@ def _names(options: argparse.Namespace) -> tuple[str, ...] | None:
         return None
     with _naming("--hosts"):
         names = hostlist.expand(options.hosts)
+        for name in names:
+            _refuse_misspelled_address(name)
         doubles = [name for name, count in Counter(names).items() if count > 1]
         if doubles:
             more = f" and {len(doubles) - _SHOWN} more" if len(doubles) > _SHOWN else ""
@@ -104,8 +108,16 @@ def _names(options: argparse.Namespace) -> tuple[str, ...] | None:
     return names
 
 
+def _refuse_misspelled_address(name: str) -> None:
+    """Raises KitError if `name` is numbers and dots but not an IPv4 address; any other name may be a host."""
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)+\.?", name) and parse_address(name) is None:
+        raise KitError(f"{name!r} is not a valid IPv4 address; accepted: four numbers from 0 to 255, or a host name")
+
+
 def _server(options: argparse.Namespace, say: Say) -> Choice:
     if options.server_ip is not None:
+        with _naming("--server_ip"):
+            _refuse_misspelled_address(options.server_ip)
         return Choice(options.server_ip, "--server_ip")
     if options.simulate:
         return Choice(LOOPBACK, "--simulate: the job runs on this host only")

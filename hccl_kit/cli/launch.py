@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hccl_kit.arguments import Parser
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.gen import DEFAULT_COMMAND
 from hccl_kit.errors import EXIT_OK, KitError
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     at = given.index("--") if "--" in given else len(given)
-    options = _parser().parse_args(given[:at])
+    options = _parser().parse(given[:at])
     command = tuple(given[at + 1 :])
 
     def program() -> int:
@@ -91,14 +92,15 @@ def _wishes(options: argparse.Namespace, way: Way) -> dict[str, Any]:
     return given
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="hccl-kit launch",
         usage="hccl-kit launch TABLE --to WAY [options] [-- COMMAND ...]",
         description="Write what starts a command once for every rank of a table: a script or a manifest.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        takes_command=True,
     )
     parser.add_argument("table", metavar="TABLE", help='the rank table; "-" is standard input')
     parser.add_argument("--to", metavar="WAY", choices=list(WAYS), required=True, help=", ".join(WAYS))

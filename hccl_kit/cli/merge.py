@@ -9,13 +9,13 @@ from glob import escape, glob, has_magic
 from pathlib import Path
 
 from hccl_kit import __version__
+from hccl_kit.arguments import Parser
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
+from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
+from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.cli.tables import read_table, sound_text
 from hccl_kit.errors import EXIT_OK, KitError
 from hccl_kit.merge import file_name, is_merged, merge, natural
-from hccl_kit.products import PRODUCT_NAMES, find_product
-from hccl_kit.rules import ANY_PRODUCT
 
 _EPILOG = """\
 A folder stands for its hccl_*.json, a pattern in quotes for the files that it fits. What hccl-merge wrote before
@@ -32,12 +32,12 @@ Exit code: 0 written, 2 nothing was written.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write one table of all servers; the exit code is 0, or 2 where nothing was done."""
-    options = _parser().parse_args(argv)
+    options = _parser().parse(argv)
     return run(lambda: _merge(options))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="hccl-merge",
         description="Put the rank tables of several servers together: ranks are numbered anew, server by server.",
         epilog=_EPILOG,
@@ -53,12 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         default="natural",
         help="of the servers: 10.0.0.2 before 10.0.0.10, or as their tables are given (default: natural)",
     )
-    parser.add_argument(
-        "--product",
-        choices=[*PRODUCT_NAMES, ANY_PRODUCT],
-        default=ANY_PRODUCT,
-        help="the hardware that the merged table is judged for (default: auto)",
-    )
+    add_product_option(parser, "the hardware that the merged table is checked for")
     parser.add_argument("--force", action="store_true", help="overwrite a file that holds something else")
     return parser
 
@@ -67,12 +62,12 @@ def _merge(options: argparse.Namespace) -> int:
     files = _files(options.tables)
     if options.output:
         _refuse_input(Path(options.output), files)
+        check_file(Path(options.output))
+    check_folder(Path(options.output or ".").parent)
     table = merge([read_table(file) for file in files], names=files, order=options.order)
     path = Path(options.output or file_name(table))
     _refuse_input(path, files)
-    check_folder(path.parent)
-    product = None if options.product == ANY_PRODUCT else find_product(options.product)
-    text = sound_text(table, str(path), product)
+    text = sound_text(table, str(path), chosen_product(options.product))
     said = write_files([OutputFile(path, text)], force=options.force)
     print(f"merged: {len(files)} tables, {len(table.servers)} servers, {table.world_size} devices", *said, sep="\n")
     return EXIT_OK

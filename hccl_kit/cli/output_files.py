@@ -25,18 +25,32 @@ class OutputFile:
 
 
 def check_folder(folder: Path) -> None:
-    """KitError where files cannot go into `folder`, or where HCCL would not read a table in it (R2, HK008)."""
-    try:
-        is_folder, is_there = folder.is_dir(), folder.exists()
-    except OSError as error:
-        raise KitError(f"cannot write to {folder}: {error.strerror}") from error
-    if not is_folder:
-        raise KitError(f"{folder} is not a folder", hint=None if is_there else f"mkdir -p {shlex.quote(str(folder))}")
+    """Raises KitError if tables cannot be written into `folder`, or HCCL would not read one there (R2, HK008)."""
+    check_writable(folder)
     if ".json" in str(folder.resolve()):
         raise KitError(
             f"HK008: {folder.resolve()} contains .json, which HCCL takes for the end of a table's path",
             hint="write to another folder",
         )
+
+
+def check_file(path: Path) -> None:
+    """Raises KitError if a file cannot be written at `path`; asked before the work that makes its content."""
+    check_writable(path.parent)
+    if path.is_dir():
+        raise KitError(f"{path} is a folder, a file of that name cannot be written")
+
+
+def check_writable(folder: Path) -> None:
+    """Raises KitError if no file can be made in `folder`."""
+    try:
+        is_folder, is_there = folder.is_dir(), folder.exists()
+    except (OSError, ValueError) as error:  # ValueError: a NUL character
+        raise KitError(f"cannot write to {folder}: {getattr(error, 'strerror', None) or error}") from error
+    if not is_folder:
+        raise KitError(f"{folder} is not a folder", hint=None if is_there else f"mkdir -p {shlex.quote(str(folder))}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise KitError(f"cannot write to {folder}: permission denied, or a read-only file system")
 
 
 def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:

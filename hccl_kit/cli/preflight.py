@@ -18,22 +18,26 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.arguments import Parser
 from hccl_kit.catalogue import CATALOGUE
 from hccl_kit.check import Report, any_product, check_text
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.check import load, wants_color
+from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.document import decode
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK
+from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.finding import Diagnostic
-from hccl_kit.narrow import chosen_rules, narrowed
+from hccl_kit.narrow import narrowed, selection
+from hccl_kit.preflight.across import ACROSS_RULES
 from hccl_kit.preflight.answer import Answer, answer
 from hccl_kit.preflight.json_form import Subject, as_json
 from hccl_kit.preflight.look import Found
 from hccl_kit.preflight.look import Report as NodeReport
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.own import find_server
+from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.preflight.text import all_as_text, as_text
-from hccl_kit.products import PRODUCT_NAMES, Product, find_product
+from hccl_kit.products import Product, find_product
 from hccl_kit.rank_table import RankTable
 from hccl_kit.report import as_text as table_as_text
 from hccl_kit.rules import ANY_PRODUCT
@@ -105,7 +109,7 @@ class Refused(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    options = _parser().parse_args(argv)
+    options = _parser().parse(argv)
     return run(lambda: _preflight(options))
 
 
@@ -145,18 +149,31 @@ def show(
 
 def job_of(options: argparse.Namespace) -> Job | Refused:
     """The table and how machines are to be held to it."""
-    ids = [rule.id for rule in CATALOGUE]
-    ignore = chosen_rules(options.ignore, ids)
-    select = chosen_rules(options.select, ids) if options.select else None
+    select, ignore = selection(options.select, options.ignore, [rule.id for rule in CATALOGUE])
+    _assert_selects_a_check(options, select, ignore)
     data, name = load(options.table)
-    wanted = None if options.product == ANY_PRODUCT else find_product(options.product)
-    report = narrowed(check_text(data, name, wanted), ignore=ignore)
+    report = narrowed(check_text(data, name, chosen_product(options.product)), ignore=ignore)
     if not report.ok or report.table is None:
         return Refused(report, data)
     product = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
     path = options.path or (None if options.table == "-" else options.table)
     where = Path(os.path.abspath(path)) if path else None  # noqa: PTH100 - resolve() would follow links, of which HK602 tells
     return Job(name, data, report.table, product, where, select, ignore, options.strict)
+
+
+def _assert_selects_a_check(options: argparse.Namespace, select: frozenset[str] | None, ignore: frozenset[str]) -> None:
+    """Raises KitError if no check of this run is selected: nothing would be checked, and all would look fine."""
+    of_node = {row.rule.id for row in NODE_RULES}
+    of_cluster = {row.rule.id for row in ACROSS_RULES}
+    runs = of_node | of_cluster if options.all or options.mpi else of_node
+    kept = (select if select is not None else runs) - ignore
+    if kept & runs:
+        return
+    if kept & of_cluster:
+        hint = f"{min(kept & of_cluster)} compares servers: add --all, or start it with mpirun and --mpi"
+    else:
+        hint = f"the checks of machines are {min(of_node)} to {max(of_node)}; hccl-check --select checks a table"
+    raise KitError("--select and --ignore leave no check of this machine", hint=hint)
 
 
 def tell_refused(refused: Refused, form: str) -> int:
@@ -176,8 +193,8 @@ def _as_found(one: Diagnostic) -> Found:
     return Found(one.rule, one.severity, place + one.message, one.hint, one.hccl_error)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="hccl-kit preflight",
         description="Look at this machine, or at all machines of a rank table, before a job starts.",
         epilog=_EPILOG,
@@ -185,9 +202,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("table", metavar="TABLE", help='the rank table; "-" is standard input')
-    parser.add_argument(
-        "--product", choices=[*PRODUCT_NAMES, ANY_PRODUCT], default=ANY_PRODUCT, help="as in hccl-check (default: auto)"
-    )
+    add_product_option(parser, "as in hccl-check")
     parser.add_argument(
         "--server", metavar="ID", help=f"which server of the table this is (default: {SERVER}, else found)"
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
+from hccl_kit.arguments import Parser
 from hccl_kit.catalogue import CATALOGUE
 from hccl_kit.cli import run
 from hccl_kit.errors import EXIT_OK
@@ -16,14 +16,14 @@ _FORMS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="hccl-kit rules",
         description="List the rules of tables, plans and nodes: id, severity by product, HCCL's error, what it finds.",
         epilog="`hccl-kit explain HK203` shows one page.",
         allow_abbrev=False,
     )
     parser.add_argument("--format", choices=list(_FORMS), default="text", help="default: text; markdown has the pages")
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse(argv)
     return run(lambda: _list(arguments.format))
 
 

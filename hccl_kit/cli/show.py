@@ -8,15 +8,15 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from hccl_kit.atomic_file import write_atomically
+from hccl_kit.arguments import Parser
 from hccl_kit.check import check_text
 from hccl_kit.cli import run
 from hccl_kit.cli.check import load, wants_color
+from hccl_kit.cli.output_files import OutputFile, check_file, write_files
+from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.document import decode
 from hccl_kit.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.products import PRODUCT_NAMES, find_product
 from hccl_kit.report import as_text as report_as_text
-from hccl_kit.rules import ANY_PRODUCT
 from hccl_kit.show.layout import picture
 from hccl_kit.show.svg import as_svg
 from hccl_kit.show.text import MIN_WIDTH, as_text
@@ -24,24 +24,20 @@ from hccl_kit.show.text import MIN_WIDTH, as_text
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw a table, with its faults marked; returns the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="hccl-kit show",
         description="Draw the super pods, servers, linked cards and ranks of a rank table, with its faults marked.",
         epilog="Exit code: 0 no error, 1 errors in the table or no table in the file, 2 could not run.",
         allow_abbrev=False,
     )
     parser.add_argument("table", metavar="FILE", help='a rank table, or "-" for standard input')
-    parser.add_argument(
-        "--product",
-        choices=[*PRODUCT_NAMES, ANY_PRODUCT],
-        default=ANY_PRODUCT,
-        help="the hardware that the table is for, which tells the groups of linked cards (default: auto)",
-    )
+    add_product_option(parser, "the hardware that the table is for, which tells the groups of linked cards")
     parser.add_argument("--svg", metavar="FILE", help="write a drawing there too; its name ends in .svg")
+    parser.add_argument("--force", action="store_true", help="overwrite a drawing that is another one")
     parser.add_argument(
         "--width", type=int, metavar="N", help=f"of the lines, {MIN_WIDTH} at least (default: that of the terminal)"
     )
-    options = parser.parse_args(argv)
+    options = parser.parse(argv)
     return run(lambda: _show(options))
 
 
@@ -49,18 +45,19 @@ def _show(options: argparse.Namespace) -> int:
     gc.disable()  # as in hccl-check: a table is bounded and has no cycles
     if options.width is not None and options.width < MIN_WIDTH:
         raise KitError(f"--width {options.width} is too narrow; accepted: {MIN_WIDTH} or more")
-    if options.svg and not options.svg.endswith(".svg"):  # so that a slip does not write over a table
-        raise KitError(f"--svg {options.svg!r} does not end in .svg, by which viewers know a drawing")
+    if options.svg:
+        if not options.svg.endswith(".svg"):  # so that a typo does not write over a table
+            raise KitError(f"--svg {options.svg!r} does not end in .svg, by which viewers know a drawing")
+        check_file(Path(options.svg))
     data, name = load(options.table)
-    report = check_text(data, name, None if options.product == ANY_PRODUCT else find_product(options.product))
+    report = check_text(data, name, chosen_product(options.product))
     if report.table is None:
         print(report_as_text(report, decode(data), wants_color()))
         return EXIT_FINDINGS
     drawn = picture(report, report.table)
     print(as_text(drawn, options.width or shutil.get_terminal_size().columns, color=wants_color()))
     if options.svg:
-        write_atomically(Path(options.svg), as_svg(drawn))
-        print(f"wrote: {options.svg}")
+        print(*write_files([OutputFile(Path(options.svg), as_svg(drawn))], force=options.force), sep="\n")
     return EXIT_OK if report.ok else EXIT_FINDINGS
 
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from hccl_kit.arguments import Parser
 from hccl_kit.cli import run
 from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table
@@ -17,7 +18,7 @@ from hccl_kit.split import split
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write one table per server; the exit code is 0, or 2 where nothing was done."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="hccl-kit split",
         description="Write a rank table of its own for every server of a table, each with ranks from 0;"
         " hccl-merge puts them together again.",
@@ -27,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("table", metavar="TABLE", help='a rank table of version 1.0, 1.2 or 2.0, or "-"')
     parser.add_argument("--output-dir", metavar="DIR", default=".", help="where to write (default: the current folder)")
     parser.add_argument("--force", action="store_true", help="overwrite files that hold something else")
-    options = parser.parse_args(argv)
+    options = parser.parse(argv)
     return run(lambda: _split(options))
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from hccl_kit.arguments import Parser
 from hccl_kit.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError
 from hccl_kit.failure import record, watch_stacks
 from hccl_kit.ocr import config as configuration
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     First = Callable[[Config, WorkerEnv], Sequence[str]]
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
+def parser(description: str | None) -> Parser:
     """A parser with the options of every program: --config, -o and --launcher."""
-    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("-c", "--config", type=Path, required=True, help="YAML file, see configs/")
     made.add_argument(
         "-o",

@@ -1,10 +1,14 @@
 """hccl-check as a user meets it: real processes."""
 
+import fcntl
 import json
 import os
 import pty
 import subprocess
 import sys
+import termios
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -246,3 +250,50 @@ def test_the_folder_of_a_platform_is_told_with_the_table_in_it(tmp_path: Path, n
     assert (done.returncode, done.stdout) == (2, b"")
     assert platform in done.stderr
     assert f"hccl-check {tmp_path / name}".encode() in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("t.json", "--product", "Ascend910B"), b"did you mean a2?"),
+        (("t.json", "--product=--"), b"argument --product: '--' is not a value"),
+        (("--prodct", "910"), b"unrecognized arguments: --prodct; did you mean --product?"),
+        (("t.json", "--select", "HK2", "--ignore", "HK"), b"no rule is left to check: --select HK2 --ignore HK"),
+    ],
+)
+def test_a_slip_in_the_options_is_named(tmp_path: Path, arguments: tuple[str, ...], error: bytes) -> None:
+    (tmp_path / "t.json").write_text(text())
+    done = check(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout, error in done.stderr) == (2, b"", True), done.stderr
+
+
+def waits_for_more(process: int, pipe: int) -> bool:
+    """Whether a process has read all that is in a pipe and sleeps, or has ended too early."""
+    unread = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+    state = Path(f"/proc/{process}/stat").read_text().rsplit(")")[-1].split()[0]
+    return state == "Z" or (state == "S" and unread == 0)
+
+
+@pytest.mark.parametrize("options", [(), ("--fix",)], ids=["check", "fix"])
+@pytest.mark.parametrize("cut", [100, 70_000])
+def test_standard_input_that_does_not_block_is_read_to_its_end(
+    tmp_path: Path, cut: int, options: tuple[str, ...]
+) -> None:
+    document = text(64, 8).encode()
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    command = [sys.executable, "-m", "hccl_kit.cli.check", *options, "-"]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdin=reader, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ) as made:
+        os.close(reader)
+        with os.fdopen(writer, "wb") as pipe:
+            pipe.write(document[:cut])
+            pipe.flush()
+            while not waits_for_more(made.pid, pipe.fileno()):
+                time.sleep(0.02)
+            with suppress(BrokenPipeError):
+                pipe.write(document[cut:])
+                pipe.flush()
+        out, err = made.communicate(timeout=60)
+    assert made.returncode == 0, err
+    assert out == document if options else b"512 devices" in out

@@ -1,6 +1,5 @@
 """hccl-kit convert as a user meets it."""
 
-import io
 import json
 from pathlib import Path
 
@@ -48,8 +47,10 @@ def test_a_file_is_written_and_kept_from_being_overwritten(target: str, desk: Pa
 def test_standard_input_is_read(
     desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text(1, 4).encode())))
-    assert main(["-", "--to", "2.0"]) == 0
+    (desk / "piped").write_text(text(1, 4))
+    with (desk / "piped").open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert main(["-", "--to", "2.0"]) == 0
     assert json.loads(capsys.readouterr().out)["rank_count"] == 4
 
 

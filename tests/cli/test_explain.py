@@ -96,7 +96,7 @@ def test_a_file_is_told_from_a_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (("HK999",), "error: nothing is known of 'HK999'; the nearest is HK"),
+        (("HK999",), "error: nothing is known of 'HK999'\n  fix: give a rule"),
         (("what is this",), "error: nothing is known of 'what is this'\n"),
         (("t.json",), "error: there is nothing to explain: only files are named\n  fix: hccl-check t.json"),
         ((" ",), "error: there is nothing to explain"),

@@ -363,6 +363,7 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
     assert loaded & heavy == set()
     assert {name for name in loaded if name.startswith("hccl_kit")} == {
         "hccl_kit",
+        "hccl_kit.arguments",
         "hccl_kit.cli",
         "hccl_kit.cli.gen",
         "hccl_kit.errors",
@@ -372,3 +373,24 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
 
 def test_version_is_the_packages(desk: Desk) -> None:
     assert desk.gen("--version").stdout == f"hccl-gen {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("--device_num", "8"), 'did you mean "[0,8)"?'),
+        (("--device_num", "[0,8)", "--product", "910B"), "did you mean a2?"),
+        (("--device_num", "[0,8)", "--server_ip", "300.1.1.1"), "--server_ip: '300.1.1.1' is not a valid IPv4 address"),
+        (
+            ("--device_num", "[0,8)", "--hosts", "10.0.0.1,10.0.0", "--simulate"),
+            "'10.0.0' is not a valid IPv4 address",
+        ),
+        (("--device-nun", "[0,8)"), "unrecognized arguments: --device-nun; did you mean --device-num?"),
+        (("--device_num", "[0,8)", "python", "x.py"), "a command follows --, as in: hccl-gen ... -- python x.py"),
+        (("--device_num=--",), "argument --device_num: '--' is not a value"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(desk: Desk, arguments: tuple[str, ...], error: str) -> None:
+    done = desk.gen(*arguments)
+    assert (done.returncode, done.stdout, error in done.stderr) == (2, "", True), done.stderr
+    assert desk.written() == []

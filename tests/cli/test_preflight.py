@@ -92,8 +92,23 @@ def test_the_product_is_that_of_hccl_check(folder: Path) -> None:
     assert preflight("three.json", *HOST_SIDE, folder=folder).returncode == 0
     done = preflight("three.json", *HOST_SIDE, "--product", "910", folder=folder)
     assert (done.returncode, "HK401 error" in done.stdout) == (1, True)
-    done = preflight("three.json", "--select", "HK6", "--ignore", "HK4,HK6", "--product", "910", folder=folder)
+    done = preflight("three.json", *HOST_SIDE, "--ignore", "HK4", "--product", "910", folder=folder)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("selection", "fix"),
+    [
+        (("--select", "HK1"), "hccl-check --select checks a table"),
+        (("--select", "HK617"), "HK617 compares servers: add --all"),
+        (("--select", "HK60", "--ignore", "HK6"), "no rule is left to check"),
+        (("--ignore", "HK6"), "hccl-check --select checks a table"),
+    ],
+)
+def test_a_selection_without_a_check_is_an_error(folder: Path, selection: tuple[str, ...], fix: str) -> None:
+    done = preflight("t.json", *selection, folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert fix in done.stderr
 
 
 def test_warnings_are_errors_where_that_is_asked_for(folder: Path) -> None:

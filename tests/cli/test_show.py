@@ -52,7 +52,18 @@ def test_what_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     assert show("missing.json", cwd=tmp_path).returncode == 2
     done = show("t.json", "--svg", "no/folder/t.svg", cwd=tmp_path)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: no/folder is not a folder\n  fix: mkdir -p no/folder\n"
+
+
+def test_another_drawing_is_not_overwritten_unasked(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text())
+    (tmp_path / "t.svg").write_text("mine")
+    done = show("t.json", "--svg", "t.svg", cwd=tmp_path)
+    assert (done.returncode, done.stderr.startswith("error: t.svg exists and holds something else")) == (2, True)
+    assert (tmp_path / "t.svg").read_text() == "mine"
+    assert show("t.json", "--svg", "t.svg", "--force", cwd=tmp_path).returncode == 0
+    assert "unchanged: t.svg" in show("t.json", "--svg", "t.svg", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize("arguments", [("--svg", "t.json"), ("--width", "19")], ids=" ".join)
