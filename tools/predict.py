@@ -118,7 +118,7 @@ def _lines(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
         yield line
         found.append(line)
     if args.picture and not all(line.fault for line in found):
-        predict.write_lines(args.picture, found)
+        predict.write_lines(args.picture, found, config)
         print(f"wrote: {args.picture}", file=sys.stderr)
 
 

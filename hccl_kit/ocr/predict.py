@@ -19,7 +19,7 @@ from hccl_kit.ocr import picture, recipes
 from hccl_kit.ocr.config import UPSIDE_DOWN, Config
 from hccl_kit.ocr.data.crop import crop_line
 from hccl_kit.ocr.data.pages import Page
-from hccl_kit.ocr.data.samples import TextLine, read_labels
+from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine, read_labels
 from hccl_kit.ocr.data.transforms import decode_image, image_of
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
@@ -29,6 +29,7 @@ Trained = tuple[Inference, nn.Cell]
 """What runs a network, and the network with its weights."""
 SURE = 0.9
 """How probable it must be that a line lies upside down for it to be turned."""
+DECODING = ("DecodeImage", "Decode")
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 
 
@@ -102,6 +103,8 @@ def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path
             found += sorted(inner for inner in path.iterdir() if inner.suffix.lower() in SUFFIXES)
         elif path.is_file():
             found.append(path)
+        elif path.exists():
+            raise KitError(f"{path} is not a regular file", hint="name images and folders of images")
         else:
             raise KitError(f"there is no image or folder {path}")
     if not found:
@@ -158,19 +161,28 @@ def _turned(line: TextLine) -> TextLine:
 
 
 def page_image(config: Config, path: Path) -> NDArray[np.uint8]:
-    """The image HxWx3, blue first, in whose pixels the boxes of this detector lie: turned as its pipeline turns it."""
+    """The image HxWx3, blue first, in whose pixels the boxes of this detector lie: turned as its pipeline turns it.
+
+    Raises BadSampleError if the pipeline would leave it out.
+    """
+    return _decoded(config, Page(path))
+
+
+def _decoded(config: Config, sample: Sample) -> NDArray[np.uint8]:
     steps = config["eval"]["dataset"]["transform_pipeline"]
-    options = next((step["DecodeImage"] or {} for step in steps if "DecodeImage" in step), {})
-    decode = decode_image(ignore_orientation=options.get("ignore_orientation", False))
-    return image_of(decode(Page(path), np.random.default_rng(0)))
+    options = next((given or {} for step in steps for name, given in step.items() if name in DECODING), {})
+    decode = decode_image(**{key: options[key] for key in ("ignore_orientation", "max_pixels") if key in options})
+    return image_of(decode(sample, np.random.default_rng(0)))
 
 
-def write_lines(path: Path, lines: Sequence[Line]) -> None:
-    """A PNG with a row for each of the first lines."""
+def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
+    """A picture with a row for each of the first lines, decoded as by the pipeline of this configuration."""
     rows = []
     for line in lines[: picture.MAX_ROWS]:
-        image = cv2.imdecode(np.fromfile(line.path, np.uint8), cv2.IMREAD_COLOR) if not line.fault else None
-        shown = np.zeros((32, 100, 3), np.uint8) if image is None else image
+        try:
+            shown = _decoded(config, TextLine(line.path))
+        except BadSampleError:  # its fault stands in the results
+            shown = np.zeros((32, 100, 3), np.uint8)
         rows.append(picture.Row(shown, line.reading.text, line.reading.confidence, line.truth))
     _write(path, picture.draw(rows))
 

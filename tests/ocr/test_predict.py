@@ -1,6 +1,7 @@
 """Reading images that nobody labelled: which ones, in what order, and what happens to a damaged one."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import config, picture, predict, recipes
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.predict import Line, PageOfText, Region
@@ -68,6 +69,9 @@ def test_labels_give_the_truth_by_the_end_of_the_path(tmp_path: Path) -> None:
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=f"there is no image or folder {tmp_path}/no.png"):
         predict.find_images([tmp_path / "no.png"], limit=9)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(KitError, match=f"{tmp_path}/pipe is not a regular file"):
+        predict.find_images([tmp_path / "pipe"])
     with pytest.raises(KitError, match=f"no images in {tmp_path}") as caught:
         predict.find_images([tmp_path], limit=9)
     assert ".png" in (caught.value.hint or "")
@@ -106,7 +110,21 @@ def test_a_damaged_image_is_named_and_the_others_are_read(
         assert predictions[number].reading.confidence == pytest.approx(whole[number].reading.confidence, rel=1e-4)
 
 
-def test_the_picture_has_a_line_for_every_prediction(tmp_path: Path) -> None:
+def test_images_are_bounded_as_the_pipeline_says(network: nn.Cell, tmp_path: Path) -> None:
+    """Also those that are decoded once more, to be drawn."""
+    folder_of(tmp_path, "a.png")
+    os.mkfifo(tmp_path / "b.png")
+    small = config.load(CONFIG, ["eval.dataset.transform_pipeline.0.DecodeImage.max_pixels=199"])
+    samples = [TextLine(path) for path in predict.find_images([tmp_path])]
+    found = list(predict.read_lines(predict.inference_of(small), network, samples))
+    assert "an image of 20 x 10 pixels; accepted: up to 199" in (found[0].fault or "")
+    assert found[1].fault == "not a regular file"
+    with pytest.raises(BadSampleError, match="20 x 10 pixels"):
+        predict.page_image(small, tmp_path / "a.png")
+    predict.write_lines(tmp_path / "out.png", found, small)
+
+
+def test_the_picture_has_a_line_for_every_prediction(loaded: Config, tmp_path: Path) -> None:
     folder_of(tmp_path, "a.png")
     (tmp_path / "b.png").write_bytes(b"damaged")
     predictions = [
@@ -114,14 +132,14 @@ def test_the_picture_has_a_line_for_every_prediction(tmp_path: Path) -> None:
         Line(tmp_path / "b.png", Reading("", 0.0), None, "not an image"),
         Line(tmp_path / "gone.png", Reading("", 0.0), None, "No such file"),
     ]
-    predict.write_lines(tmp_path / "out.png", predictions)
+    predict.write_lines(tmp_path / "out.png", predictions, loaded)
     image = cv2.imdecode(np.fromfile(tmp_path / "out.png", np.uint8), cv2.IMREAD_COLOR)
     assert image.shape[0] == 3 * picture.ROW
 
 
-def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_picture_that_cannot_be_written_is_named(loaded: Config, tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"cannot write .*no/out\.png"):
-        predict.write_lines(tmp_path / "no" / "out.png", [])
+        predict.write_lines(tmp_path / "no" / "out.png", [], loaded)
 
 
 def box(*, left: float, top: float, width: float = 40, height: float = 10) -> Box:
