@@ -14,7 +14,6 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.atomic_file import write_atomically
-from hccl_kit.errors import KitError
 from hccl_kit.ocr import picture, recipes
 from hccl_kit.ocr.config import UPSIDE_DOWN, Config
 from hccl_kit.ocr.data.crop import crop_line
@@ -30,7 +29,6 @@ Trained = tuple[Inference, nn.Cell]
 SURE = 0.9
 """How probable it must be that a line lies upside down for it to be turned."""
 DECODING = ("DecodeImage", "Decode")
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +41,17 @@ class Line:
     fault: str | None = None
 
     def fields(self) -> list[str]:
-        """Path, text, confidence and, where known, the truth."""
-        shown = ["", f"not read: {self.fault}"] if self.fault else [self.reading.text, f"{self.reading.confidence:.3f}"]
+        """Path, text, confidence and, where known, the truth; text and confidence are empty where there is a fault."""
+        shown = ["", ""] if self.fault else [self.reading.text, f"{self.reading.confidence:.3f}"]
         return [str(self.path), *shown, *([] if self.truth is None else [self.truth])]
 
     def row(self) -> dict[str, Any]:
-        """The same for a JSON file."""
+        """The same for a JSON file; a fault is its `error`."""
+        row: dict[str, Any] = {"path": str(self.path)}
         if self.fault:
-            return {"path": str(self.path), "fault": self.fault}
-        row = {"path": str(self.path), "text": self.reading.text, "confidence": _rounded(self.reading.confidence)}
+            row |= {"text": None, "confidence": None, "error": self.fault}
+        else:
+            row |= {"text": self.reading.text, "confidence": _rounded(self.reading.confidence)}
         return row if self.truth is None else {**row, "truth": self.truth}
 
 
@@ -84,32 +84,15 @@ class PageOfText:
     fault: str | None = None
 
     def fields(self) -> list[str]:
-        """Path and the regions as JSON, as MindOCR writes what it found."""
-        rows = [region.row() for region in self.regions]
-        return [str(self.path), f"not read: {self.fault}" if self.fault else json.dumps(rows, ensure_ascii=False)]
+        """Path and the regions as JSON, as MindOCR writes what it found; null where there is a fault."""
+        rows = None if self.fault else [region.row() for region in self.regions]
+        return [str(self.path), json.dumps(rows, ensure_ascii=False)]
 
     def row(self) -> dict[str, Any]:
-        """The same for a JSON file."""
+        """The same for a JSON file; a fault is its `error`."""
         if self.fault:
-            return {"path": str(self.path), "fault": self.fault}
+            return {"path": str(self.path), "regions": None, "error": self.fault}
         return {"path": str(self.path), "regions": [region.row() for region in self.regions]}
-
-
-def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path]:
-    """The images among `paths`, folders taken apart, in order of their names; at most `limit`."""
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found += sorted(inner for inner in path.iterdir() if inner.suffix.lower() in SUFFIXES)
-        elif path.is_file():
-            found.append(path)
-        elif path.exists():
-            raise KitError(f"{path} is not a regular file", hint="name images and folders of images")
-        else:
-            raise KitError(f"there is no image or folder {path}")
-    if not found:
-        raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
-    return found[:limit]
 
 
 def lines_of(paths: Sequence[Path], labels: Path | None) -> list[TextLine]:
@@ -188,13 +171,14 @@ def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
 
 
 def write_page(path: Path, page: PageOfText, image: NDArray[np.uint8]) -> None:
-    """A PNG of a page with its texts."""
+    """A picture of a page with its texts."""
     outlines = [(region.box.points, region.reading.text if region.reading else "") for region in page.regions]
     _write(path, picture.draw_page(image, outlines))
 
 
 def _write(path: Path, image: NDArray[np.uint8]) -> None:
-    done, data = cv2.imencode(".png", image)
+    """In the format that the name of the file says."""
+    done, data = cv2.imencode(path.suffix.lower(), image)
     assert done
     write_atomically(path, data.tobytes())
 
