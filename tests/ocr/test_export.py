@@ -173,6 +173,29 @@ def test_a_user_exports_both(tmp_path: Path) -> None:
     assert session.get_modelmeta().custom_metadata_map == usage.facts(loaded)
 
 
+def test_the_example_reads_what_we_read(words: Path, tmp_path: Path) -> None:
+    """With onnxruntime and OpenCV alone; these weights read nonsense, but another one from each image."""
+    network = recipes.network(config.load(CONFIG))
+    generator = np.random.default_rng(1)
+    for weight in network.get_parameters():
+        if weight.ndim > 1:
+            scale = 3 / np.sqrt(np.prod(weight.shape[1:]))
+            weight.set_data(Tensor(generator.normal(0, scale, weight.shape).astype(np.float32)))
+    checkpoint.save(tmp_path / "best.ckpt", network.get_parameters())
+    weights = f"eval.ckpt_load_path={tmp_path / 'best.ckpt'}"
+    done = tool("export", "-c", CONFIG, "-o", weights, "--format", "onnx")
+    assert done.returncode == 0, done.stderr
+    paths = sorted((words / "test").iterdir())
+    done = tool("predict", "-c", CONFIG, "-o", weights, "--images", *paths)
+    assert done.returncode == 0, done.stderr
+    ours = [line.split("\t")[:2] for line in done.stdout.splitlines()]
+    assert len({text for _, text in ours}) == len(paths) == 20
+    program = ROOT / "examples" / "read_onnx.py"
+    command = [sys.executable, "-I", *map(str, (program, tmp_path / "best.onnx", *paths))]
+    theirs = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert [line.split("\t") for line in theirs.splitlines()] == ours
+
+
 def test_a_name_with_its_ending_is_one_file_and_is_overwritten_by_force(tmp_path: Path) -> None:
     checkpoint.save(tmp_path / "best.ckpt", recipes.network(config.load(CONFIG)).get_parameters())
     (tmp_path / "x.onnx").write_text("old")
