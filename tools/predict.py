@@ -183,11 +183,11 @@ def _pages(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
         if not page.fault and (reader or args.picture):
             try:
                 image = predict.page_image(config, page.path)
+                if reader:
+                    page = predict.read_texts(reader, page, image, turner)
             except BadSampleError as error:  # such as: another program has replaced the file
                 yield replace(page, regions=(), fault=str(error))
                 continue
-            if reader:
-                page = predict.read_texts(reader, page, image, turner)
             if args.picture:
                 predict.write_page(args.picture / f"{number:04}_{page.path.stem}.png", page, image)
         yield page

@@ -15,6 +15,7 @@ from PIL import Image
 from hccl_kit.ocr.data import image_shapes, transforms
 from hccl_kit.ocr.data.image_file import FORMATS, MAX_PIXELS, open_image, read_image, size_of
 from hccl_kit.ocr.data.pages import Page
+from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine
 from tests.ocr.data.images import png_of, write_image
 from tests.ocr.programs import ROOT
@@ -119,3 +120,12 @@ def test_shapes_are_read_of_images_of_every_size(tmp_path: Path) -> None:
     write_image(tmp_path / "small.png", 0, height=10, width=30)
     samples = [Sample(tmp_path / name) for name in ("large.png", "small.png")]
     assert image_shapes.aspects(samples).tolist() == [2.0, 3.0]
+
+
+def test_an_image_that_opencv_does_not_turn_is_a_bad_sample(tmp_path: Path) -> None:
+    """It is not too large to be decoded, and would have ended the job."""
+    write_image(tmp_path / "wide.png", 0, height=10, width=40_000)
+    page = Page(tmp_path / "wide.png", polys=np.zeros((1, 4, 2), np.float32), texts=("a",), ignored=np.zeros(1, bool))
+    steps = pipeline([{"DecodeImage": None}, {"RandomRotate": {"degrees": [10, 20], "expand_canvas": False}}])
+    with pytest.raises(BadSampleError, match="SHRT_MAX"):
+        steps(page, GENERATOR)
