@@ -19,12 +19,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError
 from hccl_kit.ocr.data.samples import numbered_lines
 from hccl_kit.ocr.program import missing
 from hccl_kit.output_place import assert_free_files, assert_free_folder, staged
+from hccl_kit.screen import printable
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages import Page
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 HIDDEN: dict[str, frozenset[str]] = {"ic15": frozenset({"###"}), "sroie": frozenset({"###", "***"})}
 """For each data set, what stands for a text that cannot be read."""
 SHOWN = 10
+NO_TEXT = ("Cc", "Cs")
+"""Unicode's categories of what no name in a label file has: control characters, and bytes that are not UTF-8."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted; nothing was written", file=sys.stderr)
         return EXIT_INTERRUPTED
     for reason in left_out[:SHOWN]:
-        print(f"warning: left out: {reason}", file=sys.stderr)
+        print(printable(f"warning: left out: {reason}"), file=sys.stderr)
     rest = f", {len(left_out)} left out" if left_out else ""
     print(f"{len(lines)} {'pages' if args.task == 'det' else 'lines'}{rest}: {output}")
     return EXIT_OK
@@ -115,6 +119,8 @@ def _pages(args: argparse.Namespace, folder: Path | None = None) -> tuple[list[s
     for page in page_labels.read_folder(args.label_dir, args.image_dir):
         if isinstance(page, str):
             left_out.append(page)
+        elif any(category(character) in NO_TEXT for character in page.path.name):
+            left_out.append(f"{page.path}: a label file cannot name it: it is not UTF-8 or holds control characters")
         elif folder is None:
             path = page.path.resolve() if args.path_mode == "abs" else page.path.name
             lines.append(f"{path}\t{_regions(page, hidden)}")

@@ -142,3 +142,16 @@ def test_lines_that_cannot_be_cut_leave_nothing(published: Path) -> None:
     assert done.returncode == 2
     assert "not an image that OpenCV reads" in done.stderr
     assert sorted(published.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["img_\udcff", "img_\t1", "img_\x1b[2J"])
+@pytest.mark.parametrize("task", ["det", "rec"])
+def test_a_name_that_no_label_file_holds_is_left_out(published: Path, name: str, task: str) -> None:
+    """It is no text, or would end the field or move the cursor of a screen."""
+    (published / "images" / "img_2.jpg").rename(published / "images" / f"{name}.jpg")
+    (published / "gt" / f"gt_{name}.txt").write_bytes(ROWS.encode())
+    done = convert(published, "--task", task, "-o", str(published / "out.txt"))
+    assert done.returncode == 0, done.stderr
+    assert "a label file cannot name it" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert name not in (published / "out.txt").read_text(encoding="utf-8")
