@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from hccl_kit.ocr.data import image_shapes, transforms
-from hccl_kit.ocr.data.image_file import FORMATS, MAX_PIXELS, open_image, read_image, size_of
+from hccl_kit.ocr.data.image_file import AT_ONCE, FORMATS, MAX_PIXELS, open_image, read_image, size_of
 from hccl_kit.ocr.data.pages import Page
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine
@@ -40,6 +40,16 @@ def test_the_size_of_every_format_is_known_before_it_is_decoded(kind: str, tmp_p
     assert image.shape == (20, 30, 3)
     with pytest.raises(BadSampleError, match="an image of 30 x 20 pixels; accepted: up to 599 in all, see max_pixels"):
         transforms.decode_image(max_pixels=599)(sample, GENERATOR)
+
+
+def test_a_large_file_is_looked_at_before_it_is_read(tmp_path: Path) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (600, 700, 3), np.uint8)
+    path = tmp_path / "noise.png"
+    Image.fromarray(image).save(path)
+    assert path.stat().st_size > AT_ONCE
+    assert read_image(Sample(path), 420_000) == path.read_bytes()
+    with pytest.raises(BadSampleError, match="700 x 600 pixels; accepted: up to 419999"):
+        read_image(Sample(path), 419_999)
 
 
 @pytest.mark.parametrize("kind", [TextLine, Page])
