@@ -1,6 +1,6 @@
 """Images of samples before they are decoded: only of regular files, and not of more pixels than accepted.
 
-A file of a few kilobytes may hold an image of gigabytes, and a path may name a pipe that nobody writes to.
+A file of a few kilobytes may hold an image of gigabytes, and a path may name a pipe without a writer.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def open_image(sample: Sample) -> Iterator[tuple[BinaryIO, int]]:
         yield io.BytesIO(data), len(data)
         return
     try:
-        # Without O_NONBLOCK, opening a named pipe waits for somebody to write; for a regular file it means nothing.
+        # Without O_NONBLOCK, opening a named pipe waits for a writer; for a regular file it means nothing.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         with os.fdopen(os.open(sample.path, flags), "rb") as file:
             found = os.fstat(file.fileno())

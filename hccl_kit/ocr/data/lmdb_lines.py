@@ -27,7 +27,7 @@ MAX_LABEL_BYTES = 1 << 16
 
 def find_folders(root: Path) -> list[Path]:
     """`root` and the folders in it, at any depth, that hold a data.mdb; KitError where there is none."""
-    # LMDB would wait for somebody to write into a named pipe.
+    # Opening a named pipe, LMDB would wait for a writer.
     found = sorted(path.parent for path in root.rglob(FILE) if path.is_file()) if root.is_dir() else []
     if not found:
         raise KitError(f"{root} has no {FILE}, nor has a folder in it", hint="set data_dir to a folder of LMDB")
