@@ -20,10 +20,19 @@ def read_bounded(path: Path, limit: int) -> bytes:
     `/dev/stdin` and `/dev/fd/N` may be anything, since the user's shell opened them. KitError names the path and the
     reason: it cannot be opened or read, it is no regular file, it is larger than `limit`.
     """
-    data = read_start(path, limit + 1)
-    if len(data) > limit:
+    # The size first: of a sparse file of terabytes nothing is read to learn that it is too large.
+    data = None if _is_larger(path, limit) else read_start(path, limit + 1)
+    if data is None or len(data) > limit:
         raise KitError(f"{path} is larger than {limit} bytes, the most that is read of such a file")
     return data
+
+
+def _is_larger(path: Path, limit: int) -> bool:
+    """Whether it is a regular file that says so; what cannot be asked is named where it is opened."""
+    try:
+        return path.is_file() and path.stat().st_size > limit
+    except (OSError, ValueError):
+        return False
 
 
 def read_start(path: Path, size: int) -> bytes:

@@ -14,7 +14,7 @@ show hccl-gen --device_num "[0,2)" --simulate
 show hccl-check hccl_2p_01_127.0.0.1.json
 show bash ascend2p.sh
 show python tools/predict.py --config "$config" --images data/words/test --labels data/words/test_gt.txt --limit 12 \
-    --picture runs/crnn_small/readings.png
+    --picture runs/crnn_small/readings.png --force
 
 printf '\nEach line: image, what was read, how sure, the truth. None of these words was in the training data.\n'
 printf 'The picture: runs/crnn_small/readings.png   The figures: runs/crnn_small/summary.json\n'

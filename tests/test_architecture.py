@@ -26,6 +26,7 @@ FLOORS = {
     "document": ("shared", 3),
     "schema": ("shared", 4),
     "formats": ("shared", 5),
+    "output_place": ("shared", 2),
     "heartbeat": ("shared", 3),
     "failure": ("shared", 3),
     "world": ("shared", 6),

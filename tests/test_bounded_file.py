@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,17 @@ def test_a_larger_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"12345")
     with pytest.raises(KitError, match=r"/f is larger than 4 bytes"):
         read_bounded(tmp_path / "f", 4)
+
+
+def test_a_sparse_file_takes_no_memory(tmp_path: Path) -> None:
+    with (tmp_path / "f").open("wb") as file:
+        file.truncate(12 << 30)
+    tracemalloc.start()
+    with pytest.raises(KitError, match=r"/f is larger than 1073741824 bytes"):
+        read_bounded(tmp_path / "f", 1 << 30)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
 
 
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:

@@ -16,9 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_kit.ocr import program
+from hccl_kit.screen import printable
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
+    from hccl_kit.worker_env import WorkerEnv
     from hccl_kit.world import World
 
 
@@ -29,7 +31,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     form.add_argument("--wrong", action="store_true", help="print every word that was misread: path, truth, reading")
     form.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse(argv)
-    program.run(args, partial(_evaluate, args), data=("eval",))
+    program.run(args, partial(_evaluate, args), data=("eval",), first=_look)
+
+
+def _look(config: Config, env: WorkerEnv) -> Sequence[str]:
+    """What can be wrong is said before anything heavy is loaded."""
+    del env
+    program.assert_weights(config)
+    return ()
 
 
 def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:
@@ -38,7 +47,7 @@ def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: lis
 
     for note in notes if world.is_main and not args.json else ():
         print(note)
-    evaluator = Evaluator(config, world, lambda message: print(f"warning: {message}", file=sys.stderr))
+    evaluator = Evaluator(config, world, lambda message: print(f"warning: {printable(message)}", file=sys.stderr))
     counts, judged = evaluator(trained_network(config))
     for one in judged if args.wrong else ():
         if mistake := evaluator.task.mistake(one.sample, one.found):

@@ -7,6 +7,7 @@ again, MINDIR by MindSpore and ONNX by onnxruntime, and must give what the netwo
 it is. All of that runs on the CPU. Images are float32 (batch, 3, height, width), and their shape is fixed: a file for
 each size that you need. The ONNX file tells in its metadata what is done to the pixels before, and what its
 classes stand for.
+Files that are there already are kept, unless --force is given.
 Exit codes: 0 done; 1 a file gives something else, and is not written; 2 it could not run.
 """
 
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import program
+from hccl_kit.output_place import assert_free_files
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
@@ -38,8 +40,9 @@ LOG_NOTHING = "4"
 def main(argv: Sequence[str] | None = None) -> None:
     """Export as the command line says; ends the process with one of the exit codes above."""
     parser = program.parser(__doc__)
-    parser.add_argument("--format", choices=list(SUFFIXES), default="both")
-    parser.add_argument("--output", type=Path, metavar="PREFIX", help="the files without .mindir or .onnx")
+    parser.add_argument("--format", choices=list(SUFFIXES), help="default: both, or what --output ends in")
+    parser.add_argument("--output", type=Path, metavar="NAME", help="the files, with or without .mindir or .onnx")
+    parser.add_argument("--force", action="store_true", help="overwrite files that are there")
     parser.add_argument("--batch", type=int, default=1, metavar="N", help="images at a time (default: 1)")
     parser.add_argument(
         "--shape",
@@ -57,17 +60,30 @@ def _look(args: argparse.Namespace, config: Config, env: WorkerEnv) -> Sequence[
     """What can be wrong with the command line is said before anything heavy is loaded."""
     if env.size > 1:
         raise KitError(f"export.py runs as one process, {env.size} were started")
+    args.format, args.output = _formats(args.format, args.output)
     lacking = [name for name in ("onnx", "onnxruntime") if not find_spec(name)]
     if ".onnx" in SUFFIXES[args.format] and lacking:
         raise KitError(
             f"{' and '.join(lacking)} cannot be loaded",
             hint="in the folder of this project: pip install -e '.[export]'; or --format mindir",
         )
-    for path in _paths(args, config):
-        if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
-            raise KitError(f"cannot write {path}: {path.parent} is no folder that takes files", hint="see --output")
+    program.assert_weights(config)
+    assert_free_files(_paths(args, config), "--output", force=args.force)
     os.environ.setdefault("GLOG_v", LOG_NOTHING)
     return ()
+
+
+def _formats(wanted: str | None, output: Path | None) -> tuple[str, Path | None]:
+    """The format, and the files' name without its ending: `--output x.onnx` names one file."""
+    kind = output.suffix.removeprefix(".") if output else ""
+    if output is None or output.suffix not in SUFFIXES["both"]:
+        return wanted or "both", output
+    if wanted not in (None, kind):
+        raise KitError(
+            f"--output {output} names one file of format {kind}, and --format is {wanted}",
+            hint=f"leave one of both out, or --output {output.with_suffix('')}",
+        )
+    return kind, output.with_suffix("")
 
 
 def _paths(args: argparse.Namespace, config: Config) -> list[Path]:

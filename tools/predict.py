@@ -1,4 +1,4 @@
-"""Find and read texts with trained weights.
+r"""Find and read texts with trained weights.
 
 python tools/predict.py -c configs/rec/crnn/crnn_small.yaml --images words/ word.png --picture readings.png
 python tools/predict.py -c configs/det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/
@@ -11,8 +11,10 @@ A recognition prints a line for each image: path TAB text TAB confidence (the me
 the truth where --labels names a file of lines `path TAB text`; a classification its class in place of a text. A
 detection prints path TAB JSON: the points and the score of each text from top to bottom, and what --read makes of it;
 lines that --turn is sure to find upside down are turned before. --json writes all of it to a file.
-The picture of lines is a PNG file, that of pages a folder with a PNG for each.
-Exit codes: 0 done; 2 it could not run.
+The picture of lines is a file, in the format of its name; that of pages a folder with a PNG for each. What is there
+already is kept, unless --force is given.
+An image that cannot be read is named on stderr; its fields are empty, its regions null, and in JSON it has an `error`.
+Exit codes: 0 done; 1 some images could not be read; 2 it could not run, or none could be read.
 """
 
 from __future__ import annotations
@@ -21,15 +23,21 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from hccl_kit.atomic_file import write_atomically
-from hccl_kit.errors import KitError
+from hccl_kit.errors import EXIT_FINDINGS, KitError
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import program
 from hccl_kit.ocr.config import UPSIDE_DOWN
+from hccl_kit.ocr.data.image_paths import find_images
+from hccl_kit.ocr.data.samples import BadSampleError, read_labels
+from hccl_kit.output_place import assert_free_files, assert_free_folder
+from hccl_kit.screen import printable
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
@@ -38,14 +46,24 @@ if TYPE_CHECKING:
     from hccl_kit.world import World
 
 
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
+
+
+class UnreadError(KitError):
+    """Some images were read, and others could not be."""
+
+    exit_code = EXIT_FINDINGS
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Read the images that the command line names; ends the process with one of the exit codes above."""
     parser = program.parser(__doc__)
     parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
     parser.add_argument("--labels", type=Path, help="label file of lines: shows the truth beside the readings")
     parser.add_argument("--limit", type=int, help="most images to read (default: all)")
-    parser.add_argument("--picture", type=Path, help="PNG (the first 200 lines) or folder (of pages) to write")
+    parser.add_argument("--picture", type=Path, help="image (of the first 200 lines) or folder (of pages) to write")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
+    parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
     parser.add_argument("--read", type=Path, metavar="CONFIG", help="read the texts that are found with this one")
     parser.add_argument("--read_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
     parser.add_argument("--turn", type=Path, metavar="CONFIG", help="before, find lines upside down with this one")
@@ -70,10 +88,34 @@ def _look(args: argparse.Namespace, chain: list[Config], config: Config, env: Wo
     for option, given, more in (("--read", args.read, args.read_opt), ("--turn", args.turn, args.turn_opt)):
         if more and given is None:
             raise KitError(f"{option}_opt without {option}")
-    if args.read is None:
-        if args.turn is not None:
-            raise KitError("--turn without --read", hint="it turns the lines that --read reads")
-        return ()
+    if args.turn is not None and args.read is None:
+        raise KitError("--turn without --read", hint="it turns the lines that --read reads")
+    if args.read is not None:
+        _load_chain(args, chain, kind)
+    find_images(args.images, limit=args.limit)
+    if args.labels:
+        read_labels(args.labels)
+    _assert_free(args, kind)
+    for option, one in zip(("-o", "--read_opt", "--turn_opt"), (config, *chain), strict=False):
+        program.assert_files(one)
+        program.assert_weights(one, option)
+    return ()
+
+
+def _assert_free(args: argparse.Namespace, kind: str) -> None:
+    """The places to write are tried before anything is read."""
+    if args.json:
+        assert_free_files([args.json], "--json", force=args.force)
+    if args.picture and kind == "det":
+        assert_free_folder(args.picture, "--picture", force=args.force)
+    elif args.picture:
+        if args.picture.suffix.lower() not in PICTURES:
+            raise KitError(f"--picture {args.picture}: accepted are names that end in {' '.join(PICTURES)}")
+        assert_free_files([args.picture], "--picture", force=args.force)
+
+
+def _load_chain(args: argparse.Namespace, chain: list[Config], kind: str) -> None:
+    """The configurations of --read and --turn; each must be of the type that its place asks for."""
     chain.append(configuration.load(args.read, args.read_opt))
     if (kind, chain[0]["model"]["type"]) != ("det", "rec"):
         raise KitError(
@@ -87,7 +129,6 @@ def _look(args: argparse.Namespace, chain: list[Config], config: Config, env: Wo
         labels = chain[1]["postprocess"]["label_list"]
         if UPSIDE_DOWN not in labels:
             raise KitError(f"--turn knows the classes {', '.join(labels)}; none is {UPSIDE_DOWN}, a line upside down")
-    return ()
 
 
 def _predict(args: argparse.Namespace, chain: list[Config], config: Config, world: World, notes: list[str]) -> None:
@@ -98,13 +139,17 @@ def _predict(args: argparse.Namespace, chain: list[Config], config: Config, worl
         print("\t".join(_escaped(field) for field in prediction.fields()), flush=True)
         rows.append(prediction.row())
         read, faults = read + 1, faults + bool(prediction.fault)
+        if prediction.fault:
+            print(printable(f"warning: {prediction.path} could not be read: {prediction.fault}"), file=sys.stderr)
     if args.json:
-        write_atomically(args.json, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+        text = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+        # A name that is not UTF-8 has halves of surrogates, and this writes them as JSON does.
+        write_atomically(args.json, text.encode("utf-8", "backslashreplace"))
         print(f"wrote: {args.json}", file=sys.stderr)
     if faults == read:
         raise KitError(f"none of the {faults} images could be read")
     if faults:
-        print(f"warning: {faults} of {read} images could not be read", file=sys.stderr)
+        raise UnreadError(f"{faults} of {read} images could not be read", hint="see the warnings above")
 
 
 def _lines(args: argparse.Namespace, chain: list[Config], config: Config) -> Iterator[Line]:
@@ -112,13 +157,13 @@ def _lines(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
     from hccl_kit.ocr.build import trained_network  # noqa: PLC0415
 
     del chain
-    lines = predict.lines_of(predict.find_images(args.images, limit=args.limit), args.labels)
+    lines = predict.lines_of(find_images(args.images, limit=args.limit), args.labels)
     found = []
     for line in predict.read_lines(predict.inference_of(config), trained_network(config), lines):
         yield line
         found.append(line)
     if args.picture and not all(line.fault for line in found):
-        predict.write_lines(args.picture, found)
+        predict.write_lines(args.picture, found, config)
         print(f"wrote: {args.picture}", file=sys.stderr)
 
 
@@ -126,7 +171,7 @@ def _pages(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
     from hccl_kit.ocr import predict  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.build import trained_network  # noqa: PLC0415
 
-    paths = predict.find_images(args.images, limit=args.limit)
+    paths = find_images(args.images, limit=args.limit)
     if args.picture:
         args.picture.mkdir(parents=True, exist_ok=True)
     trained = [(predict.inference_of(other), trained_network(other)) for other in chain]
@@ -136,9 +181,13 @@ def _pages(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
     for number, found in enumerate(predict.find_texts(finder, trained_network(config), paths), 1):
         page = found
         if not page.fault and (reader or args.picture):
-            image = predict.page_image(config, page.path)
-            if reader:
-                page = predict.read_texts(reader, page, image, turner)
+            try:
+                image = predict.page_image(config, page.path)
+                if reader:
+                    page = predict.read_texts(reader, page, image, turner)
+            except BadSampleError as error:  # such as: another program has replaced the file
+                yield replace(page, regions=(), fault=str(error))
+                continue
             if args.picture:
                 predict.write_page(args.picture / f"{number:04}_{page.path.stem}.png", page, image)
         yield page
@@ -147,7 +196,8 @@ def _pages(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
 
 
 def _escaped(field: str) -> str:
-    return field.replace("\t", "\\t").replace("\n", "\\n")
+    """Without what would end a field or move the cursor of a screen: a name of a file may hold anything."""
+    return "".join(repr(character)[1:-1] if category(character) == "Cc" else character for character in field)
 
 
 if __name__ == "__main__":

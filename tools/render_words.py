@@ -6,6 +6,7 @@ python tools/render_words.py --output data/words --font SourceHanSans.ttc --dict
 
 --texts: a text a line, UTF-8; every tenth is for the test, the training draws from the others. --dict: a character a
 line; the strings of training and test are made of these. A character that no font has is refused.
+A data set that is there already is kept, unless --force is given.
 Exit codes: 0 done; 2 it could not run.
 """
 
@@ -14,23 +15,25 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.arguments import Parser
 from hccl_kit.atomic_file import write_atomically
-from hccl_kit.bounded_file import read_text
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
+from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
+from hccl_kit.ocr.data.samples import numbered_lines
 from hccl_kit.ocr.program import missing
+from hccl_kit.output_place import assert_free_files, assert_free_folder, staged
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.data.render import Draw
 
+SETS = ("train", "test")
 Texts = Callable[[int, Any], str]
 """From the number of an image and the generator to its text."""
 MAX_IMAGES = 1_000_000
-MAX_BYTES = 1 << 26
 TENTH = 10
 
 
@@ -42,15 +45,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise KitError(f"--train and --test take 1 to {MAX_IMAGES}")
         if args.seed < 0:
             raise KitError(f"--seed is {args.seed}; accepted: a number from 0 on")
-        draw = _pen(args)
-        for name, texts in _texts(args):
-            _write_set(args, name, texts, draw)
+        _assert_free(args)
+        _write(args, dict(_texts(args)), _pen(args))
     except KitError as error:
         print(error.render(), file=sys.stderr)
         return error.exit_code
     except ImportError as error:
         print(missing(error).render(), file=sys.stderr)
         return EXIT_CANNOT_RUN
+    except KeyboardInterrupt:
+        print("interrupted; nothing was written", file=sys.stderr)
+        return EXIT_INTERRUPTED
     print(f"{args.train} training and {args.test} test images in {args.output}")
     return EXIT_OK
 
@@ -74,7 +79,7 @@ def _texts(args: argparse.Namespace) -> Iterator[tuple[str, Texts]]:
 
 def _own_texts(path: Path) -> dict[str, list[str]]:
     """The lines of a file, every tenth for the test; KitError where there are not enough for both."""
-    lines = [line.strip() for line in read_text(path, MAX_BYTES).split("\n") if line.strip()]
+    lines = [line.strip() for _, line in numbered_lines(path)]
     sets = {"train": [line for number, line in enumerate(lines) if number % TENTH], "test": lines[::TENTH]}
     if not sets["train"]:
         raise KitError(f"{path} holds {len(lines)} texts; at least two are needed, one for the test")
@@ -109,34 +114,45 @@ def _pen(args: argparse.Namespace) -> Draw:
     return drawn.draw
 
 
-def _write_set(args: argparse.Namespace, name: str, texts: Texts, draw: Draw) -> None:
+def _write(args: argparse.Namespace, texts: dict[str, Texts], draw: Draw) -> None:
+    """Both sets: all images are drawn before one gets its place, and a label file stands for a complete set."""
+    with ExitStack() as stack:
+        folders = {name: stack.enter_context(staged(args.output / name)) for name in SETS}
+        labels = {name: _draw_set(args, name, texts[name], draw, folder) for name, folder in folders.items()}
+    for name, rows in labels.items():
+        write_atomically(args.output / f"{name}_gt.txt", "".join(rows))
+
+
+def _draw_set(args: argparse.Namespace, name: str, texts: Texts, draw: Draw, folder: Path) -> list[str]:
+    """Fill a folder; returns the lines of its label file."""
     import cv2  # noqa: PLC0415  # after --help
     import numpy as np  # noqa: PLC0415
 
-    from hccl_kit.ocr.data import render  # noqa: PLC0415
+    from hccl_kit.ocr.data import render  # noqa: PLC0415  # after --help
 
-    folder = args.output / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise KitError(f"cannot write into {folder}: {error.strerror}") from error
     generator = np.random.default_rng((args.seed, name == "test"))
     labels = []
     for number in range(getattr(args, name)):
         text = texts(number, generator)
         done, data = cv2.imencode(".png", render.render(text, generator, draw))
         assert done
-        try:
-            (folder / f"{number:05}.png").write_bytes(data.tobytes())
-        except OSError as error:
-            raise KitError(f"cannot write into {folder}: {error.strerror}") from error
+        (folder / f"{number:05}.png").write_bytes(data.tobytes())
         labels.append(f"{number:05}.png\t{text}\n")
-    write_atomically(args.output / f"{name}_gt.txt", "".join(labels))  # last: a label file stands for a complete set
+    return labels
+
+
+def _assert_free(args: argparse.Namespace) -> None:
+    for name in SETS:
+        assert_free_folder(args.output / name, "--output", force=args.force)
+    if args.output.is_dir():
+        labels = [args.output / f"{name}_gt.txt" for name in SETS]
+        assert_free_files(labels, "--output", force=args.force)
 
 
 def _parser() -> Parser:
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("data/words"), help="folder (default: %(default)s)")
+    parser.add_argument("--force", action="store_true", help="overwrite a data set that is there")
     parser.add_argument("--train", type=int, default=3000, help="training images (default: %(default)s)")
     parser.add_argument("--test", type=int, default=120, help="test images (default: %(default)s)")
     parser.add_argument("--font", nargs="+", type=Path, metavar="FILE", help="fonts (default: OpenCV's, ASCII only)")

@@ -14,12 +14,11 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.atomic_file import write_atomically
-from hccl_kit.errors import KitError
 from hccl_kit.ocr import picture, recipes
 from hccl_kit.ocr.config import UPSIDE_DOWN, Config
 from hccl_kit.ocr.data.crop import crop_line
 from hccl_kit.ocr.data.pages import Page
-from hccl_kit.ocr.data.samples import TextLine, read_labels
+from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine, read_labels
 from hccl_kit.ocr.data.transforms import decode_image, image_of
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
@@ -29,7 +28,7 @@ Trained = tuple[Inference, nn.Cell]
 """What runs a network, and the network with its weights."""
 SURE = 0.9
 """How probable it must be that a line lies upside down for it to be turned."""
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+DECODING = ("DecodeImage", "Decode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +41,17 @@ class Line:
     fault: str | None = None
 
     def fields(self) -> list[str]:
-        """Path, text, confidence and, where known, the truth."""
-        shown = ["", f"not read: {self.fault}"] if self.fault else [self.reading.text, f"{self.reading.confidence:.3f}"]
+        """Path, text, confidence and, where known, the truth; text and confidence are empty where there is a fault."""
+        shown = ["", ""] if self.fault else [self.reading.text, f"{self.reading.confidence:.3f}"]
         return [str(self.path), *shown, *([] if self.truth is None else [self.truth])]
 
     def row(self) -> dict[str, Any]:
-        """The same for a JSON file."""
+        """The same for a JSON file; a fault is its `error`."""
+        row: dict[str, Any] = {"path": str(self.path)}
         if self.fault:
-            return {"path": str(self.path), "fault": self.fault}
-        row = {"path": str(self.path), "text": self.reading.text, "confidence": _rounded(self.reading.confidence)}
+            row |= {"text": None, "confidence": None, "error": self.fault}
+        else:
+            row |= {"text": self.reading.text, "confidence": _rounded(self.reading.confidence)}
         return row if self.truth is None else {**row, "truth": self.truth}
 
 
@@ -83,30 +84,15 @@ class PageOfText:
     fault: str | None = None
 
     def fields(self) -> list[str]:
-        """Path and the regions as JSON, as MindOCR writes what it found."""
-        rows = [region.row() for region in self.regions]
-        return [str(self.path), f"not read: {self.fault}" if self.fault else json.dumps(rows, ensure_ascii=False)]
+        """Path and the regions as JSON, as MindOCR writes what it found; null where there is a fault."""
+        rows = None if self.fault else [region.row() for region in self.regions]
+        return [str(self.path), json.dumps(rows, ensure_ascii=False)]
 
     def row(self) -> dict[str, Any]:
-        """The same for a JSON file."""
+        """The same for a JSON file; a fault is its `error`."""
         if self.fault:
-            return {"path": str(self.path), "fault": self.fault}
+            return {"path": str(self.path), "regions": None, "error": self.fault}
         return {"path": str(self.path), "regions": [region.row() for region in self.regions]}
-
-
-def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path]:
-    """The images among `paths`, folders taken apart, in order of their names; at most `limit`."""
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found += sorted(inner for inner in path.iterdir() if inner.suffix.lower() in SUFFIXES)
-        elif path.is_file():
-            found.append(path)
-        else:
-            raise KitError(f"there is no image or folder {path}")
-    if not found:
-        raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
-    return found[:limit]
 
 
 def lines_of(paths: Sequence[Path], labels: Path | None) -> list[TextLine]:
@@ -158,31 +144,41 @@ def _turned(line: TextLine) -> TextLine:
 
 
 def page_image(config: Config, path: Path) -> NDArray[np.uint8]:
-    """The image HxWx3, blue first, in whose pixels the boxes of this detector lie: turned as its pipeline turns it."""
+    """The image HxWx3, blue first, in whose pixels the boxes of this detector lie: turned as its pipeline turns it.
+
+    Raises BadSampleError if the pipeline would leave it out.
+    """
+    return _decoded(config, Page(path))
+
+
+def _decoded(config: Config, sample: Sample) -> NDArray[np.uint8]:
     steps = config["eval"]["dataset"]["transform_pipeline"]
-    options = next((step["DecodeImage"] or {} for step in steps if "DecodeImage" in step), {})
-    decode = decode_image(ignore_orientation=options.get("ignore_orientation", False))
-    return image_of(decode(Page(path), np.random.default_rng(0)))
+    options = next((given or {} for step in steps for name, given in step.items() if name in DECODING), {})
+    decode = decode_image(**{key: options[key] for key in ("ignore_orientation", "max_pixels") if key in options})
+    return image_of(decode(sample, np.random.default_rng(0)))
 
 
-def write_lines(path: Path, lines: Sequence[Line]) -> None:
-    """A PNG with a row for each of the first lines."""
+def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
+    """A picture with a row for each of the first lines, decoded as by the pipeline of this configuration."""
     rows = []
     for line in lines[: picture.MAX_ROWS]:
-        image = cv2.imdecode(np.fromfile(line.path, np.uint8), cv2.IMREAD_COLOR) if not line.fault else None
-        shown = np.zeros((32, 100, 3), np.uint8) if image is None else image
+        try:
+            shown = _decoded(config, TextLine(line.path))
+        except BadSampleError:  # its fault stands in the results
+            shown = np.zeros((32, 100, 3), np.uint8)
         rows.append(picture.Row(shown, line.reading.text, line.reading.confidence, line.truth))
     _write(path, picture.draw(rows))
 
 
 def write_page(path: Path, page: PageOfText, image: NDArray[np.uint8]) -> None:
-    """A PNG of a page with its texts."""
+    """A picture of a page with its texts."""
     outlines = [(region.box.points, region.reading.text if region.reading else "") for region in page.regions]
     _write(path, picture.draw_page(image, outlines))
 
 
 def _write(path: Path, image: NDArray[np.uint8]) -> None:
-    done, data = cv2.imencode(".png", image)
+    """In the format that the name of the file says."""
+    done, data = cv2.imencode(path.suffix.lower(), image)
     assert done
     write_atomically(path, data.tobytes())
 

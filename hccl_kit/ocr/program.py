@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shlex
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hccl_kit.arguments import Parser
 from hccl_kit.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError
@@ -69,7 +70,7 @@ def run(
     env, world, code = None, None, EXIT_OK
     try:
         config = configuration.load(args.config, args.opt)
-        _assert_files(config, data)
+        assert_files(config, data)
         launch = detect(os.environ, launcher=args.launcher)
         env = launch.env
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
@@ -88,12 +89,38 @@ def run(
     leave(code, world)
 
 
-def _assert_files(config: Config, data: Sequence[str]) -> None:
+def assert_files(config: Config, data: Sequence[str] = ()) -> None:
+    """Raises KitError if the dictionary or a data set of the sections `data` is not there or cannot be read."""
     post = config["postprocess"]
     if "character_dict_path" in post:
-        Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
+        _assert_dictionary(post, "postprocess")
     for section in data:
         sources(config[section]["dataset"])
+        for number, step in enumerate(config[section]["dataset"]["transform_pipeline"]):
+            for name, options in step.items():
+                if name.endswith("LabelEncode") and (options or {}).get("character_dict_path"):
+                    _assert_dictionary(options, f"{section}.dataset.transform_pipeline.{number}.{name}")
+
+
+def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
+    try:
+        Charset.load(options["character_dict_path"], use_space_char=options.get("use_space_char", False))
+    except KitError as error:
+        raise KitError(f"{place}.character_dict_path: {error.message}", hint=error.hint) from error
+
+
+def assert_weights(config: Config, option: str = "-o") -> None:
+    """Raises KitError if there is no file that `eval.ckpt_load_path` names; `option` is what gives another.
+
+    Programs ask this before anything heavy is loaded.
+    """
+    path = config["eval"]["ckpt_load_path"]
+    if path is not None and not Path(path).exists():
+        source = shlex.quote(config.source)
+        raise KitError(
+            f"there is no checkpoint {path}, which eval.ckpt_load_path names",
+            hint=f"train first: python tools/train.py -c {source}\nor name another: {option} eval.ckpt_load_path=FILE",
+        )
 
 
 def missing(error: ImportError) -> KitError:

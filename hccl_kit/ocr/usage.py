@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import classification, coding, outlining, recognition
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.pipeline import TRANSFORMS
 from hccl_kit.ocr.data.transforms import IMAGENET
 
 Size = tuple[int, int]
@@ -18,6 +20,9 @@ MAX_PIXELS = 2**25
 DECODING = ("DecodeImage", "Decode")
 NORMALISING = ("NormalizeImage", "Normalize", recognition.RESIZE_FOR_INFERENCE)
 RESIZING = (*recognition.RESIZES, recognition.RESIZE_FOR_INFERENCE, "Rotate90IfVertical", "DarkOnLight")
+INTERPOLATION = "INTER_LINEAR"
+"""Of every step that resizes: between the four nearest pixels, also where an image becomes much smaller."""
+BEFORE, AFTER = "before normalising", "after normalising"
 RESIZING_PAGES = ("DetResize", "ScalePadImage", "GridResize")
 
 
@@ -69,10 +74,11 @@ def facts(config: Config) -> dict[str, str]:
     """What a file says of its network, by key; lists and options as JSON.
 
     `colours`, `mean` and `std` (in this order of the channels, of pixels from 0 to 255); `resize`, the steps of the
-    pipeline that change the shape of an image or its grey values, with their options, but the input of the file has the
-    last word on the size; `postprocess`, whose name says what the outputs are; of a recognition `characters`, what
-    every class stands for: null is the blank of CTC, "<go>" and "<stop>" are those of a head that spells; of a
-    classification `classes`, their names.
+    pipeline that change the shape of an image or its grey values, with all their options, but the input of the file has
+    the last word on the size; `interpolation`, as OpenCV names it; `padding`, null or what an image that keeps its
+    ratio is filled up with, see `_padding`; `postprocess`, whose name says what the outputs are; of a recognition
+    `characters`, what every class stands for: null is the blank of CTC, "<go>" and "<stop>" are those of a head that
+    spells; of a classification `classes`, their names.
     """
     colours, mean, std = _pixels(config)
     post = {
@@ -82,7 +88,8 @@ def facts(config: Config) -> dict[str, str]:
     values: dict[str, Any] = {
         "mean": mean,
         "std": std,
-        "resize": [{name: options} for name, options in _steps(config) if name in resizing],
+        "resize": [{name: _all_options(name, options)} for name, options in _steps(config) if name in resizing],
+        "padding": _padding(config),
         "postprocess": post,
     }
     if config["model"]["type"] == "cls":
@@ -91,7 +98,39 @@ def facts(config: Config) -> dict[str, str]:
         section = config["postprocess"]
         charset = Charset.load(section["character_dict_path"], use_space_char=section["use_space_char"])
         values["characters"] = coding.of(config).signs(charset)
-    return {"colours": colours} | {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
+    names = {"colours": colours, "interpolation": INTERPOLATION}
+    return names | {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
+
+
+def _padding(config: Config) -> dict[str, Any] | None:
+    """What fills up an image that keeps its ratio: the value, on which sides, and whether before it is normalised.
+
+    Of a line, height times the width of the source over its height are left of it, rounded up, if there is room.
+    """
+    for name, given in _steps(config):
+        options = _all_options(name, given)
+        if name == "ScalePadImage" or (name == "DetResize" and _fills_page(options)):
+            return {"value": 0, "sides": ["below", "right"], "filled": BEFORE}
+        if name == recognition.RESIZE_FOR_INFERENCE and options["padding"]:
+            return {"value": 0, "sides": ["right"], "filled": AFTER if options["norm_before_pad"] else BEFORE}
+        if name in recognition.RESIZES and (options["padding"] or _infers_padding(options)):
+            return {"value": 0, "sides": ["right"], "filled": BEFORE}
+    return None
+
+
+def _fills_page(options: Mapping[str, Any]) -> bool:
+    return bool(options["target_size"] and options["keep_ratio"] and options["padding"])
+
+
+def _infers_padding(options: Mapping[str, Any]) -> bool:
+    return bool(options.get("infer_mode") and options.get("character_dict_path"))
+
+
+def _all_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a step with the defaults of those that are not given."""
+    parameters = signature(TRANSFORMS[name]).parameters.values()
+    defaults = {one.name: one.default for one in parameters if one.default is not one.empty}
+    return {**defaults, **given}
 
 
 def _pixels(config: Config) -> tuple[str, list[float], list[float]]:

@@ -46,11 +46,9 @@ def test_det_gt_is_what_the_folders_are(published: Path) -> None:
 
 
 def test_sroie_hides_texts_by_stars(published: Path) -> None:
-    done = convert(
-        published, "--dataset_name", "sroie", "--path_mode", "abs", "--output_path", f"{published}/new/gt.txt"
-    )
+    done = convert(published, "--dataset_name", "sroie", "--path_mode", "abs", "--output_path", f"{published}/gt.txt")
     assert done.returncode == 0, done.stderr
-    root = {"dataset_root": "/", "data_dir": ".", "label_file": str(published / "new" / "gt.txt")}
+    root = {"dataset_root": "/", "data_dir": ".", "label_file": str(published / "gt.txt")}
     [page], _ = read_pages(root)
     assert page.path == published / "images" / "img_1.jpg"
     assert page.texts == ("one, two", "###", "###")
@@ -90,12 +88,70 @@ def test_the_word_list_of_ic15_is_taken(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_converted_is_said(published: Path) -> None:
-    missing = tool("convert_dataset", "--label_dir", published / "gt")
-    assert missing.returncode == 2
-    assert "must be two folders" in missing.stderr
     (published / "gt" / "gt_img_1.txt").write_text("nonsense", encoding="utf-8")
     wrong = convert(published)
     assert wrong.returncode == 2
     assert "can be used; the first: " in wrong.stderr
     assert "line 1: expected x1,y1" in wrong.stderr
     assert not (published / "images_det_gt.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        (["-l", "gt"], "--image_dir is missing, the folder of the pages that gt labels", "add -i FOLDER"),
+        (["-l", "gt", "-i", "no"], "--image_dir no is not a folder", "name the folder of the pages"),
+        (["-l", "no", "-i", "images"], "--label_dir no is not a folder", "only the word list of ic15 is a file"),
+        (["-l", "gt", "-i", "images", "-o", "new/deep/gt.txt"], "there is no folder new/deep", "mkdir -p new/deep"),
+        (["-l", "gt", "-i", "images", "-o", "/"], "--output_path: / is a folder", "name a file to write"),
+        (["-l", "gt", "-i", "images", "-t", "rec", "-o", "rec"], "the name of the images' folder too", "rec.txt"),
+        (["-l", "gt", "-i", "images", "-o", "mine.txt"], "mine.txt exists already", "--force overwrites it"),
+        (["-l", "gt", "-i", "images", "-t", "cls", "-o", "images.txt"], "images exists already", "--force"),
+    ],
+)
+def test_a_wrong_command_is_refused_before_the_work(
+    published: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str, hint: str
+) -> None:
+    monkeypatch.chdir(published)
+    Path("mine.txt").write_text("mine")
+    before = sorted(published.rglob("*"))
+    done = tool("convert_dataset", *options, python=("-X", "importtime"))
+    assert done.returncode == 2
+    error, fix = done.stderr.split("error: ")[1].split("\n  fix: ")
+    assert message in error
+    assert hint in fix
+    assert "| cv2" not in done.stderr
+    assert sorted(published.rglob("*")) == before
+    assert Path("mine.txt").read_text() == "mine"
+
+
+def test_what_is_there_is_overwritten_where_it_is_asked_for(published: Path) -> None:
+    output = published / "rec_gt.txt"
+    for options in ((), ("--force",)):
+        done = convert(published, "--task", "rec", "-d", "sroie", "-o", str(output), *options)
+        assert done.returncode == 0, done.stderr
+    assert convert(published, "--task", "rec", "-d", "sroie", "-o", str(output)).returncode == 2
+    assert read_labels(output) == [("rec_gt/img_1_001.png", "one, two")]
+
+
+def test_lines_that_cannot_be_cut_leave_nothing(published: Path) -> None:
+    """The page has labels, and its image is damaged."""
+    (published / "images" / "img_1.jpg").write_bytes(b"damaged")
+    before = sorted(published.rglob("*"))
+    done = convert(published, "--task", "rec", "-d", "sroie", "-o", str(published / "rec_gt.txt"))
+    assert done.returncode == 2
+    assert "not an image that OpenCV reads" in done.stderr
+    assert sorted(published.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["img_\udcff", "img_\t1", "img_\x1b[2J"])
+@pytest.mark.parametrize("task", ["det", "rec"])
+def test_a_name_that_no_label_file_holds_is_left_out(published: Path, name: str, task: str) -> None:
+    """It is no text, or would end the field or move the cursor of a screen."""
+    (published / "images" / "img_2.jpg").rename(published / "images" / f"{name}.jpg")
+    (published / "gt" / f"gt_{name}.txt").write_bytes(ROWS.encode())
+    done = convert(published, "--task", task, "-o", str(published / "out.txt"))
+    assert done.returncode == 0, done.stderr
+    assert "a label file cannot name it" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert name not in (published / "out.txt").read_text(encoding="utf-8")

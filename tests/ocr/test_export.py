@@ -173,11 +173,58 @@ def test_a_user_exports_both(tmp_path: Path) -> None:
     assert session.get_modelmeta().custom_metadata_map == usage.facts(loaded)
 
 
-def test_a_folder_that_is_not_there_is_said_at_once() -> None:
-    done = tool("export", "-c", CONFIG, "--output", "nowhere/best", python=("-X", "importtime"))
+def test_the_example_reads_what_we_read(words: Path, tmp_path: Path) -> None:
+    """With onnxruntime and OpenCV alone; these weights read nonsense, but another one from each image."""
+    network = recipes.network(config.load(CONFIG))
+    generator = np.random.default_rng(1)
+    for weight in network.get_parameters():
+        if weight.ndim > 1:
+            scale = 3 / np.sqrt(np.prod(weight.shape[1:]))
+            weight.set_data(Tensor(generator.normal(0, scale, weight.shape).astype(np.float32)))
+    checkpoint.save(tmp_path / "best.ckpt", network.get_parameters())
+    weights = f"eval.ckpt_load_path={tmp_path / 'best.ckpt'}"
+    done = tool("export", "-c", CONFIG, "-o", weights, "--format", "onnx")
+    assert done.returncode == 0, done.stderr
+    paths = sorted((words / "test").iterdir())
+    done = tool("predict", "-c", CONFIG, "-o", weights, "--images", *paths)
+    assert done.returncode == 0, done.stderr
+    ours = [line.split("\t")[:2] for line in done.stdout.splitlines()]
+    assert len({text for _, text in ours}) == len(paths) == 20
+    program = ROOT / "examples" / "read_onnx.py"
+    command = [sys.executable, "-I", *map(str, (program, tmp_path / "best.onnx", *paths))]
+    theirs = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert [line.split("\t") for line in theirs.splitlines()] == ours
+
+
+def test_a_name_with_its_ending_is_one_file_and_is_overwritten_by_force(tmp_path: Path) -> None:
+    checkpoint.save(tmp_path / "best.ckpt", recipes.network(config.load(CONFIG)).get_parameters())
+    (tmp_path / "x.onnx").write_text("old")
+    command = ("-c", CONFIG, "-o", f"eval.ckpt_load_path={tmp_path / 'best.ckpt'}", "--output", tmp_path / "x.onnx")
+    done = tool("export", *command, "--force")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best.ckpt", "x.onnx"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--output", "nowhere/best"], "error: --output: there is no folder nowhere"),
+        (["--format", "onnx"], "error: --output: best.onnx exists already"),
+        (["--output", "best.onnx"], "error: --output: best.onnx exists already"),
+        (
+            ["--output", "best.onnx", "--format", "both"],
+            "error: --output best.onnx names one file of format onnx, and --format is both",
+        ),
+    ],
+)
+def test_a_place_that_is_not_free_is_said_at_once(tmp_path: Path, options: list[str], message: str) -> None:
+    for name in ("best.ckpt", "best.onnx"):
+        (tmp_path / name).write_text("mine")
+    done = tool("export", "-c", CONFIG, "-o", "eval.ckpt_load_path=best.ckpt", *options, python=("-X", "importtime"))
     assert done.returncode == 2
-    assert "error: cannot write nowhere/best.mindir: nowhere is no folder that takes files" in done.stderr
+    assert message in done.stderr
     assert "| mindspore" not in done.stderr
+    assert (tmp_path / "best.onnx").read_text() == "mine"
 
 
 WITHOUT_ONNX = f"""

@@ -1,6 +1,7 @@
 """Reading images that nobody labelled: which ones, in what order, and what happens to a damaged one."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import config, picture, predict, recipes
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.data.image_paths import find_images
+from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.predict import Line, PageOfText, Region
@@ -44,15 +46,15 @@ def folder_of(root: Path, *names: str) -> Path:
 def test_a_folder_gives_its_images_in_order(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "in", "b.png", "a.JPG", "c.bmp")
     (folder / "notes.txt").write_text("")
-    assert predict.find_images([folder], limit=9) == [folder / n for n in ("a.JPG", "b.png", "c.bmp")]
+    assert find_images([folder], limit=9) == [folder / n for n in ("a.JPG", "b.png", "c.bmp")]
 
 
 def test_files_stay_where_they_are_named(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "in", "a.png", "b.png")
     other = folder_of(tmp_path / "other", "x.png")
-    found = predict.find_images([other / "x.png", folder, folder / "a.png"], limit=9)
+    found = find_images([other / "x.png", folder, folder / "a.png"], limit=9)
     assert [path.name for path in found] == ["x.png", "a.png", "b.png", "a.png"]
-    assert predict.find_images([folder], limit=1) == [folder / "a.png"]
+    assert find_images([folder], limit=1) == [folder / "a.png"]
 
 
 def test_labels_give_the_truth_by_the_end_of_the_path(tmp_path: Path) -> None:
@@ -61,15 +63,18 @@ def test_labels_give_the_truth_by_the_end_of_the_path(tmp_path: Path) -> None:
     rows = ["a.png\ttwo words\u2028 more\r", "", "b.png\tno", "in/b.png\tyes", "out/c.png\tno"]
     labels = tmp_path / "gt.txt"
     labels.write_bytes("\n".join(["\ufeff" + rows[0], *rows[1:], f"{folder}/d.png\twhole path"]).encode())
-    found = predict.lines_of(predict.find_images([folder]), labels)
+    found = predict.lines_of(find_images([folder]), labels)
     assert [sample.text for sample in found] == ["two words\u2028 more", "yes", "", "whole path"]
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=f"there is no image or folder {tmp_path}/no.png"):
-        predict.find_images([tmp_path / "no.png"], limit=9)
+        find_images([tmp_path / "no.png"], limit=9)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(KitError, match=f"{tmp_path}/pipe is not a regular file"):
+        find_images([tmp_path / "pipe"])
     with pytest.raises(KitError, match=f"no images in {tmp_path}") as caught:
-        predict.find_images([tmp_path], limit=9)
+        find_images([tmp_path], limit=9)
     assert ".png" in (caught.value.hint or "")
     write_image(tmp_path / "a.png", 0)
     for labels in (tmp_path / "no.txt", tmp_path / "a.png"):
@@ -80,7 +85,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [1, BATCH, 2 * BATCH + 1])
 def test_every_image_has_one_reading(loaded: Config, network: nn.Cell, tmp_path: Path, count: int) -> None:
     folder = folder_of(tmp_path, *(f"{n}.png" for n in range(count)))
-    samples = [TextLine(path) for path in predict.find_images([folder])]
+    samples = [TextLine(path) for path in find_images([folder])]
     predictions = list(predict.read_lines(predict.inference_of(loaded), network, samples))
     assert [prediction.path for prediction in predictions] == [sample.path for sample in samples]
     assert all(prediction.fault is None and prediction.truth is None for prediction in predictions)
@@ -93,7 +98,7 @@ def test_a_damaged_image_is_named_and_the_others_are_read(
 ) -> None:
     """Also where it is the only one of its batch."""
     folder = folder_of(tmp_path, *(f"{n}.png" for n in range(BATCH + 1)))
-    samples = [TextLine(path) for path in predict.find_images([folder])]
+    samples = [TextLine(path) for path in find_images([folder])]
     whole = list(predict.read_lines(predict.inference_of(loaded), network, samples))
     for number in bad:
         (folder / f"{number}.png").write_bytes(b"damaged")
@@ -106,7 +111,21 @@ def test_a_damaged_image_is_named_and_the_others_are_read(
         assert predictions[number].reading.confidence == pytest.approx(whole[number].reading.confidence, rel=1e-4)
 
 
-def test_the_picture_has_a_line_for_every_prediction(tmp_path: Path) -> None:
+def test_images_are_bounded_as_the_pipeline_says(network: nn.Cell, tmp_path: Path) -> None:
+    """Also those that are decoded once more, to be drawn."""
+    folder_of(tmp_path, "a.png")
+    os.mkfifo(tmp_path / "b.png")
+    small = config.load(CONFIG, ["eval.dataset.transform_pipeline.0.DecodeImage.max_pixels=199"])
+    samples = [TextLine(path) for path in find_images([tmp_path])]
+    found = list(predict.read_lines(predict.inference_of(small), network, samples))
+    assert "an image of 20 x 10 pixels; accepted: up to 199" in (found[0].fault or "")
+    assert found[1].fault == "not a regular file"
+    with pytest.raises(BadSampleError, match="20 x 10 pixels"):
+        predict.page_image(small, tmp_path / "a.png")
+    predict.write_lines(tmp_path / "out.png", found, small)
+
+
+def test_the_picture_has_a_line_for_every_prediction(loaded: Config, tmp_path: Path) -> None:
     folder_of(tmp_path, "a.png")
     (tmp_path / "b.png").write_bytes(b"damaged")
     predictions = [
@@ -114,14 +133,14 @@ def test_the_picture_has_a_line_for_every_prediction(tmp_path: Path) -> None:
         Line(tmp_path / "b.png", Reading("", 0.0), None, "not an image"),
         Line(tmp_path / "gone.png", Reading("", 0.0), None, "No such file"),
     ]
-    predict.write_lines(tmp_path / "out.png", predictions)
+    predict.write_lines(tmp_path / "out.png", predictions, loaded)
     image = cv2.imdecode(np.fromfile(tmp_path / "out.png", np.uint8), cv2.IMREAD_COLOR)
     assert image.shape[0] == 3 * picture.ROW
 
 
-def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_picture_that_cannot_be_written_is_named(loaded: Config, tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"cannot write .*no/out\.png"):
-        predict.write_lines(tmp_path / "no" / "out.png", [])
+        predict.write_lines(tmp_path / "no" / "out.png", [], loaded)
 
 
 def box(*, left: float, top: float, width: float = 40, height: float = 10) -> Box:
@@ -194,11 +213,20 @@ def test_what_was_found_is_written_as_a_label_file_has_it() -> None:
     assert (path, json.loads(text)) == ("a.png", [row])
     assert "\u4e2d" in text
     unread = PageOfText(Path("b.png"), (), "torn")
-    assert unread.row() == {"path": "b.png", "fault": "torn"}
-    assert unread.fields() == ["b.png", "not read: torn"]
+    assert unread.row() == {"path": "b.png", "regions": None, "error": "torn"}
+    assert unread.fields() == ["b.png", "null"]
+    unread_line = Line(Path("c.png"), Reading("", 0.0), "b", "torn")
+    assert unread_line.row() == {"path": "c.png", "text": None, "confidence": None, "error": "torn", "truth": "b"}
+    assert unread_line.fields() == ["c.png", "", "", "b"]
     assert Line(Path("c.png"), Reading("a", 1.0), "b").row() == {
         "path": "c.png", "text": "a", "confidence": 1.0, "truth": "b",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.PNG", b"\x89PNG"), ("a.jpg", b"\xff\xd8\xff"), ("a.webp", b"RIFF")])
+def test_a_picture_has_the_format_of_its_name(tmp_path: Path, name: str, start: bytes) -> None:
+    predict.write_page(tmp_path / name, PageOfText(Path("a.png"), ()), np.zeros((9, 9, 3), np.uint8))
+    assert (tmp_path / name).read_bytes().startswith(start)
 
 
 @pytest.mark.parametrize("read", [False, True])

@@ -171,14 +171,15 @@ def test_predictions_are_lines_and_a_picture(run: Path, words: Path, tmp_path: P
         "predict", "-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}",
         "--images", tmp_path / "images", "--labels", words / "test_gt.txt", "--picture", drawn,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert_refused(done, 1, "1 of 20 images could not be read")
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [Path(row[0]).name for row in rows] == [f"{n:05}.png" for n in range(20)]
     truths = [line.split("\t")[1] for line in (words / "test_gt.txt").read_text().splitlines()]
     assert [row[3] for row in rows] == truths
-    assert rows[3][1:3] == ["", "not read: not an image that OpenCV reads"]
+    assert rows[3][1:3] == ["", ""]
     assert all(0 <= float(row[2]) <= 1 for n, row in enumerate(rows) if n != 3)
-    assert "warning: 1 of 20 images could not be read" in done.stderr
+    reason = "00003.png could not be read: not an image that OpenCV reads"
+    assert f"warning: {tmp_path / 'images'}/{reason}" in done.stderr
     image = cv2.imdecode(np.fromfile(drawn, np.uint8), cv2.IMREAD_COLOR)
     assert image.shape[0] == 20 * picture.ROW
 
@@ -186,9 +187,13 @@ def test_predictions_are_lines_and_a_picture(run: Path, words: Path, tmp_path: P
 def test_a_prediction_of_nothing_but_damaged_images_is_refused(run: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.png").write_bytes(b"damaged")
     options = ("-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}")
-    done = tool("predict", *options, "--images", tmp_path / "bad.png")
+    (tmp_path / "bad.png").rename(tmp_path / "bad\x1b\udcff.png")
+    done = tool("predict", *options, "--images", tmp_path, "--json", tmp_path / "found.json")
     assert_refused(done, 2, "none of the 1 images could be read")
-    assert done.stdout.split("\t")[1:] == ["", "not read: not an image that OpenCV reads\n"]
+    assert done.stdout == f"{tmp_path}/bad\\x1b\\udcff.png\t\t\n", "a file may have any name"
+    (row,) = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    path, error = f"{tmp_path}/bad\x1b\udcff.png", "not an image that OpenCV reads"
+    assert row == {"path": path, "text": None, "confidence": None, "error": error}
 
 
 def test_weights_that_do_not_move_end_the_run(words: Path, tmp_path: Path) -> None:
@@ -233,7 +238,11 @@ def test_a_wrong_configuration_ends_before_mindspore_is_loaded(
     [
         ("system=3", "system is 3; expected a section"),
         ("eval.dataset.label_file=no.txt", "there is no label file"),
-        ("postprocess.character_dict_path=no.txt", "cannot read no.txt"),
+        ("postprocess.character_dict_path=no.txt", "error: postprocess.character_dict_path: cannot read no.txt"),
+        (
+            "eval.dataset.transform_pipeline.1.RecCTCLabelEncode.character_dict_path=no.txt",
+            "error: eval.dataset.transform_pipeline.1.RecCTCLabelEncode.character_dict_path: cannot read no.txt",
+        ),
     ],
 )
 def test_nothing_heavy_is_loaded_for_a_wrong_configuration(words: Path, override: str, message: str) -> None:
@@ -266,3 +275,55 @@ def test_the_archive_is_yaml_of_the_whole_configuration(run: Path) -> None:
     assert archived["train"]["max_steps"] == 12
     assert archived["optimizer"]["momentum"] == 0.9
     assert archived.keys() == dict(config.load(CONFIG).values).keys()
+
+
+@pytest.mark.parametrize("name", ["eval", "predict", "export"])
+def test_weights_that_are_not_there_are_said_with_the_next_step(words: Path, tmp_path: Path, name: str) -> None:
+    """Before anything heavy is loaded; the configuration as it is shipped, before a training."""
+    shutil.copy(CONFIG, tmp_path / "my config.yaml")
+    options = {"eval": [], "predict": ["--images", words / "test"], "export": []}[name]
+    command = ("-c", tmp_path / "my config.yaml", "-o", f"eval.dataset.dataset_root={words}", *options)
+    done = tool(name, *command, "eval.ckpt_load_path=no/best.ckpt") if not options else tool(name, *command)
+    assert done.returncode == 2
+    assert "error: there is no checkpoint " in done.stderr
+    assert "best.ckpt, which eval.ckpt_load_path names" in done.stderr
+    assert f"fix: train first: python tools/train.py -c '{tmp_path}/my config.yaml'" in done.stderr
+    assert "or name another: -o eval.ckpt_load_path=FILE" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--json", "mine.json"], "error: --json: mine.json exists already"),
+        (["--json", "no/found.json"], "error: --json: there is no folder no"),
+        (["--json", "/dev/null"], "error: --json: /dev/null is not a regular file"),
+        (["--picture", "mine.png"], "error: --picture: mine.png exists already"),
+        (["--picture", "r.gif"], "error: --picture r.gif: accepted are names that end in .png .jpg"),
+        (["--picture", "drawn"], "error: --picture drawn: accepted are names that end in .png .jpg"),
+        (["--labels", "no.txt"], "error: cannot read no.txt"),
+        (["--images", "no.png"], "error: there is no image or folder no.png"),
+    ],
+)
+def test_what_a_prediction_cannot_do_is_said_before_the_work(
+    words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.json", "mine.png"):
+        Path(name).write_text("mine")
+    done = tool("predict", "-c", CONFIG, "--images", words / "test", *options, python=("-X", "importtime"))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "mindspore" not in done.stderr
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"mine.json": "mine", "mine.png": "mine"}
+
+
+@pytest.mark.parametrize("name", ["train", "eval", "predict", "export", "render_words", "convert_dataset"])
+def test_the_help_shows_examples_that_can_be_typed(name: str) -> None:
+    """A backslash in the text would join two lines into one."""
+    done = tool(name, "--help")
+    lines = done.stdout.splitlines()
+    text = (ROOT / "tools" / f"{name}.py").read_text(encoding="utf-8")
+    source = text.split('"""')[1].splitlines()
+    examples = [line for line in source if f"tools/{name}.py" in line or line.startswith("    --")]
+    assert examples
+    assert set(examples) <= set(lines)

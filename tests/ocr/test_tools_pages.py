@@ -64,19 +64,21 @@ def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, t
         "--read", run / "train_config.yaml", "--read_opt", f"eval.ckpt_load_path={run / 'best.ckpt'}",
         "--turn", CLASSIFIER, "--turn_opt", f"eval.ckpt_load_path={tmp_path / 'cls.ckpt'}",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [Path(path).name for path, _ in rows] == ["a.png", "b.png", "c.png"]
     for _, found in rows[:2]:
         (text,) = json.loads(found)
         assert text.keys() == {"transcription", "points", "score", "confidence"}
         assert np.ptp(np.array(text["points"]), axis=0).tolist() >= [100, 50]
-    assert rows[2][1] == "not read: not an image that OpenCV reads"
+    assert rows[2][1] == "null"
     written = json.loads((tmp_path / "found.json").read_text())
     assert [page.get("regions") for page in written[:2]] == [json.loads(found) for _, found in rows[:2]]
-    assert written[2] == {"path": str(pages / "c.png"), "fault": "not an image that OpenCV reads"}
+    error = "not an image that OpenCV reads"
+    assert written[2] == {"path": str(pages / "c.png"), "regions": None, "error": error}
     assert [path.name for path in sorted(drawn.iterdir())] == ["0001_a.png", "0002_b.png"]
-    assert "warning: 1 of 3 images could not be read" in done.stderr
+    assert f"warning: {pages}/c.png could not be read: {error}" in done.stderr
+    assert "error: 1 of 3 images could not be read" in done.stderr
 
 
 @pytest.mark.parametrize(

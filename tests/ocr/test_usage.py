@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,13 +81,42 @@ def test_the_hint_is_accepted() -> None:
 def test_facts_of_a_recognition() -> None:
     told = usage.facts(config.load(CONFIG))
     assert told["colours"] == "RGB"
-    assert {key: json.loads(told[key]) for key in told.keys() - {"colours"}} == {
+    assert told["interpolation"] == "INTER_LINEAR"
+    values = {key: json.loads(told[key]) for key in told.keys() - {"colours", "interpolation"}}
+    (resize,) = values.pop("resize")
+    assert resize.keys() == {"RecResizeImg"}
+    assert resize["RecResizeImg"].items() >= {"image_shape": [32, 100], "padding": True, "min_width": 1}.items()
+    assert values == {
         "mean": [127] * 3,
         "std": [127] * 3,
-        "resize": [{"RecResizeImg": {"image_shape": [32, 100], "padding": True}}],
+        "padding": {"value": 0, "sides": ["right"], "filled": "before normalising"},
         "postprocess": {"name": "RecCTCLabelDecode", "use_space_char": False},
         "characters": [*"0123456789abcdefghijklmnopqrstuvwxyz", None],
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("rec/crnn/crnn_small", {"RecResizeImg": {"image_shape": [32, 100], "padding": False}}, None),
+        (
+            "rec/crnn/crnn_small",
+            {"RecResizeNormForInfer": {"padding": True, "norm_before_pad": True}},
+            {"value": 0, "sides": ["right"], "filled": "after normalising"},
+        ),
+        ("rec/crnn/crnn_small", {"RecResizeNormForInfer": {"keep_ratio": True}}, None),
+        (
+            "det/dbnet/db_r18_icdar15",
+            {"ScalePadImage": {"target_size": [64, 96]}},
+            {"value": 0, "sides": ["below", "right"], "filled": "before normalising"},
+        ),
+        ("det/dbnet/db_r18_icdar15", {"DetResize": {"target_size": [64, 96], "keep_ratio": False}}, None),
+    ],
+)
+def test_facts_tell_what_fills_an_image_up(name: str, options: dict[str, Any], expected: dict[str, Any] | None) -> None:
+    steps = json.dumps([{"DecodeImage": None}, options, {"NormalizeImage": None}, {"ToCHWImage": None}])
+    told = usage.facts(loaded(name, f"eval.dataset.transform_pipeline={steps}"))
+    assert json.loads(told["padding"]) == expected
 
 
 def test_facts_name_every_class_of_a_head_that_spells() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -11,12 +12,17 @@ from fontTools.ttLib import TTFont, TTLibError
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from hccl_kit.bounded_file import read_bounded
 from hccl_kit.errors import KitError
 
 SMALLEST, LARGEST = 24, 36
 """Pixels of a letter's body."""
 KEPT = 64
 """Fonts of one size that stay loaded."""
+MAX_BYTES = 1 << 28
+"""Of a font; collections of all CJK characters have half of that."""
+MAX_PIXELS = 1 << 24
+"""Of a text that is drawn; a damaged font may have letters of any size."""
 
 
 class Font:
@@ -25,10 +31,11 @@ class Font:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with path.open("rb") as file, TTFont(file, fontNumber=0) as font:  # number 0: the first of a collection
+            data = io.BytesIO(read_bounded(path, MAX_BYTES))
+            with TTFont(data, fontNumber=0) as font:  # number 0: the first of a collection
                 self._known = frozenset(font.getBestCmap() or ())
             _loaded(path, SMALLEST)
-        except (OSError, TTLibError, AssertionError, KeyError, ValueError) as error:
+        except (KitError, OSError, TTLibError, AssertionError, KeyError, ValueError) as error:
             raise KitError(f"{path} is no font that can be used: {error}", hint="accepted: .ttf, .otf, .ttc") from error
 
     def lacks(self, text: str) -> str:
@@ -39,7 +46,13 @@ class Font:
         """How much ink is on each pixel (H, W), 0 to 255, of a text that is `size` pixels high; no margin."""
         font = _loaded(self.path, size)
         left, top, right, bottom = map(int, font.getbbox(text))
-        image = Image.new("L", (max(1, right - left), max(1, bottom - top)))
+        width, height = max(1, right - left), max(1, bottom - top)
+        if width * height > MAX_PIXELS:
+            raise KitError(
+                f"{self.path} draws {text[:40]!r} in {width} x {height} pixels; accepted: up to {MAX_PIXELS} in all",
+                hint="draw shorter texts, or name another font",
+            )
+        image = Image.new("L", (width, height))
         ImageDraw.Draw(image).text((-left, -top), text, fill=255, font=font)
         return np.asarray(image, np.uint8)
 

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 FILE = "data.mdb"
 MAX_SAMPLES = 10**9 - 1
 """More do not fit into the nine digits of a key."""
+MAX_IMAGE_BYTES = 1 << 28
+MAX_LABEL_BYTES = 1 << 16
+"""A longer text is cut: what is left is still longer than any that a network reads."""
 
 
 def find_folders(root: Path) -> list[Path]:
     """`root` and the folders in it, at any depth, that hold a data.mdb; KitError where there is none."""
-    found = sorted(path.parent for path in root.rglob(FILE)) if root.is_dir() else []
+    # Opening a named pipe, LMDB would wait for a writer.
+    found = sorted(path.parent for path in root.rglob(FILE) if path.is_file()) if root.is_dir() else []
     if not found:
         raise KitError(f"{root} has no {FILE}, nor has a folder in it", hint="set data_dir to a folder of LMDB")
     return found
@@ -40,18 +44,22 @@ class LmdbLines(Sequence[TextLine]):
         import lmdb  # noqa: PLC0415  # of the extra `train`, and only where a data set is one
 
         self.folder = folder
+        if not (folder / FILE).is_file():
+            raise KitError(f"{folder / FILE} is not a regular file", hint="set data_dir to a folder of LMDB")
         try:
             # Without a lock file: sets lie on disks that cannot be written, and nobody writes them while they are read.
             self._open: lmdb.Environment = lmdb.open(
                 str(folder), readonly=True, lock=False, readahead=False, max_readers=1024
             )
-            count = self._get("num-samples")
+            entries = self._open.stat()["entries"]
+            text = self._start("num-samples", 20).decode("ascii", "replace")
         except lmdb.Error as error:
             raise KitError(f"{folder} is no LMDB that can be read: {error}") from error
-        text = (count or b"").decode("ascii", "replace")
-        if not (text.isascii() and text.isdecimal() and 0 < int(text[:20]) <= MAX_SAMPLES):
-            raise KitError(f"{folder}: num-samples is {text[:20]!r}; accepted: a number from 1 to {MAX_SAMPLES}")
+        if not (text.isascii() and text.isdecimal() and 0 < int(text) <= MAX_SAMPLES):
+            raise KitError(f"{folder}: num-samples is {text!r}; accepted: a number from 1 to {MAX_SAMPLES}")
         self._count = int(text)
+        if self._count > entries:
+            raise KitError(f"{folder}: num-samples is {text}, and the data base has {entries} rows in all")
 
     def __len__(self) -> int:
         """The number of lines."""
@@ -68,15 +76,18 @@ class LmdbLines(Sequence[TextLine]):
         if not 0 <= index < len(self):
             raise IndexError(index)
         number = f"{index + 1:09}"
-        text = (self._get(f"label-{number}") or b"").decode("utf-8", "replace")
+        text = self._start(f"label-{number}", MAX_LABEL_BYTES).decode("utf-8", "replace")
         return TextLine(self.folder / f"image-{number}", text=text, data=partial(self._image, number))
 
     def _image(self, number: str) -> bytes:
-        data = self._get(f"image-{number}")
-        if data is None:
+        data = self._start(f"image-{number}", MAX_IMAGE_BYTES + 1)
+        if not data:
             raise BadSampleError(f"{self.folder} has no image-{number}")
+        if len(data) > MAX_IMAGE_BYTES:
+            raise BadSampleError(f"image-{number} has more than {MAX_IMAGE_BYTES} bytes, the most that is read of one")
         return data
 
-    def _get(self, key: str) -> bytes | None:
-        with self._open.begin() as reading:
-            return reading.get(key.encode())
+    def _start(self, key: str, size: int) -> bytes:
+        """The first bytes of a row, none where there is no such row. LMDB lies in the file; only these are copied."""
+        with self._open.begin(buffers=True) as reading:
+            return bytes((reading.get(key.encode()) or b"")[:size])

@@ -16,11 +16,10 @@ import numpy as np
 from hccl_kit.bounded_file import read_text
 from hccl_kit.errors import KitError
 from hccl_kit.ocr.data.pages import Page, pad_polygons, unreadable
-from hccl_kit.ocr.data.samples import BadSampleError
+from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
 from hccl_kit.ocr.data.sources import share, sources
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")
-MAX_BYTES = 1 << 30
 MAX_PAGE_BYTES = 1 << 22
 MAX_REGIONS, MAX_CORNERS = 10_000, 256
 MAX_COORDINATE = 1 << 20
@@ -74,14 +73,12 @@ def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
 
 def read_label_file(path: Path, images: Path) -> Iterator[Page | str]:
     """A page for each line `path TAB [{"transcription": text, "points": [[x, y], ...]}, ...]`; `path: reason` else."""
-    for number, line in enumerate(read_text(path, MAX_BYTES).split("\n"), 1):
-        name, tab, label = line.removesuffix("\r").partition("\t")
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(path):
+        name, tab, label = line.partition("\t")
         if tab and name:
             yield _page(images / name, label, parse_json)
         else:
-            yield f"{path}:{number}: expected path TAB regions, found {line.rstrip()[:60]!r}"
+            yield f"{path}:{number}: expected path TAB regions, found {line[:60]!r}"
 
 
 def parse_rows(text: str) -> list[Region]:
@@ -101,6 +98,8 @@ def parse_rows(text: str) -> list[Region]:
 
 def parse_json(text: str) -> list[Region]:
     """The regions of a line of det_gt.txt."""
+    if len(text) > MAX_PAGE_BYTES:
+        raise BadSampleError(f"regions of {len(text)} characters; accepted: up to {MAX_PAGE_BYTES}")
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:

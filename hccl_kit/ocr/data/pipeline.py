@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import cv2
 import numpy as np
 
 from hccl_kit.ocr.data import (
@@ -19,6 +20,7 @@ from hccl_kit.ocr.data import (
     shrink_map,
     transforms,
 )
+from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import Transform
 
 TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
@@ -61,14 +63,17 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
 
 
 def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = ()) -> Transform[Any]:
-    """The steps of a configuration, but for those named in `without`."""
+    """The steps of a configuration, but for those named in `without`. What OpenCV refuses to do is a bad sample."""
     made = page_moves.join(
         TRANSFORMS[name](**(options or {})) for step in steps for name, options in step.items() if name not in without
     )
 
     def apply(sample: Any, generator: np.random.Generator) -> Any:
-        for transform in made:
-            sample = transform(sample, generator)
+        try:
+            for transform in made:
+                sample = transform(sample, generator)
+        except cv2.error as error:  # such as: it turns no image with a side of more than 32,766 pixels
+            raise BadSampleError(str(error).strip()) from error
         return sample
 
     return apply

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
+from hccl_kit.ocr.data.image_file import MAX_PIXELS, NOT_AN_IMAGE, read_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
 S = TypeVar("S", bound=Sample)
@@ -50,13 +51,19 @@ REDUCED = {
 
 
 def decode_image(
-    *, img_mode: str = "BGR", to_float32: bool = False, ignore_orientation: bool = False, reduce: int = 1
+    *,
+    img_mode: str = "BGR",
+    to_float32: bool = False,
+    ignore_orientation: bool = False,
+    reduce: int = 1,
+    max_pixels: int = MAX_PIXELS,
 ) -> ImageTransform:
     """The file as HxWx3 uint8; a gray image becomes three equal channels. An image that is there already stays.
 
     The turn of a photo that its EXIF tells is applied, as OpenCV does it, but for `ignore_orientation`. `reduce` 2, 4
     or 8 gives 1/2, 1/4 or 1/8 of height and width, rounded up: of a JPEG only so much is decoded. That is for photos
-    that a later step would make as small anyway; the result is close to it, not equal.
+    that a later step would make as small anyway; the result is close to it, not equal. An image of more than
+    `max_pixels` is a bad sample, and is not decoded.
     """
     if reduce not in REDUCED:
         raise KitError(f"DecodeImage: reduce is {reduce}; accepted: {', '.join(map(str, REDUCED))}")
@@ -64,7 +71,7 @@ def decode_image(
 
     def apply(sample: S, _: np.random.Generator) -> S:
         if sample.image is None:
-            image = _read(sample, flags)
+            image = _read(sample, flags, max_pixels)
             sample = replace(sample, image=cv2.cvtColor(image, cv2.COLOR_BGR2RGB) if img_mode == "RGB" else image)
             sample = sample if reduce == 1 else sample.reduced(reduce)
         return replace(sample, image=image_of(sample).astype(np.float32)) if to_float32 else sample
@@ -72,16 +79,14 @@ def decode_image(
     return apply
 
 
-def _read(sample: Sample, flags: int) -> NDArray[Any]:
+def _read(sample: Sample, flags: int, max_pixels: int) -> NDArray[Any]:
+    data = read_image(sample, max_pixels)
     try:
-        data = np.frombuffer(sample.data(), np.uint8) if sample.data else np.fromfile(sample.path, np.uint8)
-        image = cv2.imdecode(data, flags) if data.size else None
-    except OSError as error:
-        raise BadSampleError(str(error.strerror)) from error
-    except (ValueError, cv2.error) as error:  # a path with a zero byte; more than 2^30 pixels
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    except cv2.error as error:
         raise BadSampleError(str(error).strip()) from error
     if image is None:
-        raise BadSampleError("not an image that OpenCV reads")
+        raise BadSampleError(NOT_AN_IMAGE)
     return image
 
 

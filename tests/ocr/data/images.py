@@ -1,5 +1,7 @@
 """Small data sets on disk for tests to break."""
 
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,17 @@ def write_image(path: Path, shade: int, *, height: int = 10, width: int = 20) ->
     done, data = cv2.imencode(".png", np.full((height, width, 3), shade, np.uint8))
     assert done
     path.write_bytes(data.tobytes())
+
+
+def png_of(width: int, height: int) -> bytes:
+    """A PNG that claims a size and holds next to nothing."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(bytes(99))), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def dataset(root: Path, texts: list[str]) -> dict[str, Any]:

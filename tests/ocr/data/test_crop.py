@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.crop import crop_line
+from hccl_kit.ocr.data.samples import BadSampleError
 
 
 def rectangle(left: float, top: float, width: float, height: float) -> NDArray[np.float32]:
@@ -46,3 +47,16 @@ def test_an_upright_line_is_turned_against_the_clock(height: int, turned: bool) 
 
 def test_corners_far_off_the_image_take_no_memory() -> None:
     assert max(crop_line(np.zeros((20, 30, 3), np.uint8), rectangle(-1e6, 0, 2e6, 1e6)).shape[:2]) <= 50
+
+
+@pytest.mark.parametrize(
+    ("shape", "quad", "message"),
+    [
+        ((10, 40_000), rectangle(0, 0, 20, 10), "SHRT_MAX"),
+        ((9_000, 9_000), rectangle(0, 0, 1_000_000, 1_000_000), "would become 18000 x 18000 pixels"),
+    ],
+)
+def test_what_is_too_large_is_a_bad_sample(shape: tuple[int, int], quad: NDArray[np.float32], message: str) -> None:
+    image = np.broadcast_to(np.zeros(3, np.uint8), (*shape, 3))
+    with pytest.raises(BadSampleError, match=message):
+        crop_line(np.ascontiguousarray(image) if shape[0] == 10 else image, quad)

@@ -1,5 +1,6 @@
 """Texts in fonts of the user's: every character is drawn or refused."""
 
+import os
 from pathlib import Path
 
 import cv2
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr.data import render
+from hccl_kit.ocr.data import fonts, render
 from hccl_kit.ocr.data.fonts import LARGEST, SMALLEST, Font, Fonts
 from tests.ocr.programs import tool
 
@@ -62,6 +63,19 @@ def test_what_is_no_font_is_refused(tmp_path: Path, content: bytes | None) -> No
     with pytest.raises(KitError, match=r"a\.ttf is no font that can be used") as caught:
         Font(path)
     assert ".otf" in str(caught.value.hint)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.ttf")
+    with pytest.raises(KitError, match="it is not a regular file"):
+        Font(tmp_path / "a.ttf")
+
+
+def test_a_text_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "MAX_PIXELS", 1000)
+    assert Font(SANS).coverage("ab", 24).size <= 1000
+    with pytest.raises(KitError, match=r"draws 'abcdefgh' in \d+ x \d+ pixels; accepted: up to 1000 in all"):
+        Font(SANS).coverage("abcdefgh", 24)
 
 
 def test_the_program_draws_texts_of_ones_own(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Lines in LMDB: read one by one, by any thread, and what is no such folder is named."""
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from hccl_kit.errors import KitError
+from hccl_kit.ocr.data import lmdb_lines
 from hccl_kit.ocr.data.lmdb_lines import LmdbLines, find_folders
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import decode_image
@@ -58,8 +60,24 @@ def test_many_threads_read_at_once(folder: Path) -> None:
         assert list(pool.map(lambda n: lines[n % 2].text, range(500))) == [f"word {n % 2}" for n in range(500)]
 
 
+def test_rows_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lmdb_lines, "MAX_IMAGE_BYTES", 9)
+    rows = {"num-samples": b"2", "image-000000001": b"x" * 10, "image-000000002": b"x" * 9}
+    long = {"label-000000001": b"a" * 100_000}
+    lines = LmdbLines(base(tmp_path / "base", rows | long))
+    assert len(lines[0].text) == lmdb_lines.MAX_LABEL_BYTES
+    first, second = (line.data for line in lines)
+    assert first is not None
+    assert second is not None
+    assert second() == b"x" * 9
+    with pytest.raises(BadSampleError, match="image-000000001 has more than 9 bytes"):
+        first()
+
+
 def test_folders_are_found_at_any_depth(folder: Path, tmp_path: Path) -> None:
     other = base(tmp_path / "base" / "a" / "b", {"num-samples": b"1"})
+    (tmp_path / "base" / "pipe").mkdir()
+    os.mkfifo(tmp_path / "base" / "pipe" / "data.mdb")
     assert find_folders(tmp_path) == [folder, other]
     for path in (other / "nothing", tmp_path / "image.png"):
         with pytest.raises(KitError, match=f"{path} has no data.mdb"):
@@ -74,11 +92,18 @@ def counted(count: str) -> Callable[[Path], object]:
     return write
 
 
+def a_pipe(path: Path) -> None:
+    (path / "data.mdb").unlink()
+    os.mkfifo(path / "data.mdb")
+
+
 BROKEN: dict[str, Callable[[Path], object]] = {
     "is no LMDB that can be read": lambda path: (path / "data.mdb").write_bytes(b"damaged" * 1000),
     "num-samples is ''": lambda path: (
         base(path / "x", {"a": b"1"}) and (path / "x/data.mdb").replace(path / "data.mdb")
     ),
+    "num-samples is 999999999, and the data base has 1 rows": counted("999999999"),
+    "is not a regular file": a_pipe,
     **{f"num-samples is '{count}'": counted(count) for count in ("-1", "0", "1000000000")},
 }
 

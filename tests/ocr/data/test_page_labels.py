@@ -59,6 +59,11 @@ def test_a_folder_is_read(tmp_path: Path, content: bytes) -> None:
     assert page.image is None
 
 
+def test_regions_longer_than_any_page_has_are_not_parsed() -> None:
+    with pytest.raises(BadSampleError, match="regions of 4194305 characters; accepted: up to 4194304"):
+        parse_json("[" * (1 << 22 | 1))
+
+
 def test_a_text_may_hold_commas_and_be_empty() -> None:
     assert [text for text, _ in parse_rows(f"{QUAD},RM 1,000.00, net\n{QUAD},")] == ["RM 1,000.00, net", ""]
 

@@ -93,3 +93,24 @@ def test_the_program_refuses_what_it_cannot_do(tmp_path: Path, args: list[str], 
     assert done.stderr.startswith("error: ")
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_data_set_that_is_there_is_kept(tmp_path: Path) -> None:
+    """Also where only its labels or only its images are there; nothing is drawn before."""
+    labels, image = tmp_path / "train_gt.txt", tmp_path / "test" / "mine.png"
+    image.parent.mkdir()
+    for mine in (labels, image):
+        mine.write_text("mine")
+        done = tool("render_words", "--output", tmp_path, "--train", 2, "--test", 2, python=("-X", "importtime"))
+        assert done.returncode == 2
+        assert f"error: --output: {mine if mine == labels else mine.parent} exists already" in done.stderr
+        assert "fix: --force overwrites it, or write elsewhere" in done.stderr
+        assert "| cv2" not in done.stderr
+        assert mine.read_text() == "mine"
+        if mine == labels:
+            mine.unlink()
+    done = tool("render_words", "--output", tmp_path, "--train", 2, "--test", 2, "--force")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in image.parent.iterdir()) == ["00000.png", "00001.png", "mine.png"]
+    assert len(labels.read_text().splitlines()) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["test", "test_gt.txt", "train", "train_gt.txt"]

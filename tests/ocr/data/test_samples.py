@@ -1,5 +1,6 @@
 """Label files: every way to write one, and the line that is wrong."""
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.errors import KitError
+from hccl_kit.ocr.data import samples
 from hccl_kit.ocr.data.line_sources import read_lines
-from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.data.samples import TextLine, numbered_lines
 
 
 def section(root: Path, content: bytes | None) -> dict[str, Any]:
@@ -87,3 +89,14 @@ def test_a_missing_label_file_says_how_to_make_one(tmp_path: Path) -> None:
 def test_a_missing_image_folder_is_named(tmp_path: Path) -> None:
     values = section(tmp_path, b"a.png\tx") | {"data_dir": "gt.txt"}
     assert refusal(values) == f"data_dir {tmp_path / 'gt.txt'} is not a folder"
+
+
+def test_lines_that_hold_nothing_take_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "MAX_BYTES", 1 << 21)
+    (tmp_path / "gt.txt").write_bytes(b"\n" * 2_000_000 + b"a.png\tx")
+    tracemalloc.start()
+    found = list(numbered_lines(tmp_path / "gt.txt"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == [(2_000_001, "a.png\tx")]
+    assert peak < 8_000_000, "bytes and text, and nothing for each line"

@@ -1,7 +1,6 @@
 """The transforms: pure functions, and what each does to an image."""
 
 import struct
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from hccl_kit.ocr.data.pages import Page
 from hccl_kit.ocr.data.pipeline import TRANSFORMS, pipeline
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform
-from tests.ocr.data.images import PIPELINE, write_image
+from tests.ocr.data.images import PIPELINE, png_of, write_image
 from tests.ocr.programs import ROOT
 from tests.shared import fixture
 
@@ -131,25 +130,14 @@ def test_an_image_that_is_there_is_not_read_again() -> None:
     assert transforms.decode_image()(TextLine(Path("nowhere.png"), image), GENERATOR).image is image
 
 
-def png_of(width: int, height: int) -> bytes:
-    """A PNG that claims a size and holds next to nothing."""
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(bytes(99))), chunk(b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"", "not an image"),
         (b"plain text", "not an image"),
         (png_of(10, 10)[:40], "not an image"),
-        (png_of(2**31 - 1, 1), "not an image"),
-        (png_of(65535, 65535), "PIXELS"),
+        (png_of(2**31 - 1, 1), "2147483647 x 1 pixels"),
+        (png_of(65535, 65535), "65535 x 65535 pixels"),
     ],
     ids=["empty", "text", "truncated", "too wide", "more than 2^30 pixels"],
 )

@@ -1,0 +1,84 @@
+"""Images of samples before they are decoded: only of regular files, and not of more pixels than accepted.
+
+A file of a few kilobytes may hold an image of gigabytes, and a path may name a pipe without a writer.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from PIL import Image
+
+from hccl_kit.ocr.data.samples import BadSampleError, Sample
+
+MAX_PIXELS = 1 << 26
+"""Of an image, if a configuration does not say: 200 MB when it is decoded."""
+BYTES_OF_A_PIXEL = 4
+OTHER_BYTES = 1 << 22
+"""Of a file, beside its pixels: a thumbnail, a colour profile."""
+AT_ONCE = 1 << 20
+"""Bytes of a file that is read whole before its header is looked at."""
+FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000")
+"""Names in Pillow of the formats that OpenCV decodes too."""
+NOT_AN_IMAGE = "not an image that OpenCV reads"
+
+Image.MAX_IMAGE_PIXELS = None  # the limit is the caller's here; Pillow reads headers only
+warnings.filterwarnings("ignore", module=r"PIL\.")  # of damaged files, which are named when they are decoded
+
+
+def read_image(sample: Sample, max_pixels: int) -> bytes:
+    """The encoded image of a sample. Raises BadSampleError if its file or its image is too large or is not one."""
+    limit = BYTES_OF_A_PIXEL * max_pixels + OTHER_BYTES
+    with open_image(sample) as (file, size):
+        if size > limit:
+            raise BadSampleError(f"a file of {size} bytes; accepted: up to {limit}, see max_pixels of DecodeImage")
+        data = file.read(size) if size <= AT_ONCE else b""  # Pillow's many small steps are faster in memory
+        width, height = size_of(io.BytesIO(data) if data else file)
+        if width * height > max_pixels:
+            raise BadSampleError(
+                f"an image of {width} x {height} pixels; accepted: up to {max_pixels} in all, "
+                "see max_pixels of DecodeImage"
+            )
+        if not data:
+            file.seek(0)
+            data = file.read(size)
+        return data
+
+
+@contextmanager
+def open_image(sample: Sample) -> Iterator[tuple[BinaryIO, int]]:
+    """The file of a sample, or the row of its data base as a file; and how many bytes it has.
+
+    Raises BadSampleError if it cannot be opened or is not a regular file.
+    """
+    if sample.data:
+        data = sample.data()
+        yield io.BytesIO(data), len(data)
+        return
+    try:
+        # Without O_NONBLOCK, opening a named pipe waits for a writer; for a regular file it means nothing.
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        with os.fdopen(os.open(sample.path, flags), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise BadSampleError("not a regular file")
+            yield file, found.st_size
+    except OSError as error:
+        raise BadSampleError(str(error.strerror or error)) from error
+    except ValueError as error:  # a path with a zero byte
+        raise BadSampleError(str(error)) from error
+
+
+def size_of(file: BinaryIO) -> tuple[int, int]:
+    """Width and height as the header says, of which nothing is decoded. Raises BadSampleError if there is none."""
+    try:
+        with Image.open(file, formats=FORMATS) as image:
+            return image.size
+    except Exception as error:  # readers of damaged headers raise whatever their arithmetic raises
+        raise BadSampleError(NOT_AN_IMAGE) from error

@@ -1,0 +1,27 @@
+"""Which images a command line names. Nothing heavy is imported here: that is known before a network is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hccl_kit.errors import KitError
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+
+
+def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path]:
+    """The images among `paths`, folders taken apart, in order of their names; at most `limit`."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found += sorted(inner for inner in path.iterdir() if inner.suffix.lower() in SUFFIXES)
+        elif path.is_file():
+            found.append(path)
+        elif path.exists():
+            raise KitError(f"{path} is not a regular file", hint="name images and folders of images")
+        else:
+            raise KitError(f"there is no image or folder {path}")
+    if not found:
+        raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
+    return found[:limit]

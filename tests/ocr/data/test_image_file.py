@@ -1,0 +1,141 @@
+"""Images are bounded before they are decoded, and nothing that a path may name makes the reader wait."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from hccl_kit.ocr.data import image_shapes, transforms
+from hccl_kit.ocr.data.image_file import AT_ONCE, FORMATS, MAX_PIXELS, open_image, read_image, size_of
+from hccl_kit.ocr.data.pages import Page
+from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine
+from tests.ocr.data.images import png_of, write_image
+from tests.ocr.programs import ROOT
+
+GENERATOR = np.random.default_rng(0)
+
+
+def encoded(kind: str, width: int = 30, height: int = 20) -> bytes:
+    with io.BytesIO() as file:
+        Image.new("RGB", (width, height)).save(file, kind)
+        return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_size_of_every_format_is_known_before_it_is_decoded(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "image").write_bytes(encoded(kind))
+    sample = TextLine(tmp_path / "image")
+    assert size_of(io.BytesIO(encoded(kind))) == (30, 20)
+    assert read_image(sample, 600) == encoded(kind)
+    image = transforms.decode_image(max_pixels=600)(sample, GENERATOR).image
+    assert image is not None
+    assert image.shape == (20, 30, 3)
+    with pytest.raises(BadSampleError, match="an image of 30 x 20 pixels; accepted: up to 599 in all, see max_pixels"):
+        transforms.decode_image(max_pixels=599)(sample, GENERATOR)
+
+
+def test_a_large_file_is_looked_at_before_it_is_read(tmp_path: Path) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (600, 700, 3), np.uint8)
+    path = tmp_path / "noise.png"
+    Image.fromarray(image).save(path)
+    assert path.stat().st_size > AT_ONCE
+    assert read_image(Sample(path), 420_000) == path.read_bytes()
+    with pytest.raises(BadSampleError, match="700 x 600 pixels; accepted: up to 419999"):
+        read_image(Sample(path), 419_999)
+
+
+@pytest.mark.parametrize("kind", [TextLine, Page])
+def test_a_small_file_of_a_huge_image_is_refused(kind: type[Sample], tmp_path: Path) -> None:
+    (tmp_path / "bomb.png").write_bytes(png_of(30_000, 30_000))
+    with pytest.raises(BadSampleError, match=f"30000 x 30000 pixels; accepted: up to {MAX_PIXELS} in all"):
+        transforms.decode_image()(kind(tmp_path / "bomb.png"), GENERATOR)
+
+
+def test_a_row_of_a_data_base_is_bounded_too() -> None:
+    with pytest.raises(BadSampleError, match="30000 x 30000 pixels"):
+        transforms.decode_image()(TextLine(Path("row"), data=lambda: png_of(30_000, 30_000)), GENERATOR)
+
+
+def test_a_sparse_file_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "sparse.png").open("wb") as file:
+        file.write(encoded("PNG"))
+        file.truncate(12 << 30)
+    with pytest.raises(BadSampleError, match=f"a file of {12 << 30} bytes; accepted: up to "):
+        read_image(TextLine(tmp_path / "sparse.png"), MAX_PIXELS)
+
+
+READ = """
+import sys, pathlib
+from hccl_kit.ocr.data import image_file, image_shapes, samples
+sample = samples.Sample(pathlib.Path(sys.argv[1]))
+print(image_shapes.aspects([sample]).tolist())
+try:
+    image_file.read_image(sample, 100)
+except samples.BadSampleError as error:
+    print(error)
+"""
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    command = [sys.executable, "-c", READ, str(tmp_path / "pipe.png")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "[0.0]\nnot a regular file\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("missing", "No such file"), (".", "Is a directory"), ("a\0b", "embedded null"), ("x" * 300, "name too long")],
+)
+def test_what_cannot_be_opened_says_why(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(BadSampleError, match=reason), open_image(Sample(tmp_path / name)):
+        pass
+
+
+def test_devices_are_left_out() -> None:
+    with pytest.raises(BadSampleError, match="not a regular file"):
+        read_image(Sample(Path("/dev/zero")), 100)
+
+
+WHOLE = {kind: encoded(kind) for kind in FORMATS}
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(FORMATS),
+    st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), max_size=8),
+    st.integers(0, 400),
+)
+def test_a_damaged_header_has_a_size_or_is_not_an_image(kind: str, changes: list[tuple[int, int]], cut: int) -> None:
+    data = bytearray(WHOLE[kind])
+    for place, value in changes:
+        data[place % len(data)] = value
+    try:
+        width, height = size_of(io.BytesIO(bytes(data[: len(data) - cut % 50])))
+    except BadSampleError:
+        return
+    assert width >= 0 <= height
+
+
+def test_shapes_are_read_of_images_of_every_size(tmp_path: Path) -> None:
+    (tmp_path / "large.png").write_bytes(png_of(60_000, 30_000))
+    write_image(tmp_path / "small.png", 0, height=10, width=30)
+    samples = [Sample(tmp_path / name) for name in ("large.png", "small.png")]
+    assert image_shapes.aspects(samples).tolist() == [2.0, 3.0]
+
+
+def test_an_image_that_opencv_does_not_turn_is_a_bad_sample(tmp_path: Path) -> None:
+    """It is not too large to be decoded, and would have ended the job."""
+    write_image(tmp_path / "wide.png", 0, height=10, width=40_000)
+    page = Page(tmp_path / "wide.png", polys=np.zeros((1, 4, 2), np.float32), texts=("a",), ignored=np.zeros(1, bool))
+    steps = pipeline([{"DecodeImage": None}, {"RandomRotate": {"degrees": [10, 20], "expand_canvas": False}}])
+    with pytest.raises(BadSampleError, match="SHRT_MAX"):
+        steps(page, GENERATOR)
