@@ -167,9 +167,38 @@ def test_no_limit_only_makes_sides_divisible(limit: str | None) -> None:
     assert shape_of(loose(page_of(height=50, width=90), GENERATOR)) == (50, 90, 3)
 
 
-def test_a_side_that_is_no_whole_number_is_rounded_up() -> None:
-    step = page_transforms.resize(limit_type="min", limit_side_len=100, force_divisable=False)
-    assert shape_of(step(page_of(height=30, width=41), GENERATOR)) == (100, 137, 3)
+EAST: dict[str, Any] = {"target_size": [720, 1280], "force_divisable": False}
+PADDED: dict[str, Any] = {"target_size": [736, 1280], "padding": True}
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "inner"),
+    [
+        (EAST, (720, 1280), (704, 1280)),  # MindOCR's EAST on a page of ICDAR 2015
+        (EAST, (600, 333), (704, 384)),
+        (PADDED, (720, 1280), (704, 1280)),  # rounded before it is padded
+        (PADDED, (613, 921), (736, 1120)),
+        ({"target_size": [720, 1280]}, (500, 700), (704, 992)),
+        ({"target_size": [100, 150], "keep_ratio": False, "divisor": 20}, (45, 70), (100, 160)),
+        ({"limit_side_len": 100, "force_divisable": False}, (30, 41), (96, 128)),
+        ({"limit_type": "max", "limit_side_len": 333, "divisor": 64}, (500, 700), (256, 320)),
+        ({"limit_type": "min", "limit_side_len": 240}, (79, 213), (256, 640)),
+        ({"limit_type": "max", "limit_side_len": 200}, (101, 303), (64, 192)),
+        ({"limit_type": "none"}, (33, 65), (64, 96)),
+    ],
+)
+def test_a_page_becomes_as_large_as_in_mindocr(
+    options: dict[str, Any], before: tuple[int, int], inner: tuple[int, int]
+) -> None:
+    """Sizes that MindOCR 0.5.0 gave; `inner` is what the page covers."""
+    height, width = before
+    page = page_transforms.resize(**options)(page_of(height=height, width=width), GENERATOR)
+    assert shape_of(page)[:2] == ((736, 1280) if options is PADDED else inner)
+    assert page.shape == pytest.approx((height, width, inner[0] / height, inner[1] / width))
+
+
+def test_a_grid_is_reached_upwards() -> None:
+    assert shape_of(page_transforms.grid_resize(factor=10)(page_of(height=41, width=80), GENERATOR)) == (50, 80, 3)
 
 
 def test_a_strip_that_would_become_endless_is_a_bad_sample() -> None:
