@@ -49,28 +49,31 @@ def encode_label() -> Transform[Page]:
     return apply
 
 
-def validate_polygons(*, min_area: float = 1.0) -> Transform[Page]:
-    """What the image shows of each polygon; one that crosses itself or lies outside is left out.
+def validate_polygons(
+    *, min_area: float = 1.0, clip_to_visible_area: bool = False, min_vertices: int = 4
+) -> Transform[Page]:
+    """Leaves out polygons that lie outside the image or cross themselves. What the image shows less than `min_area`
+    pixels of is ignored from now on.
 
-    A cut polygon of which less than `min_area` pixels are left is ignored from now on; of one that falls apart the
-    largest piece counts.
+    `clip_to_visible_area`: a polygon that is partly outside is cut to what the image shows, the largest piece where it
+    falls apart; one of fewer than `min_vertices` corners is then ignored too.
     """
 
     def apply(page: Page, _: np.random.Generator) -> Page:
         height, width = page.content or image_of(page).shape[:2]
-        shapes = shapely.polygons(page.polys.astype(np.float64))
-        valid = shapely.is_valid(shapes)
+        shapes, frame = shapely.polygons(page.polys.astype(np.float64)), shapely.box(0, 0, width, height)
         inside = ((page.polys >= 0) & (page.polys < (width, height))).all(axis=(1, 2))
-        seen = shapely.intersection(shapes, shapely.box(0, 0, width, height), where=valid & ~inside)
         rows, ignored, texts = [], [], []
-        for number in np.flatnonzero(valid):
-            row, ignore = page.polys[number], bool(page.ignored[number])
-            if not inside[number]:
-                piece = _largest(seen[number])
-                if piece is None:
+        for number in np.flatnonzero(shapely.is_valid(shapes) & shapely.intersects(shapes, frame)):
+            row, shape = page.polys[number], shapes[number]
+            seen = shape if inside[number] else shapely.intersection(shape, frame)
+            ignore = bool(page.ignored[number]) or seen.area < min_area
+            if clip_to_visible_area:
+                piece = _largest(seen)
+                if piece is None:  # it only touches the image
                     continue
-                row = shapely.get_coordinates(piece.exterior)[:-1]
-                ignore = ignore or piece.area < min_area
+                row = row if inside[number] else shapely.get_coordinates(piece.exterior)[:-1]
+                ignore = ignore or len(np.unique(row, axis=0)) < min_vertices
             rows.append(row)
             ignored.append(ignore)
             texts.append(page.texts[number])

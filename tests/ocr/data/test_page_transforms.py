@@ -1,6 +1,7 @@
 """Pages that are checked and resized; where the reference gives numbers, they are equal."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,23 +58,29 @@ def test_labels_are_checked_before_the_image_is_there_too() -> None:
     assert page_transforms.encode_label()(page, GENERATOR) is page
 
 
-def validated(page: Page, **options: float) -> Page:
+def validated(page: Page, **options: Any) -> Page:
     return page_transforms.validate_polygons(**options)(page, GENERATOR)
 
 
+def cut(page: Page, **options: Any) -> Page:
+    return validated(page, clip_to_visible_area=True, **options)
+
+
 def test_a_polygon_inside_stays_as_it_is() -> None:
-    page = validated(page_of(SQUARE, [*SQUARE, [5, 15]], texts=("a", "###")))
-    assert page.polys.tolist() == [[*SQUARE, SQUARE[-1]], [*SQUARE, [5, 15]]]
-    assert page.texts == ("a", "###")
-    assert page.ignored.tolist() == [False, True]
+    for step in (validated, cut):
+        page = step(page_of(SQUARE, [*SQUARE, [5, 15]], texts=("a", "###")))
+        assert page.polys.tolist() == [[*SQUARE, SQUARE[-1]], [*SQUARE, [5, 15]]]
+        assert page.texts == ("a", "###")
+        assert page.ignored.tolist() == [False, True]
 
 
 def test_a_polygon_that_crosses_itself_or_is_off_the_image_is_left_out() -> None:
     bow: list[list[float]] = [[10, 10], [30, 20], [30, 10], [10, 20]]
     line: list[list[float]] = [[1, 1], [5, 5], [9, 9], [5, 5]]
-    page = validated(page_of(bow, SQUARE, shifted(80, 0), shifted(70, 0), line))
-    assert page.texts == ("t1",)
-    assert page.polys.tolist() == [SQUARE]
+    for step in (validated, cut):
+        page = step(page_of(bow, SQUARE, shifted(80, 0), line))
+        assert page.texts == ("t1",)
+        assert page.polys.tolist() == [SQUARE]
 
 
 def test_without_polygons_nothing_is_wrong() -> None:
@@ -81,10 +88,21 @@ def test_without_polygons_nothing_is_wrong() -> None:
     assert validated(page_of(shifted(99, 0))).polys.shape == (0, 4, 2)
 
 
+def test_a_polygon_that_is_partly_outside_is_cut_only_where_that_is_asked_for() -> None:
+    """MindOCR's default leaves it whole: what counts is how much of it the image shows."""
+    partly = shifted(60, 0)
+    assert validated(page_of(partly)).polys.tolist() == [partly]
+    assert cut(page_of(partly)).polys[0].max(0).tolist() == [80, 20]
+    touching = page_of(shifted(70, 0))
+    assert validated(touching).polys.tolist() == [shifted(70, 0)]
+    assert validated(touching).ignored.tolist() == [True]
+    assert cut(touching).texts == ()
+
+
 @given(st.integers(-40, 90), st.integers(-30, 60))
 @settings(max_examples=100, deadline=None)
 def test_what_remains_of_a_polygon_is_what_the_image_shows(x: int, y: int) -> None:
-    page = validated(page_of(shifted(x, y)))
+    page = cut(page_of(shifted(x, y)))
     left, right = np.clip([10 + x, 30 + x], 0, 80)
     top, bottom = np.clip([10 + y, 20 + y], 0, 50)
     if left == right or top == bottom:
@@ -95,21 +113,31 @@ def test_what_remains_of_a_polygon_is_what_the_image_shows(x: int, y: int) -> No
         assert not page.ignored[0]
 
 
-def test_a_sliver_is_ignored_from_now_on() -> None:
-    assert validated(page_of(shifted(69.95, 0))).ignored.tolist() == [True]
-    assert validated(page_of(shifted(69.95, 0)), min_area=0.1).ignored.tolist() == [False]
+@pytest.mark.parametrize("step", [validated, cut])
+def test_a_sliver_is_ignored_from_now_on(step: Callable[..., Page]) -> None:
+    assert step(page_of(shifted(69.95, 0))).ignored.tolist() == [True]
+    assert step(page_of(shifted(69.95, 0)), min_area=0.1).ignored.tolist() == [False]
+    assert step(page_of(SQUARE), min_area=201).ignored.tolist() == [True]
+
+
+def test_a_polygon_of_too_few_corners_is_ignored_where_polygons_are_cut() -> None:
+    triangle: list[list[float]] = [[10, 10], [30, 10], [30, 20]]
+    page = page_of(triangle, SQUARE)
+    assert cut(page).ignored.tolist() == [True, False]
+    assert cut(page, min_vertices=3).ignored.tolist() == [False, False]
+    assert validated(page).ignored.tolist() == [False, False]
 
 
 def test_the_largest_piece_of_one_that_falls_apart_counts() -> None:
     comb: list[list[float]] = [[-20, 0], [-10, 0], [20, 0], [20, 8], [-10, 8], [-10, 20], [30, 20], [30, 40], [-20, 40]]
-    page = validated(page_of(comb))
+    page = cut(page_of(comb))
     assert len(page.polys) == 1
     assert cv2.contourArea(page.polys[0]) == 30 * 20
 
 
 def test_black_beyond_a_crop_is_no_image() -> None:
-    assert validated(replace(page_of(shifted(30, 0)), content=(50, 40))).texts == ()
-    assert validated(replace(page_of(shifted(5, 0)), content=(50, 30))).polys[0].max(0).tolist() == [30, 20]
+    assert validated(replace(page_of(shifted(31, 0)), content=(50, 40))).texts == ()
+    assert cut(replace(page_of(shifted(5, 0)), content=(50, 30))).polys[0].max(0).tolist() == [30, 20]
 
 
 sizes = st.integers(1, 400)
