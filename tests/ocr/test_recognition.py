@@ -115,6 +115,12 @@ def test_lines_without_black_on_their_right_have_one_width(option: str) -> None:
         task(config.load(CONFIG, options))
 
 
+def test_lines_are_padded_where_their_resizing_says_nothing() -> None:
+    resizing = "train.dataset.transform_pipeline.2={RecResizeImg: {image_shape: [32, 100]}}"
+    made = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]", resizing]))
+    assert [width for width, _ in made.buckets] == [40, 100]
+
+
 def test_labels_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> None:
     usable, left_out, [warning] = train_samples(tmp_path, ["good", "...", "waytoolong", "aaaaa", "abcdefgh", "fine"])
     assert usable == ["good", "abcdefgh", "fine"]
