@@ -91,11 +91,11 @@ def _rows(rule: Rule, prefix: str, of: tuple[str, ...] = ()) -> Iterator[Row]:
         titled, inner = _titled(given), _resolved(given)
         if inner:
             yield Row(prefix + key, inner, titled, key in rule.get("required", ()), of)
-        below = given if titled else inner
-        yield from _rows(below, f"{prefix}{key}.", of)
-        for choice in below.get("allOf", ()):
-            (value,) = choice["if"]["properties"].values()
-            yield from _rows(_resolved(choice["then"]), f"{prefix}{key}.", (value["const"],))
+        yield from _rows(given if titled else inner, f"{prefix}{key}.", of)
+    for choice in rule.get("allOf", ()):
+        (value,) = choice["if"]["properties"].values()
+        if not _titled(choice["then"]):
+            yield from _rows(_resolved(choice["then"]), prefix, (value["const"],))
 
 
 def _titled(rule: Rule) -> tuple[str, ...]:
