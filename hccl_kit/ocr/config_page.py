@@ -31,6 +31,7 @@ set it: `optimizer.decay_as_named`, `DBHead.k_scales_threshold`, `DBPostprocess.
 
 - Labels that are empty or too long are left out and counted. MindOCR trains them as lines without a text, and counts
   characters that the dictionary lacks.
+- Pages without a text, or with one that lies off the image, are left out of the training and named; MindOCR keeps them.
 - A polygon that crosses itself is left out; in MindOCR its page fails and another one takes its place. One that falls
   apart when it shrinks is drawn whole; MindOCR draws one piece.
 - The warm-up is one step ahead (with `lr_epoch_stair` one epoch): MindOCR's first one has the rate 0, by default, and

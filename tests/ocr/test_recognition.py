@@ -40,7 +40,7 @@ def train_samples(root: Path, texts: list[str]) -> tuple[list[str], int, list[st
     rows = deepcopy(dataset(root, texts))
     for step in rows["transform_pipeline"]:
         if "RecResizeImg" in step:
-            step["RecResizeImg"] = {"image_shape": [32, 100]}
+            step["RecResizeImg"] = {"image_shape": [32, 100], "padding": False}
     train = {**loaded["train"], "dataset": rows}
     warnings: list[str] = []
     made = replace(loaded, values={**loaded.values, "train": train})
