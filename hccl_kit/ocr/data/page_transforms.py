@@ -109,7 +109,7 @@ def resize(
     if target_size is None and limit_type not in (*NO_LIMIT, "min", "max"):
         raise KitError(f"DetResize: limit_type is {limit_type!r}; accepted: min, max, None")
     unit = divisor if force_divisable else 1
-    target = (_nearest(target_size[0], unit), _nearest(target_size[1], unit)) if target_size else None
+    target = target_of(target_size, force_divisable=force_divisable, divisor=divisor) if target_size else None
     canvas = target if keep_ratio and padding else None
 
     def apply(page: Page, _: np.random.Generator) -> Page:
@@ -127,6 +127,14 @@ def resize(
         return _resized(page, size, canvas)
 
     return apply
+
+
+def target_of(
+    target_size: Sequence[int], *, force_divisable: bool = True, divisor: int = 32, **_: object
+) -> tuple[int, int]:
+    """What `resize` with these options takes for its `target_size`."""
+    unit = divisor if force_divisable else 1
+    return _nearest(target_size[0], unit), _nearest(target_size[1], unit)
 
 
 def scale_pad(*, target_size: Sequence[int]) -> Transform[Page]:
