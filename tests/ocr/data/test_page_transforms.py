@@ -212,6 +212,8 @@ PADDED: dict[str, Any] = {"target_size": [736, 1280], "padding": True}
         ({"limit_type": "max", "limit_side_len": 333, "divisor": 64}, (500, 700), (256, 320)),
         ({"limit_type": "min", "limit_side_len": 240}, (79, 213), (256, 640)),
         ({"limit_type": "max", "limit_side_len": 200}, (101, 303), (64, 192)),
+        ({"limit_type": "max", "limit_side_len": 333}, (500, 121), (320, 64)),  # 80.6 columns are 80, and so 64
+        ({"target_size": [720, 1270], "force_divisable": False}, (720, 1280), (704, 1270)),  # at most the target
         ({"limit_type": "none"}, (33, 65), (64, 96)),
     ],
 )
