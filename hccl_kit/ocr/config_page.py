@@ -23,6 +23,23 @@ directions use them.
 - `train_config.yaml` in `train.ckpt_save_dir` holds the whole configuration and starts the same job again.
 - Numbers may be written as 1e-4. Unknown keys are refused; keys that do nothing here are accepted and named at the
   start.
+
+Defaults are MindOCR's (compared with its release 0.5.0), and so is what a key means, even where it is not what its name
+says. Where another way is better, a key of our own asks for it, and the files in `configs/` that were measured with it
+set it: `optimizer.decay_as_named`, `DBHead.k_scales_threshold`, `DBPostprocess.score_mode`, `EASTLoss.geometric_iou`,
+`CrossEntropySmooth.of_probabilities`, `DetMetric.count_doubles`, `RecResizeImg.min_width`. What differs all the same:
+
+- Labels that are empty or too long are left out and counted. MindOCR trains them as lines without a text, and counts
+  characters that the dictionary lacks.
+- Pages without a text, or with one that lies off the image, are left out of the training and named; MindOCR keeps them.
+- A polygon that crosses itself is left out; in MindOCR its page fails and another one takes its place. One that falls
+  apart when it shrinks is drawn whole; MindOCR draws one piece.
+- The warm-up is one step ahead (with `lr_epoch_stair` one epoch): MindOCR's first one has the rate 0, by default, and
+  teaches nothing.
+- Pages are turned by any angle, not by whole degrees; moves that follow each other are drawn at once, and pages that
+  shrink to less than half are averaged.
+- `eps` counts for adam and adamw, and `nesterov` for momentum on CPU; in MindOCR they do nothing there.
+- `RecMetric` compares by the dictionary of `postprocess`, and `filter_ood` leaves spaces in.
 """
 KINDS = {"string": "text", "boolean": "True, False", "null": "null", "object": "section"}
 
@@ -91,11 +108,11 @@ def _rows(rule: Rule, prefix: str, of: tuple[str, ...] = ()) -> Iterator[Row]:
         titled, inner = _titled(given), _resolved(given)
         if inner:
             yield Row(prefix + key, inner, titled, key in rule.get("required", ()), of)
-        below = given if titled else inner
-        yield from _rows(below, f"{prefix}{key}.", of)
-        for choice in below.get("allOf", ()):
-            (value,) = choice["if"]["properties"].values()
-            yield from _rows(_resolved(choice["then"]), f"{prefix}{key}.", (value["const"],))
+        yield from _rows(given if titled else inner, f"{prefix}{key}.", of)
+    for choice in rule.get("allOf", ()):
+        (value,) = choice["if"]["properties"].values()
+        if not _titled(choice["then"]):
+            yield from _rows(_resolved(choice["then"]), prefix, (value["const"],))
 
 
 def _titled(rule: Rule) -> tuple[str, ...]:

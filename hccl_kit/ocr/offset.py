@@ -8,11 +8,14 @@ import pyclipper
 from numpy.typing import ArrayLike, NDArray
 
 
-def area_by_perimeter(points: ArrayLike) -> float:
-    """What the distances of DBNet are multiples of, in pixels; 0 for a polygon without extent. Points (n, 2)."""
+def area_by_perimeter(points: ArrayLike, *, over: float = 0.0) -> float:
+    """What the distances of DBNet are multiples of, in pixels; 0 for a polygon without extent. Points (n, 2).
+
+    `over` is added to the perimeter: PSENet has 0.001 there, which decides where a distance lies between two pixels.
+    """
     corners = np.asarray(points, np.float32)
     perimeter = cv2.arcLength(corners, True)
-    return float(cv2.contourArea(corners) / perimeter) if perimeter else 0.0
+    return float(cv2.contourArea(corners) / (perimeter + over)) if perimeter else 0.0
 
 
 def offset(points: ArrayLike, distance: float) -> list[NDArray[np.int32]]:

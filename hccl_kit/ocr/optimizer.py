@@ -40,25 +40,37 @@ def _betas(section: Section, second: float) -> tuple[float, float]:
 
 
 def decays(section: Section, parameters: Sequence[Parameter]) -> list[float]:
-    """The weight decay of every parameter: `weight_decay`, or 0 for those that MindOCR's keys spare by their name.
+    """The weight decay of every parameter: `weight_decay`, or 0 for those that are spared.
+
+    MindOCR puts those that its keys name into a group that has no decay of its own; MindSpore gives such a group the
+    decay of the whole optimizer. So with groups everything decays, and without them all but beta and gamma. With
+    `decay_as_named` those that are named are spared, and no others.
+    """
+    strategy: str | None = section["grouping_strategy"]
+    parts = _named_parts(section)
+    flat = strategy == "svtr"
+    if not section["decay_as_named"]:
+        parts, flat = () if parts else ("beta", "gamma"), False
+    weight_decay: float = section["weight_decay"]
+    spared = [
+        any(part in parameter.name for part in parts) or (flat and parameter.ndim == 1) for parameter in parameters
+    ]
+    return [0.0 if spare else weight_decay for spare in spared]
+
+
+def _named_parts(section: Section) -> tuple[str, ...]:
+    """Parts of the names of what MindOCR's keys mean to spare; none where they make no groups.
 
     grouping_strategy svtr: normalisation, position embeddings and all that is one-dimensional; filter_norm_and_bias,
-    and filter_bias_and_bn where no strategy is named: biases and normalisation; no_weight_decay_params: parts of names.
+    and filter_bias_and_bn where no strategy is named: biases and normalisation; no_weight_decay_params: its own.
     """
     strategy: str | None = section["grouping_strategy"]
     named = tuple(section["no_weight_decay_params"])
     if strategy == "svtr":
-        parts: tuple[str, ...] = ("norm", "pos_embed")
-    elif strategy == "filter_norm_and_bias" or (not named and section["filter_bias_and_bn"]):
-        parts = ("beta", "gamma", "bias")
-    else:
-        parts = named
-    weight_decay: float = section["weight_decay"]
-    spared = [
-        any(part in parameter.name for part in parts) or (strategy == "svtr" and parameter.ndim == 1)
-        for parameter in parameters
-    ]
-    return [0.0 if spare else weight_decay for spare in spared]
+        return ("norm", "pos_embed")
+    if strategy == "filter_norm_and_bias" or (not named and section["filter_bias_and_bn"]):
+        return ("beta", "gamma", "bias")
+    return named
 
 
 class Update(nn.Cell):

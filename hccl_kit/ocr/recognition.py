@@ -68,7 +68,7 @@ class Recognition:
         rows = read_lines(self.config["train"]["dataset"])
         encode, generator = line_transforms.encode_label(**self.options), np.random.default_rng(0)
         known = line_transforms.label_charset(**self.options)
-        lower = self.options.get("lower", True)
+        lower = line_transforms.makes_small(**self.options)
         usable: array[int] = array("q")
         bad: list[str] = []
         unknown: Counter[str] = Counter()
@@ -245,7 +245,7 @@ def _bucket_widths(config: Config, width: int) -> list[int]:
     """
     asked = config["train"]["loader"]
     fills = any(
-        (options or {}).get("padding", step == "SVTRRecResizeImg")
+        (options or {}).get("padding", step in RESIZES)
         for row in config["train"]["dataset"]["transform_pipeline"]
         for step, options in row.items()
     )

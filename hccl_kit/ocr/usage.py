@@ -11,6 +11,7 @@ from hccl_kit.errors import KitError
 from hccl_kit.ocr import classification, coding, outlining, recognition
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data import page_transforms
 from hccl_kit.ocr.data.pipeline import TRANSFORMS
 from hccl_kit.ocr.data.transforms import IMAGENET
 
@@ -55,7 +56,7 @@ def _fixed_size(config: Config) -> Size:
     for name, options in _steps(config):
         target = options.get("target_size") if name in RESIZING_PAGES else None
         if target and (name == "ScalePadImage" or options.get("padding") or not options.get("keep_ratio", True)):
-            return target[0], target[1]
+            return page_transforms.target_of(**options) if name == "DetResize" else (target[0], target[1])
     raise KitError(
         "the evaluation takes pages of many sizes, and an exported network takes one", hint="add --shape 736 1280"
     )

@@ -35,7 +35,7 @@ def line_of(text: str, part: str) -> int:
 
 def test_defaults_come_from_the_schema(tmp_path: Path) -> None:
     loaded = config.load(written(tmp_path, TEXT.replace("    hidden_size: 48\n", "").replace("  seed: 42\n", "")))
-    assert loaded["model"]["neck"]["hidden_size"] == 48
+    assert loaded["model"]["neck"]["hidden_size"] == 512
     assert loaded["system"]["seed"] == 42
     assert loaded["train"]["max_steps"] is None
     assert loaded["optimizer"]["momentum"] == 0.9
@@ -44,8 +44,15 @@ def test_defaults_come_from_the_schema(tmp_path: Path) -> None:
 
 def test_sections_that_are_left_out_have_their_defaults() -> None:
     loaded = config.load(CONFIG)
-    assert loaded["loss_scaler"] == {"type": "static", "loss_scale": 1.0, "scale_factor": 2.0, "scale_window": 1000}
+    assert loaded["loss_scaler"] == {"type": "static", "loss_scale": 1.0, "scale_factor": 2.0, "scale_window": 2000}
     assert loaded["parallel"] == {"strategy": "auto"}
+
+
+def test_where_mindocr_s_default_is_not_here_the_key_is_asked_for(tmp_path: Path) -> None:
+    """SVTR's prenorm: a file without it is another network in MindOCR."""
+    text = (CONFIG.parent.parent / "svtr" / "svtr_tiny.yaml").read_text(encoding="utf-8")
+    with pytest.raises(KitError, match=r"model\.backbone\.prenorm is missing"):
+        config.load(written(tmp_path, text.replace("    prenorm: False\n", "")))
 
 
 def test_defaults_are_those_of_the_parts_that_are_chosen() -> None:

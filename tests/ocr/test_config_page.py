@@ -40,6 +40,14 @@ def test_every_row_has_four_cells_and_says_something() -> None:
     assert [row for row in rows if row.endswith("|  |")] == []
 
 
+def test_the_options_of_what_a_section_chooses_are_told() -> None:
+    """Those of postprocess and loss too, which choose by their own name."""
+    lines = config_page.as_markdown().split("\n")
+    postprocess = lines[lines.index("## postprocess of detection") : lines.index("## metric of detection")]
+    assert any(line.startswith("| `binary_thresh`") and "| DBPostprocess: " in line for line in postprocess)
+    assert any(line.startswith("| `l1_scale`") and "| DBLoss: " in line for line in lines)
+
+
 def test_keys_of_several_names_stand_in_one_row() -> None:
     rows = [line for line in config_page.as_markdown().split("\n") if line.startswith("| `backbone.pretrained`")]
     assert len(rows) == 3  # of detection, recognition and classification

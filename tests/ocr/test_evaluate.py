@@ -20,7 +20,7 @@ from tests.ocr.programs import CONFIG
 from tests.ocr.tiny import ALONE
 
 COUNT = 13
-PIPELINE = [{"DecodeImage": None}, {"RecResizeImg": {"image_shape": [32, 100]}}, {"ToCHWImage": None}]
+PIPELINE = [{"DecodeImage": None}, {"RecResizeImg": {"image_shape": [32, 100], "padding": False}}, {"ToCHWImage": None}]
 
 
 class Shades(nn.Cell):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mindspore import Parameter, Tensor
+from mindspore import Parameter, Tensor, nn
 from numpy.typing import NDArray
 
 from hccl_kit.ocr import optimizer
@@ -54,7 +54,7 @@ def apply(update: optimizer.Update, gradients: list[NDArray[Any]], rate: float, 
 )
 def test_three_steps_are_those_of_the_paper(way: str) -> None:
     opt, _, nesterov = way.partition(" ")
-    section = a_section(opt=opt, nesterov=bool(nesterov))
+    section = a_section(opt=opt, nesterov=bool(nesterov), decay_as_named=True)
     network = Normed()
     update = optimizer.build(section, network)
     before = values(network)
@@ -120,8 +120,37 @@ NAMES = {
         ({"no_weight_decay_params": ["pos_embed", "scale"]}, {"backbone.pos_embed", "backbone.scale"}),
     ],
 )
-def test_what_is_spared_goes_by_name(keys: dict[str, Any], spared: set[str]) -> None:
-    parameters = [Parameter(Tensor(np.zeros((1,) * ndim, np.float32)), name=name) for name, ndim in NAMES.items()]
-    found = optimizer.decays(a_section(**keys), parameters)
+def test_what_is_named_is_spared_where_that_is_asked_for(keys: dict[str, Any], spared: set[str]) -> None:
+    parameters = some_parameters()
+    found = optimizer.decays(a_section(decay_as_named=True, **keys), parameters)
     assert {p.name for p, decay in zip(parameters, found, strict=True) if decay == 0} == spared
     assert {decay for decay in found if decay} == {0.3}
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({}, ["bias", "beta", "gamma"]),
+        ({"filter_bias_and_bn": False}, None),
+        ({"filter_bias_and_bn": False, "grouping_strategy": "svtr"}, ["norm", "pos_embed"]),
+        ({"filter_bias_and_bn": False, "no_weight_decay_params": ["beta", "scale"]}, ["beta", "scale"]),
+    ],
+)
+def test_without_that_it_decays_as_mindspore_has_it(keys: dict[str, Any], named: list[str] | None) -> None:
+    """MindOCR's groups in MindSpore's own optimizer: the group of what is named says nothing of a decay."""
+    parameters = some_parameters()
+    grouped: list[Any] = parameters
+    if named:
+        is_named = [any(part in p.name for part in named) for p in parameters]
+        others, spared = (
+            [p for p, name in zip(parameters, is_named, strict=True) if name is way] for way in (False, True)
+        )
+        grouped = [{"params": others, "weight_decay": 0.3}, {"params": spared}, {"order_params": parameters}]
+    theirs = nn.Momentum(grouped, 0.1, 0.9, weight_decay=0.3)
+    expected = [0.3 if flag else 0.0 for flag in theirs.decay_flags]
+    assert optimizer.decays(a_section(**keys), parameters) == expected
+    assert expected.count(0.0) == (0 if named else 2)
+
+
+def some_parameters() -> list[Parameter]:
+    return [Parameter(Tensor(np.zeros((1,) * ndim, np.float32)), name=name) for name, ndim in NAMES.items()]

@@ -40,7 +40,7 @@ def train_samples(root: Path, texts: list[str]) -> tuple[list[str], int, list[st
     rows = deepcopy(dataset(root, texts))
     for step in rows["transform_pipeline"]:
         if "RecResizeImg" in step:
-            step["RecResizeImg"] = {"image_shape": [32, 100]}
+            step["RecResizeImg"] = {"image_shape": [32, 100], "padding": False}
     train = {**loaded["train"], "dataset": rows}
     warnings: list[str] = []
     made = replace(loaded, values={**loaded.values, "train": train})
@@ -113,6 +113,12 @@ def test_lines_without_black_on_their_right_have_one_width(option: str) -> None:
     options = [f"train.loader.{option}", "train.dataset.transform_pipeline.2.RecResizeImg.padding=False"]
     with pytest.raises(KitError, match=f"{option.partition('=')[0]} needs a resizing with padding: True"):
         task(config.load(CONFIG, options))
+
+
+def test_lines_are_padded_where_their_resizing_says_nothing() -> None:
+    resizing = "train.dataset.transform_pipeline.2={RecResizeImg: {image_shape: [32, 100]}}"
+    made = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]", resizing]))
+    assert [width for width, _ in made.buckets] == [40, 100]
 
 
 def test_labels_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> None:

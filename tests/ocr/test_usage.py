@@ -38,6 +38,14 @@ def test_the_size_follows_from_the_pipeline(name: str) -> None:
     assert usage.input_shape(loaded(name), None, 2) == (2, 3, *SIZES[name])
 
 
+def test_the_size_is_what_the_step_makes_of_its_target() -> None:
+    step = "eval.dataset.transform_pipeline.2.DetResize"
+    for padding in (False, True):
+        options = [f"{step}.target_size=[720, 1290]", f"{step}.keep_ratio={padding}", f"{step}.padding={padding}"]
+        made = loaded("det/dbnet/db_r18_icdar15", *options)
+        assert usage.input_shape(made, None, 1) == (1, 3, 704, 1280)
+
+
 def test_a_size_may_be_given() -> None:
     assert usage.input_shape(loaded("det/dbnet/db_r18_icdar15"), (64, 96), 1) == (1, 3, 64, 96)
     assert usage.input_shape(loaded("rec/crnn/crnn_small"), (32, 160), 8) == (8, 3, 32, 160)

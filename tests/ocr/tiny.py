@@ -23,6 +23,7 @@ OPTIMIZER: dict[str, Any] = {
     "filter_bias_and_bn": True,
     "grouping_strategy": None,
     "no_weight_decay_params": [],
+    "decay_as_named": False,
 }
 """A section `optimizer` with its defaults."""
 

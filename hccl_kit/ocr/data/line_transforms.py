@@ -13,7 +13,7 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform, image_of, normalize
 
-MAX_TEXT_LEN: Mapping[str, int] = {"RecCTCLabelEncode": 24, "RecAttnLabelEncode": 25}
+MAX_TEXT_LEN: Mapping[str, int] = {"RecCTCLabelEncode": 23, "RecAttnLabelEncode": 25}
 """Characters of a label, where a step that encodes labels does not say."""
 FLAT = 4.0
 """A standard deviation of grey values below which an image is taken for noise, and not enlarged to full contrast."""
@@ -24,13 +24,17 @@ def encode_label(
     max_text_len: int,
     character_dict_path: str | None = None,
     use_space_char: bool = False,
-    lower: bool = True,
+    lower: bool = False,
 ) -> Transform[TextLine]:
-    """The text as class numbers; an empty label or one of more than `max_text_len` characters is a bad sample."""
+    """The text as class numbers; an empty label or one of more than `max_text_len` characters is a bad sample.
+
+    MindOCR trains such a line too, as one without a text, and counts characters that the dictionary lacks.
+    """
     charset = Charset.load(character_dict_path, use_space_char=use_space_char)
+    small = makes_small(character_dict_path=character_dict_path, lower=lower)
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
-        label = charset.encode(line.text, lower=lower)
+        label = charset.encode(line.text, lower=small)
         if not label:
             raise BadSampleError(f"no character of {line.text!r} is in the dictionary")
         if len(label) > max_text_len:
@@ -38,6 +42,11 @@ def encode_label(
         return replace(line, label=tuple(label))
 
     return apply
+
+
+def makes_small(*, character_dict_path: str | None = None, lower: bool = False, **_: object) -> bool:
+    """Whether `encode_label` with these options makes capitals small: always where 0-9 and a-z are the dictionary."""
+    return lower or character_dict_path is None
 
 
 def label_charset(
@@ -62,7 +71,7 @@ def encode_class(*, label_list: Sequence[str]) -> Transform[TextLine]:
 def resize(
     *,
     image_shape: Sequence[int],
-    padding: bool = False,
+    padding: bool = True,
     min_width: int = 1,
     infer_mode: bool = False,
     character_dict_path: str | None = None,
@@ -91,7 +100,7 @@ def resize(
 
 
 def resize_of_svtr(*, image_shape: Sequence[int], padding: bool = True) -> Transform[TextLine]:
-    """As `resize`, with the default that MindOCR gives it."""
+    """As `resize`, without the options that SVTR has no use for (MindOCR's SVTRRecResizeImg)."""
     return resize(image_shape=image_shape, padding=padding)
 
 

@@ -261,7 +261,10 @@ def _draw(image: NDArray[Any], view: View) -> NDArray[Any]:
     else:
         assert_drawable(height, width)
         image, matrix = _reduced(image, view.matrix)
-        drawn = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_LINEAR)
+        # Beyond a page that is turned there is black. One that only grows reaches half a pixel beyond the centres of
+        # its outer pixels: that is still the page, not a mixture with black.
+        beyond = cv2.BORDER_CONSTANT if matrix[0, 1] or matrix[1, 0] else cv2.BORDER_REPLICATE
+        drawn = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_LINEAR, borderMode=beyond)
     if view.canvas is None or view.canvas == view.size:
         return drawn
     below, right = view.canvas[0] - height, view.canvas[1] - width

@@ -21,6 +21,8 @@ from hccl_kit.ocr.data.transforms import Transform, image_of
 
 NO_LIMIT = (None, "None", "none")
 """What MindOCR's files write where no side is limited; to YAML, None is a text."""
+GRID = 32
+"""What MindOCR's DetResize rounds sides to where it keeps the ratio, whatever its `divisor` is."""
 
 
 def encode_label() -> Transform[Page]:
@@ -47,28 +49,31 @@ def encode_label() -> Transform[Page]:
     return apply
 
 
-def validate_polygons(*, min_area: float = 1.0) -> Transform[Page]:
-    """What the image shows of each polygon; one that crosses itself or lies outside is left out.
+def validate_polygons(
+    *, min_area: float = 1.0, clip_to_visible_area: bool = False, min_vertices: int = 4
+) -> Transform[Page]:
+    """Leaves out polygons that lie outside the image or cross themselves. What the image shows less than `min_area`
+    pixels of is ignored from now on.
 
-    A cut polygon of which less than `min_area` pixels are left is ignored from now on; of one that falls apart the
-    largest piece counts.
+    `clip_to_visible_area`: a polygon that is partly outside is cut to what the image shows, the largest piece where it
+    falls apart; one of fewer than `min_vertices` corners is then ignored too.
     """
 
     def apply(page: Page, _: np.random.Generator) -> Page:
         height, width = page.content or image_of(page).shape[:2]
-        shapes = shapely.polygons(page.polys.astype(np.float64))
-        valid = shapely.is_valid(shapes)
+        shapes, frame = shapely.polygons(page.polys.astype(np.float64)), shapely.box(0, 0, width, height)
         inside = ((page.polys >= 0) & (page.polys < (width, height))).all(axis=(1, 2))
-        seen = shapely.intersection(shapes, shapely.box(0, 0, width, height), where=valid & ~inside)
         rows, ignored, texts = [], [], []
-        for number in np.flatnonzero(valid):
-            row, ignore = page.polys[number], bool(page.ignored[number])
-            if not inside[number]:
-                piece = _largest(seen[number])
-                if piece is None:
+        for number in np.flatnonzero(shapely.is_valid(shapes) & shapely.intersects(shapes, frame)):
+            row, shape = page.polys[number], shapes[number]
+            seen = shape if inside[number] else shapely.intersection(shape, frame)
+            ignore = bool(page.ignored[number]) or seen.area < min_area
+            if clip_to_visible_area:
+                piece = _largest(seen)
+                if piece is None:  # it only touches the image
                     continue
-                row = shapely.get_coordinates(piece.exterior)[:-1]
-                ignore = ignore or piece.area < min_area
+                row = row if inside[number] else shapely.get_coordinates(piece.exterior)[:-1]
+                ignore = ignore or len(np.unique(row, axis=0)) < min_vertices
             rows.append(row)
             ignored.append(ignore)
             texts.append(page.texts[number])
@@ -97,36 +102,56 @@ def resize(
 
     `target_size` wins over `limit_type`. `keep_ratio`: as large as fits into it, and with `padding` black fills the
     rest below and on the right. `limit_type` "min": the shorter side is at least so long; "max": the longer side at
-    most; None: neither. `force_divisable`: sides are rounded to multiples of `divisor`, as a network with strides
-    needs it. The page's `shape` leads back to the source.
+    most; None: neither. Where the ratio is kept, sides are rounded to multiples of 32 first, as in MindOCR: before the
+    padding too, and whatever the other two options say. `force_divisable`: the target is rounded to multiples of
+    `divisor`, and so are, upwards, sides that are not padded. The page's `shape` leads back to the source.
     """
     if target_size is None and limit_type not in (*NO_LIMIT, "min", "max"):
         raise KitError(f"DetResize: limit_type is {limit_type!r}; accepted: min, max, None")
     unit = divisor if force_divisable else 1
-    target = (_divisible(target_size[0], unit), _divisible(target_size[1], unit)) if target_size else None
+    target = target_of(target_size, force_divisable=force_divisable, divisor=divisor) if target_size else None
     canvas = target if keep_ratio and padding else None
 
     def apply(page: Page, _: np.random.Generator) -> Page:
         height, width = image_of(page).shape[:2]
         if target is None:
             ratio = _limit_ratio(height, width, limit_type, limit_side_len)
-            size = math.ceil(height * ratio), math.ceil(width * ratio)
+            size = (height, width) if limit_type in NO_LIMIT else _scaled(height, width, ratio)
+        elif keep_ratio:
+            inner = _scaled(height, width, min(target[0] / height, target[1] / width))
+            size = min(inner[0], target[0]), min(inner[1], target[1])
         else:
-            size = _within(height, width, target) if keep_ratio else target
+            size = target
         if canvas is None:
-            size = _divisible(size[0], unit), _divisible(size[1], unit)
+            size = math.ceil(size[0] / unit) * unit, math.ceil(size[1] / unit) * unit
         return _resized(page, size, canvas)
 
     return apply
 
 
+def target_of(
+    target_size: Sequence[int], *, force_divisable: bool = True, divisor: int = 32, **_: object
+) -> tuple[int, int]:
+    """What `resize` with these options takes for its `target_size`."""
+    unit = divisor if force_divisable else 1
+    return _nearest(target_size[0], unit), _nearest(target_size[1], unit)
+
+
 def scale_pad(*, target_size: Sequence[int]) -> Transform[Page]:
-    """As large as fits into `target_size`, black fills the rest (MindOCR's ScalePadImage)."""
-    return resize(target_size=target_size, padding=True, force_divisable=False)
+    """As large as fits into `target_size`, in the same ratio to the pixel; black fills the rest (ScalePadImage)."""
+    canvas = (target_size[0], target_size[1])
+
+    def apply(page: Page, _: np.random.Generator) -> Page:
+        height, width = image_of(page).shape[:2]
+        ratio = min(canvas[0] / height, canvas[1] / width)
+        size = min(math.ceil(height * ratio), canvas[0]), min(math.ceil(width * ratio), canvas[1])
+        return _resized(page, size, canvas)
+
+    return apply
 
 
 def grid_resize(*, factor: int = 32) -> Transform[Page]:
-    """Each side to the nearest multiple of `factor` (MindOCR's GridResize)."""
+    """Each side up to the next multiple of `factor` (MindOCR's GridResize)."""
     return resize(limit_type=None, divisor=factor)
 
 
@@ -146,10 +171,9 @@ def _resized(page: Page, size: tuple[int, int], canvas: tuple[int, int] | None) 
     return replace(page, image=image, polys=polys, shape=shape, content=size if canvas else None)
 
 
-def _within(height: int, width: int, target: tuple[int, int]) -> tuple[int, int]:
-    """As large as fits into the target, in the same ratio."""
-    ratio = min(target[0] / height, target[1] / width)
-    return min(math.ceil(height * ratio), target[0]), min(math.ceil(width * ratio), target[1])
+def _scaled(height: int, width: int, ratio: float) -> tuple[int, int]:
+    """The sides times a ratio, cut to whole pixels and then rounded to multiples of 32: the order is MindOCR's."""
+    return _nearest(int(height * ratio), GRID), _nearest(int(width * ratio), GRID)
 
 
 def _limit_ratio(height: int, width: int, limit_type: str | None, side: int) -> float:
@@ -161,5 +185,6 @@ def _limit_ratio(height: int, width: int, limit_type: str | None, side: int) -> 
     return 1.0
 
 
-def _divisible(side: int, unit: int) -> int:
+def _nearest(side: int, unit: int) -> int:
+    """The nearest multiple that is not zero; of two that are as near, the even one."""
     return max(round(side / unit), 1) * unit

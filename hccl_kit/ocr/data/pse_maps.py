@@ -61,7 +61,8 @@ def draw_kernels(
         cv2.fillPoly(texts, [poly], 1)
         if ignored[number]:
             cv2.fillPoly(mask, [poly], 0)
+        reach = area_by_perimeter(poly, over=0.001)
         for kernel, ratio in zip(kernels, ratios, strict=True):
-            distance = min(int(area_by_perimeter(poly) * (1 - ratio**2) + 0.5), FARTHEST)
+            distance = min(int(reach * (1 - ratio**2) + 0.5), FARTHEST)
             cv2.fillPoly(kernel, offset(poly, -distance) or [poly], 1)
     return texts, kernels, mask

@@ -181,6 +181,34 @@ def test_a_page_that_shrinks_much_is_averaged() -> None:
     assert np.abs(small[2:-2].astype(int) - 64).max() <= 2
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        page_moves.scale(scale_range=[3, 3], p=1),
+        page_moves.crop(crop_size=[3 * HEIGHT, 3 * WIDTH], p=0),
+        pipeline([{"RandomHorizontalFlip": {"p": 1}}, {"RandomScale": {"scale_range": [3, 3], "p": 1}}]),
+        page_moves.Moves((lambda view, _: page_moves.enlarged(view, 3 * HEIGHT),)),
+    ],
+    ids=["scale", "crop", "flip and scale", "shortest edge"],
+)
+def test_a_page_that_grows_keeps_its_edges(step: Transform[Page]) -> None:
+    """They are what `cv2.resize` gives, as MindOCR uses it: nothing black shines in from beyond."""
+    white = replace(page_of(), image=np.full((HEIGHT, WIDTH, 3), 255, np.uint8))
+    assert (image_of(step(white, np.random.default_rng(0))) == 255).all()
+    noise = np.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8)
+    grown = image_of(step(replace(page_of(), image=noise), np.random.default_rng(0))).astype(int)
+    expected = cv2.resize(noise, None, fx=3, fy=3).astype(int)
+    if np.abs(grown - expected).max() > 8:  # a flipped page
+        expected = expected[:, ::-1]
+    assert np.abs(grown - expected).max() <= 8  # warpAffine counts in parts of 1/32 of a pixel
+
+
+def test_beyond_a_turned_page_all_is_black() -> None:
+    white = replace(page_of(), image=np.full((HEIGHT, WIDTH, 3), 255, np.uint8))
+    turned = image_of(page_moves.rotate(degrees=[30, 30])(white, np.random.default_rng(0)))
+    assert turned[0, 0].tolist() == turned[-1, -1].tolist() == [0, 0, 0]
+
+
 def test_a_growing_canvas_loses_no_corner() -> None:
     page = replace(page_of(), image=np.full((HEIGHT, WIDTH, 3), 255, np.uint8))
     turned = page_moves.rotate(degrees=[90, 90])(page, np.random.default_rng(0))

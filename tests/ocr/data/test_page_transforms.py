@@ -1,6 +1,7 @@
 """Pages that are checked and resized; where the reference gives numbers, they are equal."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,23 +58,29 @@ def test_labels_are_checked_before_the_image_is_there_too() -> None:
     assert page_transforms.encode_label()(page, GENERATOR) is page
 
 
-def validated(page: Page, **options: float) -> Page:
+def validated(page: Page, **options: Any) -> Page:
     return page_transforms.validate_polygons(**options)(page, GENERATOR)
 
 
+def cut(page: Page, **options: Any) -> Page:
+    return validated(page, clip_to_visible_area=True, **options)
+
+
 def test_a_polygon_inside_stays_as_it_is() -> None:
-    page = validated(page_of(SQUARE, [*SQUARE, [5, 15]], texts=("a", "###")))
-    assert page.polys.tolist() == [[*SQUARE, SQUARE[-1]], [*SQUARE, [5, 15]]]
-    assert page.texts == ("a", "###")
-    assert page.ignored.tolist() == [False, True]
+    for step in (validated, cut):
+        page = step(page_of(SQUARE, [*SQUARE, [5, 15]], texts=("a", "###")))
+        assert page.polys.tolist() == [[*SQUARE, SQUARE[-1]], [*SQUARE, [5, 15]]]
+        assert page.texts == ("a", "###")
+        assert page.ignored.tolist() == [False, True]
 
 
 def test_a_polygon_that_crosses_itself_or_is_off_the_image_is_left_out() -> None:
     bow: list[list[float]] = [[10, 10], [30, 20], [30, 10], [10, 20]]
     line: list[list[float]] = [[1, 1], [5, 5], [9, 9], [5, 5]]
-    page = validated(page_of(bow, SQUARE, shifted(80, 0), shifted(70, 0), line))
-    assert page.texts == ("t1",)
-    assert page.polys.tolist() == [SQUARE]
+    for step in (validated, cut):
+        page = step(page_of(bow, SQUARE, shifted(80, 0), line))
+        assert page.texts == ("t1",)
+        assert page.polys.tolist() == [SQUARE]
 
 
 def test_without_polygons_nothing_is_wrong() -> None:
@@ -81,10 +88,21 @@ def test_without_polygons_nothing_is_wrong() -> None:
     assert validated(page_of(shifted(99, 0))).polys.shape == (0, 4, 2)
 
 
+def test_a_polygon_that_is_partly_outside_is_cut_only_where_that_is_asked_for() -> None:
+    """MindOCR's default leaves it whole: what counts is how much of it the image shows."""
+    partly = shifted(60, 0)
+    assert validated(page_of(partly)).polys.tolist() == [partly]
+    assert cut(page_of(partly)).polys[0].max(0).tolist() == [80, 20]
+    touching = page_of(shifted(70, 0))
+    assert validated(touching).polys.tolist() == [shifted(70, 0)]
+    assert validated(touching).ignored.tolist() == [True]
+    assert cut(touching).texts == ()
+
+
 @given(st.integers(-40, 90), st.integers(-30, 60))
 @settings(max_examples=100, deadline=None)
 def test_what_remains_of_a_polygon_is_what_the_image_shows(x: int, y: int) -> None:
-    page = validated(page_of(shifted(x, y)))
+    page = cut(page_of(shifted(x, y)))
     left, right = np.clip([10 + x, 30 + x], 0, 80)
     top, bottom = np.clip([10 + y, 20 + y], 0, 50)
     if left == right or top == bottom:
@@ -95,21 +113,31 @@ def test_what_remains_of_a_polygon_is_what_the_image_shows(x: int, y: int) -> No
         assert not page.ignored[0]
 
 
-def test_a_sliver_is_ignored_from_now_on() -> None:
-    assert validated(page_of(shifted(69.95, 0))).ignored.tolist() == [True]
-    assert validated(page_of(shifted(69.95, 0)), min_area=0.1).ignored.tolist() == [False]
+@pytest.mark.parametrize("step", [validated, cut])
+def test_a_sliver_is_ignored_from_now_on(step: Callable[..., Page]) -> None:
+    assert step(page_of(shifted(69.95, 0))).ignored.tolist() == [True]
+    assert step(page_of(shifted(69.95, 0)), min_area=0.1).ignored.tolist() == [False]
+    assert step(page_of(SQUARE), min_area=201).ignored.tolist() == [True]
+
+
+def test_a_polygon_of_too_few_corners_is_ignored_where_polygons_are_cut() -> None:
+    triangle: list[list[float]] = [[10, 10], [30, 10], [30, 20]]
+    page = page_of(triangle, SQUARE)
+    assert cut(page).ignored.tolist() == [True, False]
+    assert cut(page, min_vertices=3).ignored.tolist() == [False, False]
+    assert validated(page).ignored.tolist() == [False, False]
 
 
 def test_the_largest_piece_of_one_that_falls_apart_counts() -> None:
     comb: list[list[float]] = [[-20, 0], [-10, 0], [20, 0], [20, 8], [-10, 8], [-10, 20], [30, 20], [30, 40], [-20, 40]]
-    page = validated(page_of(comb))
+    page = cut(page_of(comb))
     assert len(page.polys) == 1
     assert cv2.contourArea(page.polys[0]) == 30 * 20
 
 
 def test_black_beyond_a_crop_is_no_image() -> None:
-    assert validated(replace(page_of(shifted(30, 0)), content=(50, 40))).texts == ()
-    assert validated(replace(page_of(shifted(5, 0)), content=(50, 30))).polys[0].max(0).tolist() == [30, 20]
+    assert validated(replace(page_of(shifted(31, 0)), content=(50, 40))).texts == ()
+    assert cut(replace(page_of(shifted(5, 0)), content=(50, 30))).polys[0].max(0).tolist() == [30, 20]
 
 
 sizes = st.integers(1, 400)
@@ -167,9 +195,40 @@ def test_no_limit_only_makes_sides_divisible(limit: str | None) -> None:
     assert shape_of(loose(page_of(height=50, width=90), GENERATOR)) == (50, 90, 3)
 
 
-def test_a_side_that_is_no_whole_number_is_rounded_up() -> None:
-    step = page_transforms.resize(limit_type="min", limit_side_len=100, force_divisable=False)
-    assert shape_of(step(page_of(height=30, width=41), GENERATOR)) == (100, 137, 3)
+EAST: dict[str, Any] = {"target_size": [720, 1280], "force_divisable": False}
+PADDED: dict[str, Any] = {"target_size": [736, 1280], "padding": True}
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "inner"),
+    [
+        (EAST, (720, 1280), (704, 1280)),  # MindOCR's EAST on a page of ICDAR 2015
+        (EAST, (600, 333), (704, 384)),
+        (PADDED, (720, 1280), (704, 1280)),  # rounded before it is padded
+        (PADDED, (613, 921), (736, 1120)),
+        ({"target_size": [720, 1280]}, (500, 700), (704, 992)),
+        ({"target_size": [100, 150], "keep_ratio": False, "divisor": 20}, (45, 70), (100, 160)),
+        ({"limit_side_len": 100, "force_divisable": False}, (30, 41), (96, 128)),
+        ({"limit_type": "max", "limit_side_len": 333, "divisor": 64}, (500, 700), (256, 320)),
+        ({"limit_type": "min", "limit_side_len": 240}, (79, 213), (256, 640)),
+        ({"limit_type": "max", "limit_side_len": 200}, (101, 303), (64, 192)),
+        ({"limit_type": "max", "limit_side_len": 333}, (500, 121), (320, 64)),  # 80.6 columns are 80, and so 64
+        ({"target_size": [720, 1270], "force_divisable": False}, (720, 1280), (704, 1270)),  # at most the target
+        ({"limit_type": "none"}, (33, 65), (64, 96)),
+    ],
+)
+def test_a_page_becomes_as_large_as_in_mindocr(
+    options: dict[str, Any], before: tuple[int, int], inner: tuple[int, int]
+) -> None:
+    """Sizes that MindOCR 0.5.0 gave; `inner` is what the page covers."""
+    height, width = before
+    page = page_transforms.resize(**options)(page_of(height=height, width=width), GENERATOR)
+    assert shape_of(page)[:2] == ((736, 1280) if options is PADDED else inner)
+    assert page.shape == pytest.approx((height, width, inner[0] / height, inner[1] / width))
+
+
+def test_a_grid_is_reached_upwards() -> None:
+    assert shape_of(page_transforms.grid_resize(factor=10)(page_of(height=41, width=80), GENERATOR)) == (50, 80, 3)
 
 
 def test_a_strip_that_would_become_endless_is_a_bad_sample() -> None:

@@ -58,6 +58,12 @@ def test_a_kernel_is_as_far_inside_as_its_ratio_says() -> None:
         assert rows[0] == 30 + round(4000 / 280 * (1 - ratio**2))
 
 
+def test_a_distance_between_two_pixels_is_rounded_as_in_mindocr() -> None:
+    """A square of 40: area by perimeter is 10, by 0.75 for r = 0.5 is 7.5; MindOCR adds 0.001 to the perimeter."""
+    _, kernels, _ = maps_of(page_of([[40, 30], [80, 30], [80, 70], [40, 70]]))
+    assert np.flatnonzero(kernels[4].any(axis=1))[0] == 30 + 7
+
+
 def test_no_edge_moves_by_more_than_20_pixels() -> None:
     _, kernels, _ = maps_of(page_of([[100, 100], [900, 100], [900, 500], [100, 500]], height=600, width=1000))
     rows = np.flatnonzero(kernels[-1].any(axis=1))

@@ -163,7 +163,24 @@ def test_labels_become_class_numbers() -> None:
 
     assert label("0-aZ") == (0, 10, 35)
     assert label("a b", use_space_char=True) == (10, 36, 11)
-    assert label("aB", lower=False) == (10,)
+    assert label("aB", lower=False) == (10, 11)  # without a dictionary capitals are always made small, as in MindOCR
+
+
+@pytest.mark.parametrize(("options", "label"), [({}, (0,)), ({"lower": True}, (0, 1)), ({"lower": False}, (0,))])
+def test_a_dictionary_says_itself_whether_capitals_are_characters(
+    tmp_path: Path, options: dict[str, Any], label: tuple[int, ...]
+) -> None:
+    """MindOCR's default of `lower` is False: a dictionary of small letters has none for capitals."""
+    (tmp_path / "letters.txt").write_text("a\nb", encoding="utf-8")
+    step = line_transforms.encode_label(max_text_len=4, character_dict_path=str(tmp_path / "letters.txt"), **options)
+    assert step(TextLine(Path(), text="aB"), GENERATOR).label == label
+
+
+def test_a_label_of_ctc_has_23_characters_as_in_mindocr() -> None:
+    step = pipeline([{"RecCTCLabelEncode": None}])
+    assert len(step(TextLine(Path(), text="a" * 23), GENERATOR).label) == 23
+    with pytest.raises(BadSampleError, match="has 24 characters, max_text_len is 23"):
+        step(TextLine(Path(), text="a" * 24), GENERATOR)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +216,7 @@ def test_padding_keeps_the_ratio(height: int, width: int) -> None:
 @settings(max_examples=30, deadline=None)
 def test_without_padding_the_image_fills_the_shape(height: int, width: int) -> None:
     image = np.full((height, width, 3), 255, np.uint8)
-    resized = applied(line_transforms.resize(image_shape=[16, 24]), image)
+    resized = applied(line_transforms.resize(image_shape=[16, 24], padding=False), image)
     assert resized.shape == (16, 24, 3)
     assert (resized == 255).all()
 
@@ -388,7 +405,7 @@ def test_a_width_that_no_word_can_be_stretched_to_is_refused() -> None:
     with pytest.raises(KitError, match="min_width is 49; accepted: at most the 48 of image_shape"):
         line_transforms.resize(image_shape=[32, 48], padding=True, min_width=49)
     with pytest.raises(KitError, match="min_width needs padding: True"):
-        line_transforms.resize(image_shape=[32, 48], min_width=24)
+        line_transforms.resize(image_shape=[32, 48], padding=False, min_width=24)
 
 
 @pytest.mark.parametrize(("direction", "corner"), [("counterclockwise", (1, 0)), ("clockwise", (0, 3))])
@@ -433,9 +450,10 @@ def test_dark_signs_are_made_before_pixels_are_normalised() -> None:
 def test_a_dictionary_and_inference_mean_padding() -> None:
     image = noise(32, 40)
     for options, width in (
-        ({}, 100),
-        ({"infer_mode": True}, 100),
-        ({"infer_mode": True, "character_dict_path": "x"}, 40),
+        ({}, 40),
+        ({"padding": False}, 100),
+        ({"padding": False, "infer_mode": True}, 100),
+        ({"padding": False, "infer_mode": True, "character_dict_path": "x"}, 40),
     ):
         result = applied(line_transforms.resize(image_shape=[32, 100], **options), image)
         assert result.any(axis=(0, 2)).sum() == width
