@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.document import MAX_BYTES, STDIN, WHOLE_FILE, Document, decode, parse, shown
 from hccl_kit.document.places import Places
-from hccl_kit.finding import Pointer, Span
+from hccl_kit.finding import NO_CODE, Pointer, Span
 from tests.tables import json_values
 
 
@@ -209,3 +209,12 @@ def test_line_and_column_are_those_of_the_text_before(text: str, data: st.DataOb
     start = data.draw(st.integers(0, len(text)))
     lines = text[:start].split("\n")
     assert Places(text).span(start, start) == (len(lines), len(lines[-1]) + 1, 0)
+
+
+@pytest.mark.parametrize("end", ["}", " {}", ",", " // end", "\x00"])
+def test_what_follows_the_document_is_an_error_without_code(end: str) -> None:
+    """HCCL's parser of versions 1.x reads one value and looks no further."""
+    (fault,) = parse('{"version": "1.0"}' + end, STDIN).faults
+    assert (fault.rule, fault.finding.hccl_error) == ("HK001", NO_CODE)
+    (fault,) = parse('{"version": "1.0",}', STDIN).faults
+    assert (fault.rule, fault.finding.hccl_error) == ("HK001", None)

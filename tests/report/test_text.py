@@ -126,7 +126,8 @@ def test_the_last_line_names_a_product_that_nobody_named() -> None:
         ("HK203", ("device", 1, "device_id"), " (Device Id of server Id X)"),  # HCCL's own name
         ("HK103", ("rank_id",), " (rank_id)"),  # one of several
         ("HK103", ("device",), ""),
-        ("HK310", ("host_ip",), " (host_ip)"),  # not known: the key
+        ("HK310", ("host_ip",), " (Device Id of server Id X)"),
+        ("HK206", ("server_id",), " (server_id)"),  # not known: the key
         ("HK208", ("device",), ""),  # HCCL names no lists
         ("HK101", ("devcie_id",), ""),  # here the key is a slip
         ("HK001", (), ""),

@@ -4,9 +4,9 @@ import pytest
 
 from hccl_kit.check import check_text
 from hccl_kit.formats import write
+from hccl_kit.ip import parse_address
 from hccl_kit.products import find_product
 from hccl_kit.rank_table import Device, RankTable, Server
-from hccl_kit.rules.ip import parse_address
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1", "fd00::1", "::", "fe80::1%eth0", "::ffff:1.2.3.4", "10.0.0.1%eth0"])
@@ -94,3 +94,26 @@ def test_host_addresses_are_of_one_family_where_there_are_several() -> None:
     assert rules_of((A,), (B,), host_ips=("10.0.0.1", "fd00::1")) == ["HK310 error"]
     assert rules_of((A,), (B,), host_ips=("10.0.0.1", "nonsense")) == ["HK307 error"]
     assert rules_of((A,), host_ips=("fd00::1",)) == []
+
+
+@pytest.mark.parametrize("product", ["910", "a2", "a3", "300i-duo"])
+def test_0_0_0_0_is_no_address_of_a_device(product: str) -> None:
+    nothing = ".".join("0000")
+    assert rules_of((A, nothing), product=product) == ["HK301 error"]
+    assert rules_of((nothing, nothing), product=product) == ["HK301 error"] * 2
+    assert rules_of((A, "::"), product=product) == []
+
+
+def test_a_host_address_may_be_0_0_0_0_and_stands_for_none_then() -> None:
+    nothing = ".".join("0000")
+    assert rules_of((A,), host_ips=(nothing,)) == []
+    assert rules_of((A, B), (None, None), host_ips=(None, nothing)) == ["HK305 error"]
+    assert rules_of((A, B), (C, D), host_ips=("fd00::1", nothing)) == []
+
+
+def test_spaces_around_0_0_0_0_are_not_what_is_wrong() -> None:
+    for written in ("0.0.0.0", " 0.0.0.0", f"{A}, 0.0.0.0"):
+        table = RankTable("1.0", "completed", (Server("n", (Device(0, written, 0),)),))
+        (found,) = check_text(write(table), "t.json").diagnostics
+        assert (found.rule, found.fix) == ("HK301", ())
+        assert "hccn_tool" in (found.hint or "")

@@ -20,6 +20,20 @@ def parse_address(text: str) -> Address | None:
         return None
 
 
+UNSPECIFIED = socket.inet_ntop(socket.AF_INET, bytes(4))
+"""0.0.0.0, by which HCCL means "no address"; :: is an address like any other to it."""
+
+
+def usable(address: Address | None) -> Address | None:
+    """The address; None for 0.0.0.0."""
+    return None if address is None or address[:2] == (socket.AF_INET, bytes(4)) else address
+
+
+def parse_usable(text: str) -> Address | None:
+    """As `parse_address`, and none for 0.0.0.0: what a device may have for its address."""
+    return usable(parse_address(text))
+
+
 def split_addresses(text: str | None) -> list[str]:
     """The parts of a comma list as HCCL splits it: a comma at the very end adds nothing."""
     if not text:
