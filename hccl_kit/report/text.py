@@ -11,6 +11,8 @@ _COLORS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _LISTS = ("device", "server_list")
 """Keys that HCCL's errors never name."""
+_RULES_OF_PRODUCTS = ("HK401", "HK402", "HK408")
+"""Which cards a product takes: a rule of its manual, which HCCL's parser does not always enforce."""
 MAX_BLOCKS = 100
 """Findings shown as text. Who gets more mends the program that wrote the file; the JSON form holds them all."""
 
@@ -80,12 +82,21 @@ def _summary(report: Report) -> str:
     facts = [
         "ok",
         *([counted] if counted else []),
+        *_broken(report),
         f"version {report.format}",
         _counted(len(report.table.servers), "server"),
         _counted(report.table.world_size, "device"),
         assumed if report.is_assumed else f"product {report.product}{unjudged}",
     ]
     return f"{name}: {', '.join(facts)}"
+
+
+def _broken(report: Report) -> list[str]:
+    """That HCCL takes the table although it breaks a rule of the product, where that is so."""
+    broken = sorted({found.rule for found in report.diagnostics if found.severity == "warning"} & {*_RULES_OF_PRODUCTS})
+    if not broken:
+        return []
+    return [f"breaks a rule of product {report.product} ({', '.join(broken)}; with --strict an error)"]
 
 
 def _counted(number: int, noun: str) -> str:
