@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from hccl_kit import formats
+from hccl_kit import formats, stop
 from hccl_kit.document import HCCL_MAX_BYTES, WHOLE_FILE, Document, Fault, parse, shown
-from hccl_kit.finding import Diagnostic, Finding, Pointer, Severity, Span
+from hccl_kit.finding import Diagnostic, Finding, Pointer, Rule, Severity, Span
 from hccl_kit.formats.kinds import config_map_in, is_draft, other_list, versions_of
 from hccl_kit.products import PRODUCTS, Product, find_product
 from hccl_kit.rank_table import RankTable
@@ -25,7 +25,8 @@ class Report(NamedTuple):
 
     `format` is the kind of document ("1.0", "template2", ..., "unknown"); `product` the name it was judged by, "auto"
     for what every product that reads the version accepts; `is_assumed` where the version alone told the product;
-    `diagnostics` in the order of the text; `table` None where the document holds none that could be judged.
+    `diagnostics` in the order of the text; `table` None where the document holds none that could be judged;
+    `hccl_error` the first code that HCCL reports of a table with errors: None where it gives none, or takes the table.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Report(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
     table: RankTable | None = None
     is_assumed: bool = False
+    hccl_error: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -56,7 +58,7 @@ def check_document(document: Document, product: Product | None = None, *, limit:
     named = [_diagnostic(fault, document) for fault in _in_other_clothes(document)]
     if any(diagnostic.severity == "error" for diagnostic in named):
         unread = product.name if product else ANY_PRODUCT
-        return Report(document.name, UNKNOWN_FORMAT, unread, _in_order(named))
+        return _coded(Report(document.name, UNKNOWN_FORMAT, unread, _in_order(named)))
     kind = formats.recognise(document.value)
     judge = product or (find_product(kind.product) if kind and kind.product else any_product())
     faults = [*_faults_of_kind(document.value, kind, product)]
@@ -74,7 +76,7 @@ def check_document(document: Document, product: Product | None = None, *, limit:
     named += [_diagnostic(fault, document) for fault in faults]
     if kind is formats.RANK_LIST:  # its parser gives a code for a missing key, and none for one of another type
         named = [found._replace(hccl_error=None) if found.rule == "HK102" else found for found in named]
-    return Report(
+    report = Report(
         name=document.name,
         format=kind.name if kind else UNKNOWN_FORMAT,
         product=judge.name,
@@ -82,6 +84,25 @@ def check_document(document: Document, product: Product | None = None, *, limit:
         table=table,
         is_assumed=product is None and judge.name != ANY_PRODUCT,
     )
+    if report.ok or not stop.is_known(document.value, judge):
+        return _coded(report)
+    return _stopped(report, stop.first_stop(document.value, judge))
+
+
+def _coded(report: Report) -> Report:
+    """With the code of the first error in the text, where the order of HCCL's checks is not known."""
+    errors = [found for found in report.diagnostics if found.severity == "error"]
+    return report._replace(hccl_error=errors[0].hccl_error if errors else None)
+
+
+def _stopped(report: Report, found: stop.Stop | None) -> Report:
+    """With the code that HCCL reports first. Where there is one error, this is the code of that one."""
+    code = found.code if found else None
+    errors = [index for index, one in enumerate(report.diagnostics) if one.severity == "error"]
+    diagnostics = [*report.diagnostics]
+    if len(errors) == 1:
+        diagnostics[errors[0]] = diagnostics[errors[0]]._replace(hccl_error=code)
+    return report._replace(diagnostics=tuple(diagnostics), hccl_error=code)
 
 
 def _in_other_clothes(document: Document) -> Sequence[Fault]:
@@ -170,10 +191,14 @@ def _diagnostic(fault: Fault, document: Document, severity: Severity | None = No
         span=fault.span or document.locate(finding.pointer, on_key=fault.on_key or finding.on_key),
         message=finding.message,
         hint=finding.hint,
-        hccl_error=rule.hccl_error if severity == "error" else None,
+        hccl_error=_code(rule, finding) if severity == "error" else None,
         related=tuple((document.locate(other.pointer), other.message) for other in finding.related),
         fix=finding.fix,
     )
+
+
+def _code(rule: Rule, finding: Finding) -> str | None:
+    return rule.hccl_error if finding.hccl_error is None else finding.hccl_error or None
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -47,11 +47,15 @@ class Edit(NamedTuple):
     on_key: bool = False
 
 
+NO_CODE = ""
+"""HCCL refuses what is found without a code, or takes it."""
+
+
 class Finding(NamedTuple):
     """One mistake: where (`pointer`), what was found and what would be accepted (`message`), what to do (`hint`).
 
     `fix` mends it, where there is one right answer; empty where a person has to choose. `on_key`: the key of the
-    value at `pointer` is the mistake.
+    value at `pointer` is the mistake. `hccl_error` is the code where it is not that of the rule, NO_CODE for none.
     """
 
     pointer: Pointer
@@ -60,6 +64,7 @@ class Finding(NamedTuple):
     related: tuple[Related, ...] = ()
     fix: tuple[Edit, ...] = ()
     on_key: bool = False
+    hccl_error: str | None = None
 
 
 Check = Callable[["RankTable", "Product"], Iterator[Finding]]

@@ -22,6 +22,11 @@ MAX_SERVER_ID = 64
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
+def trimmed(server_id: str) -> str:
+    """The id without the spaces around it, as HCCL trims it: spaces only, and not where it is nothing else."""
+    return server_id.strip(" ") or server_id
+
+
 def _same(one: tuple[Any, ...], other: object) -> bool:
     """Equal but for the place in a document (`at`, the last field), which is no part of a value."""
     return type(other) is type(one) and one[:-1] == other[:-1]

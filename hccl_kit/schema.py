@@ -17,6 +17,7 @@ from hccl_kit.document import Fault, shown
 from hccl_kit.errors import KitError
 from hccl_kit.finding import Edit, Finding, Pointer
 from hccl_kit.slips import MAX_UNKNOWN, slips
+from hccl_kit.stop.structure import code_of_missing, code_of_number, code_of_type
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -46,15 +47,17 @@ def faults(value: object, stem: str, limit: int = MAX_FAULTS) -> Iterator[Fault]
     # Draft 2020-12 takes 1.0 for a whole number, HCCL does not.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, number: type(number) is int)
     strict = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]  # its own
+    version = stem.removeprefix("rank_table_")
     done: set[Pointer] = set()
     for error in islice(strict(load(stem)).iter_errors(value), limit):
         pointer: Pointer = tuple(error.absolute_path)
         if pointer not in done:
             done.add(pointer)
-            yield from _missing(error, pointer) if error.validator == "required" else _unfit(error, pointer)
+            found = _missing if error.validator == "required" else _unfit
+            yield from found(error, pointer, version)
 
 
-def _missing(error: ValidationError, pointer: Pointer) -> Iterator[Fault]:
+def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Fault]:
     """The required keys that an object lacks. A key that looks like a slip is named in place of the object."""
     from difflib import get_close_matches  # noqa: PLC0415 - as jsonschema
 
@@ -65,15 +68,18 @@ def _missing(error: ValidationError, pointer: Pointer) -> Iterator[Fault]:
     for key in rules["required"]:
         if key in found:
             continue
+        code = code_of_missing(version, pointer, is_text=rules["properties"][key].get("type") != "array")
         like = meant.get(key) or next(iter(get_close_matches(key, unknown[:MAX_UNKNOWN], n=1, cutoff=0.7)), None)
         if like:
             message = f'{shown(like)} is not a key HCCL knows, and "{key}" is missing'
             place = (*pointer, like)
             fix = (Edit(place, json.dumps(key), on_key=True),) if key in meant else ()
-            yield Fault("HK101", Finding(place, message, f'did you mean "{key}"?', fix=fix), on_key=True)
+            yield Fault(
+                "HK101", Finding(place, message, f'did you mean "{key}"?', fix=fix, hccl_error=code), on_key=True
+            )
         else:
             advice = _advice(key, rules["properties"][key])
-            yield Fault("HK101", Finding(pointer, f'the key "{key}" is missing', advice))
+            yield Fault("HK101", Finding(pointer, f'the key "{key}" is missing', advice, hccl_error=code))
 
 
 def _advice(key: str, rules: Mapping[str, Any]) -> str:
@@ -83,7 +89,7 @@ def _advice(key: str, rules: Mapping[str, Any]) -> str:
     return 'add "status": "completed"' if key == "status" else f'add "{key}" here'
 
 
-def _unfit(error: ValidationError, pointer: Pointer) -> Iterator[Fault]:
+def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Fault]:
     key = f'"{pointer[-1]}"' if pointer and isinstance(pointer[-1], str) else "this" if pointer else "the document"
     value = error.instance
     if error.validator == "type":
@@ -96,7 +102,7 @@ def _unfit(error: ValidationError, pointer: Pointer) -> Iterator[Fault]:
             hint, fix = f'write "{shown(value)}" in quotes', _quoted(value, pointer)
         elif wanted == "integer" and isinstance(value, str) and re.fullmatch(" *(0|[1-9][0-9]{0,9}) *", value):
             hint, fix = f"write {value.strip()} without quotes", (Edit(pointer, value.strip()),)
-        yield Fault("HK102", Finding(pointer, message, hint, fix=fix))
+        yield Fault("HK102", Finding(pointer, message, hint, fix=fix, hccl_error=code_of_type(version, wanted)))
     elif error.validator in ("minimum", "maximum"):
         bounds = f"{error.schema['minimum']} to {error.schema['maximum']}"  # type: ignore[index]  # an object, here
         yield Fault("HK114", Finding(pointer, f"{key} is {shown(value)}, and {bounds} is accepted"))
@@ -112,7 +118,9 @@ def _unfit(error: ValidationError, pointer: Pointer) -> Iterator[Fault]:
         rule = "HK104" if pointer[-1] == "device_id" else "HK103"
         wanted = "a decimal number from 0 on is expected, 1 to 10 digits without sign or spaces"
         message = f"{key} is {shown(value)}, and {wanted}"
-        yield Fault(rule, Finding(pointer, message, fix=_trimmed(str(value), str(error.validator_value), pointer)))
+        fix = _trimmed(str(value), str(error.validator_value), pointer)
+        code = code_of_number(version, str(pointer[-1]), str(value))
+        yield Fault(rule, Finding(pointer, message, fix=fix, hccl_error=code))
     else:
         message = f"{key} is {shown(value)}, and {shown(error.validator_value)} is expected"
         yield Fault("HK107", Finding(pointer, message))

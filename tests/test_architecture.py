@@ -17,6 +17,8 @@ FLOORS = {
     "finding": ("shared", 1),
     "rank_table": ("shared", 2),
     "products": ("shared", 2),
+    "ip": ("shared", 0),
+    "stop": ("shared", 3),
     "device_range": ("shared", 2),
     "hostlist": ("shared", 2),
     "worker_env": ("shared", 2),

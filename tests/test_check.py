@@ -16,8 +16,8 @@ from hccl_kit.check import check_text
 from hccl_kit.document import HCCL_MAX_BYTES, MAX_CONTAINERS, STDIN, parse
 from hccl_kit.finding import Pointer
 from hccl_kit.formats import write
+from hccl_kit.ip import parse_address
 from hccl_kit.products import PRODUCTS, find_product
-from hccl_kit.rules.ip import parse_address
 from tests.tables import json_values, ranks_value, tables, text, value
 
 products = st.sampled_from([None, *PRODUCTS])

@@ -24,6 +24,7 @@ def _result(report: Report) -> dict[str, Any]:
         "format": report.format,
         "product": report.product,
         "ok": report.ok,
+        "hccl_error": report.hccl_error,
         "findings": [
             {
                 "rule": found.rule,

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Edit, Finding, Pointer, Related
+from hccl_kit.ip import Address, parse_address, split_addresses
 from hccl_kit.products import Product
 from hccl_kit.rank_table import Device, RankTable, Server
-from hccl_kit.rules.ip import Address, parse_address, split_addresses
 from hccl_kit.rules.keys import meant
 from hccl_kit.rules.nics import some_ports
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Finding, Pointer, Related
+from hccl_kit.ip import Address, parse_address, split_addresses
 from hccl_kit.products import Product
 from hccl_kit.rank_table import NOTHING, Device, RankTable
-from hccl_kit.rules.ip import Address, parse_address, split_addresses
 
 _KEY = "backup_device_ip"
 _PEER = 'write the "device_ip" of the other die of its NPU: devices 0 and 1 back each other, 2 and 3, and so on'

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from hccl_kit.document import shown
 from hccl_kit.finding import Edit, Finding, Pointer, Related
 from hccl_kit.formats.group_list import LAB, LOCATION
+from hccl_kit.ip import parse_address, split_addresses
 from hccl_kit.products import Product
 from hccl_kit.rank_table import RankTable
-from hccl_kit.rules.ip import parse_address, split_addresses
 
 MAX_NAME = 127
 """HCCL takes names of groups and pods up to this many bytes."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Finding, Pointer, Related
+from hccl_kit.ip import parse_address
 from hccl_kit.products import Product
 from hccl_kit.rank_table import RankTable
-from hccl_kit.rules.ip import parse_address
 
 
 def node_address(table: RankTable, _product: Product) -> Iterator[Finding]:

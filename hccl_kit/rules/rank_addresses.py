@@ -10,9 +10,9 @@ from socket import AF_INET, inet_pton
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Edit, Finding, Pointer
+from hccl_kit.ip import parse_address
 from hccl_kit.products import Product
 from hccl_kit.rank_table import Address, Device, RankTable
-from hccl_kit.rules.ip import parse_address
 
 _HEX = re.compile("[0-9a-fA-F]+")
 _EID_DIGITS = 32

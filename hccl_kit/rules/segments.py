@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Finding
+from hccl_kit.ip import parse_address, split_addresses
 from hccl_kit.products import Product
 from hccl_kit.rank_table import Device, RankTable
-from hccl_kit.rules.ip import parse_address, split_addresses
 
 
 class _Segment(NamedTuple):

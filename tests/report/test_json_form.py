@@ -29,6 +29,7 @@ def test_the_json_form_is_the_one_promised() -> None:
                 "format": "1.0",
                 "product": "auto",
                 "ok": False,
+                "hccl_error": "EI0014",
                 "findings": [
                     {
                         "rule": "HK201",
@@ -47,6 +48,7 @@ def test_the_json_form_is_the_one_promised() -> None:
                 "format": "1.0",
                 "product": "a2",
                 "ok": True,
+                "hccl_error": None,
                 "findings": [
                     {
                         "rule": "HK210",

@@ -4,9 +4,9 @@ import pytest
 
 from hccl_kit.check import check_text
 from hccl_kit.formats import write
+from hccl_kit.ip import parse_address
 from hccl_kit.products import find_product
 from hccl_kit.rank_table import Device, RankTable, Server
-from hccl_kit.rules.ip import parse_address
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1", "fd00::1", "::", "fe80::1%eth0", "::ffff:1.2.3.4", "10.0.0.1%eth0"])

@@ -20,6 +20,11 @@ def parse_address(text: str) -> Address | None:
         return None
 
 
+def is_unspecified(address: Address) -> bool:
+    """Whether it is 0.0.0.0, by which HCCL means "no address"; :: is an address like any other to it."""
+    return address[:2] == (socket.AF_INET, b"\0\0\0\0")
+
+
 def split_addresses(text: str | None) -> list[str]:
     """The parts of a comma list as HCCL splits it: a comma at the very end adds nothing."""
     if not text:

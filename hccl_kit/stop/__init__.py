@@ -1,0 +1,57 @@
+"""Where HCCL's own parser stops: the error that the user would have met, which the order of its checks decides.
+
+The rules (`hccl_kit.rules`) name every mistake of a table where it stands. HCCL knows one, the first that it comes to,
+and gives it a code or none. So its order is kept here, apart from the rules, as a reading of the document that ends
+where that of hcomm 8958adbf does: `reading` takes values, `servers` and `nodes` read the formats, `cluster` checks what
+was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hccl_kit.products import Product
+from hccl_kit.stop.cluster import check_servers
+from hccl_kit.stop.nodes import check_nodes, read_nodes
+from hccl_kit.stop.reading import INVALID, Reading, Stop, StopError
+from hccl_kit.stop.servers import read_servers
+
+__all__ = ["Stop", "first_stop", "is_known"]
+
+
+def is_known(table: Any, product: Product) -> bool:
+    """Whether the order of its parser is kept here: on all products but Atlas 950, of all but template 2."""
+    is_group_list = isinstance(table, dict) and "version" not in table and isinstance(table.get("status"), str)
+    return "2.0" not in product.table_versions and not is_group_list
+
+
+def first_stop(table: Any, product: Product) -> Stop | None:
+    """What HCCL reports first of a document that it refuses; None where it takes it. Only for what `is_known`."""
+    reading = Reading()
+    try:
+        if reading.text(table, "status", ()) != "completed":
+            reading.stop(("status",))  # it waits, and no code comes of it
+        version = reading.text(table, "version", ())
+        judge = _JUDGES.get(version)
+        if judge is None:
+            reading.stop(("version",), INVALID)
+        judge(reading, table, product)
+    except StopError:
+        return reading.first
+    return None
+
+
+def _judge_servers(reading: Reading, table: Any, product: Product) -> None:
+    check_servers(reading, read_servers(reading, table, product), product)
+
+
+def _judge_nodes(reading: Reading, table: Any, _product: Product) -> None:
+    check_nodes(reading, read_nodes(reading, table))
+
+
+_JUDGES: Mapping[str, Callable[[Reading, Any, Product], None]] = {
+    "1.0": _judge_servers,
+    "1.1": _judge_nodes,
+    "1.2": _judge_servers,
+}

@@ -1,0 +1,30 @@
+"""The codes of faults of structure in versions 1.x, which differ from key to key: EI0017 is for texts only."""
+
+from __future__ import annotations
+
+from hccl_kit.finding import NO_CODE, Pointer
+from hccl_kit.stop.reading import INVALID, number
+
+_CODED_NUMBERS = {"1.0": ("rank_id",), "1.2": ("rank_id", "super_device_id"), "1.1": ()}
+"""By version: the numbers that HCCL gives a code for. Of template 2 and version 2.0 the rules' own codes are kept."""
+
+
+def code_of_missing(version: str, pointer: Pointer, *, is_text: bool) -> str | None:
+    """The code where a key is not in the object at `pointer`; None: that of the rule (HK101)."""
+    if version not in _CODED_NUMBERS:
+        return None
+    if "super_pod_list" in pointer and is_text:
+        return INVALID
+    return None if is_text else NO_CODE
+
+
+def code_of_type(version: str, wanted: str) -> str | None:
+    """The code of a value that is not of the type `wanted`; None: that of the rule (HK102)."""
+    return NO_CODE if version in _CODED_NUMBERS and wanted != "string" else None
+
+
+def code_of_number(version: str, key: str, text: str) -> str | None:
+    """The code of a text that is no number; None: that of the rule (HK103). HCCL reads "3x" as 3, and so on."""
+    if version not in _CODED_NUMBERS:
+        return None
+    return None if key in _CODED_NUMBERS[version] and number(text) is None else NO_CODE
