@@ -22,8 +22,8 @@ class Saying(NamedTuple):
 
 CODES: Mapping[str, str] = {
     "EI0001": "an environment variable has a bad value; of a rank table: its device addresses are of two families",
-    "EI0002": "a rank waited in vain for another in the middle of an operator. No rule of a table leads there: as a rule the"
-    " other one died before or runs another operator; look at the first error in time, over all ranks",
+    "EI0002": "a rank waited in vain for another in the middle of an operator. No rule of a table leads there: mostly"
+    " the other one died before or runs another operator; look at the first error in time, over all ranks",
     "EI0003": "a parameter of an operator is bad; also where RANK_ID of the process is no number. No rule of a table"
     " leads there: `hccl-kit preflight` compares the variables with the table (HK612)",
     "EI0004": "the rank table could not be parsed: the path, the reason, and in older releases every fault of a table",
@@ -35,15 +35,15 @@ CODES: Mapping[str, str] = {
     "EI0007": "the host or the card is out of memory or of another resource. No rule of a table leads there: end other"
     " processes there, or give the job smaller batches",
     "EI0008": "the ranks run with different releases of CANN",
-    "EI0009": "a connection between two cards could not be set up; the message names both. No rule of a table leads there:"
-    " look at the first error in time, over all ranks, mostly that of the other end",
-    "EI0010": "two cards of one server cannot reach each other directly (P2P), such as cards of the two halves of a server"
-    " with 16; the message names them. No rule of a table leads there: take cards of one half, or set"
+    "EI0009": "a connection between two cards could not be set up; the message names both. No rule of a table leads"
+    " there: look at the first error in time, over all ranks, mostly that of the other end",
+    "EI0010": "two cards of one server cannot reach each other directly (P2P), such as cards of the two halves of a"
+    " server with 16; the message names them. No rule of a table leads there: take cards of one half, or set"
     " HCCL_INTRA_ROCE_ENABLE=1",
     "EI0011": "the memory of the card is not enough for HCCL's connections. No rule of a table leads there: end other"
     " processes on the card, or give the job smaller batches",
-    "EI0012": "a copy inside the card or to a card of the same server (SDMA) failed while the job ran. No rule of a table"
-    " leads there: look at the first error in time, over all ranks, and at the health of the cards (`npu-smi info`)",
+    "EI0012": "a copy inside the card or to a card of the same server (SDMA) failed while the job ran. No rule of a"
+    " table leads there: look at the first error in time, over all ranks, and at `npu-smi info`",
     "EI0013": "packets over RoCE were lost while the job ran; the message names both ends. No rule of a table leads"
     " there: a rank that died before, or a network between the cards that is interrupted",
     "EI0014": "a value in the rank table is not what HCCL expects: it names value, variable and expectation",

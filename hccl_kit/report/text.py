@@ -52,7 +52,7 @@ def _block(name: str, found: Diagnostic, lines: list[str], color: bool) -> str:
 def _variable(found: Diagnostic) -> str:
     """The name that HCCL's message gives the fault, in brackets; nothing where that is not known."""
     rule = RULE_BY_ID.get(found.rule)
-    names = rule.variables if rule else ()
+    names = rule.variables if rule and rule.hccl_error == found.hccl_error else ()
     key = found.pointer[-1] if found.pointer else None
     if len(names) == 1:
         return f" ({names[0]})"

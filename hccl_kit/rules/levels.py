@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Edit, Finding, Pointer, Related
-from hccl_kit.formats.rank_list import BACKUP
 from hccl_kit.products import Product
 from hccl_kit.rank_table import Device, RankTable
+from hccl_kit.stop.bounds import BACKUP
 
 
 def rank_count(table: RankTable, _product: Product) -> Iterator[Finding]:

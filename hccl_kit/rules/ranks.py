@@ -43,8 +43,8 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
     What:           a `rank_id` of N or more in a table of N devices. Reported once for a table, at the first one.
     Why it matters: ranks are 0 to N-1 without a gap; with one too high, another is missing.
     Example:        eight devices ranked 1 to 8, or the second half of a table that was cut in two.
-    Fix:            number the ranks from 0. `--fix` writes the number that is left where one rank alone is wrong, and moves
-                    all down together where all are too high; ranks that can be right stay.
+    Fix:            number the ranks from 0. `--fix` writes the number that is left where one rank alone is wrong, and
+                    moves all down together where all are too high; ranks that can be right stay.
     HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
     """
     size = table.world_size
@@ -54,7 +54,9 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
         missing = min(set(range(size)) - {device.rank for device in table.every})
         message = f"rank {outside[0].rank} is not in 0..{size - 1}{others}; the first rank that is missing is {missing}"
         fix = tuple(_renumbered(table, outside))
-        hint = f"number the ranks 0 to {size - 1}" + ("" if fix else "; more than one numbering is possible: choose one")
+        hint = f"number the ranks 0 to {size - 1}" + (
+            "" if fix else "; more than one numbering is possible: choose one"
+        )
         yield Finding((*outside[0].at, "rank_id"), message, hint, fix=fix)
 
 
