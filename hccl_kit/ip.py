@@ -9,6 +9,9 @@ EID_DIGITS = 32
 HEX = re.compile("[0-9a-fA-F]+")
 """An EID, an address of the unified bus of Atlas 950, is 32 of these."""
 
+UNSPECIFIED = socket.inet_ntop(socket.AF_INET, bytes(4))
+"""0.0.0.0, by which HCCL means "no address"; :: is an address like any other to it."""
+
 Address = tuple[int, bytes, str]
 """Family, binary form and interface (the part after "%") of an address."""
 
@@ -32,9 +35,14 @@ def fits(kind: str, text: str) -> bool:
     return parse_address(text) is not None and (":" in text) == (kind == "IPV6")
 
 
-def is_unspecified(address: Address) -> bool:
-    """Whether it is 0.0.0.0, by which HCCL means "no address"; :: is an address like any other to it."""
-    return address[:2] == (socket.AF_INET, b"\0\0\0\0")
+def usable(address: Address | None) -> Address | None:
+    """The address; None for 0.0.0.0."""
+    return None if address is None or address[:2] == (socket.AF_INET, bytes(4)) else address
+
+
+def parse_usable(text: str) -> Address | None:
+    """As `parse_address`, and none for 0.0.0.0: what a device may have for its address."""
+    return usable(parse_address(text))
 
 
 def split_addresses(text: str | None) -> list[str]:

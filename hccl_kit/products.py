@@ -18,9 +18,8 @@ class Product(NamedTuple):
     empty for any. `cluster_counts`: legal numbers per server in a job of several, empty for any. `equal_counts`: every
     server must bring as many cards. `parser_quads`: sets of four cards that HCCL's parser takes besides the groups.
     `planes`: how many parallel networks the RoCE ports of a server form (port i belongs to plane i mod planes).
-    `prefix`: the prefix length of these networks where the user named it; no table tells it. `partial_ports`: with so
-    many cards on every server some may go without address, the same on all (R27; 0: never). `host_ip_suffices`: cards
-    may go without where the server has `host_ip` (R13).
+    `prefix`: the prefix length of these networks where the user named it; no table tells it. `host_ip_suffices`:
+    cards may go without address where the server has `host_ip` (R13).
     `table_versions`: the rank table versions its HCCL reads; "" is template 2, which has no version key.
     """
 
@@ -35,7 +34,6 @@ class Product(NamedTuple):
     parser_quads: tuple[tuple[int, ...], ...] = ()
     planes: int = 1
     prefix: int | None = None
-    partial_ports: int = 0
     host_ip_suffices: bool = True
 
     @property
@@ -56,7 +54,6 @@ PRODUCTS: tuple[Product, ...] = (
         equal_counts=True,
         parser_quads=((0, 1, 4, 5), (0, 2, 4, 6), (0, 3, 4, 7), (1, 2, 5, 6), (1, 3, 5, 7), (2, 3, 6, 7)),
         planes=4,
-        partial_ports=8,
     ),
     Product(
         name="a2",

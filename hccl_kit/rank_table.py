@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hccl_kit.finding import Pointer
+from hccl_kit.ip import UNSPECIFIED
 
 MAX_SERVER_ID = 64
 """HCCL takes server ids of 1 to 64 bytes (R10)."""
@@ -208,7 +209,8 @@ class RankTable(_Table):
         texts = [device.ip for device in self.every if device.ip]
         try:
             # An IPv4 address has one spelling, so different texts are different addresses.
-            return len(set(texts)) == len(texts) and all(map(inet_pton, repeat(AF_INET), texts))
+            are_unique = len(set(texts)) == len(texts) and UNSPECIFIED not in texts
+            return are_unique and all(map(inet_pton, repeat(AF_INET), texts))
         except (OSError, ValueError):
             return False
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.document import MAX_BYTES, STDIN, WHOLE_FILE, Document, decode, parse, shown
-from hccl_kit.finding import Pointer, Span
+from hccl_kit.finding import NO_CODE, Pointer, Span
 from tests.tables import json_values
 
 
@@ -191,3 +191,12 @@ def test_a_shown_value_is_short_and_stays_on_its_line() -> None:
     assert shown("x" * 1000) == '"' + "x" * 77 + '..."'
     values: list[object] = [{}, [], None, True, 1]
     assert list(map(shown, values)) == ["an object", "an array", "null", "true", "1"]
+
+
+@pytest.mark.parametrize("end", ["}", " {}", ",", " // end", "\x00"])
+def test_what_follows_the_document_is_an_error_without_code(end: str) -> None:
+    """HCCL's parser of versions 1.x reads one value and looks no further."""
+    (fault,) = parse('{"version": "1.0"}' + end, STDIN).faults
+    assert (fault.rule, fault.finding.hccl_error) == ("HK001", NO_CODE)
+    (fault,) = parse('{"version": "1.0",}', STDIN).faults
+    assert (fault.rule, fault.finding.hccl_error) == ("HK001", None)

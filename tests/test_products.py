@@ -35,5 +35,4 @@ def test_facts_agree_with_each_other(product: Product) -> None:
     assert product.table_versions
     assert product.planes >= 1
     assert product.prefix is None
-    assert product.partial_ports in (0, *product.cluster_counts)
     assert product.has_super_pods == (product.name == "a3")

@@ -84,8 +84,12 @@ def parse(data: bytes | str, name: str) -> Document:
         return Document(name, text, None, (*faults, Fault("HK009", Finding((), message), WHOLE_FILE)))
     value, wrong = syntax.read(text, containers)
     span = Places(text).span
-    faults += [Fault(one.rule, Finding((), one.message, one.hint), span(one.start, one.end)) for one in wrong]
+    faults += [_fault(one, span(one.start, one.end)) for one in wrong]
     return Document(name, text, value, tuple(faults), size=len(data))
+
+
+def _fault(found: syntax.SyntaxFault, span: Span) -> Fault:
+    return Fault(found.rule, Finding((), found.message, found.hint, hccl_error=found.hccl_error), span)
 
 
 def decode(data: bytes | str) -> str:

@@ -14,6 +14,7 @@ from math import isinf
 from typing import Any, NamedTuple
 
 from hccl_kit.document.places import after_space
+from hccl_kit.finding import NO_CODE
 
 MAX_DEPTH = 64
 """A rank table nests less than ten deep; whoever walks the value may recurse."""
@@ -34,6 +35,7 @@ class SyntaxFault(NamedTuple):
     end: int
     message: str
     hint: str | None = None
+    hccl_error: str | None = None
 
 
 class _RefusedError(ValueError):
@@ -179,7 +181,9 @@ def _explained(text: str, error: json.JSONDecodeError) -> SyntaxFault:
     if start == len(text):
         is_empty = not text.strip(" \t\r\n")
         words = "the file is empty" if is_empty else "the file ends before the document does"
-    return _slip(text, start) or SyntaxFault("HK001", start, start + 1, f"not JSON: {words}")
+    code = NO_CODE if error.msg == "Extra data" else None  # HCCL reads one value and looks no further
+    fault = _slip(text, start) or SyntaxFault("HK001", start, start + 1, f"not JSON: {words}")
+    return fault._replace(hccl_error=code)
 
 
 def _slip(text: str, start: int) -> SyntaxFault | None:

@@ -15,7 +15,7 @@ from hccl_kit.rank_table import Device, RankTable, Server
 
 HOST = -1
 """The device id of a rank that runs on the CPU."""
-SUB_VERSION = "1.2"
+SUB_VERSION_KEY, SUB_VERSION = "heterog_sub_version", "1.2"
 TABLE_TEXTS = ("mode", "master_ip", "master_port")
 RANK_TEXTS = ("port", "sdid", "bind_device_id")
 _TABLE_KEYS = frozenset(("version", "status", "node_list"))
@@ -29,7 +29,7 @@ def from_value(value: object) -> RankTable:
     table = mapping(value)
     text(table.get("collective_id"))
     texts(table, TABLE_TEXTS)
-    if table.get("version") != "1.1" or table.get("heterog_sub_version", SUB_VERSION) != SUB_VERSION:
+    if table.get("version") != "1.1" or table.get(SUB_VERSION_KEY, SUB_VERSION) != SUB_VERSION:
         raise MisfitError
     return RankTable(
         version="1.1",

@@ -11,6 +11,7 @@ _COLORS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _LISTS = ("device", "server_list")
 """Keys that HCCL's errors never name."""
+_MISSING = "EI0017"
 _RULES_OF_PRODUCTS = ("HK401", "HK402", "HK408")
 """Which cards a product takes: a rule of its manual, which HCCL's parser does not always enforce."""
 MAX_BLOCKS = 100
@@ -52,7 +53,9 @@ def _block(name: str, found: Diagnostic, lines: list[str], color: bool) -> str:
 def _variable(found: Diagnostic) -> str:
     """The name that HCCL's message gives the fault, in brackets; nothing where that is not known."""
     rule = RULE_BY_ID.get(found.rule)
-    names = rule.variables if rule and rule.hccl_error == found.hccl_error else ()
+    if rule and rule.hccl_error != found.hccl_error == _MISSING:
+        return ""  # the key that HCCL misses is another than that of the fault
+    names = rule.variables if rule else ()
     key = found.pointer[-1] if found.pointer else None
     if len(names) == 1:
         return f" ({names[0]})"

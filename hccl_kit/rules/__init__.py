@@ -135,7 +135,6 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "HK208",
         "there is no server, or a server without device",
-        "EI0014",
         check=identity.empty_list,
         formats=("1.0", "1.1", "1.2"),
     ),
@@ -283,6 +282,7 @@ RULES: tuple[Rule, ...] = (
         check=nodes.judged_in_part,
         formats=("1.1",),
     ),
+    Rule("HK238", "HCCL refuses a value of version 1.1", check=nodes.node_table, formats=("1.1",)),
     Rule(
         "HK301",
         "a device address is none",
@@ -324,16 +324,22 @@ RULES: tuple[Rule, ...] = (
         variables=("device_ip",),
     ),
     Rule("HK307", "a host address is none", "EI0014", check=addresses.host_ip_invalid, variables=("IP",)),
-    Rule("HK308", "a port is none", check=ports.port_invalid),
+    Rule("HK308", "a port is none", check=ports.port_invalid, formats=("1.0", "1.1", "1.2")),
     Rule(
         "HK309",
         "device addresses of two families",
         "EI0001",
         check=addresses.device_ip_families,
         variables=("RankIpFamily",),
-        formats=("1.0", "1.2", "template2"),
+        formats=("1.0", "1.1", "1.2", "template2"),
     ),
-    Rule("HK310", "host addresses of two families", "EI0014", check=addresses.host_ip_families),
+    Rule(
+        "HK310",
+        "host addresses of two families",
+        "EI0014",
+        check=addresses.host_ip_families,
+        formats=("1.0", "1.1", "1.2"),
+    ),
     Rule(
         "HK311",
         "an address is not of its type",
@@ -417,7 +423,8 @@ RULES: tuple[Rule, ...] = (
         by_product={"a2": "note", "a2-box16": "note", ANY_PRODUCT: None},
         check=topology.uneven_servers,
     ),
-    Rule("HK409", "a super pod has no server", severity="warning", check=super_pods.pod_empty, formats=("1.2",)),
+    Rule("HK409", "a super pod has no server", check=super_pods.pod_empty, formats=("1.2",)),
+    Rule("HK410", "a server id has spaces around it", check=nics.untrimmed_server),
 )
 
 RULE_BY_ID = {rule.id: rule for rule in RULES}

@@ -112,7 +112,7 @@ def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:
     Why it matters: a job needs at least one rank, and a server without ranks is none of its hosts.
     Example:        "device": []
     Fix:            add the devices or remove the server.
-    HCCL:           EI0014, "is a positive integer" (R9).
+    HCCL:           no code; the log says "size is zero" (R9).
     """
     if not table.servers:
         yield Finding(("server_list",), "there is no server in the table; at least one is expected")

@@ -7,7 +7,8 @@ What:           the file is no JSON document: a comment, a comma too many, a bra
 Why it matters: HCCL parses strictly and reads nothing of a file that has one such place.
 Example:        the sample of a manual with its // comments; a comma after the last device.
 Fix:            correct the marked place.
-HCCL:           EI0004, Failed to parse the ranktable file (R3).
+HCCL:           EI0004, Failed to parse the ranktable file (R3). Its parser of versions 1.x reads one value and takes
+                what comes after it; other programs do not, so that is an error here, without code.
 """
 
 NOT_UTF8 = """
@@ -94,40 +95,49 @@ KEY_MISSING = """
 A required key is missing.
 
 What:           an object lacks a key that HCCL always reads.
-Why it matters: HCCL refuses the whole table.
+Why it matters: HCCL refuses the whole table. The keys of super pods count on every product, though Atlas A3 alone reads
+                them.
 Example:        a device without "rank_id"; "devcie_id" for "device_id".
 Fix:            add the key; the finding names it, and the slip where there is one.
-HCCL:           EI0017, Config X is missing in the ranktable file (R5, R7).
+HCCL:           EI0017, Config X is missing in the ranktable file (R5, R7). In versions 1.x no code for a list, the log
+                only, and EI0014 for a key of a super pod.
 """
 
 OTHER_TYPE = """
 A value has another type.
 
 What:           a number where a text is expected, or the other way round, or an array, an object or null.
-Why it matters: HCCL asks for one type and treats any other as a missing key.
+Why it matters: HCCL asks for one type and treats any other as a missing key. A key that HCCL of some product or job
+                reads counts: `device_vnic_port`, `backup_device_ip`.
 Example:        "rank_id": 0 in version 1.0, which wants "0"; "rank_count": "8" in version 2.0, which wants 8.
 Fix:            put the number in quotes; in version 2.0 take the quotes away.
-HCCL:           EI0017, Config X is missing in the ranktable file, though the key is there (R7).
+HCCL:           EI0017, Config X is missing in the ranktable file, though the key is there (R7). In versions 1.x no
+                code where a list or an object is expected; EI0014, server_count, where `server_list` is none and
+                counts as a list of one. It takes a table whose `device_ip` or `rank_ip` it can do without, after the
+                same EI0017 in the log.
 """
 
 NO_NUMBER = """
 A rank or count is no number.
 
 What:           `rank_id`, `server_count` or `super_device_id` is a text that is no decimal number of 1 to 10 digits.
-Why it matters: HCCL turns the text into a number and stops where it cannot.
+Why it matters: HCCL turns the text into a number and stops where it cannot. It looks at the beginning only and reads
+                "3x", " 3" and "+3" as 3, "10.0.0.1" as 10: a number that nobody meant.
 Example:        "rank_id": "-1", " 1", "0x1" or ""
 Fix:            write the number in decimal digits, without sign and spaces.
-HCCL:           EI0014, rank_id "is a non-negative integer." (R8, R17, R29).
+HCCL:           EI0014, rank_id "is a non-negative integer." (R8, R17, R29), and so for super_device_id; no code for
+                `server_count` and in version 1.1, the log only. It takes a text that begins with a number.
 """
 
 DEVICE_ID_NO_NUMBER = """
 A device id is no number.
 
 What:           `device_id` is a text that is no decimal number of 1 to 10 digits.
-Why it matters: HCCL turns the text into a number and stops where it cannot.
+Why it matters: HCCL turns the text into a number and stops where it cannot. It looks at the beginning only and reads
+                "3x", " 3" and "+3" as 3: a card that nobody meant.
 Example:        "device_id": "davinci0"
 Fix:            write the physical id: the N of /dev/davinciN.
-HCCL:           no code; the log only (R11).
+HCCL:           no code; the log only (R11). It takes a text that begins with a number.
 """
 
 NO_RANK_TABLE = """
@@ -137,7 +147,7 @@ What:           a file of another kind, which the finding names: a topology file
 Why it matters: HCCL looks for `server_list`, `rank_list` or `group_list` and finds none.
 Example:        the prefill/decode table of vllm-ascend given as RANK_TABLE_FILE.
 Fix:            name the file that RANK_TABLE_FILE is to name; the finding says where it is to be had.
-HCCL:           EI0017, Config server_list is missing in the ranktable file.
+HCCL:           EI0017 for the first text that it looks for (status), no code where only server_list is missing.
 """
 
 UNKNOWN_VERSION = """
@@ -177,7 +187,7 @@ What:           `version` names one format, and the file holds the list of anoth
 Why it matters: HCCL chooses its parser by the version alone, and then does not find what that one reads.
 Example:        "version": "2.0" above a server_list, which is of versions 1.0 and 1.2.
 Fix:            write the version of the list that is there, or make the table anew in the other format.
-HCCL:           EI0014, version; or EI0017, Config server_list is missing in the ranktable file (section 1.0, R7).
+HCCL:           EI0014, version, where it has no parser for it; else no code, the log only (section 1.0, R7).
 """
 
 DRAFT = """

@@ -41,7 +41,7 @@ def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: HCCL refuses the table.
     Example:        "super_pod_id": ""
     Fix:            write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice.
-    HCCL:           EI0014, super_pod_id "a valid non-empty string." (R31).
+    HCCL:           EI0014, super_pod_id "a valid non-empty string." (R31); no code for one that is too long.
     """
     for pod in pods_read(table, product):
         length = len(pod.id.encode("utf-8", errors="replace"))
@@ -80,7 +80,9 @@ def pod_server_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     known, named = _known(table), _named(table, product)
     absent = sorted(known - named)
-    if named <= known or len(known) < len(table.servers) or any(not name or is_loopback(name) for name in absent):
+    is_alone = len(table.servers) == 1  # then a loopback address is a good id
+    is_odd = any(not name or (is_loopback(name) and not is_alone) for name in absent)
+    if named <= known or len(known) < len(table.servers) or is_odd:
         return  # where HK205, HK206 or HK209 finds the id of a server wrong, that of the super pod may be right
     hint = "write the id as server_list has it, or remove the entry"
     if len(absent) == 1:
@@ -179,10 +181,10 @@ def pod_empty(table: RankTable, product: Product) -> Iterator[Finding]:
     """A super pod has no server.
 
     What:           the `server_list` of a super pod is empty.
-    Why it matters: HCCL counts the super pods of the list, this one too.
+    Why it matters: HCCL refuses the table.
     Example:        "server_list": [], left behind when its servers were removed.
     Fix:            remove the super pod, or add its servers.
-    HCCL:           takes it.
+    HCCL:           no code; the log says "size is zero".
     """
     if not all(pod.servers for pod in pods_read(table, product)) and _known(table) <= _named(table, product):
         for pod in pods_read(table, product):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from hccl_kit.finding import Pointer
-from hccl_kit.ip import Address
+from hccl_kit.ip import Address, usable
 from hccl_kit.products import Product
 from hccl_kit.rank_table import MAX_SERVER_ID
 from hccl_kit.stop.cluster import Cluster, Rank
-from hccl_kit.stop.reading import INVALID, MAX_NAME, Reading, bytes_of, size, usable
+from hccl_kit.stop.reading import INVALID, MAX_NAME, Reading, bytes_of, size
 
 _AVERAGES = (1, 2, 4, 8, 16)
 """The numbers of devices on a server, on average, that the lab form takes."""

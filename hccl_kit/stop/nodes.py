@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hccl_kit.finding import Pointer
-from hccl_kit.ip import Address
+from hccl_kit.ip import Address, usable
 from hccl_kit.stop.cluster import HOST, Cluster, Rank, check_families, check_ranks, own_entry
-from hccl_kit.stop.reading import MAX_NAME, Reading, bytes_of, usable
+from hccl_kit.stop.reading import MAX_NAME, Reading, bytes_of
 
 _NODES, _SUB_VERSION = "node_list", "heterog_sub_version"
 

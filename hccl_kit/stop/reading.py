@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple, NoReturn
 
 from hccl_kit.finding import Pointer
-from hccl_kit.ip import Address, is_unspecified, parse_address
+from hccl_kit.ip import Address, parse_address
 
 MISSING, INVALID = "EI0017", "EI0014"
 MAX_NAME = 127
@@ -123,11 +123,6 @@ def address(text: str) -> Address | None:
     """The address in a text, which ends for HCCL at a zero character before the "%" of an interface."""
     plain, percent, interface = text.partition("%")
     return parse_address(plain.partition("\0")[0] + percent + interface)
-
-
-def usable(found: Address | None) -> Address | None:
-    """The address; None for 0.0.0.0, which stands for no address."""
-    return None if found is None or is_unspecified(found) else found
 
 
 def bytes_of(text: str) -> int:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from hccl_kit.finding import Pointer
-from hccl_kit.ip import Address, split_addresses
+from hccl_kit.ip import Address, split_addresses, usable
 from hccl_kit.products import Product
 from hccl_kit.rank_table import MAX_SERVER_ID
 from hccl_kit.stop.cluster import Cluster, Rank
-from hccl_kit.stop.reading import INVALID, MAX_NAME, Reading, bytes_of, size, usable
+from hccl_kit.stop.reading import INVALID, MAX_NAME, Reading, bytes_of, size
 
 _SERVERS, _PODS = "server_list", "super_pod_list"
 _MAX_PORT = 65535

@@ -94,3 +94,18 @@ def test_host_addresses_are_of_one_family_where_there_are_several() -> None:
     assert rules_of((A,), (B,), host_ips=("10.0.0.1", "fd00::1")) == ["HK310 error"]
     assert rules_of((A,), (B,), host_ips=("10.0.0.1", "nonsense")) == ["HK307 error"]
     assert rules_of((A,), host_ips=("fd00::1",)) == []
+
+
+@pytest.mark.parametrize("product", ["910", "a2", "a3", "300i-duo"])
+def test_0_0_0_0_is_no_address_of_a_device(product: str) -> None:
+    nothing = ".".join("0000")
+    assert rules_of((A, nothing), product=product) == ["HK301 error"]
+    assert rules_of((nothing, nothing), product=product) == ["HK301 error"] * 2
+    assert rules_of((A, "::"), product=product) == []
+
+
+def test_a_host_address_may_be_0_0_0_0_and_stands_for_none_then() -> None:
+    nothing = ".".join("0000")
+    assert rules_of((A,), host_ips=(nothing,)) == []
+    assert rules_of((A, B), (None, None), host_ips=(None, nothing)) == ["HK305 error"]
+    assert rules_of((A, B), (C, D), host_ips=("fd00::1", nothing)) == []

@@ -1,4 +1,4 @@
-"""Whose ports a job uses: of all cards, of some cards (910 only), or of the hosts."""
+"""Whose ports a job uses: of all cards, of some cards, or of the hosts."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import pytest
 
 from hccl_kit.check import check_text
 from hccl_kit.products import PRODUCTS, find_product
-from tests.tables import value
+from tests.tables import pods_value, value
 
 P910 = find_product("910")
 READERS = [product.name for product in PRODUCTS if "1.0" in product.table_versions]
@@ -52,6 +52,61 @@ ALL, LOW, HIGH = range(8), range(4), range(4, 8)
 )
 def test_on_910_some_ports_of_eight_may_be_used_the_same_on_all_servers(table: Any, expected: list[str]) -> None:
     assert found(table, "910") == expected
+
+
+@pytest.mark.parametrize("product", ["a3", "300i-duo", None])
+@pytest.mark.parametrize("ports", [[LOW, HIGH], [ALL, LOW, LOW], [[], []]], ids=str)
+def test_on_other_products_hccl_compares_the_ports_of_eight_cards_too(product: str | None, ports: Any) -> None:
+    assert "HK405 error" in found(with_ports(*ports), product)
+    report = check_text(json.dumps(with_ports(*ports)), "t.json", find_product(product) if product else None)
+    assert report.hccl_error is None
+
+
+def test_on_a3_no_address_is_asked_for_but_of_eight_cards_on_several_servers() -> None:
+    for cards, expected in ((4, ["HK305 warning"] * 2), (8, ["HK305 warning", "HK405 error"] * 2)):
+        table = with_ports([], [], cards=cards)
+        for server in table["server_list"]:
+            for device in server["device"]:
+                del device["device_ip"]
+        assert sorted(found(table, "a3")) == sorted(expected[: 3 if cards == 8 else 2])
+
+
+@pytest.mark.parametrize(("pods", "expected"), [(1, []), (2, ["HK405 error"])])
+def test_one_super_pod_needs_no_addresses(pods: int, expected: list[str]) -> None:
+    table = pods_value(pods, 2 // pods, 8)
+    for server in table["server_list"]:
+        for device in server["device"]:
+            device["device_ip"] = ""
+    assert [one for one in found(table, "a3") if one.startswith("HK405")] == expected
+
+
+def test_a_server_with_a_host_address_counts_as_one_with_all_ports() -> None:
+    table = with_ports(ALL, LOW)
+    assert found(table, "910") == ["HK405 error"]
+    table["server_list"][1]["host_ip"] = "10.0.0.2"
+    assert found(table, "910") == []
+    table["server_list"][1]["host_ip"] = "0.0.0.0"
+    assert found(table, "910") == ["HK405 error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "servers", "cards", "expected"),
+    [
+        ("10.0.0.2 ", 2, 8, ["HK410 error"]),
+        (" 10.0.0.2", 2, 8, ["HK410 error"]),
+        ("10.0.0.2\t", 2, 8, []),  # HCCL trims spaces only
+        ("  ", 2, 8, []),  # and not a name of nothing else
+        ("10.0.0.2 ", 2, 4, []),
+        ("10.0.0.2 ", 1, 8, []),
+    ],
+)
+def test_an_id_with_spaces_is_not_found_among_trimmed_ones(
+    name: str, servers: int, cards: int, expected: list[str]
+) -> None:
+    table = value(servers, cards)
+    table["server_list"][-1]["server_id"] = name
+    for product in ("a2", "a3", "910", "300i-duo"):
+        assert found(table, product) == expected
 
 
 @pytest.mark.parametrize(("product", "severity"), [("a2", "error"), ("a3", "warning"), ("300i-duo", "warning")])

@@ -97,7 +97,7 @@ def test_how_super_pods_list_their_servers(pods: tuple[tuple[str, tuple[int, ...
     assert [rule for rule, _ in found(listed(*pods))] == expected
 
 
-def test_what_hccl_takes_is_a_warning_except_a_server_in_two_super_pods() -> None:
+def test_how_bad_it_is_follows_hccl_except_for_a_server_in_two_super_pods() -> None:
     severities = dict(
         rule
         for pods in (
@@ -108,7 +108,16 @@ def test_what_hccl_takes_is_a_warning_except_a_server_in_two_super_pods() -> Non
         )
         for rule in found(listed(*pods))
     )
-    assert severities == {"HK215": "error", "HK218": "warning", "HK407": "warning", "HK409": "warning"}
+    assert severities == {"HK215": "error", "HK218": "warning", "HK407": "warning", "HK409": "error"}
+
+
+def test_a_server_alone_may_be_called_by_a_loopback_address_and_its_super_pod_has_to_name_it() -> None:
+    table = pods_value(1, 1, 2)
+    table["server_list"][0]["server_id"] = "127.0.0.1"
+    report = check_text(json.dumps(table), "t.json")
+    assert [(one.rule, one.hccl_error) for one in report.diagnostics] == [("HK210", None), ("HK213", "EI0014")]
+    table["super_pod_list"][0]["server_list"][0]["server_id"] = "127.0.0.1"
+    assert check_text(json.dumps(table), "t.json").ok
 
 
 def test_the_server_that_was_most_likely_meant_is_named() -> None:
