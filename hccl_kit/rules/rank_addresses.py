@@ -29,7 +29,8 @@ def address_form(table: RankTable, _product: Product) -> Iterator[Finding]:
     Why it matters: the ranks reach each other by it.
     Example:        "addr_type": "EID" with an IPv4 address.
     Fix:            correct the address or its type.
-    HCCL:           EI0014, addr "A valid EID"; older releases give no code (R34).
+    HCCL:           no code; newer releases give EI0014, addr "A valid EID", but none for `backup_addr` and
+                    `control_plane` (R34).
     """
     for device in table.every if not _all_fit(table) else ():
         for at, address in _addresses(device):

@@ -133,3 +133,10 @@ def test_counts_gaps_and_quotes_are_mended() -> None:
     assert fixed.report.ok
     next(rank for rank in document["rank_list"] if rank["rank_id"] == 9)["rank_id"] = 2
     assert json.loads(fixed.text) == ranks_value(4, 2) | {"rank_list": document["rank_list"]}
+
+
+def test_a_table_is_judged_whatever_its_status_says() -> None:
+    """HCCL reads no status in version 2.0, so it does not wait."""
+    document = changed((("status",), "initializing"), ((*RANK, "rank_id"), 0))
+    assert rules(document) == [("HK201", (*RANK, "rank_id"))]
+    assert rules(changed((("status",), "initializing"))) == []
