@@ -144,6 +144,8 @@ SAYINGS: tuple[Saying, ...] = (
         ("a job of several servers needs device_ip; a job of one server only with HCCL_INTRA_ROCE_ENABLE=1",),
     ),
     Saying(r"more than [0-9]+ is invalid", ("HK204",)),
+    Saying(r"nic (idx size is 0|total num\[[0-9]+\] error)", ("HK405", "HK410")),
+    Saying(r"nic list should be the same", ("HK405",)),
     Saying(r"neq first device size", ("HK304",)),
     Saying(r"RankIpFamily", ("HK309",)),
     Saying(

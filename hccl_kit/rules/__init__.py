@@ -349,6 +349,7 @@ RULES: tuple[Rule, ...] = (
         "host addresses of two families",
         "EI0014",
         check=addresses.host_ip_families,
+        variables=("Device Id of server Id X",),
         formats=("1.0", "1.1", "1.2"),
     ),
     Rule(

@@ -113,9 +113,9 @@ Example:        "rank_id": 0 in version 1.0, which wants "0"; "rank_count": "8" 
 Fix:            put the number in quotes; in version 2.0 take the quotes away.
 HCCL:           EI0017, Config X is missing in the ranktable file, though the key is there (R7). In version 2.0 no
                 code for a text or a number, EI0014 for a list, and EI0017 for an item of a list; it takes 1.5 for 1 and
-                true for 1, numbers that nobody meant. In versions 1.x no code where a list or an object is expected; EI0014, server_count, where `server_list` is none and
-                counts as a list of one. It takes a table whose `device_ip` or `rank_ip` it can do without, after the
-                same EI0017 in the log.
+                true for 1, numbers that nobody meant. In versions 1.x no code where a list or an object is expected;
+                EI0014, server_count, where `server_list` is none and counts as a list of one. It takes a table whose
+                `device_ip` or `rank_ip` it can do without, after the same EI0017 in the log.
 """
 
 NO_NUMBER = """
@@ -127,7 +127,8 @@ Why it matters: HCCL turns the text into a number and stops where it cannot. It 
 Example:        "rank_id": "-1", " 1", "0x1" or ""
 Fix:            write the number in decimal digits, without sign and spaces.
 HCCL:           EI0014, rank_id "is a non-negative integer." (R8, R17, R29), and so for super_device_id; no code for
-                `server_count`, the counts of template 2 and in version 1.1, the log only. It takes a text that begins with a number.
+                `server_count`, the counts of template 2 and in version 1.1, the log only. It takes a text that begins
+                with a number.
 """
 
 DEVICE_ID_NO_NUMBER = """

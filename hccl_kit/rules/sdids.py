@@ -25,16 +25,22 @@ def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
     """A device of a super pod has no SDID.
 
     What:           there is a `super_pod_list`, and a device without `super_device_id`, or with 4294967295 or more,
-                    which stands for none. Reported once for a server.
+                    which stands for none. Reported once for a server. Without super pods, or on a product that has
+                    none, one of more than 4294967295.
     Why it matters: in a super pod the devices reach each other by this id.
     Example:        `super_pod_list` added by hand to a table of version 1.0.
     Fix:            write the SDID of `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP.
-    HCCL:           no code; the log says "superDeviceId[0xffffffff] ... is invalid" (R31).
+    HCCL:           no code; the log says "superDeviceId[0xffffffff] ... is invalid" (R31). EI0014, super_device_id, for
+                    one of more than 32 bits, on every product.
     """
-    good = [device for device in table.every if device.sdid is not None and device.sdid < _NONE]
-    if not pods_read(table, product) or len(good) == table.world_size:
+    if not pods_read(table, product):
+        for device in table.every if table.version == "1.2" else ():
+            if device.sdid is not None and device.sdid > _NONE:
+                message = f'"super_device_id" is {device.sdid}; up to {_NONE - 1} is accepted'
+                yield Finding(_place(device), message, _ASK, hccl_error="EI0014")
         return
-    for server in table.servers:
+    good = [device for device in table.every if device.sdid is not None and device.sdid < _NONE]
+    for server in table.servers if len(good) < table.world_size else ():
         without = [device for device in server.devices if device.sdid is None or device.sdid >= _NONE]
         if without:
             some = f"{len(without)} of the {len(server.devices)} devices of server {shown(server.id)}"

@@ -101,3 +101,14 @@ def test_elsewhere_nobody_looks() -> None:
 )
 def test_tables_met_in_the_wild(name: str, expected: list[str]) -> None:
     assert found(json.loads((CORPUS / name).read_text(encoding="utf-8"))) == expected
+
+
+@pytest.mark.parametrize("product", ["910", "a2", "a3"])
+def test_more_than_32_bits_are_no_sdid_on_any_product(product: str) -> None:
+    table = pods_value(1, 1, 2)
+    if product == "a3":
+        del table["super_pod_list"]
+    for written, expected in ((str(2**32 - 1), None), (str(2**32), "EI0014")):
+        table["server_list"][0]["device"][1]["super_device_id"] = written
+        report = check_text(json.dumps(table), "t.json", find_product(product))
+        assert (report.ok, report.hccl_error) == (expected is None, expected)
