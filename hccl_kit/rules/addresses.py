@@ -236,7 +236,7 @@ def _addresses_in_words(count: int) -> str:
 
 
 def _advice(wrong: str, device: Device) -> str:
-    if parse_address(wrong.strip()):
+    if parse_usable(wrong.strip()):
         return "remove the spaces, HCCL does not"
     ask = f"write what `hccn_tool -i {device.id} -ip -g` prints on that server"
     return f'replace the "*" of the sample: {ask}' if "*" in wrong else ask
@@ -245,7 +245,7 @@ def _advice(wrong: str, device: Device) -> str:
 def _without_spaces(at: Pointer, written: str) -> tuple[Edit, ...]:
     """The edit that takes the spaces around the addresses away, where each is one then."""
     parts = [part.strip() for part in written.split(",")]
-    is_mended = all(parse_address(part) for part in parts)
+    is_mended = all(parse_usable(part) for part in parts)
     return (Edit(at, json.dumps(",".join(parts))),) if is_mended else ()
 
 

@@ -145,7 +145,8 @@ def test_the_last_line_says_that_a_table_breaks_the_rule_of_its_product(product:
         ("HK203", ("device", 1, "device_id"), " (Device Id of server Id X)"),  # HCCL's own name
         ("HK103", ("rank_id",), " (rank_id)"),  # one of several
         ("HK103", ("device",), ""),
-        ("HK310", ("host_ip",), " (Device Id of server Id X)"),  # not known: the key
+        ("HK310", ("host_ip",), " (Device Id of server Id X)"),
+        ("HK206", ("server_id",), " (server_id)"),  # not known: the key
         ("HK208", ("device",), ""),  # HCCL names no lists
         ("HK101", ("devcie_id",), ""),  # here the key is a slip
         ("HK001", (), ""),

@@ -109,3 +109,11 @@ def test_a_host_address_may_be_0_0_0_0_and_stands_for_none_then() -> None:
     assert rules_of((A,), host_ips=(nothing,)) == []
     assert rules_of((A, B), (None, None), host_ips=(None, nothing)) == ["HK305 error"]
     assert rules_of((A, B), (C, D), host_ips=("fd00::1", nothing)) == []
+
+
+def test_spaces_around_0_0_0_0_are_not_what_is_wrong() -> None:
+    for written in ("0.0.0.0", " 0.0.0.0", f"{A}, 0.0.0.0"):
+        table = RankTable("1.0", "completed", (Server("n", (Device(0, written, 0),)),))
+        (found,) = check_text(write(table), "t.json").diagnostics
+        assert (found.rule, found.fix) == ("HK301", ())
+        assert "hccn_tool" in (found.hint or "")
