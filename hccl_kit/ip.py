@@ -1,8 +1,16 @@
-"""Addresses as HCCL reads them in a table of version 1.x."""
+"""Addresses as HCCL reads them in a table."""
 
 from __future__ import annotations
 
+import re
 import socket
+
+EID_DIGITS = 32
+HEX = re.compile("[0-9a-fA-F]+")
+"""An EID, an address of the unified bus of Atlas 950, is 32 of these."""
+
+UNSPECIFIED = socket.inet_ntop(socket.AF_INET, bytes(4))
+"""0.0.0.0, by which HCCL means "no address"; :: is an address like any other to it."""
 
 Address = tuple[int, bytes, str]
 """Family, binary form and interface (the part after "%") of an address."""
@@ -20,8 +28,11 @@ def parse_address(text: str) -> Address | None:
         return None
 
 
-UNSPECIFIED = socket.inet_ntop(socket.AF_INET, bytes(4))
-"""0.0.0.0, by which HCCL means "no address"; :: is an address like any other to it."""
+def fits(kind: str, text: str) -> bool:
+    """Whether a text is an address of its type in version 2.0: EID, IPV4 or IPV6."""
+    if kind == "EID":
+        return len(text) == EID_DIGITS and HEX.fullmatch(text) is not None
+    return parse_address(text) is not None and (":" in text) == (kind == "IPV6")
 
 
 def usable(address: Address | None) -> Address | None:

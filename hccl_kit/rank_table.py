@@ -191,6 +191,16 @@ class RankTable(_Table):
         return tuple([address for level in self.every_level for address in level.addresses])
 
     @cached_property
+    def addressed(self) -> tuple[Device, ...]:
+        """As `every`, without those whose address HCCL does not read: of a pod alone in its group (template 2)."""
+        alone = {
+            ("group_list", index)
+            for index, group in enumerate(self.groups)
+            if len(group.instances) == 1 and group.instances[0].pod is not None
+        }
+        return tuple([device for device in self.every if device.at[:2] not in alone]) if alone else self.every
+
+    @cached_property
     def addresses(self) -> frozenset[str | None]:
         """What stands in the `ip` of any device."""
         return frozenset([device.ip for device in self.every])

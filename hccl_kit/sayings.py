@@ -22,6 +22,8 @@ class Saying(NamedTuple):
 
 CODES: Mapping[str, str] = {
     "EI0001": "an environment variable has a bad value; of a rank table: its device addresses are of two families",
+    "EI0002": "a rank waited in vain for another in the middle of an operator. No rule of a table leads there: mostly"
+    " the other one died before or runs another operator; look at the first error in time, over all ranks",
     "EI0003": "a parameter of an operator is bad; also where RANK_ID of the process is no number. No rule of a table"
     " leads there: `hccl-kit preflight` compares the variables with the table (HK612)",
     "EI0004": "the rank table could not be parsed: the path, the reason, and in older releases every fault of a table",
@@ -30,13 +32,29 @@ CODES: Mapping[str, str] = {
     "EI0006": "a rank waited in vain for the connection of another: as a rule one that died before (look at the first"
     " error in time, over all ranks), else one whose network port has no link or another device_ip than the table, or a"
     " network that is shut between the servers",
+    "EI0007": "the host or the card is out of memory or of another resource. No rule of a table leads there: end other"
+    " processes there, or give the job smaller batches",
     "EI0008": "the ranks run with different releases of CANN",
+    "EI0009": "a connection between two cards could not be set up; the message names both. No rule of a table leads"
+    " there: look at the first error in time, over all ranks, mostly that of the other end",
+    "EI0010": "two cards of one server cannot reach each other directly (P2P), such as cards of the two halves of a"
+    " server with 16; the message names them. No rule of a table leads there: take cards of one half, or set"
+    " HCCL_INTRA_ROCE_ENABLE=1",
+    "EI0011": "the memory of the card is not enough for HCCL's connections. No rule of a table leads there: end other"
+    " processes on the card, or give the job smaller batches",
+    "EI0012": "a copy inside the card or to a card of the same server (SDMA) failed while the job ran. No rule of a"
+    " table leads there: look at the first error in time, over all ranks, and at `npu-smi info`",
+    "EI0013": "packets over RoCE were lost while the job ran; the message names both ends. No rule of a table leads"
+    " there: a rank that died before, or a network between the cards that is interrupted",
     "EI0014": "a value in the rank table is not what HCCL expects: it names value, variable and expectation",
     "EI0015": "the ranks did not find each other by root info. No rank table takes part in that: either there is none,"
     " or a framework took it for unusable and went on without; look at RANK_TABLE_FILE",
     "EI0016": "a setting differs or is bad, such as TLS on for one card and off for another; `hccn_tool -i N -tls -g`"
-    " tells for each card",
+    " tells for each card. Newer releases also give it, in place of EI0014 and EI0017, for a missing key or a bad value"
+    " of the ranks that they gather by root info on Atlas 950; a rank table takes no part in that",
     "EI0017": "HCCL misses a key of the rank table; it says the same of a key whose value has the wrong type",
+    "EI0018": "packets over the unified bus of Atlas 950 were lost while the job ran; the message names both ends. No"
+    " rule of a table leads there: a rank that died before, a link that is interrupted, or a faulty card",
     "EI0019": "a port of the host is taken, one from 60000 on as a rule: end the job that holds it, or give other ports"
     " (HCCL_IF_BASE_PORT)",
     "EI0020": "a port of the card is taken, 16666 as a rule. No rule of a table leads there: end the job that holds it,"

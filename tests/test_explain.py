@@ -37,6 +37,15 @@ def test_a_code_leads_to_all_rules_that_end_in_it(code: str) -> None:
     assert bool(found.rules) != ("no rule of a table" in CODES[code].lower() or "no rank table" in CODES[code].lower())
 
 
+def test_every_code_that_hccl_documents_is_explained() -> None:
+    assert {f"EI{number:04}" for number in range(1, 21)} <= set(CODES)
+
+
+@pytest.mark.parametrize("code", ["EI0014", "EI0017"])
+def test_the_code_that_newer_releases_give_in_its_place_is_named(code: str) -> None:
+    assert code in CODES["EI0016"] and "root info" in CODES["EI0016"]
+
+
 def test_every_code_of_a_rule_is_explained() -> None:
     assert {rule.hccl_error for rule in CATALOGUE if rule.hccl_error} <= set(CODES)
 

@@ -38,7 +38,7 @@ SLIPS: list[Replace] = [
     swap('"192.168.102.1"', '" 192.168.102.1"'),
     swap('"192.168.103.1"', '"192.168.103.1\\u3000"'),
     swap('"rank_id": "7"', '"rank_id": "70"'),
-    lambda source: re.sub('"rank_id": "([0-9])"', r'"rank_id": "2\1"', source),
+    lambda source: re.sub('"rank_id": "([0-7])0?"', r'"rank_id": "2\1"', source),  # 20 to 27, whatever was before
     lambda source: re.sub('"rank_id": "([0-9]+)"', r'"rank_id": \1', source),
     lambda source: re.sub('"device_id": "([0-9]+)"', r'"device_id": \1', source),
     lambda source: "\ufeff" + source,
@@ -80,14 +80,37 @@ def test_nothing_but_the_edits_changes(chosen: list[int]) -> None:
         assert result == source
 
 
-def test_ranks_keep_their_order_and_untouched_ranks_their_text() -> None:
-    document = value(1, 4)
-    for device, rank in zip(document["server_list"][0]["device"], ("30", "0", "7", "08"), strict=True):
+def ranked(*ranks: str) -> str:
+    """A table of one server whose devices have these ranks."""
+    document = value(1, len(ranks))
+    for device, rank in zip(document["server_list"][0]["device"], ranks, strict=True):
         device["rank_id"] = rank
-    outcome = mended(json.dumps(document), "t.json")
-    devices = json.loads(outcome.text)["server_list"][0]["device"]
-    assert [device["rank_id"] for device in devices] == ["3", "0", "1", "2"]
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("found", "right"),
+    [
+        ("0 8 2 3", "0 1 2 3"),  # the slip alone is changed
+        ("3 0 70 01", "3 0 2 01"),  # also where they stand in another order, and the text of the others stays
+        ("0 2", "0 1"),
+        ("8 9 10 11", "0 1 2 3"),  # the second half of a table that was cut in two
+        ("13 10 11 12", "3 0 1 2"),
+        ("7", "0"),
+    ],
+)
+def test_a_rank_outside_is_put_where_only_it_can_be(found: str, right: str) -> None:
+    outcome = mended(ranked(*found.split()), "t.json")
+    assert outcome.text == ranked(*right.split())
     assert [found.rule for found in outcome.applied] == ["HK202"]
+
+
+@pytest.mark.parametrize("ranks", ["30 0 7 08", "1 2 3 4", "1 2", "0 8 9 3", "4 6 8 10", "8 9 10 12"])
+def test_ranks_with_several_numberings_are_left_and_it_is_said(ranks: str) -> None:
+    outcome = mended(ranked(*ranks.split()), "t.json")
+    assert (outcome.text, outcome.applied) == (ranked(*ranks.split()), ())
+    assert [found.rule for found in outcome.report.diagnostics] == ["HK202"]
+    assert "more than one numbering is possible" in (outcome.report.diagnostics[0].hint or "")
 
 
 def broken(change: Callable[[Any], Any]) -> str:

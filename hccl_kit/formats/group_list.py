@@ -13,13 +13,12 @@ from itertools import islice, repeat
 from typing import Any
 
 from hccl_kit.finding import Pointer
-from hccl_kit.formats.shape import MisfitError, array, extra, mapping, number, numbers, text, texts
+from hccl_kit.formats.shape import MisfitError, array, extra, mapping, number, numbers, text
 from hccl_kit.rank_table import NOTHING, Device, Group, Instance, RankTable, Server
 
 LAB = "deploy_mode"
 """Where the table has this key, its form is the lab's; the value stays in `extra`."""
 LOCATION = "para_plane_nic_location"
-LAB_TEXTS = ("chip_info", "board_id", "para_plane_nic_num")
 WORLD_GROUP = "hccl_world_group"
 """HCCL's own name of the group of all ranks, which a new table gets."""
 _TABLE_KEYS = frozenset(("status", "group_count", "group_list"))
@@ -37,7 +36,6 @@ def from_value(value: object) -> RankTable:
         raise MisfitError
     if LAB in table:
         text(table.get(LOCATION))
-        texts(table, LAB_TEXTS)
     groups = tuple(_groups(list(map(mapping, array(table.get("group_list")))), is_lab=LAB in table))
     return RankTable(
         version="",
@@ -114,8 +112,8 @@ def _instances(lists: list[list[Any]], *, is_lab: bool) -> Iterator[Instance]:
         # In the cloud form HCCL reads no address where the group has one pod.
         needy = [is_lab or len(one) > 1 for one in lists for _ in one]
         ips = [_address(device, needed=need) for one, need in zip(held, needy, strict=True) for device in one]
-    is_plain = set().union(*devices) <= _DEVICE_KEYS
-    extras = repeat(NOTHING) if is_plain else [extra(device, _DEVICE_KEYS) for device in devices]
+    is_plain = set().union(*devices) <= _DEVICE_KEYS and None not in ips
+    extras = repeat(NOTHING) if is_plain else list(map(_extra, devices, ips))
     rows = zip(ids, ips, given, repeat(None), repeat(None), repeat(()), extras, _places(lists, held), strict=False)
     made = map(Device._make, rows)
     known = _LAB_INSTANCE if is_lab else _CLOUD_INSTANCE
@@ -124,7 +122,13 @@ def _instances(lists: list[list[Any]], *, is_lab: bool) -> Iterator[Instance]:
 
 
 def _address(device: Mapping[str, Any], *, needed: bool) -> str | None:
-    return text(device.get("device_ip")) if needed or "device_ip" in device else None
+    ip = device.get("device_ip")
+    return text(ip) if needed else ip if isinstance(ip, str) else None
+
+
+def _extra(device: Mapping[str, Any], ip: str | None) -> Mapping[str, Any]:
+    """The unknown keys of a device, and its `device_ip` where that is not a text and HCCL does not read it."""
+    return extra(device, _DEVICE_KEYS if ip is not None else _DEVICE_KEYS - {"device_ip"})
 
 
 def _places(lists: list[list[Any]], held: list[list[Any]]) -> Iterator[Pointer]:

@@ -11,14 +11,22 @@ from typing import Any
 
 from hccl_kit.formats.shape import MisfitError, array, extra, integer, mapping, text
 from hccl_kit.rank_table import Address, Device, Level, RankTable, Server
+from hccl_kit.stop.bounds import (
+    ADDRESS_TYPES,
+    BACKUP,
+    MAX_ADDRESS,
+    MAX_ADDRESSES,
+    MAX_BACKUPS,
+    MAX_LAYER,
+    MAX_LEVELS,
+    MAX_PORT,
+    MAX_PORT_TEXT,
+    MAX_PORTS,
+    MAX_RANKS,
+    MAX_TEXT,
+    NET_TYPES,
+)
 
-ADDRESS_TYPES = ("EID", "IPV4", "IPV6")
-NET_TYPES = ("TOPO_FILE_DESC", "CLOS", "1DMESH", "2DMESH", "A3_SERVER", "A2_AX_SERVER")
-MAX_RANKS = 65536
-BACKUP = 64
-"""The local id of a rank that stands in for another, whose id `replaced_local_id` names."""
-_MAX_LEVELS, _MAX_LAYER, _MAX_ADDRESSES, _MAX_PORTS, _MAX_BACKUPS = 8, 7, 24, 16, 16
-_MAX_PORT, _MAX_ADDRESS = 65535, 256
 _TABLE_KEYS = frozenset(("version", "status", "rank_count", "rank_list"))
 _RANK_KEYS = frozenset(("rank_id", "device_id", "local_id", "level_list"))
 _LEVEL_KEYS = frozenset(("net_layer", "net_instance_id", "net_type", "rank_addr_list"))
@@ -75,7 +83,7 @@ def to_text(table: RankTable) -> str:
 
 def _device(rank: dict[str, Any], index: int) -> Device:
     levels = array(rank.get("level_list"))
-    if not 1 <= len(levels) <= _MAX_LEVELS:
+    if not 1 <= len(levels) <= MAX_LEVELS:
         raise MisfitError
     unknown = extra(rank, _RANK_KEYS)
     if unknown:
@@ -95,11 +103,11 @@ def _check_options(rank: Mapping[str, Any]) -> None:
     """What a rank may have besides its ids and networks."""
     for key in ("device_port", "host_port"):
         if key in rank:
-            integer(rank[key], 1, _MAX_PORT)
+            integer(rank[key], 1, MAX_PORT)
     if "control_plane" in rank:
         plane = mapping(rank["control_plane"])
-        integer(plane.get("listen_port"), 1, _MAX_PORT)
-        _bounded(plane.get("addr"), 1, _MAX_ADDRESS)
+        integer(plane.get("listen_port"), 1, MAX_PORT)
+        _bounded(plane.get("addr"), 1, MAX_ADDRESS)
         if plane.get("addr_type") not in ADDRESS_TYPES:
             raise MisfitError
 
@@ -107,13 +115,13 @@ def _check_options(rank: Mapping[str, Any]) -> None:
 def _level(level: dict[str, Any]) -> Level:
     kind = level.get("net_type")
     addresses = array(level.get("rank_addr_list"))
-    if (kind not in NET_TYPES and "net_type" in level) or len(addresses) > _MAX_ADDRESSES:
+    if (kind not in NET_TYPES and "net_type" in level) or len(addresses) > MAX_ADDRESSES:
         raise MisfitError
     if "net_attr" in level:
         text(level["net_attr"])
     return Level(
-        layer=integer(level.get("net_layer"), 0, _MAX_LAYER),
-        instance=_bounded(level.get("net_instance_id"), 1, 1024),
+        layer=integer(level.get("net_layer"), 0, MAX_LAYER),
+        instance=_bounded(level.get("net_instance_id"), 1, MAX_TEXT),
         addresses=tuple([_address(mapping(address)) for address in addresses]),
         type=kind,
         extra=extra(level, _LEVEL_KEYS),
@@ -123,20 +131,20 @@ def _level(level: dict[str, Any]) -> Level:
 def _address(address: dict[str, Any]) -> Address:
     ports = array(address.get("ports"))
     unknown = extra(address, _ADDRESS_KEYS)
-    if address.get("addr_type") not in ADDRESS_TYPES or not 1 <= len(ports) <= _MAX_PORTS:
+    if address.get("addr_type") not in ADDRESS_TYPES or not 1 <= len(ports) <= MAX_PORTS:
         raise MisfitError
     if unknown:
         if "plane_id" in unknown:
-            _bounded(unknown["plane_id"], 0, 1024)
+            _bounded(unknown["plane_id"], 0, MAX_TEXT)
         backups = array(unknown.get("backup_addr", []))
-        if len(backups) > _MAX_BACKUPS:
+        if len(backups) > MAX_BACKUPS:
             raise MisfitError
         for backup in backups:
-            _bounded(backup, 1, _MAX_ADDRESS)
+            _bounded(backup, 1, MAX_ADDRESS)
     return Address(
         type=address["addr_type"],
-        text=_bounded(address.get("addr"), 1, _MAX_ADDRESS),
-        ports=tuple([_bounded(port, 1, 32) for port in ports]),
+        text=_bounded(address.get("addr"), 1, MAX_ADDRESS),
+        ports=tuple([_bounded(port, 1, MAX_PORT_TEXT) for port in ports]),
         extra=unknown,
     )
 

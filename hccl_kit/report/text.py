@@ -11,6 +11,9 @@ _COLORS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _LISTS = ("device", "server_list")
 """Keys that HCCL's errors never name."""
+_MISSING = "EI0017"
+_RULES_OF_PRODUCTS = ("HK401", "HK402", "HK408")
+"""Which cards a product takes: a rule of its manual, which HCCL's parser does not always enforce."""
 MAX_BLOCKS = 100
 """Findings shown as text. Who gets more mends the program that wrote the file; the JSON form holds them all."""
 
@@ -50,6 +53,8 @@ def _block(name: str, found: Diagnostic, lines: list[str], color: bool) -> str:
 def _variable(found: Diagnostic) -> str:
     """The name that HCCL's message gives the fault, in brackets; nothing where that is not known."""
     rule = RULE_BY_ID.get(found.rule)
+    if rule and rule.hccl_error != found.hccl_error == _MISSING:
+        return ""  # the key that HCCL misses is another than that of the fault
     names = rule.variables if rule else ()
     key = found.pointer[-1] if found.pointer else None
     if len(names) == 1:
@@ -80,12 +85,21 @@ def _summary(report: Report) -> str:
     facts = [
         "ok",
         *([counted] if counted else []),
+        *_broken(report),
         f"version {report.format}",
         _counted(len(report.table.servers), "server"),
         _counted(report.table.world_size, "device"),
         assumed if report.is_assumed else f"product {report.product}{unjudged}",
     ]
     return f"{name}: {', '.join(facts)}"
+
+
+def _broken(report: Report) -> list[str]:
+    """That HCCL takes the table although it breaks a rule of the product, where that is so."""
+    broken = sorted({found.rule for found in report.diagnostics if found.severity == "warning"} & {*_RULES_OF_PRODUCTS})
+    if not broken:
+        return []
+    return [f"breaks a rule of product {report.product} ({', '.join(broken)}; with --strict an error)"]
 
 
 def _counted(number: int, noun: str) -> str:

@@ -124,7 +124,12 @@ RULES: tuple[Rule, ...] = (
         formats=("1.0", "1.2", "template2"),
     ),
     Rule("HK205", "two servers have one id", "EI0014", check=identity.server_twice, variables=('"IP" is repeate',)),
-    Rule("HK206", "a server id is empty or too long", check=identity.server_id_length),
+    Rule(
+        "HK206",
+        "a server id is empty or too long",
+        check=identity.server_id_length,
+        formats=("1.0", "1.2", "template2"),
+    ),
     Rule(
         "HK207",
         "server_count is not the number of servers",
@@ -208,7 +213,13 @@ RULES: tuple[Rule, ...] = (
         formats=("template2",),
         variables=('"IP" is repeate',),
     ),
-    Rule("HK223", "a pod has no name, or a name is too long", check=groups.name_length, formats=("template2",)),
+    Rule(
+        "HK223",
+        "a pod has no name, or a name is too long",
+        check=groups.name_length,
+        formats=("template2",),
+        variables=("rank_id",),
+    ),
     Rule(
         "HK224",
         "rank_count is not the number of ranks",
@@ -344,7 +355,6 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "HK311",
         "an address is not of its type",
-        "EI0014",
         check=rank_addresses.address_form,
         variables=("addr",),
         formats=("2.0",),

@@ -31,7 +31,7 @@ def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     if table.has_plain_addresses:
         return
-    for device in table.every:
+    for device in table.addressed:
         wrong = [text for text in split_addresses(device.ip) if parse_usable(text) is None]
         if wrong:
             stands = ", which stands for no address" if parse_address(wrong[0]) else ""
@@ -52,7 +52,7 @@ def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     if table.has_plain_addresses:
         return
     first: dict[str, tuple[Pointer, int]] = {}
-    for device in table.every:
+    for device in table.addressed:
         for text in split_addresses(device.ip):
             if text in first and parse_usable(text):
                 pointer, other = first[text]
@@ -74,7 +74,7 @@ def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding
         return
     first: dict[Address, tuple[Pointer, str]] = {}
     spellings: set[str] = set()
-    for device in table.every:
+    for device in table.addressed:
         for text in split_addresses(device.ip):
             address = parse_usable(text)
             if address is None or text in spellings:
@@ -190,7 +190,7 @@ def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]
     """
     if len(table.servers) == 1 or (table.has_plain_addresses and table.version != "1.1"):
         return
-    named = [((*d.at, "device_ip"), d.ip.split(",")[0]) for d in table.every if d.ip]
+    named = [((*d.at, "device_ip"), d.ip.split(",")[0]) for d in table.addressed if d.ip]
     if table.version == "1.1":
         nodes = [server for server in table.servers if not all(rank.ip for rank in server.devices)]
         named += [((*node.at, "node_addr"), node.id) for node in nodes]

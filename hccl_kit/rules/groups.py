@@ -135,7 +135,7 @@ def device_per_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
     Why it matters: in the lab form an instance is one rank, which is one device; HCCL has no rank for the second.
     Example:        the pods of the cloud form in a table with `deploy_mode`.
     Fix:            give every device its own instance, or make it the cloud form: no `deploy_mode`, no `rank_id`.
-    HCCL:           EI0014, rank_id (R17).
+    HCCL:           EI0014, rank_id (R17); no code where instance_count and device_num differ, which it compares before.
     """
     for g, group in enumerate(table.groups if LAB in table.extra else ()):
         for i, instance in enumerate(group.instances):
@@ -173,7 +173,7 @@ def several_addresses(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     if table.has_plain_addresses:
         return
-    for device in table.every:
+    for device in table.addressed:
         # HK301 looks at every part; where one of them is no address, that is the mistake.
         if device.ip and "," in device.ip and all(map(parse_address, split_addresses(device.ip))):
             message = f'"device_ip" holds {shown(device.ip)}; template 2 takes one address'

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Edit, Finding, Pointer, Related
-from hccl_kit.formats.rank_list import BACKUP
 from hccl_kit.products import Product
 from hccl_kit.rank_table import Device, RankTable
+from hccl_kit.stop.bounds import BACKUP
+from hccl_kit.stop.reading import INVALID, MISSING
 
 
 def rank_count(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -36,14 +37,15 @@ def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
     Why it matters: a job may have one NPU that stands in for another, and HCCL must know for which.
     Example:        "local_id": 64 alone.
     Fix:            add "replaced_local_id" with the local id of the NPU that failed, 0 to 63.
-    HCCL:           EI0014 for a second backup, else no code; the parser refuses the table (R34).
+    HCCL:           EI0017 without `replaced_local_id`, EI0014 for one below 0 and for a second backup, else no code
+                    (R34).
     """
     hint = 'give it "replaced_local_id" with a local id from 0 to 63'
     backups = _backups(table)
     for number, device in enumerate(backups):
         if "replaced_local_id" not in device.extra:
             message = f"rank {device.rank} is a backup (local id {BACKUP}), and does not say for which NPU"
-            yield Finding((*device.at, "local_id"), message, hint)
+            yield Finding((*device.at, "local_id"), message, hint, hccl_error=MISSING)
         elif _replaced(device) is None:
             found = shown(device.extra["replaced_local_id"])
             message = f'"replaced_local_id" of a backup is {found}, and a whole number from 0 to 63 is expected'
@@ -51,7 +53,7 @@ def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
         elif number:
             message = f"rank {device.rank} is a backup (local id {BACKUP}), and so is rank {backups[0].rank}"
             related = (Related((*backups[0].at, "local_id"), "first defined"),)
-            yield Finding((*device.at, "local_id"), message, "one backup is accepted", related)
+            yield Finding((*device.at, "local_id"), message, "one backup is accepted", related, hccl_error=INVALID)
 
 
 def replaced_is_there(table: RankTable, _product: Product) -> Iterator[Finding]:

@@ -10,12 +10,10 @@ from socket import AF_INET, inet_pton
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Edit, Finding, Pointer
-from hccl_kit.ip import parse_address
+from hccl_kit.ip import EID_DIGITS, HEX, fits
 from hccl_kit.products import Product
 from hccl_kit.rank_table import Address, Device, RankTable
 
-_HEX = re.compile("[0-9a-fA-F]+")
-_EID_DIGITS = 32
 _PORT = re.compile("[0-9]{1,4}/[0-9]{1,4}|d2h")
 _FORMS = {
     "EID": "32 hexadecimal digits are expected",
@@ -31,17 +29,18 @@ def address_form(table: RankTable, _product: Product) -> Iterator[Finding]:
     Why it matters: the ranks reach each other by it.
     Example:        "addr_type": "EID" with an IPv4 address.
     Fix:            correct the address or its type.
-    HCCL:           EI0014, addr "A valid EID"; older releases give no code (R34).
+    HCCL:           no code; newer releases give EI0014, addr "A valid EID", but none for `backup_addr` and
+                    `control_plane` (R34).
     """
     for device in table.every if not _all_fit(table) else ():
         for at, address in _addresses(device):
-            if not _fits(address.type, address.text):
+            if not fits(address.type, address.text):
                 yield _misformed((*at, "addr"), address.type, address.text)
             for number, backup in enumerate(address.extra.get("backup_addr", ()) if address.type != "EID" else ()):
-                if not _fits(address.type, backup):
+                if not fits(address.type, backup):
                     yield _misformed((*at, "backup_addr", number), address.type, backup)
         plane = device.extra.get("control_plane")
-        if plane and not _fits(plane["addr_type"], plane["addr"]):
+        if plane and not fits(plane["addr_type"], plane["addr"]):
             yield _misformed((*device.at, "control_plane", "addr"), plane["addr_type"], plane["addr"])
 
 
@@ -100,18 +99,12 @@ def _all_fit(table: RankTable) -> bool:
     if has_more or "control_plane" in table.keys or _have_backups(table):
         return False
     try:
-        are_eids = set(map(len, eids)) <= {_EID_DIGITS} and (not eids or _HEX.fullmatch("".join(eids)) is not None)
+        are_eids = set(map(len, eids)) <= {EID_DIGITS} and (not eids or HEX.fullmatch("".join(eids)) is not None)
         return are_eids and all(map(inet_pton, repeat(AF_INET), texts))
     except (OSError, ValueError):
         return False
 
 
-def _fits(kind: str, text: str) -> bool:
-    if kind == "EID":
-        return len(text) == _EID_DIGITS and _HEX.fullmatch(text) is not None
-    return parse_address(text) is not None and (":" in text) == (kind == "IPV6")
-
-
 def _misformed(pointer: Pointer, kind: str, text: str) -> Finding:
-    fix = (Edit(pointer, json.dumps(text.strip())),) if _fits(kind, text.strip()) else ()
+    fix = (Edit(pointer, json.dumps(text.strip())),) if fits(kind, text.strip()) else ()
     return Finding(pointer, f"the address is {shown(text)}, and its type is {kind}: {_FORMS[kind]}", fix=fix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Edit, Finding, Related
@@ -43,26 +43,37 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
     What:           a `rank_id` of N or more in a table of N devices. Reported once for a table, at the first one.
     Why it matters: ranks are 0 to N-1 without a gap; with one too high, another is missing.
     Example:        eight devices ranked 1 to 8, or the second half of a table that was cut in two.
-    Fix:            number the ranks from 0.
+    Fix:            number the ranks from 0. `--fix` writes the number that is left where one rank alone is wrong, and
+                    moves all down together where all are too high; ranks that can be right stay.
     HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
     """
     size = table.world_size
     outside = [device for device in table.every if device.rank >= size]
     if outside:
         others = f", nor are {len(outside) - 1} other ranks" if len(outside) > 1 else ""
-        free = min(set(range(size)) - {device.rank for device in table.every})
-        message = f"rank {outside[0].rank} is not in 0..{size - 1}{others}; the first rank that is missing is {free}"
-        hint = f"number the ranks 0 to {size - 1}"
-        yield Finding((*outside[0].at, "rank_id"), message, hint, fix=tuple(_renumbered(table)))
+        missing = min(set(range(size)) - {device.rank for device in table.every})
+        message = f"rank {outside[0].rank} is not in 0..{size - 1}{others}; the first rank that is missing is {missing}"
+        fix = tuple(_renumbered(table, outside))
+        hint = f"number the ranks 0 to {size - 1}" + (
+            "" if fix else "; more than one numbering is possible: choose one"
+        )
+        yield Finding((*outside[0].at, "rank_id"), message, hint, fix=fix)
 
 
-def _renumbered(table: RankTable) -> Iterator[Edit]:
-    """Closes the gaps and keeps the order; nothing where a rank is doubled, for then somebody has to choose."""
-    ranks = sorted({device.rank for device in table.every})
-    if len(ranks) < table.world_size:
-        return
-    closed = {rank: index for index, rank in enumerate(ranks)}
+def _renumbered(table: RankTable, outside: Sequence[Device]) -> Iterator[Edit]:
+    """What is to be written where there is one right answer; nothing where a person has to choose.
+
+    A rank that can be right stays. So one rank outside takes the place that is left; where all are outside and follow
+    each other without a gap, they are moved down together. Ranks 1 to N are neither: rank N may be meant for 0, or all
+    may be one too high.
+    """
+    ranks = {device.rank for device in table.every}
+    lowest, size = min(ranks), table.world_size
+    is_shifted = ranks == set(range(lowest, lowest + size))
     quote = "" if table.version == "2.0" else '"'  # only there a rank is an integer
-    for device in table.every:
-        if device.rank != closed[device.rank]:
-            yield Edit((*device.at, "rank_id"), f"{quote}{closed[device.rank]}{quote}")
+    if len(ranks) < size or (is_shifted and 0 < lowest < size and size > 1) or not (is_shifted or len(outside) == 1):
+        return
+    free = next(iter(set(range(size)) - ranks))
+    for device in outside:
+        right = device.rank - lowest if is_shifted else free
+        yield Edit((*device.at, "rank_id"), f"{quote}{right}{quote}")

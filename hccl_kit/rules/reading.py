@@ -99,8 +99,8 @@ Why it matters: HCCL refuses the whole table. The keys of super pods count on ev
                 them.
 Example:        a device without "rank_id"; "devcie_id" for "device_id".
 Fix:            add the key; the finding names it, and the slip where there is one.
-HCCL:           EI0017, Config X is missing in the ranktable file (R5, R7). In versions 1.x no code for a list, the log
-                only, and EI0014 for a key of a super pod.
+HCCL:           EI0017, Config X is missing in the ranktable file (R5, R7). In versions 1.x and template 2 no code for a
+                list, the log only, and EI0014 for a key of a super pod.
 """
 
 OTHER_TYPE = """
@@ -111,10 +111,11 @@ Why it matters: HCCL asks for one type and treats any other as a missing key. A 
                 reads counts: `device_vnic_port`, `backup_device_ip`.
 Example:        "rank_id": 0 in version 1.0, which wants "0"; "rank_count": "8" in version 2.0, which wants 8.
 Fix:            put the number in quotes; in version 2.0 take the quotes away.
-HCCL:           EI0017, Config X is missing in the ranktable file, though the key is there (R7). In versions 1.x no
-                code where a list or an object is expected; EI0014, server_count, where `server_list` is none and
-                counts as a list of one. It takes a table whose `device_ip` or `rank_ip` it can do without, after the
-                same EI0017 in the log.
+HCCL:           EI0017, Config X is missing in the ranktable file, though the key is there (R7). In version 2.0 no
+                code for a text or a number, EI0014 for a list, and EI0017 for an item of a list; it takes 1.5 for 1 and
+                true for 1, numbers that nobody meant. In versions 1.x no code where a list or an object is expected;
+                EI0014, server_count, where `server_list` is none and counts as a list of one. It takes a table whose
+                `device_ip` or `rank_ip` it can do without, after the same EI0017 in the log.
 """
 
 NO_NUMBER = """
@@ -126,7 +127,8 @@ Why it matters: HCCL turns the text into a number and stops where it cannot. It 
 Example:        "rank_id": "-1", " 1", "0x1" or ""
 Fix:            write the number in decimal digits, without sign and spaces.
 HCCL:           EI0014, rank_id "is a non-negative integer." (R8, R17, R29), and so for super_device_id; no code for
-                `server_count` and in version 1.1, the log only. It takes a text that begins with a number.
+                `server_count`, the counts of template 2 and in version 1.1, the log only. It takes a text that begins
+                with a number.
 """
 
 DEVICE_ID_NO_NUMBER = """
@@ -197,7 +199,7 @@ What:           the levels have the keys level, id, fabric_type and rank_addrs o
 Why it matters: HCCL's parser asks for net_layer, net_instance_id, net_type and rank_addr_list.
 Example:        {"level": 0, "id": "az0-rack0", "fabric_type": "INNER", "rank_addrs": []}
 Fix:            make the table anew with the tool of the release that is installed.
-HCCL:           no code; the parser refuses the table (R34).
+HCCL:           EI0017, Config net_layer is missing in the ranktable file; no code where rank_count is a text (R34).
 """
 
 OUT_OF_BOUNDS = """
@@ -207,7 +209,8 @@ What:           a number of version 2.0 is lower or higher than its field takes.
 Why it matters: HCCL refuses the table.
 Example:        "rank_count": 65537, "net_layer": 8, "local_id": -1
 Fix:            write a number within the bounds that the message names.
-HCCL:           no code; the parser refuses the table (R34).
+HCCL:           EI0014 for rank_id and rank_count, and for a number below 0 of any other required key; no code else, the
+                parser refuses the table (R34). It takes the `listen_port` 65536, a port that there is none of.
 """
 
 LENGTH = """
@@ -217,7 +220,8 @@ What:           a text or list of version 2.0 has fewer or more items than its f
 Why it matters: HCCL refuses the table.
 Example:        "ports": [], more than 24 addresses, an empty net_instance_id.
 Fix:            write as many as the message names.
-HCCL:           no code; the parser refuses the table (R34).
+HCCL:           EI0014 for `addr` and for an empty `rank_list`, else no code; the parser refuses the table (R34). It
+                takes an empty `level_list`, and stops when it passes the table on ("rankLevelInfos size is zero").
 """
 
 NO_SUCH_WORD = """

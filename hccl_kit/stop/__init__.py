@@ -13,26 +13,37 @@ from typing import Any
 
 from hccl_kit.products import Product
 from hccl_kit.stop.cluster import check_servers
+from hccl_kit.stop.groups import read_groups
 from hccl_kit.stop.nodes import check_nodes, read_nodes
+from hccl_kit.stop.ranks import judge_ranks
 from hccl_kit.stop.reading import INVALID, Reading, Stop, StopError
 from hccl_kit.stop.servers import read_servers
+
+_GROUPS = ""
+"""Stands for the version that template 2 does not have."""
 
 __all__ = ["Stop", "first_stop", "is_known"]
 
 
 def is_known(table: Any, product: Product) -> bool:
-    """Whether the order of its parser is kept here: on all products but Atlas 950, of all but template 2."""
-    is_group_list = isinstance(table, dict) and "version" not in table and isinstance(table.get("status"), str)
-    return "2.0" not in product.table_versions and not is_group_list
+    """Whether the order of its parser is kept here: of version 2.0 on Atlas 950 only, of template 2 on 910 only."""
+    version = table.get("version", _GROUPS) if isinstance(table, dict) else None
+    if "2.0" in product.table_versions:
+        return version == "2.0"
+    is_group_list = version == _GROUPS and isinstance(table.get("status"), str)
+    return not is_group_list or "" in product.table_versions
 
 
 def first_stop(table: Any, product: Product) -> Stop | None:
     """What HCCL reports first of a document that it refuses; None where it takes it. Only for what `is_known`."""
     reading = Reading()
     try:
+        if "2.0" in product.table_versions:  # its parser does not read the status
+            judge_ranks(reading, table)
+            return None
         if reading.text(table, "status", ()) != "completed":
             reading.stop(("status",))  # it waits, and no code comes of it
-        version = reading.text(table, "version", ())
+        version = reading.text(table, "version", ()) if "version" in table else _GROUPS
         judge = _JUDGES.get(version)
         if judge is None:
             reading.stop(("version",), INVALID)
@@ -46,6 +57,10 @@ def _judge_servers(reading: Reading, table: Any, product: Product) -> None:
     check_servers(reading, read_servers(reading, table, product), product)
 
 
+def _judge_groups(reading: Reading, table: Any, product: Product) -> None:
+    check_servers(reading, read_groups(reading, table, product), product)
+
+
 def _judge_nodes(reading: Reading, table: Any, _product: Product) -> None:
     check_nodes(reading, read_nodes(reading, table))
 
@@ -54,4 +69,5 @@ _JUDGES: Mapping[str, Callable[[Reading, Any, Product], None]] = {
     "1.0": _judge_servers,
     "1.1": _judge_nodes,
     "1.2": _judge_servers,
+    _GROUPS: _judge_groups,
 }

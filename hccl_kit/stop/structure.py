@@ -1,12 +1,22 @@
-"""The codes of faults of structure in versions 1.x, which differ from key to key: EI0017 is for texts only."""
+"""The codes of faults of structure, which differ from key to key: EI0017 is for texts only, but for version 2.0.
+
+Where a table has one fault, its code is that of `first_stop`; these are for the faults of tables with several.
+"""
 
 from __future__ import annotations
 
 from hccl_kit.finding import NO_CODE, Pointer
-from hccl_kit.stop.reading import INVALID, number
+from hccl_kit.stop.reading import INVALID, MISSING, number
 
-_CODED_NUMBERS = {"1.0": ("rank_id",), "1.2": ("rank_id", "super_device_id"), "1.1": ()}
-"""By version: the numbers that HCCL gives a code for. Of template 2 and version 2.0 the rules' own codes are kept."""
+_CODED_NUMBERS = {
+    "1.0": ("rank_id",),
+    "1.2": ("rank_id", "super_device_id"),
+    "1.1": (),
+    "template2_cloud": (),
+    "template2_lab": ("rank_id",),
+}
+"""By version: the texts with a number that HCCL gives a code for. Version 2.0 has none."""
+_RANK_LIST, _GROUPS = "2.0", ("template2_cloud", "template2_lab")
 
 
 def code_of_missing(version: str, pointer: Pointer, *, is_text: bool) -> str | None:
@@ -20,6 +30,10 @@ def code_of_missing(version: str, pointer: Pointer, *, is_text: bool) -> str | N
 
 def code_of_type(version: str, wanted: str) -> str | None:
     """The code of a value that is not of the type `wanted`; None: that of the rule (HK102)."""
+    if version == _RANK_LIST:
+        return {"array": INVALID, "object": MISSING}.get(wanted, NO_CODE)
+    if version in _GROUPS and wanted == "object":
+        return MISSING  # it is an item, in which HCCL looks for a text first
     return NO_CODE if version in _CODED_NUMBERS and wanted != "string" else None
 
 

@@ -121,6 +121,25 @@ def test_the_last_line_names_a_product_that_nobody_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("product", "cards", "told"),
+    [
+        ("910", "04", ", breaks a rule of product 910 (HK402; with --strict an error)"),
+        ("910", "01", ""),
+        ("a2", "01", ""),
+    ],
+)
+def test_the_last_line_says_that_a_table_breaks_the_rule_of_its_product(product: str, cards: str, told: str) -> None:
+    document = value(1, 2)
+    for device, card in zip(document["server_list"][0]["device"], cards, strict=True):
+        device["device_id"] = card
+    source = json.dumps(document)
+    report = check_text(source, "t.json", find_product(product))
+    counted = ", 1 warning" if told else ""
+    last = as_text(report, source, color=False).split("\n")[-1]
+    assert last == f"t.json: ok{counted}{told}, version 1.0, 1 server, 2 devices, product {product}"
+
+
+@pytest.mark.parametrize(
     ("rule", "pointer", "name"),
     [
         ("HK203", ("device", 1, "device_id"), " (Device Id of server Id X)"),  # HCCL's own name

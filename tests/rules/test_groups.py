@@ -11,7 +11,7 @@ import pytest
 from hccl_kit.check import check_text
 from hccl_kit.finding import Pointer
 from hccl_kit.fix import mended
-from hccl_kit.formats import read, recognise
+from hccl_kit.formats import read, recognise, write
 from hccl_kit.products import find_product
 from hccl_kit.rank_table import RankTable
 from hccl_kit.rules import RULES
@@ -212,7 +212,7 @@ REASONS = {
     "hcomm-ut_get_hcom_info_podnameEmpty.json": ["HK223"],
     "hcomm-ut_get_hcom_info_podnameErr.json": ["HK222"],
     "hccl-doc_910_1.json": [],
-    "wild_dlws_template2_ints.json": ["HK102"] * 4,
+    "wild_dlws_template2_ints.json": ["HK102"] * 3,
     "wild_ms_r0.1_trailing_comma.json": ["HK001"],
     "wild_zhihu_template2_lab_8p.json": [],
 }
@@ -227,3 +227,46 @@ def test_tables_met_in_the_wild_are_refused_for_the_reason_they_were_made_for() 
     for name, reasons in REASONS.items():
         report = check_text((CORPUS / name).read_bytes(), name)
         assert [found.rule for found in report.diagnostics if found.severity == "error"] == reasons, name
+
+
+@pytest.mark.parametrize("form", [cloud, lab])
+@pytest.mark.parametrize(("name", "told"), [("", "is empty"), ("s" * 65, "has 65 bytes")])
+def test_a_server_id_has_1_to_64_bytes(form: Any, name: str, told: str) -> None:
+    document = changed(form(2, 1), (*INSTANCE, "server_id"), name)
+    assert findings(document) == [("HK206", (*INSTANCE, "server_id"))]
+    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    assert told in found.message
+    assert found.hccl_error is None
+
+
+@pytest.mark.parametrize(
+    "unread", ["", "x", " 20.0.0.1", "20.0.0.0", "fd00::1", "20.0.0.8,20.0.0.9", "0.0.0.0", 5, None, []]
+)
+def test_the_addresses_of_a_pod_alone_in_its_group_are_not_judged(unread: Any) -> None:
+    device: Pointer = ("group_list", 1, "instance_list", 0, "devices", 1, "device_ip")
+    document = changed(cloud(1, 2, 2), device, unread)
+    assert findings(document) == []
+    table = read(document, recognise(document))  # type: ignore[arg-type]  # it is template 2
+    assert isinstance(table, RankTable)
+    assert json.loads(write(table)) == document  # what is not read stays
+
+
+def test_of_several_pods_of_a_group_the_addresses_are_judged() -> None:
+    device: Pointer = (*INSTANCE, "devices", 0, "device_ip")
+    assert findings(changed(cloud(2, 2), device, "x")) == [("HK301", device)]
+    assert findings(changed(cloud(2, 2), device, 5)) == [("HK102", device)]
+
+
+@pytest.mark.parametrize("key", ["chip_info", "board_id", "para_plane_nic_num"])
+@pytest.mark.parametrize("unread", [5, None, [], {}])
+def test_keys_that_hccl_reads_no_more_may_hold_anything(key: str, unread: Any) -> None:
+    document = changed(lab(), (key,), unread)
+    assert {rule for rule, _ in findings(document)} <= {"HK233"}
+
+
+@pytest.mark.parametrize(
+    ("pointer", "count"), [(("group_count",), "x"), ((*GROUP, "instance_count"), "-"), ((*GROUP, "device_count"), "x1")]
+)
+def test_a_count_that_is_no_number_has_no_code(pointer: Pointer, count: str) -> None:
+    (found,) = check_text(json.dumps(changed(cloud(), pointer, count)), "t.json").diagnostics
+    assert (found.rule, found.hccl_error) == ("HK103", None)

@@ -108,7 +108,7 @@ def test_layer_0_without_a_type_is_one_warning_for_the_table() -> None:
         (changed(((*RANK, "rank_id"), "0")), None),
         (changed(((*RANK, "local_id"), 65)), None),
         ({key: value for key, value in ranks_value().items() if key != "rank_count"}, "EI0017"),
-        ({"version": "2.0", "server_list": []}, "EI0014"),
+        ({"version": "2.0", "server_list": []}, "EI0017"),
     ],
 )
 def test_a_code_is_promised_where_the_parser_of_this_version_gives_one(document: Any, code: str | None) -> None:
@@ -131,6 +131,12 @@ def test_counts_gaps_and_quotes_are_mended() -> None:
     document = changed((("rank_count",), "9"), ((*RANK, "rank_id"), 9))
     fixed = mended(json.dumps(document).encode(), "t.json")
     assert fixed.report.ok
-    assert json.loads(fixed.text) == ranks_value(4, 2) | {
-        "rank_list": [rank | {"rank_id": {0: 0, 1: 1, 9: 3, 3: 2}[rank["rank_id"]]} for rank in document["rank_list"]]
-    }
+    next(rank for rank in document["rank_list"] if rank["rank_id"] == 9)["rank_id"] = 2
+    assert json.loads(fixed.text) == ranks_value(4, 2) | {"rank_list": document["rank_list"]}
+
+
+def test_a_table_is_judged_whatever_its_status_says() -> None:
+    """HCCL reads no status in version 2.0, so it does not wait."""
+    document = changed((("status",), "initializing"), ((*RANK, "rank_id"), 0))
+    assert rules(document) == [("HK201", (*RANK, "rank_id"))]
+    assert rules(changed((("status",), "initializing"))) == []
