@@ -19,9 +19,9 @@ from hccl_kit.discovery.host import Card, Host
 from hccl_kit.discovery.server_id import Choice, choose, interfaces
 from hccl_kit.discovery.visible import physical_ids
 from hccl_kit.errors import KitError
+from hccl_kit.ip import parse_address
 from hccl_kit.loopback import LOOPBACK, is_loopback
 from hccl_kit.products import Product
-from hccl_kit.rules.ip import parse_address
 
 EVERY = "all"
 """`--hosts all`: every server of the inventory."""
