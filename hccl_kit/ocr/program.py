@@ -12,9 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from hccl_kit.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError
+from hccl_kit.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError, under_way
 from hccl_kit.failure import record, watch_stacks
 from hccl_kit.ocr import config as configuration
+from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.sources import sources
 from hccl_kit.world import LAUNCHERS, JointError, detect, finish
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
     Body = Callable[[Config, World, list[str]], None]
     First = Callable[[Config, WorkerEnv], Sequence[str]]
+
+
+CONTINUE = "continue with -o system.resume=auto"
+"""What a person does after a training was interrupted."""
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -68,9 +73,11 @@ def run(
     env, world, code = None, None, EXIT_OK
     try:
         config = configuration.load(args.config, args.opt)
+        config = config.of_run() if training else config
         _assert_files(config, data)
         launch = detect(os.environ, launcher=args.launcher)
         env = launch.env
+        interrupt.listen(CONTINUE if training else "", speaks=env.rank == 0)
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
         from hccl_kit.ocr.agreement import assert_one_job  # noqa: PLC0415  # loads numpy
         from hccl_kit.ocr.start import start  # noqa: PLC0415  # loads numpy and MindSpore
@@ -111,7 +118,8 @@ def leave(code: int, world: World | None) -> NoReturn:
     """
     if world is not None and not code:
         try:
-            finish(world)
+            with under_way():
+                finish(world)
         except KitError as error:
             code = _fail(error, world.env)
     with suppress(OSError):
@@ -125,7 +133,8 @@ def leave(code: int, world: World | None) -> NoReturn:
 
 def _fail(error: BaseException, env: WorkerEnv | None) -> int:
     """Record and say what ended this program; returns its exit code. `env` None: it is not known yet who we are."""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt):  # before `interrupt.listen`
+        print("interrupted", file=sys.stderr)  # noqa: T201
         return EXIT_INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return EXIT_PIPE
