@@ -6,6 +6,7 @@ off, the file is damaged. MindOCR's files have neither, and are taken without pr
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import socket
@@ -55,7 +56,7 @@ def save(
     weights = [{"name": parameter.name, "data": Tensor(parameter.asnumpy())} for parameter in parameters]
     # The number of rows comes first: what is cut off between two rows lacks one of them.
     rows = [*_rows_of(progress, len(weights)), *weights, *_rows({_END: np.int64(len(weights))})]
-    temporary = path.with_name(f".{path.stem}.{_host()}.{os.getpid()}.ckpt")
+    temporary = path.with_name(f".{path.stem}.{host()}.{os.getpid()}.ckpt")
     try:
         with interrupt.complete():
             ms.save_checkpoint(rows, str(temporary), crc_check=True)
@@ -75,7 +76,7 @@ def save(
 
 def sweep(folder: Path) -> None:
     """Remove what killed processes of this host have left of a checkpoint; what one that runs is writing stays."""
-    temporary = re.compile(rf"\..+\.{re.escape(_host())}\.([1-9][0-9]{{0,9}})\.(ckpt|tmp)")
+    temporary = re.compile(rf"\..+\.{re.escape(host())}\.([1-9][0-9]{{0,9}})\.(ckpt|tmp)")
     with suppress(OSError):  # such as: no such folder, or one that may not be changed
         for path in folder.iterdir():
             found = temporary.fullmatch(path.name)
@@ -83,7 +84,7 @@ def sweep(folder: Path) -> None:
                 path.unlink()
 
 
-def _host() -> str:
+def host() -> str:
     """The name of this host as part of a file name."""
     return re.sub("[^0-9A-Za-z-]", "_", socket.gethostname())
 
@@ -134,13 +135,13 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
         raise KitError(f"there is no checkpoint {path}", hint="train first, or name a file that exists")
     try:
         has_checksum = _has_checksum(path)
+        if not has_checksum and _is_ours(path):  # before MindSpore reads it: damaged sizes may crash it
+            raise _damaged(path, "its checksum is cut off")
         rows: Mapping[str, Parameter] = ms.load_checkpoint(str(path), crc_check=True)
     except OSError as error:
         raise KitError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RuntimeError) as error:
         raise _damaged(path, str(error).strip().split("\n")[0]) from error
-    if not has_checksum and any(name.startswith(OURS) for name in rows):
-        raise _damaged(path, "its checksum is cut off")
     if not has_checksum:
         say(f"{path} has no checksum, so whether it is whole is not known")
     present = sum(name not in (_ROWS, _END, _STEP, _BEST, _JOB) for name in rows)
@@ -153,6 +154,15 @@ def _has_checksum(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TRAILER_BYTES))
         return file.read().startswith(_TRAILER)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a row of ours is in the file: one that is damaged in one place still has another, at its other end."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(OURS.encode()) >= 0
 
 
 def _damaged(path: Path, why: str) -> DamagedError:
