@@ -92,6 +92,13 @@ def make_room(config: Config, env: WorkerEnv, environ: Mapping[str, str]) -> tup
     return (f"{folder} holds the results of an earlier run; they are now in {aside}",)
 
 
+def stale_exports(folder: Path) -> list[Path]:
+    """What tools/export.py made of a `best.ckpt` before the one that lies in the folder now."""
+    best = folder / BEST
+    exports = [path for path in (best.with_suffix(".onnx"), best.with_suffix(".mindir")) if path.exists()]
+    return [path for path in exports if best.exists() and path.stat().st_mtime_ns < best.stat().st_mtime_ns]
+
+
 def _is_one_of(source: Path | str | bool, paths: Iterable[Path]) -> bool:
     return Path(str(source)).resolve() in {path.resolve() for path in paths}
 

@@ -8,10 +8,13 @@ them. MindSpore releases the interpreter while it computes (measured: within 0.5
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hccl_kit.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
 
@@ -19,6 +22,7 @@ PATIENCE = 20.0
 """Seconds that a file may take to be written to its end; a second signal does not wait."""
 _ENDINGS = {signal.SIGINT: ("interrupted", EXIT_INTERRUPTED), signal.SIGTERM: ("terminated", EXIT_TERMINATED)}
 _WRITING = threading.RLock()
+_SCRATCH: set[str] = set()
 
 
 @contextmanager
@@ -26,6 +30,17 @@ def complete() -> Iterator[None]:
     """The block is run to its end before a signal ends the program."""
     with _WRITING:
         yield
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A temporary folder that is gone after the block, and where a signal ends the program."""
+    with TemporaryDirectory() as folder:
+        _SCRATCH.add(folder)
+        try:
+            yield Path(folder)
+        finally:
+            _SCRATCH.discard(folder)
 
 
 def listen(next_step: str = "", *, speaks: bool = True) -> None:
@@ -55,6 +70,8 @@ def _wait(heard: set[signal.Signals], next_step: str | None) -> None:
 
 def _end(what: str, code: int, next_step: str | None) -> None:
     _WRITING.acquire(timeout=PATIENCE)
+    for folder in tuple(_SCRATCH):
+        shutil.rmtree(folder, ignore_errors=True)
     if next_step is not None:
         with suppress(OSError):
             os.write(2, f"{message(what, next_step)}\n".encode())

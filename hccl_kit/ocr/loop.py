@@ -21,7 +21,7 @@ from hccl_kit.ocr.clock import Clock
 from hccl_kit.ocr.config import BEST, Config
 from hccl_kit.ocr.data.feed import Feed
 from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.earlier_run import ARCHIVE, METRICS, SUMMARY, restarts
+from hccl_kit.ocr.earlier_run import ARCHIVE, METRICS, SUMMARY, restarts, stale_exports
 from hccl_kit.ocr.evaluate import Evaluator
 from hccl_kit.ocr.journal import Journal
 from hccl_kit.ocr.step import StepResult
@@ -269,5 +269,7 @@ class _Run:
             curves.draw(self.folder / METRICS, self.folder / CURVES)
         if not summary["ranks_equal"]:
             raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
+        for path in stale_exports(self.folder) if self.world.is_main else ():
+            self.journal.warn(f"{path} is older than {BEST}: export it again")
         self.journal.say(f"{counts}; {measured}; see {self.folder}")
         return summary

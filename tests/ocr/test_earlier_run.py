@@ -1,5 +1,6 @@
 """Results of an earlier run: a new one moves them aside before anything else can fail."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,16 @@ import pytest
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import config
-from hccl_kit.ocr.earlier_run import KEPT, PREVIOUS, RESUME, make_room, own_checkpoints, restarts, wanted_start
+from hccl_kit.ocr.earlier_run import (
+    KEPT,
+    PREVIOUS,
+    RESUME,
+    make_room,
+    own_checkpoints,
+    restarts,
+    stale_exports,
+    wanted_start,
+)
 from hccl_kit.worker_env import RESTART, WorkerEnv
 from tests.ocr.programs import CONFIG, tool
 
@@ -53,6 +63,16 @@ def test_every_run_has_a_folder_of_its_own(folder: Path) -> None:
     (folder / "best.ckpt").write_text("27 %")
     assert make(folder)[0].endswith("earlier_2")
     assert left(folder) == {**FOREIGN, **moved(), "earlier_2/best.ckpt": "27 %"}
+
+
+def test_an_export_that_is_older_than_the_best_weights_is_stale(folder: Path) -> None:
+    """A resumed run writes better weights beside it."""
+    for name, when in (("best.onnx", 1), ("best.ckpt", 2), ("best.mindir", 3)):
+        (folder / name).write_text("")
+        os.utime(folder / name, (when, when))
+    assert stale_exports(folder) == [folder / "best.onnx"]
+    (folder / "best.ckpt").unlink()
+    assert stale_exports(folder) == []
 
 
 def test_a_run_that_came_to_nothing_leaves_nothing_to_keep(tmp_path: Path) -> None:

@@ -80,6 +80,18 @@ def test_what_is_being_written_is_written_to_its_end(tmp_path: Path) -> None:
     assert (tmp_path / "whole").read_text() == "x"
 
 
+def test_a_scratch_folder_goes_too(tmp_path: Path) -> None:
+    inside = f"tempfile.tempdir = {str(tmp_path)!r}; held = interrupt.scratch(); print(held.__enter__(), flush=True)"
+    process = start(stub(before="import tempfile", inside=inside), tmp_path)
+    assert process.stdout is not None
+    lines = [process.stdout.readline().strip() for _ in range(3)]
+    assert lines[0] == "ready"
+    assert Path(lines[1]).parent == tmp_path
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
     wait = "os.kill(os.getpid(), signal.SIGINT); time.sleep(0.3); os.kill(os.getpid(), signal.SIGINT); time.sleep(600)"
     process = start(stub(inside=wait), tmp_path)
