@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.bounded_file import read_text
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError
+from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.ocr.program import missing
 
 if TYPE_CHECKING:
@@ -59,9 +59,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ImportError as error:
         print(missing(error).render(), file=sys.stderr)
         return EXIT_CANNOT_RUN
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
     for reason in left_out[:SHOWN]:
         print(f"warning: left out: {reason}", file=sys.stderr)
     rest = f", {len(left_out)} left out" if left_out else ""

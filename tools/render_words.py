@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.bounded_file import read_text
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError
+from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.program import missing
 
@@ -50,9 +50,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ImportError as error:
         print(missing(error).render(), file=sys.stderr)
         return EXIT_CANNOT_RUN
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
     print(f"{args.train} training and {args.test} test images in {args.output}")
     return EXIT_OK
 

@@ -73,10 +73,10 @@ def run(
     env, world, code = None, None, EXIT_OK
     try:
         config = configuration.load(args.config, args.opt)
-        config = config.of_run() if training else config
         _assert_files(config, data)
         launch = detect(os.environ, launcher=args.launcher)
         env = launch.env
+        config = config.of_run() if training else config
         interrupt.listen(CONTINUE if training else "", speaks=env.rank == 0)
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
         from hccl_kit.ocr.agreement import assert_one_job  # noqa: PLC0415  # loads numpy
