@@ -4,7 +4,7 @@ Exit codes are the same for every program of this project:
 
 ====  =====================================================================
 0     done, or nothing wrong
-1     the input was read and is wrong (findings), or training failed
+1     the input was read and is wrong (findings), or training had begun and failed
 2     could not run: bad usage, a missing file or tool, a refused write
 130   interrupted by SIGINT; 143: by SIGTERM
 141   whoever read the output went away
@@ -12,6 +12,9 @@ Exit codes are the same for every program of this project:
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from hccl_kit.screen import marked, printable
 
@@ -58,3 +61,20 @@ class ParseError(KitError):
         first, *rest = super().render().split("\n")
         source, caret = marked(self.source, self.column, self.width)
         return "\n".join([first, f"    {source}", f"    {caret}", *rest])
+
+
+@contextmanager
+def under_way() -> Iterator[None]:
+    """What stops this block stops work that has begun, so its exit code is 1: 2 is for what never started."""
+    try:
+        yield
+    except BrokenPipeError:  # has a code of its own
+        raise
+    except OSError as error:
+        stopped = KitError(f"cannot read or write: {error}")
+        stopped.exit_code = EXIT_FINDINGS
+        raise stopped from error
+    except KitError as error:
+        if error.exit_code == EXIT_CANNOT_RUN:
+            error.exit_code = EXIT_FINDINGS
+        raise

@@ -88,7 +88,7 @@ def _formats(wanted: str | None, output: Path | None) -> tuple[str, Path | None]
 
 def _paths(args: argparse.Namespace, config: Config) -> list[Path]:
     """The files to write; by default they are named as the checkpoint is."""
-    prefix = args.output or Path(config["eval"]["ckpt_load_path"] or "network.ckpt").with_suffix("")
+    prefix = args.output or config.weights.with_suffix("")
     return [prefix.with_name(prefix.name + suffix) for suffix in SUFFIXES[args.format]]
 
 

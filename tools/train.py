@@ -4,8 +4,8 @@ python tools/train.py -c configs/rec/crnn/crnn_small.yaml              one proce
 bash ascend4p.sh --config configs/rec/crnn/crnn_small.yaml             four cards, by the script that hccl-gen writes
 mpirun -n 4 python tools/train.py -c configs/rec/crnn/crnn_small.yaml  the same without a rank table
 
-Exit codes: 0 trained; 1 the training went wrong (loss not finite, weights that do not move); 2 it could not start or
-go on (configuration, data, files).
+Exit codes: 0 trained; 1 the training had begun and failed (loss not finite, weights that do not move, a full disk);
+2 it could not start (configuration, data, files); 130 interrupted by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from mindspore import nn
@@ -60,14 +61,15 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
 
 
 def trained_network(config: Config) -> nn.Cell:
-    """The network with the weights of `eval.ckpt_load_path`; KitError where it is not set or does not fit."""
-    path = config["eval"]["ckpt_load_path"]
-    if path is None:
-        raise KitError("eval.ckpt_load_path is not set", hint="-o eval.ckpt_load_path=./runs/crnn_small/best.ckpt")
-    network = recipes.network(config)
-    dictionary.assert_same(Path(path), checkpoint.read(Path(path)), recipes.task(config).dictionary)
-    checkpoint.load(Path(path), network.get_parameters())
+    """The network with `config.weights`; KitError where they are not there or do not fit."""
+    path, network = config.weights, recipes.network(config)
+    dictionary.assert_same(path, checkpoint.read(path, say=_warn), recipes.task(config).dictionary)
+    checkpoint.load(path, network.get_parameters())
     return network
+
+
+def _warn(message: str) -> None:
+    sys.stderr.write(f"warning: {message}\n")
 
 
 def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> TrainStep:

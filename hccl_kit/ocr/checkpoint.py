@@ -1,9 +1,16 @@
-"""Weights and everything else a run needs to go on, in MindSpore's checkpoint files, written whole or not at all."""
+"""Weights and everything else a run needs to go on, in MindSpore's checkpoint files, written whole or not at all.
+
+A file of ours begins and ends with a row that says so, and ends with MindSpore's checksum: where the checksum is cut
+off, the file is damaged. MindOCR's files have neither, and are taken without proof.
+"""
 
 from __future__ import annotations
 
+import mmap
 import os
-from collections.abc import Iterable, Mapping
+import re
+import socket
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +21,13 @@ import numpy as np
 from mindspore import Parameter, Tensor
 
 from hccl_kit.errors import KitError
+from hccl_kit.ocr import interrupt
 
-_STEP, _BEST, _JOB, _ROWS = "hccl_kit.step", "hccl_kit.best", "hccl_kit.job", "hccl_kit.rows"
+OURS = "hccl_kit."
+"""What the names of all rows begin with that are no parameters."""
+_STEP, _BEST, _JOB, _ROWS, _END = (OURS + name for name in ("step", "best", "job", "rows", "end"))
+_TRAILER, _TRAILER_BYTES = b"crc_num", 17
+"""MindSpore writes the word and the CRC-32 in ten bytes at the end of a file."""
 
 
 class DamagedError(KitError):
@@ -41,18 +53,19 @@ def save(
 
     It then becomes `previous`, where that is given.
     """
-    rows = [{"name": parameter.name, "data": Tensor(parameter.asnumpy())} for parameter in parameters]
-    if progress is not None:  # first: a file cut off between two rows carries no checksum, but lacks one of them
-        rows = [*_rows_of(progress, len(rows)), *rows]
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.ckpt")
+    weights = [{"name": parameter.name, "data": Tensor(parameter.asnumpy())} for parameter in parameters]
+    # The number of rows comes first: what is cut off between two rows lacks one of them.
+    rows = [*_rows_of(progress, len(weights)), *weights, *_rows({_END: np.int64(len(weights))})]
+    temporary = path.with_name(f".{path.stem}.{host()}.{os.getpid()}.ckpt")
     try:
-        ms.save_checkpoint(rows, str(temporary), crc_check=True)
-        temporary.chmod(0o644)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        if previous is not None and path.exists():
-            path.replace(previous)
-        temporary.replace(path)
+        with interrupt.complete():
+            ms.save_checkpoint(rows, str(temporary), crc_check=True)
+            temporary.chmod(0o644)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            if previous is not None and path.exists():
+                path.replace(previous)
+            temporary.replace(path)
     except (OSError, RuntimeError) as error:
         raise KitError(f"cannot write the checkpoint {path}: {error}") from error
     finally:
@@ -61,10 +74,31 @@ def save(
                 left.unlink()
 
 
-def _rows_of(progress: Progress, count: int) -> list[dict[str, Any]]:
-    values: dict[str, Any] = {_ROWS: np.int64(count), _STEP: np.int64(progress.step), _BEST: np.float64(progress.best)}
-    if progress.job:
-        values[_JOB] = np.frombuffer(bytes.fromhex(progress.job), np.uint8)
+def sweep(folder: Path) -> None:
+    """Remove what killed processes of this host have left of a checkpoint; what one that runs is writing stays."""
+    temporary = re.compile(rf"\..+\.{re.escape(host())}\.([1-9][0-9]{{0,9}})\.(ckpt|tmp)")
+    with suppress(OSError):  # such as: no such folder, or one that may not be changed
+        for path in folder.iterdir():
+            found = temporary.fullmatch(path.name)
+            if found and not Path("/proc", found[1]).exists():
+                path.unlink()
+
+
+def host() -> str:
+    """The name of this host as part of a file name."""
+    return re.sub("[^0-9A-Za-z-]", "_", socket.gethostname())
+
+
+def _rows_of(progress: Progress | None, count: int) -> list[dict[str, Any]]:
+    values: dict[str, Any] = {_ROWS: np.int64(count)}
+    if progress is not None:
+        values |= {_STEP: np.int64(progress.step), _BEST: np.float64(progress.best)}
+        if progress.job:
+            values[_JOB] = np.frombuffer(bytes.fromhex(progress.job), np.uint8)
+    return _rows(values)
+
+
+def _rows(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"name": name, "data": Tensor(value)} for name, value in values.items()]
 
 
@@ -92,19 +126,44 @@ def load(path: Path, parameters: Iterable[Parameter]) -> Progress:
     return Progress(int(rows[_STEP].asnumpy()), float(rows[_BEST].asnumpy()), job)
 
 
-def read(path: Path) -> Mapping[str, Parameter]:
-    """Everything in a checkpoint by name, also of one without checksum, as other programs write them.
+def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[str, Parameter]:
+    """Everything in a checkpoint by name, also of one without checksum, as other programs write them: that is said.
 
-    DamagedError where the file is not whole; KitError where it is not there.
+    DamagedError where the file is not whole, as one of ours without checksum; KitError where it is not there.
     """
     if not path.is_file():
         raise KitError(f"there is no checkpoint {path}", hint="train first, or name a file that exists")
     try:
+        has_checksum = _has_checksum(path)
+        if not has_checksum and _is_ours(path):  # before MindSpore reads it: damaged sizes may crash it
+            raise _damaged(path, "its checksum is cut off")
         rows: Mapping[str, Parameter] = ms.load_checkpoint(str(path), crc_check=True)
+    except OSError as error:
+        raise KitError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RuntimeError) as error:
-        first = str(error).strip().split("\n")[0]
-        raise DamagedError(f"the checkpoint {path} is damaged or not a checkpoint: {first}") from error
-    present = sum(name not in (_ROWS, _STEP, _BEST, _JOB) for name in rows)
-    if _ROWS in rows and present != int(rows[_ROWS].asnumpy()):
-        raise DamagedError(f"the checkpoint {path} is damaged or not a checkpoint: it is cut off")
+        raise _damaged(path, str(error).strip().split("\n")[0]) from error
+    if not has_checksum:
+        say(f"{path} has no checksum, so whether it is whole is not known")
+    present = sum(name not in (_ROWS, _END, _STEP, _BEST, _JOB) for name in rows)
+    if any(name in rows and present != int(rows[name].asnumpy()) for name in (_ROWS, _END)):
+        raise _damaged(path, "it is cut off")
     return rows
+
+
+def _has_checksum(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TRAILER_BYTES))
+        return file.read().startswith(_TRAILER)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a row of ours is in the file: one that is damaged in one place still has another, at its other end."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(OURS.encode()) >= 0
+
+
+def _damaged(path: Path, why: str) -> DamagedError:
+    return DamagedError(f"the checkpoint {path} is damaged or not a checkpoint: {why}")

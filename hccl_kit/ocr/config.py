@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hccl_kit.ocr import config_parts, config_schema, config_text
 
+BEST = "best.ckpt"
+"""The best weights of a run, in its folder."""
 UPSIDE_DOWN = "180"
 """The class of such a line, in the label_list of a classification."""
 
@@ -28,6 +30,22 @@ class Config:
     def __getitem__(self, section: str) -> Any:
         """The section of that name."""
         return self.values[section]
+
+    @property
+    def weights(self) -> Path:
+        """What eval.py, predict.py and export.py load: `eval.ckpt_load_path`.
+
+        Where it is null: best.ckpt beside the configuration file, as in the folder of a run, or in `ckpt_save_dir`.
+        """
+        wanted = self.values["eval"]["ckpt_load_path"]
+        beside = Path(self.source).with_name(BEST)
+        if wanted is not None:
+            return Path(wanted)
+        return beside if beside.exists() else Path(self.values["train"]["ckpt_save_dir"], BEST)
+
+    def of_run(self) -> Config:
+        """What a training is told and archives: its own weights are those of `eval`, wherever its folder is moved."""
+        return replace(self, values={**self.values, "eval": {**self.values["eval"], "ckpt_load_path": None}})
 
     @property
     def digest(self) -> str:

@@ -28,6 +28,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, [*"-+0123456789"])
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""NUL and halves of surrogate pairs, which quoted YAML can hold: no path and no file of UTF-8 takes them."""
 _OTHER_BREAKS = frozenset("\x85\u2028\u2029")
 """Unquoted, YAML takes them for ends of lines and gives a blank back."""
 
@@ -93,6 +95,11 @@ def _bound(node: yaml.Node, source: str, counter: Iterator[int]) -> None:
     """Count the nodes before values are made of them: aliases of aliases, also by '<<', grow without bound."""
     if next(counter) > MAX_VALUES:
         raise KitError(f"{source} holds more than {MAX_VALUES} values; aliases count as often as they are used")
+    if isinstance(node, yaml.ScalarNode) and _NO_TEXT.search(node.value):
+        raise KitError(
+            f"{source}:{node.start_mark.line + 1}: {node.value[:40]!r} holds a character that no file name can have "
+            "(NUL or half of a surrogate pair)"
+        )
     if isinstance(node, yaml.MappingNode):
         _assert_no_doubles(node, source)
     if isinstance(node, yaml.CollectionNode):

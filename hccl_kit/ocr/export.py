@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import mindspore as ms
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import EXIT_FINDINGS, KitError
+from hccl_kit.ocr import interrupt
 
 TOLERANCE = 1e-4
 """Greatest difference between file and network, as a part of the greatest value of the network.
@@ -74,9 +74,9 @@ def export(network: nn.Cell, shape: Sequence[int], path: Path, facts: Mapping[st
         raise KitError(f"the network does not take images of {tuple(shape)}: {_first_line(error)}") from error
     if not np.isfinite(expected).all():
         raise KitError("what the network gives is not finite", hint="see eval.ckpt_load_path: are these good weights?")
-    with TemporaryDirectory() as folder:
+    with interrupt.scratch() as folder:
         # MindSpore names the files itself, and its ONNX writer refuses names with a space.
-        temporary = Path(folder, f"network{path.suffix}")
+        temporary = folder / f"network{path.suffix}"
         found = WAYS[path.suffix](network, images, temporary, facts)
         difference = _difference(found, expected)
         accepted = max(TOLERANCE, STEEP * _difference(network(Tensor(_rounded(images))).asnumpy(), expected))

@@ -14,10 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.atomic_file import write_atomically
+from hccl_kit.bounded_file import read_text
 from hccl_kit.errors import KitError
+from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.board import Board
+from hccl_kit.ocr.earlier_run import METRICS, SUMMARY
 
-METRICS, SUMMARY = "metrics.jsonl", "summary.json"
+MAX_BYTES = 1 << 30
+"""Of metrics.jsonl: some million steps."""
 
 
 class Journal:
@@ -74,7 +78,7 @@ class Journal:
         if self.is_main:
             done, data = cv2.imencode(".png", image)
             assert done
-            write_atomically(self.folder / f"{name}.png", data.tobytes())
+            _write(self.folder / f"{name}.png", data.tobytes())
         if self._board is not None:
             self._board.picture(name, image, step)
 
@@ -89,12 +93,28 @@ class Journal:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
         except OSError as error:
             raise KitError(f"cannot read {path}: {error.strerror}") from error
-        write_atomically(path, "".join(line for line in lines if _step_of(line) <= step))
+        _write(path, "".join(line for line in lines if _step_of(line) <= step))
+
+    def evaluated(self, step: int) -> bool:
+        """Whether metrics.jsonl has the evaluation after `step` (rank 0)."""
+        path = self.folder / METRICS
+        if not path.exists():
+            return False
+        lines = read_text(path, MAX_BYTES).splitlines()
+        return any(_step_of(line) == step and "loss" not in json.loads(line) for line in lines)
+
+    def remove(self, name: str) -> None:
+        """Take away a file of the whole job that an earlier part of the run has written (rank 0)."""
+        if self.is_main:
+            try:
+                (self.folder / name).unlink(missing_ok=True)
+            except OSError as error:
+                raise KitError(f"cannot remove {self.folder / name}: {error.strerror}") from error
 
     def write(self, name: str, text: str) -> None:
         """A file of the whole job (rank 0)."""
         if self.is_main:
-            write_atomically(self.folder / name, text)
+            _write(self.folder / name, text)
 
     def close(self) -> None:
         """Close the log file, and write what TensorBoard has not yet."""
@@ -103,6 +123,11 @@ class Journal:
         for handler in self._log.handlers:
             handler.close()
         self._log.handlers = []
+
+
+def _write(path: Path, content: bytes | str) -> None:
+    with interrupt.complete():
+        write_atomically(path, content)
 
 
 def _step_of(line: str) -> float:

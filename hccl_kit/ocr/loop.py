@@ -12,23 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from hccl_kit.errors import EXIT_FINDINGS
+from hccl_kit.errors import EXIT_FINDINGS, under_way
 from hccl_kit.heartbeat import Heartbeat
 from hccl_kit.ocr import build, checkpoint, curves, dictionary, keep, parameters, recipes, resume, schedule
 from hccl_kit.ocr.agreement import assert_one_data_set
 from hccl_kit.ocr.checkpoint import Progress
 from hccl_kit.ocr.clock import Clock
-from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.config import BEST, Config
 from hccl_kit.ocr.data.feed import Feed
 from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.earlier_run import restarts
+from hccl_kit.ocr.earlier_run import ARCHIVE, METRICS, SUMMARY, restarts, stale_exports
 from hccl_kit.ocr.evaluate import Evaluator
-from hccl_kit.ocr.journal import METRICS, SUMMARY, Journal
+from hccl_kit.ocr.journal import Journal
 from hccl_kit.ocr.step import StepResult
 from hccl_kit.ocr.task import Counts
 from hccl_kit.world import JointError, World
 
-BEST, CURVES = "best.ckpt", "curves.png"
+CURVES = "curves.png"
 WATCH = 10
 """Steps after which weights that have not moved end the run."""
 
@@ -42,9 +42,12 @@ class TrainingError(JointError):
 def train(config: Config, world: World, journal: Journal) -> dict[str, Any]:
     """Train, evaluate and write every file of the run; returns what summary.json holds.
 
-    TrainingError where the gradient is not finite, the weights do not move or the ranks drift apart.
+    TrainingError where the gradient is not finite, the weights do not move or the ranks drift apart. What fails from
+    the first step on has exit code 1, also a full disk: started again, the run goes on from its last checkpoint.
     """
-    return _Run(config, world, journal).run()
+    run = _Run(config, world, journal)
+    with under_way():
+        return run.run()
 
 
 class _Run:
@@ -74,21 +77,29 @@ class _Run:
         self.step = build.train_step(config, self.network, self.task, world)
         self.restart = restarts(os.environ)
         self.progress = self._begin()
+        self.first = self.progress.step
         self.initial = parameters.copy(self.network)
 
     def run(self) -> dict[str, Any]:
         """All steps, then the last evaluation and the summary."""
-        first, last = self.progress.step, self._last_step()
-        if not first and (self.folder / BEST).exists():
-            self.journal.warn(f"{self.folder / BEST} is of an earlier run; this one will write over it")
-        self.journal.write("train_config.yaml", self.config.to_yaml())
+        first, last = self.first, self._last_step()
+        self.journal.write(ARCHIVE, self.config.to_yaml())
         self.journal.say(
             f"{len(self.feed.samples)} samples, {self.feed.steps_per_epoch} steps an epoch, {last} steps in all, "
             f"{sum(value.size for value in self.initial.values())} parameters to train"
         )
+        if first < last:
+            self.journal.remove(SUMMARY)
+            self._evaluate_if_cut_off(first)
+        else:
+            self.journal.warn(
+                f"no step is left: {first} are done, and scheduler.num_epochs and train.max_steps ask for {last}; "
+                "the run is evaluated and summarised"
+            )
         compilation, whole = self._train_steps(first, last)
-        self._save_progress()
-        self._assert_moved()
+        if first < last:
+            self._save_progress()
+            self._assert_moved()
         return self._summarise(self._evaluate(), compilation, whole)
 
     def _train_steps(self, first: int, last: int) -> tuple[Clock, Clock]:
@@ -123,6 +134,11 @@ class _Run:
             waited = time.perf_counter()
         return compilation, whole
 
+    def _evaluate_if_cut_off(self, step: int) -> None:
+        """An evaluation that is due after the checkpoint from which this run goes on, but was cut off."""
+        if step and self._evaluation_is_due(step) and self.world.share("again" * (not self.journal.evaluated(step))):
+            self._evaluate()
+
     def _evaluation_is_due(self, done: int) -> bool:
         """After every `val_interval` epochs, `val_start_epoch` the first; never where it is switched off."""
         system = self.config["system"]
@@ -136,6 +152,8 @@ class _Run:
 
     def _begin(self) -> Progress:
         """Rank 0 finds out where the run begins; what lies after that in the files of the run is taken back."""
+        if self.world.is_main:
+            checkpoint.sweep(self.folder)
         state = parameters.state(self.network, self.step)
         start = resume.begin(self.config, self.world, state, restart=self.restart)
         for note in start.notes:
@@ -209,15 +227,15 @@ class _Run:
         )
 
     def _assert_moved(self) -> None:
-        """A restart is not asked: it may have nothing left to do, or the last steps, whose rate is next to nothing."""
-        if self.restart:
+        """A resumed run is not asked: it may have the last steps left, whose rate is next to nothing."""
+        if self.first:
             return
         still = parameters.still(self.initial, self.network)
         weights = [name for name, value in self.initial.items() if value.ndim > 1]
         if still == weights:
             raise TrainingError(
                 f"the weights have not moved until step {self.progress.step}",
-                hint="is scheduler.lr too small to matter? was a finished run resumed (system.resume, num_epochs)?",
+                hint="is scheduler.lr too small to matter?",
             )
         if still:
             self.journal.warn(f"{len(still)} of {len(weights)} weights have not moved, such as {still[0]}")
@@ -238,7 +256,9 @@ class _Run:
             "compile_s": round(compilation.total_s, 2),
             "train_s": round(whole.total_s, 2),
             **measured.row(),
-            "weights_changed": any(value.ndim > 1 and name not in still for name, value in self.initial.items()),
+            "weights_changed": any(value.ndim > 1 and name not in still for name, value in self.initial.items())
+            if measured.samples
+            else None,
             "ranks_equal": len(set(digests)) == 1,
             "parameters_sha256": digests,
             "bad_samples": int(bad[0]) + self.left_out,
@@ -249,5 +269,7 @@ class _Run:
             curves.draw(self.folder / METRICS, self.folder / CURVES)
         if not summary["ranks_equal"]:
             raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
+        for path in stale_exports(self.folder) if self.world.is_main else ():
+            self.journal.warn(f"{path} is older than {BEST}: export it again")
         self.journal.say(f"{counts}; {measured}; see {self.folder}")
         return summary

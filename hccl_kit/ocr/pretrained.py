@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import checkpoint
 
+TYPES = frozenset({"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"})
+"""Types of a safetensors file that numpy has too."""
 SHOWN = 5
 """Parameters that a message names; it counts the others."""
 
@@ -30,7 +32,8 @@ def load(path: Path, network: nn.Cell, *, strict: bool) -> list[str]:
         raise KitError(
             f"model.pretrained is {path}: nothing is downloaded", hint="fetch the file, and name it by its path"
         )
-    rows = _safetensors(path) if path.suffix == ".safetensors" else _checkpoint(path)
+    notes: list[str] = []
+    rows = _safetensors(path) if path.suffix == ".safetensors" else _checkpoint(path, notes.append)
     parameters = list(network.get_parameters())
     fitting = [p for p in parameters if p.name in rows and rows[p.name].shape == p.shape]
     missing = [p.name for p in parameters if p.name not in rows]
@@ -51,21 +54,34 @@ def load(path: Path, network: nn.Cell, *, strict: bool) -> list[str]:
         )
     for parameter in fitting:
         parameter.set_data(Tensor(rows[parameter.name], parameter.dtype))
-    return [f"{path}: {len(fitting)} of {len(parameters)} parameters are taken", *skipped]
+    return [*notes, f"{path}: {len(fitting)} of {len(parameters)} parameters are taken", *skipped]
 
 
-def _checkpoint(path: Path) -> Mapping[str, NDArray[Any]]:
-    return {name: parameter.asnumpy() for name, parameter in checkpoint.read(path).items()}
+def _checkpoint(path: Path, say: Callable[[str], None]) -> Mapping[str, NDArray[Any]]:
+    return {name: parameter.asnumpy() for name, parameter in checkpoint.read(path, say=say).items()}
 
 
 def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:
     try:
+        _assert_known_types(path)
         rows: Mapping[str, NDArray[Any]] = load_file(path)
     except FileNotFoundError:
         raise KitError(f"there is no file {path}") from None
     except (OSError, SafetensorError) as error:
         raise checkpoint.DamagedError(f"{path} is damaged or not a safetensors file: {error}") from error
     return rows
+
+
+def _assert_known_types(path: Path) -> None:
+    """Numpy has no type of its own for bfloat16 and for numbers of 8 bits."""
+    with safe_open(path, framework="np") as file:
+        for name in file.keys():  # noqa: SIM118  # it is no mapping
+            found = file.get_slice(name).get_dtype()
+            if found not in TYPES:
+                raise KitError(
+                    f"{path}: {name} is of type {found}; accepted: {', '.join(sorted(TYPES))}",
+                    hint="convert the weights to float32 (F32) where they come from",
+                )
 
 
 def _shape(shape: tuple[int, ...]) -> str:

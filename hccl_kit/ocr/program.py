@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hccl_kit.arguments import Parser
-from hccl_kit.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError
+from hccl_kit.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError, under_way
 from hccl_kit.failure import record, watch_stacks
 from hccl_kit.ocr import config as configuration
+from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.sources import sources
 from hccl_kit.world import LAUNCHERS, JointError, detect, finish
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
     Body = Callable[[Config, World, list[str]], None]
     First = Callable[[Config, WorkerEnv], Sequence[str]]
+
+
+CONTINUE = "continue with -o system.resume=auto"
+"""What a person does after a training was interrupted."""
 
 
 def parser(description: str | None) -> Parser:
@@ -73,6 +78,8 @@ def run(
         assert_files(config, data)
         launch = detect(os.environ, launcher=args.launcher)
         env = launch.env
+        config = config.of_run() if training else config
+        interrupt.listen(CONTINUE if training else "", speaks=env.rank == 0)
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
         from hccl_kit.ocr.agreement import assert_one_job  # noqa: PLC0415  # loads numpy
         from hccl_kit.ocr.start import start  # noqa: PLC0415  # loads numpy and MindSpore
@@ -110,15 +117,14 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
 
 
 def assert_weights(config: Config, option: str = "-o") -> None:
-    """Raises KitError if there is no file that `eval.ckpt_load_path` names; `option` is what gives another.
+    """Raises KitError if the weights of `config` are not there; `option` is what names others.
 
     Programs ask this before anything heavy is loaded.
     """
-    path = config["eval"]["ckpt_load_path"]
-    if path is not None and not Path(path).exists():
+    if not config.weights.exists():
         source = shlex.quote(config.source)
         raise KitError(
-            f"there is no checkpoint {path}, which eval.ckpt_load_path names",
+            f"there is no checkpoint {config.weights} (eval.ckpt_load_path, or best.ckpt of a run)",
             hint=f"train first: python tools/train.py -c {source}\nor name another: {option} eval.ckpt_load_path=FILE",
         )
 
@@ -139,7 +145,8 @@ def leave(code: int, world: World | None) -> NoReturn:
     """
     if world is not None and not code:
         try:
-            finish(world)
+            with under_way():
+                finish(world)
         except KitError as error:
             code = _fail(error, world.env)
     with suppress(OSError):
@@ -153,7 +160,8 @@ def leave(code: int, world: World | None) -> NoReturn:
 
 def _fail(error: BaseException, env: WorkerEnv | None) -> int:
     """Record and say what ended this program; returns its exit code. `env` None: it is not known yet who we are."""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt):  # before `interrupt.listen`
+        print("interrupted", file=sys.stderr)  # noqa: T201
         return EXIT_INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return EXIT_PIPE

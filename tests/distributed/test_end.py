@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.distributed.jobs import Job, free_port, torch_names
+from tests.distributed.test_ways import MPIRUN, needs_mpirun
 from tests.launch.jobs import wait_until
 
 pytestmark = pytest.mark.train
@@ -59,3 +60,45 @@ def test_usr1_shows_where_a_rank_stands_and_the_training_goes_on(job: Job) -> No
     )
     process.terminate()
     assert job.finish(process, seconds=20).returncode == 143
+
+
+ENDLESS = ("train.max_steps=null", "scheduler.num_epochs=100000")
+
+
+def test_ctrl_c_on_the_script_says_how_to_continue_and_leaves_no_dump(job: Job) -> None:
+    """The script passes SIGINT on to its ranks, which are within their steps."""
+    process = job.start(job.script(*ENDLESS))
+    beats = [job.folder / "hccl_logs" / "latest" / f"step_{rank}" for rank in range(2)]
+    assert wait_until(lambda: all(file.exists() for file in beats), seconds=60)
+    process.send_signal(signal.SIGINT)
+    done = job.finish(process, seconds=60)
+    assert done.returncode == 130
+    assert "interrupted; continue with -o system.resume=auto\n" in done.stdout
+    assert "rank_0" not in {path.name for path in job.folder.iterdir()}
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@needs_mpirun
+def test_ctrl_c_on_mpirun_leaves_no_dump(job: Job) -> None:
+    """mpirun ends its ranks by SIGTERM, shows nothing more of them and has its own exit code."""
+    command = [*MPIRUN, "-n", "2", *job.train(*ENDLESS)]
+    process = job.start(command, {"HCCL_KIT_LOG_DIR": str(job.folder)})
+    assert wait_until(lambda: all((job.folder / f"step_{rank}").exists() for rank in range(2)), seconds=60)
+    process.send_signal(signal.SIGINT)
+    done = job.finish(process, seconds=60)
+    assert done.returncode not in (0, 2)
+    assert "rank_0" not in {path.name for path in job.folder.iterdir()}
+    assert not [path for path in (job.folder / "run").iterdir() if path.name.startswith(".")]
+
+
+def test_a_disk_that_is_full_for_a_while_costs_a_restart(job: Job) -> None:
+    """The first start may not write files as large as its checkpoint after step 5; the second may."""
+    once = 'if mkdir "$0/started_$RANK" 2>/dev/null; then ulimit -f 1024; fi; exec "$@"'
+    gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", "[0,2)", "--simulate"]
+    ranks = ["bash", "-c", once, str(job.folder), *job.train("train.resume_interval_steps=5")]
+    assert job.run([*gen, "--output-dir", str(job.folder), "--", *ranks]).returncode == 0
+    done = job.run(["bash", job.folder / "ascend2p.sh", "--max-restarts", "1"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"error: cannot write the checkpoint {job.folder / 'run' / 'train_resume.ckpt'}: " in done.stderr
+    assert "restart 1 of 1" in done.stderr
+    assert job.summary["steps"] == 10

@@ -1,6 +1,9 @@
 """Checkpoints: what is read is what was written, or an error with the name of the file."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import mindspore as ms
@@ -11,7 +14,17 @@ from mindspore import nn
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import checkpoint
 from hccl_kit.ocr.checkpoint import Progress
+from tests.ocr.programs import ROOT
 from tests.ocr.tiny import Normed, values
+
+KILLED = """
+import os, signal
+from pathlib import Path
+import mindspore, numpy
+from hccl_kit.ocr import checkpoint
+Path.chmod = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # what is done next to a checkpoint that is written
+checkpoint.save(Path("w.ckpt"), [mindspore.Parameter(numpy.ones(3, numpy.float32), name="a")])
+"""
 
 
 def saved(folder: Path, network: nn.Cell, progress: Progress | None = None) -> Path:
@@ -68,22 +81,54 @@ def test_every_flipped_byte_is_refused(tmp_path: Path) -> None:
         assert f"the checkpoint {path} is damaged or not a checkpoint" in refusal(path, network), position
 
 
-def test_every_truncated_file_is_refused(tmp_path: Path) -> None:
-    """The only exception lacks nothing but the checksum; what it holds is whole."""
+@pytest.mark.parametrize("progress", [Progress(5, 0.5), None], ids=["resume", "weights"])
+def test_every_truncated_file_is_refused(tmp_path: Path, progress: Progress | None) -> None:
+    """Also one that lacks nothing but the checksum."""
     network = Normed()
-    path = saved(tmp_path, network, Progress(5, 0.5))
+    path = saved(tmp_path, network, progress)
     data = path.read_bytes()
-    taken = []
     for length in range(len(data)):
         path.write_bytes(data[:length])
-        try:
-            progress = checkpoint.load(path, network.get_parameters())
-        except checkpoint.DamagedError as error:
-            assert str(path) in error.message
-        else:
-            taken.append(length)
-            assert progress == Progress(5, 0.5)
-    assert taken == [data.rindex(b"crc_num")]
+        with pytest.raises(checkpoint.DamagedError) as caught:
+            checkpoint.load(path, network.get_parameters())
+        assert str(path) in caught.value.message, length
+
+
+@pytest.mark.parametrize("progress", [Progress(5, 0.5), None], ids=["resume", "weights"])
+def test_a_flipped_byte_is_refused_without_the_checksum_too(tmp_path: Path, progress: Progress | None) -> None:
+    network = Normed()
+    path = saved(tmp_path, network, progress)
+    data = path.read_bytes()
+    data = data[: data.rindex(b"crc_num")]
+    for position in range(len(data)):
+        path.write_bytes(data[:position] + bytes([data[position] ^ 0x10]) + data[position + 1 :])
+        assert f"the checkpoint {path} is damaged or not a checkpoint" in refusal(path, network), position
+
+
+def test_a_file_of_another_program_needs_no_checksum_and_that_is_said(tmp_path: Path) -> None:
+    network, notes = Normed(), list[str]()
+    ms.save_checkpoint(network, str(tmp_path / "other.ckpt"))
+    assert "head.weight" in checkpoint.read(tmp_path / "other.ckpt", say=notes.append)
+    assert notes == [f"{tmp_path / 'other.ckpt'} has no checksum, so whether it is whole is not known"]
+    checkpoint.read(saved(tmp_path, network), say=notes.append)
+    assert len(notes) == 1
+
+
+def test_what_a_killed_process_has_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    """The process is killed when its checkpoint has its first name, of which the program reports the moment."""
+    (tmp_path / "program.py").write_text(KILLED)
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    (left,) = (path.name for path in tmp_path.iterdir() if path.name.startswith("."))
+    host, pid = left.split(".")[2:4]
+    stay = [f".w.{host}.{os.getpid()}.ckpt", f".w.other-{host}.{pid}.ckpt", f".w.{host}.ckpt", f".w.{host}.{pid}.txt"]
+    for name in (*stay, f".w.{host}.{pid}.tmp"):
+        (tmp_path / name).write_text("")
+    checkpoint.sweep(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*stay, "program.py"}
+    checkpoint.sweep(tmp_path / "no")
 
 
 @pytest.mark.parametrize("content", [b"", b"plain text", bytes(1000)])
@@ -138,7 +183,7 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path: Path, name: str)
 def test_the_old_file_survives_a_failed_write(tmp_path: Path) -> None:
     network = Normed()
     path = saved(tmp_path, network, Progress(1))
-    (tmp_path / f".w.{os.getpid()}.ckpt").mkdir()  # where the new file would be written
+    (tmp_path / f".w.{checkpoint.host()}.{os.getpid()}.ckpt").mkdir()  # where the new file would be written
     with pytest.raises(KitError, match="cannot write the checkpoint"):
         saved(tmp_path, network, Progress(2))
     assert checkpoint.load(path, network.get_parameters()).step == 1

@@ -41,6 +41,8 @@ def alias_bomb(link: str) -> str:
         ("a: 2024-13-45", "cannot be read"),
         ("a: !!int ''", "cannot be read"),
         ("a: 1\nb: 2\na: 3", "config.yaml:3: a is given twice, first in line 1"),
+        ('a: "b\\0c"', "config.yaml:1: 'b\\x00c' holds a character that no file name can have"),
+        ('"\\ud800": 1', "config.yaml:1: '\\ud800' holds a character that no file name can have"),
         ("a: {b: 1, b: 1}", "config.yaml:1: b is given twice, first in line 1"),
     ],
     ids=lambda value: repr(value)[:30],
@@ -85,11 +87,12 @@ def test_an_alias_is_the_node_of_its_anchor_and_a_copy_of_its_value() -> None:
     assert values["a"] is not values["b"]
 
 
-plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-trees = st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
+trees = st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
 
 
-@given(st.dictionaries(st.text(), trees, max_size=4))
+@given(st.dictionaries(texts, trees, max_size=4))
 @settings(max_examples=100, deadline=None)
 def test_what_is_written_is_read_back(values: dict[str, object]) -> None:
     assert config_text.parse(config_text.dump(values), "here")[0] == (values or {})

@@ -140,7 +140,13 @@ def test_a_head_that_spells_goes_the_same_way(words: Path, tmp_path: Path) -> No
 def test_a_finished_run_is_not_resumed_in_silence(run: Path, words: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     done = train(tmp_path / "run", words, "train.max_steps=12", "system.resume=True")
-    assert_refused(done, 1, "the weights have not moved until step 12", "was a finished run resumed")
+    assert done.returncode == 0, done.stderr
+    assert "warning: no step is left: 12 are done, and scheduler.num_epochs and train.max_steps ask" in done.stdout
+    before, after = summary(run), summary(tmp_path / "run")
+    assert [after[key] for key in ("steps", "best", "parameters_sha256")] == [
+        before[key] for key in ("steps", "best", "parameters_sha256")
+    ]
+    assert after["weights_changed"] is None
 
 
 def test_the_evaluation_finds_what_the_training_found(run: Path) -> None:
@@ -268,6 +274,42 @@ def test_an_evaluation_that_cannot_run_says_why(run: Path, override: str, expect
     load = f"eval.ckpt_load_path={run / 'best.ckpt'}"
     done = tool("eval", "-c", run / "train_config.yaml", "-o", load, override)
     assert_refused(done, 2, expected)
+
+
+def test_the_archive_finds_the_weights_beside_it_also_after_a_move(run: Path, words: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(run, moved)
+    archive = moved / "train_config.yaml"
+    (moved / "best.ckpt").write_bytes(b"damaged")  # so it is seen which file is read
+    done = tool("eval", "-c", archive)
+    assert_refused(done, 2, f"the checkpoint {moved / 'best.ckpt'} is damaged")
+    shutil.copyfile(run / "best.ckpt", moved / "best.ckpt")
+    done = tool("eval", "-c", archive, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["word_accuracy"] == summary(run)["best"]
+    done = tool("predict", "-c", archive, "--images", words / "test")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 20
+    done = tool("export", "-c", archive, "--format", "mindir")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (moved / "best.mindir").exists()
+    assert not (run / "best.mindir").exists()
+
+
+def test_a_new_run_in_the_same_folder_keeps_the_results_of_the_first(run: Path, words: Path, tmp_path: Path) -> None:
+    """Also where it starts from the archive that it writes anew."""
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    (folder / "best.onnx").write_text("of the first best.ckpt")
+    places = (f"train.ckpt_save_dir={folder}", "train.max_steps=2")
+    done = tool("train", "-c", folder / "train_config.yaml", "-o", *places)
+    assert done.returncode == 0, done.stderr
+    assert f"{folder} holds the results of an earlier run; they are now in {folder / 'earlier_1'}" in done.stdout
+    assert {path.name for path in (folder / "earlier_1").iterdir()} == {*FILES, "best.onnx"}
+    assert (folder / "earlier_1" / "best.ckpt").read_bytes() == (run / "best.ckpt").read_bytes()
+    assert not (folder / "best.onnx").exists()
+    assert summary(folder)["steps"] == 2
+    assert summary(folder / "earlier_1") == summary(run)
 
 
 def test_the_archive_is_yaml_of_the_whole_configuration(run: Path) -> None:
