@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SCHEMA = "train_config"
 NO_EFFECT = "x-no-effect"
 """Keys of MindOCR that are accepted and do nothing here, with the reason. Their default is what happens anyway."""
+NO_EFFECT_FOR = "x-no-effect-for"
+"""The one value of such a key that does nothing, where others do something."""
 MAX_PROBLEMS = 20
 Rule = Mapping[str, Any]
 
@@ -95,7 +97,7 @@ def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer
     """The places of `value` whose rule says that they have no effect, where that makes a difference."""
     for chosen in chosen_rules(rule, value):
         if NO_EFFECT in chosen:
-            if value != chosen.get("default", ...):
+            if value != chosen.get("default", ...) and value == chosen.get(NO_EFFECT_FOR, value):
                 yield pointer, chosen
             return
         if isinstance(value, Mapping):

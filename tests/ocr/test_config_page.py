@@ -43,7 +43,8 @@ def test_every_row_has_four_cells_and_says_something() -> None:
 def test_keys_of_several_names_stand_in_one_row() -> None:
     rows = [line for line in config_page.as_markdown().split("\n") if line.startswith("| `backbone.pretrained`")]
     assert len(rows) == 3  # of detection, recognition and classification
-    assert "det_resnet18, det_resnet50, det_resnet152, det_mobilenet_v3: No effect: nothing is downloaded" in rows[0]
+    assert "det_resnet18, det_resnet50, det_resnet152, det_mobilenet_v3: A file or URL" in rows[0]
+    assert "No effect for True: fresh weights" in rows[0]
 
 
 @pytest.mark.parametrize(

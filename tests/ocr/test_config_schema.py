@@ -167,6 +167,12 @@ def test_the_files_of_the_other_families_are_accepted_too() -> None:
     }
 
 
+@pytest.mark.parametrize(("value", "said"), [("True", True), ("False", False), ("null", False), ("a.ckpt", False)])
+def test_a_key_may_do_nothing_for_one_value_alone(value: str, said: bool) -> None:
+    found = config.ineffective(config.load(DETECTION, [f"model.backbone.pretrained={value}"]))
+    assert any(line.startswith("no effect: model.backbone.pretrained: fresh weights") for line in found) is said
+
+
 def test_what_is_as_it_would_be_anyway_is_not_said() -> None:
     assert config.ineffective(config.load(CONFIG, MINDOCR_OFF)) == []
 
