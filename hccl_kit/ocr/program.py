@@ -88,11 +88,12 @@ def run(
 
 
 def _assert_files(config: Config, data: Sequence[str]) -> None:
-    post = config["postprocess"]
+    post = config.values.get("postprocess", {})
     if "character_dict_path" in post:
         Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
     for section in data:
-        sources(config[section]["dataset"])
+        if section in config:
+            sources(config[section]["dataset"])
 
 
 def missing(error: ImportError) -> KitError:
