@@ -22,6 +22,7 @@ class Handler(BaseHTTPRequestHandler):
     """Serves what the path names; counts what is asked for."""
 
     asked: list[str]
+    data = DATA
 
     def do_GET(self) -> None:
         self.asked.append(self.path)
@@ -36,15 +37,15 @@ class Handler(BaseHTTPRequestHandler):
             self._head(200, **{"Content-Type": "text/html"})
             self.wfile.write(b"<html>log in</html>")
         elif kind == "short":
-            self._head(200, **{"Content-Length": str(len(DATA) + 5)})
-            self.wfile.write(DATA)
+            self._head(200, **{"Content-Length": str(len(self.data) + 5)})
+            self.wfile.write(self.data)
         elif kind == "huge":
             self._head(200, **{"Content-Length": str(1 << 50)})
         elif kind == "empty":
             self._head(200, **{"Content-Length": "0"})
         else:
-            self._head(200, **({} if kind == "unsaid" else {"Content-Length": str(len(DATA))}))
-            self.wfile.write(DATA)
+            self._head(200, **({} if kind == "unsaid" else {"Content-Length": str(len(self.data))}))
+            self.wfile.write(self.data)
 
     def _head(self, code: int, **headers: str) -> None:
         self.send_response(code)
