@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_kit.ocr import program
+from hccl_kit.ocr import fetch, program
 from hccl_kit.ocr.earlier_run import make_room, restarts, wanted_start
 
 if TYPE_CHECKING:
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> None:
     """Train as the command line says; ends the process with one of the exit codes above."""
     args = program.parser(__doc__).parse(argv)
-    program.run(args, _train, data=("train", "eval"), first=_make_room, training=True)
+    program.run(args, _train, data=("train", "eval"), first=_prepare, training=True)
 
 
-def _make_room(config: Config, env: WorkerEnv) -> Sequence[str]:
-    return make_room(config, env, os.environ)
+def _prepare(config: Config, env: WorkerEnv) -> Sequence[str]:
+    """What needs no other rank, and nothing heavy: weights from elsewhere, and room in the folder of the run."""
+    weights = fetch.fetch(config["model"], os.environ, partial(print, flush=True))
+    return (*weights, *make_room(config, env, os.environ))
 
 
 def _train(config: Config, world: World, notes: list[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from mindspore import nn
 
@@ -14,6 +13,7 @@ from hccl_kit.ocr import (
     checkpoint,
     convolution,
     dictionary,
+    fetch,
     freeze,
     instruction_set,
     optimizer,
@@ -36,8 +36,9 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
     """The network with its first weights, equal on all ranks; what is frozen, cast and synchronised is set up."""
     model, system = config["model"], config["system"]
     network = recipes.network(config)
-    if model["pretrained"]:
-        for note in pretrained.load(Path(model["pretrained"]), network, strict=model["pretrained_strict"]):
+    for key, name in fetch.wanted(model).items():
+        path = fetch.local_path(key, name, os.environ)
+        for note in pretrained.load(path, network, strict=model["pretrained_strict"], key=key):
             say(note)
     if model["freeze"]:
         say(f"model.freeze: {freeze.freeze(network, model['freeze'])} parameters stay as they are")

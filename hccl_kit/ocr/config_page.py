@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hccl_kit.ocr.config_schema import NO_EFFECT, Rule, root
+from hccl_kit.ocr.config_schema import NO_EFFECT, NO_EFFECT_FOR, Rule, root
 
 INTRODUCTION = """\
 # Configuration
@@ -93,7 +93,8 @@ def _line(row: Row) -> str:
     rule = row.rule
     default = f"`{plain(rule['default'])}`" if "default" in rule else "required" if row.is_required else ""
     meaning = [rule["description"]] if "description" in rule else []
-    meaning += [f"No effect: {rule[NO_EFFECT]}."] if NO_EFFECT in rule else []
+    of_one = f" for {plain(rule[NO_EFFECT_FOR])}" if NO_EFFECT_FOR in rule else ""
+    meaning += [f"No effect{of_one}: {rule[NO_EFFECT]}."] if NO_EFFECT in rule else []
     if row.titled:
         titles = [_definition(name)["title"] for name in row.titled]
         meaning += ["See " + ", ".join(f"[{title}](#{_anchor(title)})" for title in titles) + "."]

@@ -27,6 +27,9 @@ MOVED: dict[Pointer, Pointer] = {
     ("eval", "dataset", "sample_ratios"): ("eval", "dataset", "sample_ratio"),
 }
 """MindOCR's places of keys that stand elsewhere here."""
+TWINS = {**MOVED, **{new: old for old, new in MOVED.items()}}
+RENAMED: dict[Pointer, dict[Any, Any]] = {("loss", "name"): {"L1BalancedCELoss": "DBLoss"}}
+"""Names of MindOCR's older files, and what they are called since."""
 _INDEX = re.compile("0|[1-9][0-9]{0,8}")
 
 
@@ -69,6 +72,8 @@ class Parts:
         """Lay another file over this one: sections are merged, all else is replaced, lists as a whole."""
         for pointer in list(_leaves(other.values, self.values)):
             depth = len(pointer)
+            if _at(other.values, TWINS.get(pointer, pointer)) is None:
+                self._drop(TWINS[pointer])
             below = {place[depth:]: said for place, said in other.places.items() if place[:depth] == pointer}
             self.put(pointer, _at(other.values, pointer), {(): other.places[()], **below})
         self.places[()] = other.places[()]
@@ -89,6 +94,7 @@ class Parts:
                 hint="name the key that is used, such as train.loader.batch_size",
             )
         value, _ = config_text.parse(text, f"{said}: the value")
+        self._drop(TWINS.get(pointer))
         self.put(pointer, value, {(): said})
 
     def _pointer(self, keys: list[str], said: str) -> Pointer:
@@ -105,6 +111,12 @@ class Parts:
                 raise KitError(f"{said}: {_dotted(pointer)} is a value, not a section")
         return pointer
 
+    def _drop(self, pointer: Pointer | None) -> None:
+        """Take away the other place of a key that is given anew: the later one counts, whatever it is called."""
+        section = _at(self.values, pointer[:-1]) if pointer else None
+        if pointer and isinstance(section, dict) and section.pop(pointer[-1], None) is not None:
+            self._forget(pointer)
+
     def settle(self) -> None:
         """Bring what MindOCR writes in its own way to the way it is written here."""
         for old, new in MOVED.items():
@@ -112,6 +124,13 @@ class Parts:
             if value is not None and (section is None or (isinstance(section, dict) and new[-1] not in section)):
                 self.put(new, value, {(): self.places.get(old, _dotted(old))})
                 del _at(self.values, old[:-1])[old[-1]]
+        for place, names in RENAMED.items():
+            name = _at(self.values, place)
+            if isinstance(name, str) and name in names:
+                _at(self.values, place[:-1])[place[-1]] = names[name]
+        post = self.values.get("postprocess")
+        if isinstance(post, dict) and isinstance(post.get("output_polygon"), bool) and "box_type" not in post:
+            post["box_type"] = "poly" if post.pop("output_polygon") else "quad"
         optimizer = self.values.get("optimizer")
         if isinstance(optimizer, dict) and isinstance(optimizer.get("opt"), str):
             optimizer["opt"] = optimizer["opt"].lower()  # SGD

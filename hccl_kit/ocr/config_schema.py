@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SCHEMA = "train_config"
 NO_EFFECT = "x-no-effect"
 """Keys of MindOCR that are accepted and do nothing here, with the reason. Their default is what happens anyway."""
+NO_EFFECT_FOR = "x-no-effect-for"
+"""The one value of such a key that does nothing, where others do something."""
 MAX_PROBLEMS = 20
 Rule = Mapping[str, Any]
 
@@ -64,7 +66,7 @@ def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) ->
     problems = dict.fromkeys(
         f"{_place(pointer, places, source)}: {message}"
         for error in validator(root()).iter_errors(values)
-        for pointer, message in _explain(error)
+        for pointer, message in _explain(error, values)
     )
     if problems:
         rest = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
@@ -95,7 +97,7 @@ def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer
     """The places of `value` whose rule says that they have no effect, where that makes a difference."""
     for chosen in chosen_rules(rule, value):
         if NO_EFFECT in chosen:
-            if value != chosen.get("default", ...):
+            if value != chosen.get("default", ...) and value == chosen.get(NO_EFFECT_FOR, value):
                 yield pointer, chosen
             return
         if isinstance(value, Mapping):
@@ -132,7 +134,7 @@ def _place(pointer: Pointer, places: Mapping[Pointer, str], source: str) -> str:
     return source
 
 
-def _explain(error: ValidationError) -> Iterator[tuple[Pointer, str]]:
+def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tuple[Pointer, str]]:
     """One message a mistake: the name of the key, what was found, what is accepted."""
     pointer: Pointer = tuple(error.absolute_path)
     found: Any = error.instance
@@ -143,7 +145,7 @@ def _explain(error: ValidationError) -> Iterator[tuple[Pointer, str]]:
         if len(found) > error.schema.get("maxProperties", len(found)):  # type: ignore[union-attr]  # an object, here
             return  # that is said as well
         for key in found.keys() - known:
-            near = _nearest(key, known) or _elsewhere(key)
+            near = _nearest(key, known) or _elsewhere(key, values)
             yield (*pointer, key), f"{_dotted(*pointer, key)} is not a key of this release{near}"
     elif error.validator == "required":
         for key in rule:
@@ -166,21 +168,45 @@ def _explain(error: ValidationError) -> Iterator[tuple[Pointer, str]]:
         yield pointer, f"{name} is {_shown(found)}; accepted: {meant}"
 
 
-def _elsewhere(key: str) -> str:
-    """Where a key stands that is unknown in its section."""
-    places = [_dotted(*pointer) for pointer, rule in _all_keys(root(), ()) if pointer[-1] == key]
-    return f"; {places[0]} is one" if places else ""
+def _elsewhere(key: str, values: Mapping[str, Any]) -> str:
+    """Where a key stands that is unknown in its section, or what else must be chosen for it."""
+    found = [
+        (pointer, next((one for one in conditions if _at(values, one[0]) != one[1]), None))
+        for pointer, conditions in _all_keys(root(), ())
+        if pointer[-1] == key
+    ]
+    for pointer, unmet in sorted(found, key=lambda row: row[1] is not None):
+        where = f" where {_dotted(*unmet[0])} is {unmet[1]}" if unmet else ""
+        return f"; {_dotted(*pointer)} is one{where}"
+    return ""
 
 
-def _all_keys(rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer, Rule]]:
-    """Every key of the schema outside of lists, whatever is chosen."""
+def _at(values: Any, pointer: Pointer) -> Any:
+    for key in pointer:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
+
+
+Conditions = tuple[tuple[Pointer, Any], ...]
+
+
+def _all_keys(rule: Rule, pointer: Pointer, conditions: Conditions = ()) -> Iterator[tuple[Pointer, Conditions]]:
+    """Every key of the schema outside of lists, with the values elsewhere that make it one."""
     if "$ref" in rule:
-        yield from _all_keys(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], pointer)
+        yield from _all_keys(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], pointer, conditions)
     for key, inner in rule.get("properties", {}).items():
-        yield (*pointer, key), inner
-        yield from _all_keys(inner, (*pointer, key))
+        yield (*pointer, key), conditions
+        yield from _all_keys(inner, (*pointer, key), conditions)
     for choice in rule.get("allOf", ()):
-        yield from _all_keys(choice["then"], pointer)
+        yield from _all_keys(choice["then"], pointer, (*conditions, _condition(choice["if"], pointer)))
+
+
+def _condition(rule: Rule, pointer: Pointer) -> tuple[Pointer, Any]:
+    """The place and the value that a rule of one `const` asks for."""
+    while "const" not in rule:
+        ((key, rule),) = rule["properties"].items()
+        pointer = (*pointer, key)
+    return pointer, rule["const"]
 
 
 def _dotted(*parts: str | int) -> str:

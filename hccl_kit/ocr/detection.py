@@ -51,10 +51,13 @@ class Detection:
         self.outlining = outlining.of(config)
         _assert_parts(config, self.outlining)
         for section in ("train", "eval"):
-            _assert_sizes(config, section, self.outlining.stride)
+            if section in config:
+                _assert_sizes(config, section, self.outlining.stride)
         loader.assert_not_of_lines(config["train"]["loader"], "detection")
         self.config = config
-        self.postprocess = self.outlining.decoder(**_options(config["postprocess"]))
+        post = _options(config["postprocess"]) if "postprocess" in config else {}
+        self.rescales = bool(post.pop("rescale_fields", True))
+        self.postprocess = self.outlining.decoder(**post)
 
     def loss(self) -> nn.Cell:
         """Of the maps, with the options of the section `loss`."""
@@ -95,9 +98,10 @@ class Detection:
         return replace(sample, image=BLANK)
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[Page]) -> list[list[Box]]:
-        """From maps (N, C, h, w) to boxes, in the pixels of the source."""
+        """From maps (N, C, h, w) to boxes, in the pixels of the source; see `rescale_fields`."""
         return [
-            self.postprocess(maps, sample.shape) for maps, sample in zip(outputs[: len(samples)], samples, strict=True)
+            self.postprocess(maps, sample.shape if self.rescales else None)
+            for maps, sample in zip(outputs[: len(samples)], samples, strict=True)
         ]
 
     def count(self, sample: Page, found: Sequence[Box]) -> BoxCounts:
@@ -134,7 +138,7 @@ def _assert_parts(config: Config, way: Outlining) -> None:
     """
     head = config["model"]["head"]
     for section, name in (("postprocess", way.postprocess), ("loss", way.criterion)):
-        if config[section]["name"] != name:
+        if section in config and config[section]["name"] != name:
             raise KitError(f"{section}.name is {config[section]['name']}; {head['name']} takes {name}")
     steps = _steps(config, "train")
     drawn = tuple(name for name, _ in steps if name in TARGETS)

@@ -72,7 +72,11 @@ class _Run:
         )
         build.warn_of_the_schedule(config, self.feed.steps_per_epoch, journal.warn)
         self.heartbeat = Heartbeat.from_environ(os.environ, rank=world.rank)
-        self.evaluator = Evaluator(config, world, journal.warn, alive=lambda: self.heartbeat.beat(self.progress.step))
+        self.evaluator = (
+            Evaluator(config, world, journal.warn, alive=lambda: self.heartbeat.beat(self.progress.step))
+            if "eval" in config
+            else None
+        )
         self.network = build.network_to_train(config, world, journal.say)
         self.step = build.train_step(config, self.network, self.task, world)
         self.restart = restarts(os.environ)
@@ -100,7 +104,9 @@ class _Run:
         if first < last:
             self._save_progress()
             self._assert_moved()
-        return self._summarise(self._evaluate(), compilation, whole)
+        if self.evaluator is None:
+            self._keep_last()
+        return self._summarise(self._evaluate() if self.evaluator else None, compilation, whole)
 
     def _train_steps(self, first: int, last: int) -> tuple[Clock, Clock]:
         """Steps `first` to `last`; the clocks of the first one, which compiles the network, and of all others."""
@@ -171,6 +177,7 @@ class _Run:
 
     def _evaluate(self) -> Counts:
         """Evaluate, with the average of the weights where one is kept; rank 0 keeps the best weights and some more."""
+        assert self.evaluator is not None
         started = time.perf_counter()
         with self.step.ema.applied() if self.step.ema is not None else nullcontext():
             counts, _ = self.evaluator(self.network)
@@ -187,6 +194,12 @@ class _Run:
         )
         self.journal.metrics({"step": self.progress.step, **counts.row()})
         return counts
+
+    def _keep_last(self) -> None:
+        """What a run without an evaluation gives."""
+        with self.step.ema.applied() if self.step.ema is not None else nullcontext():
+            if self.world.is_main:
+                self._keep(0.0, is_best=True)
 
     def _keep(self, score: float, *, is_best: bool) -> None:
         system = self.config["system"]
@@ -240,7 +253,7 @@ class _Run:
         if still:
             self.journal.warn(f"{len(still)} of {len(weights)} weights have not moved, such as {still[0]}")
 
-    def _summarise(self, counts: Counts, compilation: Clock, whole: Clock) -> dict[str, Any]:
+    def _summarise(self, counts: Counts | None, compilation: Clock, whole: Clock) -> dict[str, Any]:
         still = parameters.still(self.initial, self.network)
         digests = parameters.gather_digests(self.network, self.world)
         bad = self.world.all_reduce(np.array([len(self.feed.bad)], np.float32))
@@ -250,7 +263,7 @@ class _Run:
             "launcher": self.world.launcher,
             "device_target": self.world.device_target,
             "steps": self.progress.step,
-            **counts.row(),
+            **(counts.row() if counts else {}),
             "best": self.progress.best,
             "wall_s": round(time.perf_counter() - self.began, 2),
             "compile_s": round(compilation.total_s, 2),
@@ -271,5 +284,5 @@ class _Run:
             raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
         for path in stale_exports(self.folder) if self.world.is_main else ():
             self.journal.warn(f"{path} is older than {BEST}: export it again")
-        self.journal.say(f"{counts}; {measured}; see {self.folder}")
+        self.journal.say(f"{counts or 'not evaluated'}; {measured}; see {self.folder}")
         return summary

@@ -12,13 +12,16 @@ from typing import Any
 
 from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 
+from hccl_kit.ocr.optimizer_rules import Adagrad, Lamb, NAdam, RMSProp
+
 Section = Mapping[str, Any]
 
 
 def build(section: Section, network: nn.Cell) -> Update:
     """The update that the section `optimizer` describes, over the trainable parameters of `network`.
 
-    sgd and momentum are one: MindOCR gives nn.SGD the key `momentum` too, 0.9 where it is not set.
+    sgd, momentum and nesterov are one: MindOCR gives nn.SGD the key `momentum` too, 0.9 where it is not set, and takes
+    the key `nesterov`, not the name, for it.
     """
     parameters = network.trainable_params()
     decay = decays(section, parameters)
@@ -30,9 +33,23 @@ def build(section: Section, network: nn.Cell) -> Update:
         decoupled = decay if opt == "adamw" else [0.0] * len(decay)
         nesterov = opt == "adam" and section["nesterov"]
         rule = Adam(parameters, decoupled, betas=_betas(section, 0.999), eps=eps, nesterov=nesterov)
+    elif opt in ("nadam", "rmsprop", "adagrad", "lamb"):
+        rule = _adaptive(opt, section, parameters, decay)
     else:
         rule = Momentum(parameters, momentum=section["momentum"], nesterov=section["nesterov"])
-    return Update(parameters, rule, [0.0] * len(decay) if opt in ("adamw", "lion") else decay)
+    return Update(parameters, rule, [0.0] * len(decay) if opt in ("adamw", "lion", "lamb") else decay)
+
+
+def _adaptive(opt: str, section: Section, parameters: Sequence[Parameter], decay: list[float]) -> nn.Cell:
+    if opt == "rmsprop":
+        eps, mean = section["eps"] or 1e-10, section["decay"]
+        return RMSProp(parameters, decay=mean, momentum=section["momentum"], eps=eps, centered=section["centered"])
+    if opt == "adagrad":
+        return Adagrad(parameters, accum=section["accum"])
+    betas = _betas(section, 0.999)
+    if opt == "lamb":
+        return Lamb(parameters, decay, betas=betas, eps=section["eps"] or 1e-6)
+    return NAdam(parameters, betas=betas, eps=section["eps"] or 1e-8, schedule_decay=section["schedule_decay"])
 
 
 def _betas(section: Section, second: float) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,22 +18,23 @@ TYPES = frozenset({"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32",
 """Types of a safetensors file that numpy has too."""
 SHOWN = 5
 """Parameters that a message names; it counts the others."""
+BACKBONE, PREFIX = "model.backbone.pretrained", "backbone."
 
 
-def load(path: Path, network: nn.Cell, *, strict: bool) -> list[str]:
+def load(path: Path, network: nn.Cell, *, strict: bool, key: str = "model.pretrained") -> list[str]:
     """Set the parameters of `network` from a file; returns what is to be said of those that were not in both.
 
     The names are those of the network, statistics of batch normalisation included; what else the file holds, such as
-    the state of an optimizer, is left alone. KitError where the file is not there or not whole, or where nothing fits;
-    with `strict` also where one parameter is missing or has another shape, and then no parameter is set.
+    the state of an optimizer, is left alone. With the key `model.backbone.pretrained` only the backbone is set, and
+    names may lack its `backbone.`, as in MindCV's files. KitError where the file is not there or not whole, or where
+    nothing fits; with `strict` also where one parameter is missing or has another shape, and then no parameter is set.
     """
-    if re.match("[a-z]+:/", str(path)):  # one slash is left of two in a path
-        raise KitError(
-            f"model.pretrained is {path}: nothing is downloaded", hint="fetch the file, and name it by its path"
-        )
     notes: list[str] = []
     rows = _safetensors(path) if path.suffix == ".safetensors" else _checkpoint(path, notes.append)
     parameters = list(network.get_parameters())
+    if key == BACKBONE:
+        parameters = [p for p in parameters if p.name.startswith(PREFIX)]
+        rows = {**{PREFIX + name: value for name, value in rows.items()}, **rows}
     fitting = [p for p in parameters if p.name in rows and rows[p.name].shape == p.shape]
     missing = [p.name for p in parameters if p.name not in rows]
     unlike = [
@@ -49,7 +49,7 @@ def load(path: Path, network: nn.Cell, *, strict: bool) -> list[str]:
     ]
     if skipped and (strict or not fitting):
         raise KitError(
-            f"{path} does not fit this network:\n       " + "\n       ".join(skipped),
+            f"{key}: {path} does not fit this network:\n       " + "\n       ".join(skipped),
             hint="model.pretrained_strict: False takes the parameters that fit" if fitting else None,
         )
     for parameter in fitting:

@@ -98,10 +98,10 @@ def run(
 
 def assert_files(config: Config, data: Sequence[str] = ()) -> None:
     """Raises KitError if the dictionary or a data set of the sections `data` is not there or cannot be read."""
-    post = config["postprocess"]
+    post = config.values.get("postprocess", {})
     if "character_dict_path" in post:
         _assert_dictionary(post, "postprocess")
-    for section in data:
+    for section in filter(config.__contains__, data):
         sources(config[section]["dataset"])
         for number, step in enumerate(config[section]["dataset"]["transform_pipeline"]):
             for name, options in step.items():

@@ -22,7 +22,7 @@ from hccl_kit.ocr.data.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.reading import Reading
-from hccl_kit.ocr.metrics.words import WordCounts, compare
+from hccl_kit.ocr.metrics.words import WordCounts, compare, letters
 from hccl_kit.ocr.task import Warn
 from hccl_kit.world import World
 
@@ -134,7 +134,8 @@ class Recognition:
         """The counts of one word."""
         metric = self.config["metric"]
         truth = self._truth(sample.text)
-        return compare(found.text, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
+        read = letters(found.text) if metric["ignore_symbol"] else found.text
+        return compare(read, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
 
     def mistake(self, sample: TextLine, found: Reading) -> str | None:
         """Path, truth and reading, as they are written, with a TAB between; None where it counts as right."""
@@ -161,9 +162,10 @@ class Recognition:
     def _truth(self, text: str) -> str:
         """What a reading is compared with: with `filter_ood`, the characters that the dictionary holds."""
         metric = self.config["metric"]
-        if not metric["filter_ood"]:
-            return text
-        return "".join(c for c in text if c == " " or (c.lower() if metric["lower"] else c) in self.charset.characters)
+        if metric["filter_ood"]:
+            known = self.charset.characters
+            text = "".join(c for c in text if c == " " or (c.lower() if metric["lower"] else c) in known)
+        return letters(text) if metric["ignore_symbol"] else text
 
 
 def blank(line: TextLine) -> TextLine:

@@ -10,7 +10,7 @@ from typing import Any
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import classification, coding, outlining, recognition
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.config import DECODING, Config
 from hccl_kit.ocr.data import page_transforms
 from hccl_kit.ocr.data.pipeline import TRANSFORMS
 from hccl_kit.ocr.data.transforms import IMAGENET
@@ -18,7 +18,6 @@ from hccl_kit.ocr.data.transforms import IMAGENET
 Size = tuple[int, int]
 MAX_PIXELS = 2**25
 """Of all images of a batch: 32 of 1024 x 1024."""
-DECODING = ("DecodeImage", "Decode")
 NORMALISING = ("NormalizeImage", "Normalize", recognition.RESIZE_FOR_INFERENCE)
 RESIZING = (*recognition.RESIZES, recognition.RESIZE_FOR_INFERENCE, "Rotate90IfVertical", "DarkOnLight")
 INTERPOLATION = "INTER_LINEAR"

@@ -110,7 +110,7 @@ def test_a_mistake_is_named_once_with_its_line(tmp_path: Path, old: str, new: st
 
 
 def test_every_mistake_is_named(tmp_path: Path) -> None:
-    path = written(tmp_path, TEXT.replace("mode: 0", "mod: 0").replace("opt: adamw", "opt: lamb"))
+    path = written(tmp_path, TEXT.replace("mode: 0", "mod: 0").replace("opt: adamw", "opt: adan"))
     assert len(refusal(path).split("\n")) == 2
 
 

@@ -85,7 +85,10 @@ def test_a_section_may_be_made_where_null_stands() -> None:
         ("train.loader.batch_size.x=3", "train.loader.batch_size is a value, not a section"),
         ("train=3", "train is 3; expected a section"),
         ("system=3", "system is 3; expected a section"),
-        ("optimizer.opt=adm", "accepted: sgd, momentum, adam, adamw, lion; did you mean adam?"),
+        (
+            "optimizer.opt=adm",
+            "accepted: sgd, momentum, nesterov, adam, adamw, lion, nadam, rmsprop, adagrad, lamb; did you mean adam?",
+        ),
         ("parallel.strategy=fast", "accepted: auto, framework, mpi, or the dotted path"),
         ("train.dataset.transform_pipeline.9.ToCHWImage=", "transform_pipeline is a list; accepted: 0 to 4"),
         ("train.dataset.transform_pipeline.x=3", "transform_pipeline is a list; accepted: 0 to 4"),
@@ -251,6 +254,40 @@ def test_mindocrs_other_places_and_spellings_are_taken() -> None:
     assert config.load(DETECTION, ["system=", "model.resume=a.ckpt"])["system"]["resume"] == "a.ckpt"
 
 
-def test_of_two_places_of_a_key_one_is_refused() -> None:
-    message = refusal(CONFIG, "system.resume=False", "model.resume=True")
-    assert message == "-o model.resume=True: model.resume is not a key of this release; system.resume is one"
+def test_of_two_places_of_a_key_in_one_file_one_is_refused(tmp_path: Path) -> None:
+    file(tmp_path, "both.yaml", f"__base__: {CONFIG}\nmodel:\n  resume: True\nsystem:\n  resume: False\n")
+    message = refusal(tmp_path / "both.yaml")
+    assert message.endswith("both.yaml:3: model.resume is not a key of this release; system.resume is one")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["sample_ratio=0.5", "sample_ratios=[0.25]"], [0.25]),
+        (["sample_ratios=[0.25]", "sample_ratio=0.5"], 0.5),
+    ],
+)
+def test_of_two_places_of_a_key_the_later_option_counts(overrides: list[str], expected: object) -> None:
+    found = config.load(CONFIG, [f"train.dataset.{option}" for option in overrides])["train"]["dataset"]
+    assert found["sample_ratio"] == expected
+    assert "sample_ratios" not in found
+    assert config.load(CONFIG, ["system.resume=False", "model.resume=True"])["system"]["resume"] is True
+
+
+@pytest.mark.parametrize(("below", "above"), [("sample_ratio", "sample_ratios"), ("sample_ratios", "sample_ratio")])
+def test_a_file_on_top_gives_a_key_anew_by_either_name(tmp_path: Path, below: str, above: str) -> None:
+    dataset = "train:\n  dataset:\n    {}: {}\n"
+    file(tmp_path, "below.yaml", f"__base__: {CONFIG}\n" + dataset.format(below, 0.5))
+    path = file(tmp_path, "above.yaml", "__base__: below.yaml\n" + dataset.format(above, 0.25))
+    assert config.load(path)["train"]["dataset"]["sample_ratio"] == 0.25
+    message = refusal(path, "train.dataset.sample_ratio=-1")
+    assert message.startswith("-o train.dataset.sample_ratio=-1: train.dataset.sample_ratio is -1")
+
+
+def test_names_of_mindocrs_older_files_are_those_of_today() -> None:
+    old = ["loss.name=L1BalancedCELoss", "postprocess={name: DBPostprocess, output_polygon: True}"]
+    loaded = config.load(DETECTION, old)
+    assert loaded["loss"]["name"] == "DBLoss"
+    assert loaded["postprocess"]["box_type"] == "poly"
+    old[1] = "postprocess={name: DBPostprocess, output_polygon: False}"
+    assert config.load(DETECTION, old)["postprocess"]["box_type"] == "quad"

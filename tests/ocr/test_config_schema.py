@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from hccl_kit.errors import KitError
 from hccl_kit.ocr import config, config_schema
 from tests.ocr.programs import CONFIG, ROOT
 from tests.ocr.test_config import DETECTION
@@ -165,6 +166,43 @@ def test_the_files_of_the_other_families_are_accepted_too() -> None:
         "train.dataset.label_standandize",
         "loss.pred_seq_len",
     }
+
+
+@pytest.mark.parametrize(("value", "said"), [("True", True), ("False", False), ("null", False), ("a.ckpt", False)])
+def test_a_key_may_do_nothing_for_one_value_alone(value: str, said: bool) -> None:
+    found = config.ineffective(config.load(DETECTION, [f"model.backbone.pretrained={value}"]))
+    assert any(line.startswith("no effect: model.backbone.pretrained: fresh weights") for line in found) is said
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "near"),
+    [
+        (DETECTION, "train.dataset.max_text_len=3", "train.dataset.max_text_len is one where model.type is rec"),
+        (DETECTION, "metric.lower=True", "metric.lower is one where model.type is rec"),
+        (DETECTION, "model.head.hidden_size=3", "model.head.hidden_size is one where model.head.name is PSEHead"),
+        (CONFIG, "model.neck.lr=1", "scheduler.lr is one"),
+    ],
+)
+def test_what_else_must_be_chosen_for_a_key_is_said(path: Path, key: str, near: str) -> None:
+    with pytest.raises(KitError) as caught:
+        config.load(path, [key])
+    assert caught.value.message.endswith(f"is not a key of this release; {near}")
+
+
+def test_the_keys_of_mindocrs_data_sets_are_accepted() -> None:
+    lines = config.ineffective(
+        config.load(DETECTION, ["train.dataset.use_minddata=True", "eval.dataset.use_minddata=False"])
+    )
+    assert [line for line in lines if "use_minddata" in line] == [
+        "no effect: train.dataset.use_minddata: one program of steps prepares the samples, which gives the same images"
+    ]
+    rec = ("filter_max_len", "extra_count_if_repeat", "max_text_len", "filter_zero_text_image", "character_dict_path")
+    config.load(
+        CONFIG,
+        [f"train.dataset.{key}={'a' if key.endswith('path') else 1 if 'text_len' in key else True}" for key in rec],
+    )
+    resize = "eval.dataset.transform_pipeline.2.DetResize.force_divisible=False"
+    assert any("force_divisible" in line for line in config.ineffective(config.load(DETECTION, [resize])))
 
 
 def test_what_is_as_it_would_be_anyway_is_not_said() -> None:

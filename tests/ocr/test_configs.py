@@ -209,8 +209,8 @@ def test_shipped_files_are_plain_yaml_too() -> None:
         assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
 
 
-NOT_OPTIONS = ("name", "pretrained", "bottleneck_params")
-"""Keys that say which part it is."""
+NOT_OPTIONS = ("name", "pretrained", "bottleneck_params", "rescale_fields")
+"""Keys that say which part it is, or what is done with what it gives."""
 
 
 def options_of(name: str) -> dict[str, Any]:

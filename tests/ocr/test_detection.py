@@ -7,9 +7,10 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+import yaml
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr import config
+from hccl_kit.ocr import config, config_text
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.pages import Page, Shape, pad_polygons
@@ -226,3 +227,42 @@ def test_a_batch_is_drawn_with_its_kernels_and_borders() -> None:
     assert drawn[10, 64 + 10].tolist() == [0, 255, 0]
     assert drawn[20, 2 * 64 + 20].tolist() == [0, 0, 255]
     assert drawn[10, 10].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("fields", "largest"), [(["polys"], 88), (None, 44), ([], 44)])
+def test_boxes_may_stay_in_the_resized_image(fields: list[str] | None, largest: int) -> None:
+    post = config.load(CONFIG)["postprocess"]
+    made = task(loaded(postprocess={**post, "rescale_fields": fields}))
+    maps = np.zeros((1, 1, 64, 64), np.float32)
+    maps[..., 25:40, 25:40] = 1
+    page = Page(Path(), np.zeros((64, 64, 3), np.uint8), shape=Shape(128, 128, 0.5, 0.5))
+    [[box]] = made.decode(maps, [page])
+    assert box.points.max() == largest
+
+
+def test_a_training_without_an_evaluation_needs_no_section_for_it(tmp_path: Path) -> None:
+    whole = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))
+    rest = {name: section for name, section in whole.items() if name not in ("postprocess", "metric", "eval")}
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump(rest), encoding="utf-8")
+    with pytest.raises(KitError, match=f"{path}: postprocess, metric, eval are missing"):
+        config.load(path)
+    alone = config.load(path, ["system.val_while_train=False"])
+    assert task(alone).rescales
+    assert "eval" not in alone
+    with pytest.raises(KitError, match=f"{path} has no section eval"):
+        alone["eval"]
+    path.write_text(yaml.safe_dump({**rest, "metric": whole["metric"]}), encoding="utf-8")
+    with pytest.raises(KitError, match="postprocess, eval are missing"):
+        config.load(path, ["system.val_while_train=False"])
+
+
+@pytest.mark.parametrize("section", ["train", "eval"])
+def test_where_no_step_reads_the_image_decode_comes_first(section: str, tmp_path: Path) -> None:
+    steps = [step for step in steps_of(section) if "DecodeImage" not in step]
+    values = config.load(CONFIG).values
+    values[section]["dataset"]["transform_pipeline"] = steps
+    (tmp_path / "a.yaml").write_text(config_text.dump(values), encoding="utf-8")
+    found = config.load(tmp_path / "a.yaml")[section]["dataset"]["transform_pipeline"]
+    assert found == [{"Decode": None}, *steps]
+    assert config.load(CONFIG)[section]["dataset"]["transform_pipeline"] == steps_of(section)

@@ -7,7 +7,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor
+from mindspore import Tensor, nn
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
@@ -84,6 +84,33 @@ def test_a_type_that_numpy_does_not_have_is_named(tmp_path: Path, type_: str) ->
     assert "\n" not in caught.value.render().replace("\n  fix: ", "")
 
 
-def test_nothing_is_downloaded() -> None:
-    with pytest.raises(KitError, match=r"model\.pretrained is https:.*: nothing is downloaded"):
-        pretrained.load(Path("https://example.org/a.ckpt"), Normed(), strict=True)
+class Joined(nn.Cell):
+    """A backbone and a head, as networks here have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = Normed()
+        self.head = nn.Dense(2, 2)
+
+
+@pytest.mark.parametrize("prefix", ["", "backbone."])
+@pytest.mark.parametrize("form", ["ckpt", "safetensors"])
+def test_a_backbone_takes_names_with_and_without_its_own(tmp_path: Path, form: str, prefix: str) -> None:
+    """MindCV's files hold `conv1.weight` where MindOCR's hold `backbone.conv1.weight`, and a classifier besides."""
+    one, two = Normed(), Joined()
+    head = values(two)["head.weight"].copy()
+    rows = {prefix + name: value for name, value in values(one).items()}
+    path = write(tmp_path, {**rows, "classifier.weight": np.zeros((9, 3), np.float32)}, form)
+    assert pretrained.load(path, two, strict=True, key=pretrained.BACKBONE) == [f"{path}: 7 of 7 parameters are taken"]
+    after = values(two)
+    for name, value in values(one).items():
+        np.testing.assert_array_equal(after[f"backbone.{name}"], value)
+    np.testing.assert_array_equal(after["head.weight"], head)
+
+
+def test_a_backbone_that_does_not_fit_is_named_with_its_key(tmp_path: Path) -> None:
+    path = write(tmp_path, {"head.bias": np.zeros(2, np.float32)}, "ckpt")
+    with pytest.raises(
+        KitError, match=r"model\.backbone\.pretrained: .* does not fit this network:\n *6 not in the file"
+    ):
+        pretrained.load(path, Joined(), strict=True, key=pretrained.BACKBONE)

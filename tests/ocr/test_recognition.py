@@ -247,3 +247,13 @@ def test_a_mistake_is_what_the_metric_counts_as_one() -> None:
     assert made.mistake(sample, Reading("word", 1.0)) is None  # metric.lower
     assert made.mistake(sample, Reading("wo rd", 1.0)) is None  # metric.ignore_space
     assert made.mistake(sample, Reading("words", 1.0)) == "a.png\tWord\twords"
+
+
+@pytest.mark.parametrize(("ignored", "right"), [(True, 1.0), (False, 0.0)])
+def test_symbols_may_be_left_out_of_the_comparison(ignored: bool, right: float) -> None:
+    loaded = config.load(CONFIG, [f"metric.ignore_symbol={ignored}", "metric.filter_ood=False"])
+    made = task(loaded)
+    assert made.count(TextLine(Path(), text="it's"), Reading("i-ts", 1.0)).right == right
+    assert made.mistake(TextLine(Path("a"), text="it's"), Reading("its!", 1.0)) == (
+        None if ignored else "a\tit's\tits!"
+    )

@@ -1,4 +1,4 @@
-"""What a camera does to a line of text: SVTRGeometry, SVTRDeterioration and CVColorJitter, with MindOCR's options.
+"""What a camera does to a line of text: SVTRGeometry, SVTRDeterioration, CVColorJitter, and SVTRRecAug for all three.
 
 The ranges are those of its SVTR files. Symmetric ones are drawn from a Beta(4, 4), so that most lines are turned a
 little and few a lot, one-sided ones from a Beta(1, 4).
@@ -122,6 +122,29 @@ def colour_jitter(
         hsv[..., 0] = (hsv[..., 0] + 360 * draw.uniform(-hue, hue)) % 360
         hsv[..., 1] = np.clip(hsv[..., 1] * draw.uniform(max(0.0, 1 - saturation), 1 + saturation), 0, 1)
         return replace(line, image=np.rint(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB) * 255).astype(np.uint8))
+
+    return apply
+
+
+def svtr_augment(
+    *,
+    aug_type: int = 0,
+    geometry_p: float = 0.5,
+    deterioration_p: float = 0.25,
+    deterioration_factor: float | None = 4,
+    colorjitter_p: float = 0.25,
+) -> Transform[TextLine]:
+    """The three steps of this module one after the other, with the options that MindOCR's SVTRRecAug gives them."""
+    steps = (
+        geometry(aug_type=aug_type, degrees=45, translate=(0.0, 0.0), p=geometry_p),
+        deterioration(variance=20, degrees=6, factor=deterioration_factor, p=deterioration_p),
+        colour_jitter(p=colorjitter_p),
+    )
+
+    def apply(line: TextLine, draw: Draw) -> TextLine:
+        for step in steps:
+            line = step(line, draw)
+        return line
 
     return apply
 

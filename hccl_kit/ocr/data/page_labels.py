@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from hccl_kit.ocr.data.pages import Page, pad_polygons, unreadable
 from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
 from hccl_kit.ocr.data.sources import share, sources
 
+SYNTH_TEXT = "SynthTextDataset"
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")
 MAX_PAGE_BYTES = 1 << 22
 MAX_REGIONS, MAX_CORNERS = 10_000, 256
@@ -35,13 +36,13 @@ def read_pages(dataset: Mapping[str, Any]) -> tuple[list[Page], list[str]]:
     """The pages of a `dataset` section, and a line `path: reason` for each that is left out.
 
     `label_file` is a folder with a file for each image, or a file of lines `path TAB json`; `data_dir` is the folder
-    of the images. Both may be lists, with a `sample_ratio` for each. KitError where a place is not there or no page
-    can be used.
+    of the images. Both may be lists, with a `sample_ratio` for each. SynthTextDataset: see `synth_text`. KitError where
+    a place is not there or no page can be used.
     """
     pages: list[Page] = []
     bad: list[str] = []
     for label, folder, ratio in sources(dataset):
-        read = read_folder if label.is_dir() else read_label_file
+        read = _reader(dataset, label)
         rows = list(read(label, folder))
         for number in share(len(rows), ratio):
             row = rows[number]
@@ -53,6 +54,14 @@ def read_pages(dataset: Mapping[str, Any]) -> tuple[list[Page], list[str]]:
         first = f"; the first: {bad[0]}" if bad else ""
         raise KitError(f"no page of {dataset['label_file']} can be used{first}")
     return pages, bad
+
+
+def _reader(dataset: Mapping[str, Any], label: Path) -> Callable[[Path, Path], Iterator[Page | str]]:
+    if dataset.get("type") == SYNTH_TEXT:
+        from hccl_kit.ocr.data.synth_text import read_mat  # noqa: PLC0415  # which builds on this module
+
+        return read_mat
+    return read_folder if label.is_dir() else read_label_file
 
 
 def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
@@ -126,12 +135,12 @@ def _is_number(value: Any) -> bool:
 def _page(path: Path, label: Any, parse: Any) -> Page | str:
     try:
         regions = parse(label)
-        return _checked(path, regions)
+        return checked(path, regions)
     except (BadSampleError, KitError) as error:
         return f"{path}: {error}"
 
 
-def _checked(path: Path, regions: Sequence[Region]) -> Page:
+def checked(path: Path, regions: Sequence[Region]) -> Page:
     """The page of these regions; BadSampleError where they are more or larger than any page has."""
     if len(regions) > MAX_REGIONS:
         raise BadSampleError(f"{len(regions)} text regions; accepted: up to {MAX_REGIONS}")

@@ -121,14 +121,19 @@ def rotate(*, degrees: Sequence[float] = (-10, 10), expand_canvas: bool = True, 
     return Moves((move,))
 
 
-def scale(*, scale_range: Sequence[float], p: float = 0.5) -> Transform[Page]:
-    """Larger or smaller by a factor out of the range, alike in both directions."""
-    lowest, highest = _range("RandomScale: scale_range", scale_range)
+def scale(*, scale_range: Sequence[float], size_limits: Sequence[int] | None = None, p: float = 0.5) -> Transform[Page]:
+    """Larger or smaller by a factor out of the range, alike in both directions.
+
+    `size_limits`: no side becomes shorter than the first or longer than the second, where both can be kept to.
+    """
+    lowest, highest = _range("RandomScale: scale_range", sorted(scale_range))
+    shortest, longest = sorted(size_limits) if size_limits else (0, np.inf)
 
     def move(view: View, generator: np.random.Generator) -> View:
         if generator.random() >= p:
             return view
-        factor = generator.uniform(lowest, highest)
+        low, high = max(lowest, shortest / min(view.size)), min(highest, longest / max(view.size))
+        factor = low + (high - low) * generator.random()  # `low` may be the larger one, as in MindOCR
         height, width = (max(1, round(side * factor)) for side in view.size)
         return view.moved(scaling(factor), (height, width))
 

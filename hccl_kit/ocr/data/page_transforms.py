@@ -97,6 +97,7 @@ def resize(
     limit_side_len: int = 736,
     force_divisable: bool = True,
     divisor: int = 32,
+    force_divisible: bool | None = None,  # noqa: ARG001  # so written in a file of MindOCR, which ignores it too
 ) -> Transform[Page]:
     """To `target_size` (height, width), or until the shorter or longer side keeps to `limit_side_len`.
 

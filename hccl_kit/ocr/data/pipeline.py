@@ -44,6 +44,7 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "SVTRGeometry": line_augment.geometry,
     "SVTRDeterioration": line_augment.deterioration,
     "CVColorJitter": line_augment.colour_jitter,
+    "SVTRRecAug": line_augment.svtr_augment,
     "DetLabelEncode": page_transforms.encode_label,
     "DetResize": page_transforms.resize,
     "ScalePadImage": page_transforms.scale_pad,

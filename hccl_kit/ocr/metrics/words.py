@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+SYMBOLS = re.compile(r"[^A-Za-z0-9^\u4e00-\u9fa5]")
+"""What MindOCR calls a symbol; it spares ^."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,11 @@ class WordCounts:
     def norm_edit_distance(self) -> float:
         """The mean similarity of the words, 1 where all are right."""
         return self.similarity / self.words if self.words else 0.0
+
+
+def letters(text: str) -> str:
+    """A text without symbols: of all characters those of `metric.ignore_symbol` stay."""
+    return SYMBOLS.sub("", text)
 
 
 def compare(read: str, truth: str, *, lower: bool, ignore_space: bool) -> WordCounts:

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -50,7 +51,7 @@ def page_of(*polys: list[list[int]], ignored: tuple[int, ...] = ()) -> Page:
     return Page(Path(), np.zeros((80, 130, 3), np.uint8), pad_polygons(polys), ("a",) * len(polys), flags)
 
 
-def drawn(page: Page, **options: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def drawn(page: Page, **options: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     thresholds, mask = border_map(**options)(page, GENERATOR).maps
     assert thresholds.dtype == mask.dtype == np.float32
     return thresholds, mask
@@ -89,14 +90,33 @@ def test_ignored_texts_and_those_off_the_image_have_no_border() -> None:
     assert not mask.any()
 
 
+@pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("by", [(-60, 0), (0, -40), (70, 50)])
-def test_a_text_that_is_partly_off_the_image_is_drawn_as_far_as_it_is_on_it(by: tuple[int, int]) -> None:
+def test_a_text_that_is_partly_off_the_image_is_drawn_as_far_as_it_is_on_it(by: tuple[int, int], fast: bool) -> None:
     poly = np.array([RECTANGLE], np.float32)
-    whole, whole_mask = draw_borders(poly + 100, (300, 400), shrink_ratio=0.4)
-    part, mask = draw_borders(poly + by, (80, 130), shrink_ratio=0.4)
+    whole, whole_mask = draw_borders(poly + 100, (300, 400), shrink_ratio=0.4, fast=fast)
+    part, mask = draw_borders(poly + by, (80, 130), shrink_ratio=0.4, fast=fast)
     top, left = 100 - by[1], 100 - by[0]
     np.testing.assert_allclose(part, whole[top : top + 80, left : left + 130], atol=1e-6)
     np.testing.assert_array_equal(mask, whole_mask[top : top + 80, left : left + 130])
+
+
+def test_the_fast_way_counts_steps_in_a_band_along_the_edges() -> None:
+    """The distance is 12: OpenCV draws a band of 25 pixels, 13 steps deep, of which 11 are taken for all."""
+    thresholds, mask = drawn(page_of(RECTANGLE), fast=True, thresh_min=0, thresh_max=1)
+    away = np.abs(np.arange(80) - 20)[:40]
+    np.testing.assert_allclose(thresholds[:40, 60], np.clip((13 - away) / 11, 0, 1), atol=1e-6)
+    slow, slow_mask = drawn(page_of(RECTANGLE), thresh_min=0, thresh_max=1)
+    np.testing.assert_array_equal(mask, slow_mask)
+    assert np.abs(thresholds - slow).mean() < 0.1
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 1 << 19])
+def test_the_fast_way_bears_any_size(side: int) -> None:
+    thresholds, _ = drawn(page_of([[5, 5], [5 + side, 5], [5 + side, 5 + side], [5, 5 + side]]), fast=True)
+    assert np.isfinite(thresholds).all()
+    assert thresholds.min() >= np.float32(0.3)
+    assert thresholds.max() <= np.float32(0.7) + 1e-6
 
 
 def test_limits_must_be_in_order() -> None:

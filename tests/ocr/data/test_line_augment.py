@@ -25,6 +25,26 @@ STEPS: dict[str, Make] = {
 }
 
 
+def test_the_step_for_all_three_is_the_three_one_after_the_other() -> None:
+    sample = line(32, 100)
+    steps = (
+        geometry(degrees=45, translate=(0, 0), p=1),
+        deterioration(**{**SVTR, "factor": 2}, p=1),
+        colour_jitter(p=1),
+    )
+    options: dict[str, Any] = {"geometry_p": 1, "deterioration_p": 1, "colorjitter_p": 1, "deterioration_factor": 2}
+    for seed in range(20):
+        generator, expected = np.random.default_rng(seed), sample
+        for step in steps:
+            expected = step(expected, generator)
+        np.testing.assert_array_equal(
+            applied(line_augment.svtr_augment(**options), sample, seed),
+            image_of(expected),
+        )
+    never: dict[str, Any] = dict.fromkeys(("geometry_p", "deterioration_p", "colorjitter_p"), 0.0)
+    np.testing.assert_array_equal(applied(line_augment.svtr_augment(**never), sample, 0), image_of(sample))
+
+
 def line(height: int, width: int, seed: int = 0) -> TextLine:
     image = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
     return TextLine(Path("x.png"), image, text="x")

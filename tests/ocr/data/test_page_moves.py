@@ -134,6 +134,19 @@ def test_what_has_probability_0_does_nothing(make: Callable[..., Transform[Page]
 
 @given(seeds)
 @settings(max_examples=60, deadline=None)
+def test_a_scale_keeps_to_its_limits(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    free = page_moves.scale(scale_range=[3, 0.5], p=1)(page_of(), np.random.default_rng(seed))
+    assert 0.5 * HEIGHT - 1 <= image_of(free).shape[0] <= 3 * HEIGHT + 1
+    page = page_moves.scale(scale_range=[0.1, 9], size_limits=[400, 100], p=1)(page_of(), generator)
+    assert min(image_of(page).shape[:2]) >= 100
+    assert max(image_of(page).shape[:2]) <= 400
+    narrow = page_moves.scale(scale_range=[1.5, 1.5], size_limits=[1, 9999], p=1)(page_of(), generator)
+    assert image_of(narrow).shape[:2] == (210, 315)
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
 def test_a_crop_cuts_no_text_and_holds_some(seed: int) -> None:
     """A polygon is inside the part or outside of it, in the rounding of half a pixel of the page."""
     page = page_moves.crop(crop_size=[96, 96], p=1)(page_of(), np.random.default_rng(seed))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.ocr.metrics.words import WordCounts, compare, edit_distance
+from hccl_kit.ocr.metrics.words import WordCounts, compare, edit_distance, letters
 
 short = st.text("abc", max_size=6)
 words = st.text("abAB 1", max_size=8)
@@ -75,3 +75,7 @@ def test_the_figures() -> None:
     assert (counts.accuracy, counts.norm_edit_distance) == (0.75, 0.875)
     assert str(counts) == "6 of 8 words right (75.00%)"
     assert (WordCounts().accuracy, WordCounts().norm_edit_distance) == (0, 0)
+
+
+def test_symbols_are_all_but_letters_digits_and_chinese_characters() -> None:
+    assert letters("a-B 9^!é中文。\u9fa6") == "aB9^中文"

@@ -1,0 +1,131 @@
+"""More rules of an update: NAdam, RMSProp, Adagrad and LAMB, as MindSpore has them but for what each says.
+
+Plain arithmetic: not every kernel of MindSpore is there on CPU. Inputs of all: the learning rate, and the gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
+
+
+class NAdam(nn.Cell):
+    """Adam with Nesterov's momentum, which rises (Dozat 2016): b1 (1 - 0.96^(step * schedule_decay) / 2)."""
+
+    def __init__(
+        self, parameters: Sequence[Parameter], *, betas: tuple[float, float], eps: float, schedule_decay: float
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        self.parameters = ParameterTuple(parameters)
+        self.first = self.parameters.clone(prefix="moment1", init="zeros")
+        self.second = self.parameters.clone(prefix="moment2", init="zeros")
+        self.step = Parameter(Tensor(0.0), name="nadam_step", requires_grad=False)
+        self.product = Parameter(Tensor(1.0), name="mu_schedule", requires_grad=False)
+        self.beta2_power = Parameter(Tensor(1.0), name="beta2_power", requires_grad=False)
+        self.betas = betas
+        self.eps = eps
+        self.schedule_decay = schedule_decay
+
+    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+        one, two = self.betas
+        ops.assign(self.step, self.step + 1.0)
+        ops.assign(self.beta2_power, self.beta2_power * two)
+        now = one * (1.0 - 0.5 * ops.pow(0.96, self.step * self.schedule_decay))
+        then = one * (1.0 - 0.5 * ops.pow(0.96, (self.step + 1.0) * self.schedule_decay))
+        ops.assign(self.product, self.product * now)
+        by_first, by_gradient = then / (1.0 - self.product * then), (1.0 - now) / (1.0 - self.product)
+        for index in range(len(gradients)):
+            gradient, first, second = gradients[index], self.first[index], self.second[index]
+            ops.assign(first, first * one + gradient * (1.0 - one))
+            ops.assign(second, second * two + gradient * gradient * (1.0 - two))
+            scale = ops.sqrt(second / (1.0 - self.beta2_power)) + self.eps
+            ops.assign_sub(self.parameters[index], (first * by_first + gradient * by_gradient) / scale * rate)
+        return rate
+
+
+class RMSProp(nn.Cell):
+    """m = momentum m + rate g / sqrt(s + eps); w = w - m (Hinton 2012). s, the mean square of g, begins with 1.
+
+    `centered`: less the square of the mean of g.
+    """
+
+    def __init__(
+        self, parameters: Sequence[Parameter], *, decay: float, momentum: float, eps: float, centered: bool
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        self.parameters = ParameterTuple(parameters)
+        self.squares = self.parameters.clone(prefix="mean_square", init="ones")
+        self.means = self.parameters.clone(prefix="mean_grad", init="zeros") if centered else ()
+        self.moments = self.parameters.clone(prefix="moment", init="zeros")
+        self.decay = decay
+        self.momentum = momentum
+        self.eps = eps
+        self.centered = centered
+
+    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+        for index in range(len(gradients)):
+            gradient, square, moment = gradients[index], self.squares[index], self.moments[index]
+            ops.assign(square, square * self.decay + gradient * gradient * (1.0 - self.decay))
+            spread = square + self.eps
+            if self.centered:
+                mean = self.means[index]
+                ops.assign(mean, mean * self.decay + gradient * (1.0 - self.decay))
+                spread = spread - mean * mean
+            ops.assign(moment, moment * self.momentum + gradient / ops.sqrt(spread) * rate)
+            ops.assign_sub(self.parameters[index], moment)
+        return rate
+
+
+class Adagrad(nn.Cell):
+    """s = s + g g; w = w - rate g / sqrt(s) (Duchi, Hazan, Singer 2011). s begins with `accum`."""
+
+    def __init__(self, parameters: Sequence[Parameter], *, accum: float) -> None:
+        super().__init__(auto_prefix=False)
+        self.parameters = ParameterTuple(parameters)
+        self.squares = self.parameters.clone(prefix="accum", init=accum)
+
+    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+        for index in range(len(gradients)):
+            gradient, square = gradients[index], self.squares[index]
+            ops.assign(square, square + gradient * gradient)
+            # Where accum is 0 a gradient of 0 would give 0 / 0.
+            ops.assign_sub(self.parameters[index], gradient / ops.maximum(ops.sqrt(square), 1e-30) * rate)
+        return rate
+
+
+class Lamb(nn.Cell):
+    """Adam's way r with the decay in it, made as long as the weights are: w = w - rate |w| / |r| r (You et al. 2020).
+
+    Where one of the two is 0, the way is taken as it is.
+    """
+
+    def __init__(
+        self, parameters: Sequence[Parameter], decay: list[float], *, betas: tuple[float, float], eps: float
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        self.parameters = ParameterTuple(parameters)
+        self.first = self.parameters.clone(prefix="moment1", init="zeros")
+        self.second = self.parameters.clone(prefix="moment2", init="zeros")
+        self.beta1_power = Parameter(Tensor(1.0), name="beta1_power", requires_grad=False)
+        self.beta2_power = Parameter(Tensor(1.0), name="beta2_power", requires_grad=False)
+        self.betas = betas
+        self.eps = eps
+        self.decay = decay
+
+    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+        one, two = self.betas
+        ops.assign(self.beta1_power, self.beta1_power * one)
+        ops.assign(self.beta2_power, self.beta2_power * two)
+        for index in range(len(gradients)):
+            weight, gradient = self.parameters[index], gradients[index]
+            first, second = self.first[index], self.second[index]
+            ops.assign(first, first * one + gradient * (1.0 - one))
+            ops.assign(second, second * two + gradient * gradient * (1.0 - two))
+            scale = ops.sqrt(second / (1.0 - self.beta2_power)) + self.eps
+            way = first / (1.0 - self.beta1_power) / scale + weight * self.decay[index]
+            long, short = ops.sqrt(ops.reduce_sum(weight * weight)), ops.sqrt(ops.reduce_sum(way * way))
+            is_any = ops.logical_and(long > 0.0, short > 0.0)
+            ratio = ops.select(is_any, long / ops.maximum(short, 1e-30), ops.ones_like(long))
+            ops.assign_sub(weight, way * ratio * rate)
+        return rate
