@@ -1,6 +1,7 @@
 """Jobs under the real msrun: what a rank finds, how a job ends, and what is left of it (nothing)."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -14,7 +15,7 @@ from hccl_kit.launch import msrun
 from hccl_kit.rank_table import RankTable
 from tests.lab.hosts import hosts, needs_hosts
 from tests.launch import jobs
-from tests.launch.jobs import clean_environ, wait_until
+from tests.launch.jobs import clean_environ, guards, wait_until
 from tests.launch.ways import planned, servers, write
 
 ROOT = Path(__file__).parents[2]
@@ -111,6 +112,24 @@ def test_nothing_outlives_the_script(name: str, code: int, tmp_path: Path) -> No
     process.send_signal(signal.Signals[name])
     process.communicate(timeout=PATIENCE)
     assert process.returncode == code
+    assert wait_until(lambda: job.left() == [])
+
+
+@pytest.mark.parametrize(("also_script", "code"), [(False, 137), (True, -9)])
+def test_nothing_outlives_the_guard(also_script: bool, code: int, tmp_path: Path) -> None:
+    deaf = "for name in ('SIGTERM', 'SIGINT'): signal.signal(getattr(signal, name), signal.SIG_IGN)\n"
+    job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(60)")
+    process = job.start()
+    assert wait_until(job.all_run, seconds=PATIENCE)
+    (guard,) = guards(tmp_path)
+    process.send_signal(signal.SIGSTOP)  # it has not looked yet
+    os.kill(guard, signal.SIGKILL)
+    if also_script:
+        process.kill()
+    process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code
+    assert also_script or err.startswith("\nerror: the process that guards the ranks was killed, so the job was ended")
     assert wait_until(lambda: job.left() == [])
 
 
