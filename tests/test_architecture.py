@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "hccl_kit"
 # shared rooms; rooms inside one folder are free among themselves.
 FLOORS = {
     "loopback": ("shared", 0),
+    "host_name": ("shared", 0),
     "screen": ("shared", 0),
     "slips": ("shared", 0),
     "errors": ("shared", 1),

@@ -284,6 +284,13 @@ RULES: tuple[Rule, ...] = (
         formats=("1.1",),
     ),
     Rule(
+        "HK237",
+        "a server of several has no address or host name",
+        severity="warning",
+        check=identity.server_without_address,
+        formats=("1.0", "1.2", "template2"),
+    ),
+    Rule(
         "HK301",
         "a device address is none",
         "EI0014",
