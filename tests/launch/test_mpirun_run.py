@@ -205,3 +205,45 @@ def test_a_folder_that_the_other_host_lacks_is_named(bin_folder: Path, lab: Host
     else:  # Open MPI 5 looks by itself
         assert done.returncode != 0
         assert f"{tmp_path}/disk/here" in done.stderr
+
+
+HANGING_SSH = """#!/bin/bash
+# A host that is down: nothing answers until ConnectTimeout is over; `deaf` is one that is connected and hangs.
+if [[ $* == *ConnectTimeout=10* && $* != *deaf* ]]; then
+    echo "ssh: connect to host port 22: Connection timed out" >&2
+    exit 255
+fi
+touch "$FOLDER/asked"
+exec sleep 600
+"""
+
+
+def job_on_hosts_that_are_down(folder: Path, bin_folder: Path, *ids: str) -> Job:
+    job = make_job(folder, servers((0,), (0,), ids=ids), bin_folder)
+    ssh = folder / "fakes" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(HANGING_SSH.replace("$FOLDER", str(folder)))
+    ssh.chmod(0o755)
+    job.environ["PATH"] = f"{ssh.parent}:{job.environ['PATH']}"
+    return job
+
+
+def test_a_host_that_is_down_ends_the_start(bin_folder: Path, tmp_path: Path) -> None:
+    job = job_on_hosts_that_are_down(tmp_path, bin_folder, "192.0.2.1", "192.0.2.2")
+    done = job.run()
+    assert done.returncode not in (0, -signal.SIGKILL)
+    assert "Connection timed out" in done.stderr
+    assert not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_ends_an_mpirun_that_still_connects(name: str, code: int, bin_folder: Path, tmp_path: Path) -> None:
+    job = job_on_hosts_that_are_down(tmp_path, bin_folder, "deaf1", "deaf2")
+    process = subprocess.Popen(
+        ["bash", job.script], cwd=tmp_path, env=job.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert wait_until((tmp_path / "asked").exists)
+    process.send_signal(signal.Signals[name])
+    process.communicate(timeout=60)
+    assert process.returncode == code
+    assert job.nothing_left()
