@@ -374,7 +374,7 @@ forget_notes() { # of the ranks that were ended
 # The rank that wrote its error down first, and its traceback; where a program writes none, there is none.
 first_error='import json, os, sys
 found = []
-for name in os.listdir(sys.argv[1]):
+for name in os.listdir(sys.argv[1]) if os.path.isdir(sys.argv[1]) else ():
     if name.startswith("error_") and name.endswith(".json"):
         try:
             with open(os.path.join(sys.argv[1], name), encoding="utf-8") as file: text = file.read(1 << 20)
@@ -437,6 +437,10 @@ describe() { # of a rank of this server: what it said last; sets rank and code w
     else
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
         echo "error: rank $rank on device $device of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
+    fi
+    if [[ ! -d $logs ]]; then
+        echo "  the log folder was removed: $logs"
+        return
     fi
     [[ -n $error ]] || (: >>"$logs/rank_$rank.log" && echo >"$logs/.full") 2>/dev/null ||
         echo "  the disk of the logs is full or cannot be written: $logs"
