@@ -10,7 +10,7 @@ import pytest
 from tests.launch.jobs import Job, all_ready, finish, guards, python_job, wait_until
 
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-SLEEP = f"{DEAF}; print('ready'); time.sleep(60)"
+SLEEP = f"{DEAF}; print('ready'); time.sleep(600)"
 
 
 def started(job: Job) -> tuple["subprocess.Popen[str]", int]:
@@ -34,7 +34,7 @@ def test_a_guard_that_is_killed_ends_the_job(tmp_path: Path) -> None:
 
 def test_the_ranks_of_a_dead_guard_get_time_to_end(tmp_path: Path) -> None:
     hear = "signal.signal(signal.SIGTERM, lambda *_: (print('heard'), sys.exit(0)))"
-    job = python_job(tmp_path, f"{hear}; print('ready'); time.sleep(60)", ranks=2)
+    job = python_job(tmp_path, f"{hear}; print('ready'); time.sleep(600)", ranks=2)
     process, guard = started(job)
     os.kill(guard, signal.SIGKILL)
     assert finish(process).returncode == 137

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,10 +125,8 @@ def test_one_host(bin_folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_exit_code_is_that_of_the_rank(bin_folder: Path, tmp_path: Path) -> None:
-    job = make_job(tmp_path, servers(range(2)), bin_folder, "if rank == 1: sys.exit(7)\ntime.sleep(60)")
-    start = time.monotonic()
+    job = make_job(tmp_path, servers(range(2)), bin_folder, "if rank == 1: sys.exit(7)\ntime.sleep(600)")
     assert job.run().returncode == 7
-    assert time.monotonic() - start < 30
     assert job.nothing_left()
 
 
@@ -166,11 +163,9 @@ def test_open_mpi_4_is_not_started_on_a_later_host(bin_folder: Path, lab: Hosts,
 
 @needs_hosts
 def test_a_rank_that_fails_on_the_other_host_ends_the_job(bin_folder: Path, lab: Hosts, tmp_path: Path) -> None:
-    job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder, "if rank == 1: sys.exit(7)\ntime.sleep(60)")
-    start = time.monotonic()
+    job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder, "if rank == 1: sys.exit(7)\ntime.sleep(600)")
     done = lab.run(0, ["bash", job.script], environ=job.environ, folder=tmp_path)
     assert done.returncode == 7
-    assert time.monotonic() - start < 30
     assert job.nothing_left()
 
 
@@ -179,7 +174,7 @@ def test_a_rank_that_fails_on_the_other_host_ends_the_job(bin_folder: Path, lab:
 def test_no_rank_outlives_the_script(name: str, bin_folder: Path, lab: Hosts, tmp_path: Path) -> None:
     if name == "SIGKILL" and not shutil.which("setpriv"):
         pytest.skip("needs setpriv: apt-get install util-linux")
-    job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder, "time.sleep(60)")
+    job = make_job(tmp_path, on_two_hosts(lab, (0,), (0,)), bin_folder, "time.sleep(600)")
     process = lab.start(0, ["bash", job.script], environ=job.environ, folder=tmp_path)
     assert wait_until(job.all_run)
     process.send_signal(signal.Signals[name])
