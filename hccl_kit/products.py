@@ -102,6 +102,9 @@ PRODUCTS: tuple[Product, ...] = (
 
 PRODUCT_NAMES: tuple[str, ...] = tuple(product.name for product in PRODUCTS)
 
+DEFAULT_PRODUCT = "910"
+"""What hccl-gen writes for, and what a table of version 1.0 is held against where no product is named."""
+
 
 def find_product(name: str) -> Product:
     """The row called `name`; KitError with the accepted names where there is none."""

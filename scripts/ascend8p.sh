@@ -13,7 +13,8 @@
 # folder, hccl_logs/latest is the last RUN. MASTER_PORT is kept where it is set, else a free port is taken.
 # The first rank that fails ends the job: its last lines come last, its exit code (128 + signal) is the
 # script's. Otherwise 0 is success, 2 could not start, 124 a rank stands still, 130 Ctrl-C, 143 SIGTERM,
-# 129 SIGHUP. Nothing that a rank starts outlives the job, unless it was given another environment.
+# 129 SIGHUP, 137 a process of the script was killed. Nothing that a rank starts outlives the job, unless it
+# was given another environment.
 # Needs bash 4.3, coreutils, grep, sed and util-linux; a python, where there is one, tests the port.
 
 case ${BASH_VERSION:-} in
@@ -180,7 +181,8 @@ rank_environment() { # LOCAL_RANK
 
 # The guard shows ranks, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
 # cause. It has a session of its own, so that it outlives the script. It reads "RANK PID", names of signals to be sent
-# at the end, and with a "!" in front signals to be sent now.
+# at the end, and with a "!" in front signals to be sent now. The script and the watch look whether the guard is alive;
+# one that takes the place of a dead one (SHOWN is none) finds the ranks by MARK.
 guard() { # LOGS MARK SHOWN
     trap '' HUP INT TERM
     local rank pid path signal screens=() signals=(TERM KILL) ranks=()
@@ -212,7 +214,7 @@ guard() { # LOGS MARK SHOWN
         fi
     done
     for signal in "${signals[@]}"; do
-        if [[ $signal == KILL ]]; then
+        if [[ $signal == KILL || $3 == none ]]; then
             # Who left the group of its rank still has MARK in its environment. Where a process hangs in a driver,
             # reading its environment may hang too, which is not waited for.
             while read -r -t 0.3 path; do
@@ -229,7 +231,19 @@ guard() { # LOGS MARK SHOWN
     # What outlives KILL hangs in a driver; its output is not waited for.
     ! send 0 || kill -s KILL "${screens[@]}"
     wait "${screens[@]}"
+    echo 'done' >&5
 } 2>/dev/null
+
+start_guard() { # SHOWN: first, all or none of the ranks; sets guard
+    exec 5<> <(:)
+    exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark" "$1")
+    guard=$!
+}
+
+# Nobody writes on descriptor 6, so no process is needed that could outlive the script.
+idle() { # SECONDS
+    read -r -t "$1" -u 6 || :
+}
 
 # Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
 # once; to wait for it by the time-out of read would cut it on a busy machine.
@@ -246,6 +260,8 @@ next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
 # the guard's SIGTERM ends the rank.
 own_session=(setsid)
 if env --default-signal=INT true 2>/dev/null; then own_session=(env '--default-signal=INT,QUIT' setsid); fi
+# Where all that looks after a rank is killed at once, the kernel ends the rank.
+if setpriv --pdeathsig KILL true 2>/dev/null; then own_session=(setpriv --pdeathsig KILL -- "${own_session[@]}"); fi
 
 # One rank, the leader of its process group. It is with the guard before it becomes the command, and keeps the pipe
 # open until then, so the guard misses none. The log is added to, so that it can be cut while it grows.
@@ -253,7 +269,7 @@ run_rank() { # LOCAL_RANK COMMAND ...
     local rank=${ranks[$1]} code=0
     rank_environment "$1"
     shift
-    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 6>&- 8>&- 9>&-) >>"$logs/rank_$rank.log" 2>&1 &
+    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 5>&- 6>&- 8>&- 9>&-) >>"$logs/rank_$rank.log" 2>&1 &
     trap '' HUP TERM # a signal to all of us must not orphan the rank; the guard ends it
     exec 9>&-
     wait $! || code=$?
@@ -266,18 +282,14 @@ run_rank() { # LOCAL_RANK COMMAND ...
     exit "$code"
 }
 
-# Nobody writes on descriptor 6, so no process is needed that could outlive the script.
-idle() { # SECONDS
-    read -r -t "$1" -u 6 || :
-}
-
-# Ends where a rank stands still. A log that has grown beyond the limit becomes rank_N.log.1; what a rank writes in
-# that moment may be lost.
+# Ends where a rank stands still, or the guard was killed: then another one does its work. A log that has grown beyond
+# the limit becomes rank_N.log.1; what a rank writes in that moment may be lost.
 watch_ranks() {
     local size log step
     echo "watch $BASHPID" >&9 && exec 9>&- # the guard ends it too
     cd -- "$logs"
     while idle 1; do
+        is_running "$guard" || { start_guard none && return; }
         while read -r size log; do
             if ((size >> 20 >= log_limit && log_limit > 0)); then cp -- "$log" "$log.1" && : >"$log"; fi
         done < <(stat -c '%s %n' rank_*.log)
@@ -308,16 +320,28 @@ furthest_step() { # of the ranks of this server; nothing where none counts its s
     echo "$furthest"
 }
 
+is_running() { # PID
+    kill -s 0 "$1" 2>/dev/null
+}
+
 hear_signals() {
     trap 'quit HUP 129' HUP
     trap 'quit INT 130' INT
     trap 'quit TERM 143' TERM
 }
 
+tell_guard() { # WORD
+    (echo "$1" >&9) 2>/dev/null || { start_guard none && echo "$1" >&9; } # it was killed, and the pipe is broken
+}
+
 end_ranks() { # a signal meanwhile changes nothing but that there is no restart
     trap 'max_restarts=0' HUP INT TERM
-    exec 9>&-
-    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    for _ in 1 2 3; do
+        exec 9>&-
+        while is_running "$guard"; do sleep 0.05; done
+        if read -r -t 0 -u 5; then break; fi
+        start_guard none # the other one was killed before it was done
+    done
     guard='' # nobody is there to be told of a later signal
     hear_signals
 }
@@ -326,7 +350,7 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
     trap '' HUP INT TERM
     tell "failed -2 $2 0"
     if [[ -n $guard ]]; then
-        [[ $1 == TERM ]] || echo "$1" >&9 # TERM is sent anyway
+        [[ $1 == TERM ]] || tell_guard "$1" # TERM is sent anyway
         end_ranks
     fi
     trap '' HUP INT TERM
@@ -350,7 +374,7 @@ forget_notes() { # of the ranks that were ended
 # The rank that wrote its error down first, and its traceback; where a program writes none, there is none.
 first_error='import json, os, sys
 found = []
-for name in os.listdir(sys.argv[1]):
+for name in os.listdir(sys.argv[1]) if os.path.isdir(sys.argv[1]) else ():
     if name.startswith("error_") and name.endswith(".json"):
         try:
             with open(os.path.join(sys.argv[1], name), encoding="utf-8") as file: text = file.read(1 << 20)
@@ -365,12 +389,12 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
     case $kind in
         rank) tell "failed $rank $code 0" ;;
         hang)
-            echo '!USR1' >&9 # every rank writes the stacks of its threads into its log
+            tell_guard '!USR1' # every rank writes the stacks of its threads into its log
             tell "failed $rank $code 0"
             sleep 2 ;;
-        over) ((code != 124)) || { echo '!USR1' >&9 && sleep 1; } ;;
+        over) ((code != 124)) || { tell_guard '!USR1' && sleep 1; } ;;
         gone) tell "failed -2 $code 0" ;;
-        lost) tell "failed -3 $code 0" ;;
+        lost | guard) tell "failed -3 $code 0" ;;
     esac
     end_ranks
     if [[ $kind == rank || $kind == hang ]] && ! judged 100; then
@@ -380,6 +404,10 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
     if [[ $kind == gone || $kind == over && $rank == -2 ]]; then max_restarts=0; fi
     case $kind in
         lost) echo && echo "error: a rank was lost, exit code $code; logs in $logs" ;;
+        guard)
+            echo
+            echo "error: the process that guards the ranks was killed, so the job was ended with exit code $code;" \
+                "logs in $logs" ;;
         gone) echo && echo "ended: the script that started this one over ssh is gone; logs in $logs" ;;
         over)
             if [[ $where == "$server_name" ]]; then
@@ -410,6 +438,10 @@ describe() { # of a rank of this server: what it said last; sets rank and code w
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
         echo "error: rank $rank on device $device of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"
     fi
+    if [[ ! -d $logs ]]; then
+        echo "  the log folder was removed: $logs"
+        return
+    fi
     [[ -n $error ]] || (: >>"$logs/rank_$rank.log" && echo >"$logs/.full") 2>/dev/null ||
         echo "  the disk of the logs is full or cannot be written: $logs"
     if [[ -n $error ]]; then
@@ -423,8 +455,7 @@ describe() { # of a rank of this server: what it said last; sets rank and code w
 
 run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all are over with the exit code of the job
     local i jobs=() code=0
-    exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark" "$shown")
-    guard=$!
+    start_guard "$shown"
     echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
     for i in "${!ranks[@]}"; do
         run_rank "$i" "${command[@]}" "$@" 2>/dev/null &
@@ -452,9 +483,11 @@ run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all ar
 
 # Without `wait -n`: it waits on where the last one ends in the moment that it is called (bash 5.2, measured: in one of
 # 700 jobs whose two ranks end together), and from bash 5.3 on it returns for a process substitution too.
-wait_for_ranks() { # PID ...: of the ranks, then of their helpers; until each rank has ended well, or one of all has not
+wait_for_ranks() { # PID ...: of the ranks, then of their helpers; until each rank has ended well, or one of all has
+    # not, or the guard was killed
     local i pids=("$@") left=${#ranks[@]}
     while :; do
+        is_running "$guard" || { echo 'guard -1 137' >&8 && return 137; }
         for i in "${!pids[@]}"; do
             if kill -0 "${pids[i]}" 2>/dev/null; then continue; fi
             wait "${pids[i]}" 2>/dev/null || return

@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "hccl_kit"
 FLOORS = {
     "arguments": ("shared", 0),
     "loopback": ("shared", 0),
+    "host_name": ("shared", 0),
     "screen": ("shared", 0),
     "slips": ("shared", 0),
     "errors": ("shared", 1),

@@ -66,9 +66,9 @@ def _launch(options: argparse.Namespace, command: Sequence[str]) -> int:
     wishes = _wishes(options, way)
     folder = Path(options.output_dir or (Path(options.table).parent if options.table != "-" else "."))
     check_folder(folder)
-    table, file = table_file(options.table)
+    table, file, doubt = table_file(options.table, options.product)
     plan, warnings = judged_plan(table, file, command, options.to)
-    for warning in warnings:
+    for warning in [*([doubt] if doubt else []), *warnings]:
         complain(warning)
     made = files_of(way.module, plan, file, wishes)
     files = [OutputFile(folder / name, text, mode) for name, text, mode in made]
@@ -83,9 +83,11 @@ def _launch(options: argparse.Namespace, command: Sequence[str]) -> int:
 
 
 def _wishes(options: argparse.Namespace, way: Way) -> dict[str, Any]:
-    """The options that were given, which must all be of this way."""
+    """The options that were given, which must all be of this way; the table of any way is judged by a product."""
     all_options = {name for other in WAYS.values() for name in other.options}
     given = {name: value for name in all_options if (value := getattr(options, name)) is not None}
+    if "product" not in way.options:
+        given.pop("product", None)
     for name in sorted(given.keys() - set(way.options)):
         ways = ", ".join(other for other, row in WAYS.items() if name in row.options)
         raise KitError(f"--{name.replace('_', '-')} is for --to {ways}, not for --to {options.to}")
@@ -104,6 +106,12 @@ def _parser() -> Parser:
     )
     parser.add_argument("table", metavar="TABLE", help='the rank table; "-" is standard input')
     parser.add_argument("--to", metavar="WAY", choices=list(WAYS), required=True, help=", ".join(WAYS))
+    parser.add_argument(
+        "--product",
+        metavar="NAME",
+        help="the product that the table is checked for (default: derived from its version);"
+        " for ascendjob and volcano also the cards to ask for: 910 (default), a2, a3",
+    )
     output = parser.add_argument_group("what is written")
     output.add_argument("-o", "--output-dir", metavar="DIR", help="where to write (default: the folder of the table)")
     output.add_argument("--force", action="store_true", help="overwrite files that hold something else")
@@ -117,7 +125,6 @@ def _parser() -> Parser:
     pods.add_argument("--name", metavar="NAME", help="of the job")
     pods.add_argument("--image", metavar="IMAGE", help="of the containers; needed")
     pods.add_argument("--namespace", metavar="NAME", help="of Kubernetes (default: default)")
-    pods.add_argument("--product", metavar="NAME", help="the cards to ask for: 910 (default), a2, a3")
     pods.add_argument("--framework", choices=("mindspore", "pytorch"), help="ascendjob: default mindspore")
     pods.add_argument("--host-network", action="store_const", const=True, help="ascendjob: the network of the hosts")
     pods.add_argument(

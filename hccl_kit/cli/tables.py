@@ -10,11 +10,14 @@ from hccl_kit.cli.check import load
 from hccl_kit.errors import KitError
 from hccl_kit.finding import Diagnostic
 from hccl_kit.formats import write
-from hccl_kit.products import Product
+from hccl_kit.products import DEFAULT_PRODUCT, Product, find_product
 from hccl_kit.rank_table import RankTable
+from hccl_kit.rules import ANY_PRODUCT
 from hccl_kit.screen import printable
 
 MAX_WARNINGS = 20
+TOPOLOGY = "HK4"
+"""The family of rules on the cards that a product can link."""
 
 
 def read_table(file: str) -> RankTable:
@@ -22,9 +25,22 @@ def read_table(file: str) -> RankTable:
     return _sound(file, _report(file))
 
 
-def sound_table(data: bytes, name: str, file: str) -> RankTable:
+def sound_table(data: bytes, name: str, file: str, product: Product | None = None) -> RankTable:
     """The sound table in the bytes of `file`, which messages call `name`; KitError names the first error in it."""
-    return _sound(file, check_text(data, name))
+    return _sound(file, check_text(data, name, product))
+
+
+def topology_warning(data: bytes, name: str) -> str | None:
+    """What the default product has against the cards of a table that does not tell its product."""
+    if check_text(data, name).product != ANY_PRODUCT:
+        return None
+    for found in check_text(data, name, find_product(DEFAULT_PRODUCT)).diagnostics:
+        if found.severity == "error" and found.rule.startswith(TOPOLOGY):
+            return printable(
+                f"warning: {found.rule}: {found.message}; this holds for {DEFAULT_PRODUCT},"
+                " and --product NAME judges by another"
+            )
+    return None
 
 
 def read_any_table(file: str) -> RankTable:

@@ -9,27 +9,32 @@ from pathlib import Path
 from typing import Any
 
 from hccl_kit.cli.check import load
-from hccl_kit.cli.tables import sound_table
+from hccl_kit.cli.tables import sound_table, topology_warning
 from hccl_kit.errors import KitError
 from hccl_kit.generate import file_name
 from hccl_kit.launch import LaunchPlan, plan
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.rules import judge
+from hccl_kit.products import find_product
 from hccl_kit.rank_table import RankTable
 from hccl_kit.screen import printable
 
 
-def table_file(given: str) -> tuple[RankTable, TableFile]:
-    """The sound table in a file ("-" is standard input) and that file; KitError names the first error in it."""
+def table_file(given: str, product: str | None) -> tuple[RankTable, TableFile, str | None]:
+    """The sound table in a file ("-" is standard input), that file, and what may be wrong with its cards.
+
+    KitError names the first error in it, by the rules of `product` or of what the table tells.
+    """
     data, name = load(given)
-    table = sound_table(data, name, given)
+    table = sound_table(data, name, given, find_product(product) if product else None)
+    warning = None if product else topology_warning(data, name)
     file = Path(given).resolve().name if given != "-" else file_name(table)
     if not file.endswith(".json"):
         raise KitError(
             f"the rank table is {file!r}; HCCL reads none whose name does not end in .json (R2)",
             hint=shlex.join(["mv", file, f"{Path(file).stem}.json"]),
         )
-    return table, TableFile(file, data.decode())
+    return table, TableFile(file, data.decode()), warning
 
 
 def judged_plan(table: RankTable, file: TableFile, command: Sequence[str], way: str) -> tuple[LaunchPlan, list[str]]:

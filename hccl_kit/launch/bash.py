@@ -79,7 +79,8 @@ def _header(plan: LaunchPlan) -> list[str]:
         f"# folder, hccl_logs/latest is the last RUN. {_PORT} is kept where it is set, else a free port is taken.",
         "# The first rank that fails ends the job: its last lines come last, its exit code (128 + signal) is the",
         "# script's. Otherwise 0 is success, 2 could not start, 124 a rank stands still, 130 Ctrl-C, 143 SIGTERM,",
-        "# 129 SIGHUP. Nothing that a rank starts outlives the job, unless it was given another environment.",
+        "# 129 SIGHUP, 137 a process of the script was killed. Nothing that a rank starts outlives the job, unless it",
+        "# was given another environment.",
         f"# Needs bash 4.3, coreutils, grep, sed and util-linux; {python}.",
     ]
 

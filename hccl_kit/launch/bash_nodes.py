@@ -103,9 +103,7 @@ describe_other() { # RANK CODE SERVER: what ended the job on another server
 
 OVER_SSH = r"""
 start_over_ssh() { # ARGUMENT ...
-    local i nodes=()
-    for i in "${!servers[@]}"; do nodes+=("${servers[i]}=${addresses[i]}"); done
-    exec "$python" -I -c "$spread_program" "$script" "${nodes[@]}" -- \
+    exec "$python" -I -c "$spread_program" "$script" "${#servers[@]}" "${servers[@]}" "${addresses[@]}" \
         ${own_options[@]+"${own_options[@]}"} -- "$@"
 }
 

@@ -143,8 +143,7 @@ make_logs() {
 MAIN = r"""
 run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all are over with the exit code of the job
     local i jobs=() code=0
-    exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark" "$shown")
-    guard=$!
+    start_guard "$shown"
     echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
     for i in "${!ranks[@]}"; do
         run_rank "$i" "${command[@]}" "$@" 2>/dev/null &
@@ -172,9 +171,11 @@ run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all ar
 
 # Without `wait -n`: it waits on where the last one ends in the moment that it is called (bash 5.2, measured: in one of
 # 700 jobs whose two ranks end together), and from bash 5.3 on it returns for a process substitution too.
-wait_for_ranks() { # PID ...: of the ranks, then of their helpers; until each rank has ended well, or one of all has not
+wait_for_ranks() { # PID ...: of the ranks, then of their helpers; until each rank has ended well, or one of all has
+    # not, or the guard was killed
     local i pids=("$@") left=${#ranks[@]}
     while :; do
+        is_running "$guard" || { echo 'guard -1 137' >&8 && return 137; }
         for i in "${!pids[@]}"; do
             if kill -0 "${pids[i]}" 2>/dev/null; then continue; fi
             wait "${pids[i]}" 2>/dev/null || return

@@ -48,6 +48,13 @@ if [[ $version == *'(Open MPI) 4.'* ]]; then
     } <"$hostfile"
 fi
 
+# ssh alone waits minutes for a host that is down, and asks a person for what it does not know.
+if [[ -z ${OMPI_MCA_plm_rsh_agent:-}${OMPI_MCA_plm_rsh_args:-}${PRTE_MCA_plm_ssh_agent:-}${PRTE_MCA_plm_ssh_args:-} ]]
+then
+    export OMPI_MCA_plm_rsh_args='-o BatchMode=yes -o ConnectTimeout=10'
+    export PRTE_MCA_plm_ssh_args=$OMPI_MCA_plm_rsh_args
+fi
+
 # What the ranks of other hosts take over from here. HCCL_IF_IP is an address of this host alone.
 while read -r name; do
     case $name in
@@ -69,7 +76,31 @@ set --$program
 if setpriv --pdeathsig KILL true 2>/dev/null; then set -- setpriv --pdeathsig KILL -- \"\$@\"; fi
 exec -- \"\$@\""
 ((EUID != 0)) || options+=(--allow-run-as-root)
-exec "$mpirun" "${options[@]}" bash -c "$program"
+
+pass_on() { # SIGNAL CODE: mpirun does not hear it while it connects to hosts; it and its ssh are killed after 10 s
+    local stat line session
+    trap '' HUP INT TERM
+    kill -s "$1" "$job" || :
+    for _ in {1..100}; do
+        if ! kill -s 0 "$job"; then break; fi
+        sleep 0.1
+    done
+    for stat in /proc/[0-9]*/stat; do
+        read -r line <"$stat" || continue # it ended meanwhile
+        read -r _ _ _ session _ <<<"${line##*) }"
+        [[ $session != "$job" ]] || kill -s KILL "${stat//[!0-9]/}" || :
+    done
+    exit "$2"
+} 2>/dev/null
+
+own_session=(setsid)
+if setpriv --pdeathsig KILL true 2>/dev/null; then own_session=(setpriv --pdeathsig KILL -- setsid); fi
+trap 'pass_on HUP 129' HUP
+trap 'pass_on INT 130' INT
+trap 'pass_on TERM 143' TERM
+"${own_session[@]}" "$mpirun" "${options[@]}" bash -c "$program" <&0 &
+job=$!
+wait "$job"
 """
 
 
@@ -124,8 +155,8 @@ def _header(plan: LaunchPlan, table: TableFile, hosts: str) -> list[str]:
         *more,
         f"# Made from the rank table with sha256 {table.sha256};",
         "# the job does not read it: under mpirun a rank table must not be set.",
-        "# The exit code is mpirun's: that of the rank that failed first, 128 + signal where one killed it, 1 after a",
-        "# signal to this script. 2 could not start. Needs bash 4.3 and coreutils.",
+        "# The exit code is mpirun's: that of the rank that failed first, 128 + signal where one killed it. 2 could",
+        "# not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP. Needs bash 4.3, coreutils and util-linux.",
     ]
 
 

@@ -64,7 +64,8 @@ def _header(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"# this host is shown. {_PORT} is kept where rank 0 runs and it is set, else a free port is taken.",
         "# The first rank that fails ends the job, on all hosts: its traceback comes last on its own, its exit code",
         "# (128 + signal) is the script's everywhere. Otherwise 0 is success, 2 could not start, 130 Ctrl-C,",
-        "# 143 SIGTERM, 129 SIGHUP. Needs bash 4.3, coreutils, grep, iproute2, python 3.8 and util-linux.",
+        "# 143 SIGTERM, 129 SIGHUP, 137 the guard of the ranks was killed.",
+        "# Needs bash 4.3, coreutils, grep, iproute2, python 3.8 and util-linux.",
     ]
 
 

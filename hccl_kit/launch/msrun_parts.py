@@ -1,19 +1,26 @@
 """The fixed text of the script that starts msrun, section by section, and the program between msrun and a rank."""
 
 WORKER = r"""
-import os, subprocess, sys
+import ctypes, os, signal, subprocess, sys
 
+def end_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG of linux/prctl.h
+
+end_with_parent()
 logs, *command = sys.argv[1:]
 try:
-    code = subprocess.call(command)
+    code = subprocess.call(command, preexec_fn=end_with_parent)
 except OSError as error:
     print(f"{command[0]}: {error.strerror}", flush=True)
     code = 127
 code = code if code >= 0 else 128 - code
 if code:
     name = "scheduler" if os.environ["MS_ROLE"] == "MS_SCHED" else "worker_" + os.environ["RANK_ID"]
-    with open(f"{logs}/failed", "a") as failed:
-        failed.write(f"{name} {code}\n")
+    try:
+        with open(f"{logs}/failed", "a") as failed:
+            failed.write(f"{name} {code}\n")
+    except OSError:  # the log folder is gone, or the disk is full: msrun ends all the same
+        pass
 sys.exit(code)
 """
 """msrun starts this as every worker, and as its scheduler. It notes who fails, in the order of failing, with the exit
@@ -42,7 +49,7 @@ fi
 """
 
 MEET = r"""
-exec 8<> <(:)
+exec 6<> <(:) 8<> <(:)
 guard='' run=''
 hear_signals
 meet
@@ -53,7 +60,8 @@ if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the 
 GUARD = r"""
 # msrun leaves its workers to live on when it is ended. The guard shows a rank, and ends every process with MARK in its
 # environment once its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own,
-# so that it outlives the script. It reads the process id of msrun.
+# so that it outlives the script. It reads the process id of msrun. The script looks whether the guard is alive, and so
+# does the watch, where the script may be gone too. Where all three are, the kernel ends msrun and asks its workers to.
 guard() { # MARK LOG
     trap '' HUP INT TERM
     local path pid msrun='' screen='' signal found
@@ -76,16 +84,25 @@ guard() { # MARK LOG
             sleep 0.05
         done
     done
-    ! kill -s 0 "$msrun" || kill -s KILL "$screen" # it hangs in a driver
-    wait "$screen"
+    [[ -z $msrun ]] || ! kill -s 0 "$msrun" || kill -s KILL "$screen" # it hangs in a driver
+    [[ -z $screen ]] || wait "$screen"
+    echo 'done' >&5
 } 2>/dev/null
+
+start_guard() { # sets guard
+    exec 5<> <(:)
+    exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark" "$log")
+    guard=$!
+}
+
+watch_guard() { # another one does the work of a dead one
+    exec 9>&-
+    while is_running "$guard"; do idle 1; done
+    start_guard
+}
 """
 
 END = r"""
-is_running() { # PID
-    kill -s 0 "$1" 2>/dev/null
-}
-
 conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
     local patience=-1
     if [[ -s $logs/failed ]]; then
@@ -102,7 +119,11 @@ conclude() { # what became of msrun and its ranks here; the others hear of it, a
 describe() { # who failed here: the rank or scheduler `name`, without a name msrun
     local signal='' log=$logs/msrun.log what=$name
     echo
-    if [[ -z $name ]]; then
+    if [[ $name == guard ]]; then
+        echo "error: the process that guards the ranks was killed, so the job was ended with exit code $code;" \
+            "logs in $logs"
+        return
+    elif [[ -z $name ]]; then
         echo "error: msrun failed on $HOSTNAME with exit code $code"
     else
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
@@ -119,24 +140,35 @@ describe() { # who failed here: the rank or scheduler `name`, without a name msr
 MAIN = r"""
 log=$logs/worker_${ranks[0]}.log
 : >"$log"
-exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark" "$log")
-guard=$!
+start_guard
 echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME (server $server_name)," \
     "scheduler at $master:$port, logs in $logs"
 # msrun is told to show a worker that does not exist, since it would leave the programs that show them to live on.
-env "$mark" setsid msrun --worker_num "$size" --local_worker_num "${#devices[@]}" --master_addr "$master" \
-    --master_port "$port" --node_rank "$node" --join True --cluster_time_out 300 --log_dir "$logs" \
-    --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" >"$logs/msrun.log" 2>&1 \
-    7>&- 8>&- 9>&- &
+own_session=(setsid)
+if setpriv --pdeathsig KILL true 2>/dev/null; then own_session=(setpriv --pdeathsig KILL -- setsid); fi
+env "$mark" "${own_session[@]}" msrun --worker_num "$size" --local_worker_num "${#devices[@]}" \
+    --master_addr "$master" --master_port "$port" --node_rank "$node" --join True --cluster_time_out 300 \
+    --log_dir "$logs" --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" \
+    >"$logs/msrun.log" 2>&1 5>&- 6>&- 7>&- 8>&- 9>&- &
 msrun=$!
-echo "$msrun" >&9
+tell_guard "$msrun"
+watch_guard >/dev/null 2>&1 &
+watch=$!
+trap 'kill "$watch" 2>/dev/null || :' EXIT
 
 kind='' name='' rank=-2 code=0 where=$server_name
 while is_running "$msrun" && [[ ! -s $logs/failed && -z $kind ]]; do
+    is_running "$guard" || kind=guard name=guard rank=-3 code=137
     next_note 1 || [[ -z $link ]] || is_running "$link" || next_note 1 ||
         kind=over rank=-1 code=255 where=${servers[0]}
 done
-if [[ -z $kind ]]; then conclude; else end_ranks; fi
+case $kind in
+    '') conclude ;;
+    guard)
+        tell "failed $rank $code 0"
+        end_ranks ;;
+    *) end_ranks ;;
+esac
 if [[ $code != 0 && $where == "$server_name" && $rank != -1 ]]; then
     describe >&2
 elif ((code != 0)); then

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Iterator
 
 from hccl_kit.document import shown
+from hccl_kit.host_name import is_host
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.plan_rule import Fault, PlanRule, row
-
-_HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9]([A-Za-z0-9_-]{0,62}\.?)*", re.ASCII)
 
 
 def cards_differ(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
@@ -100,7 +97,7 @@ def no_way_to_rank_0(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     Fix:            write the host's address as `server_id`, or add it as `host_ip`.
     HCCL:           no code; the other ranks wait for rank 0 until they give up (EI0006, EI0015).
     """
-    if len(plan.nodes) > 1 and not _is_reachable(plan.nodes[0].address):
+    if len(plan.nodes) > 1 and not is_host(plan.nodes[0].address):
         yield _unreachable(plan.nodes[0], "the others must reach it, since it has rank 0")
 
 
@@ -114,17 +111,9 @@ def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     HCCL:           no code; the job does not start.
     """
     for node in plan.nodes if len(plan.nodes) > 1 else ():
-        if not _is_reachable(node.address):
+        if not is_host(node.address):
             yield _unreachable(node, "mpirun must reach it by ssh")
             return
-
-
-def _is_reachable(address: str) -> bool:
-    try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        return _HOST_NAME.fullmatch(address) is not None
-    return True
 
 
 def _unreachable(node: Node, why: str) -> Fault:

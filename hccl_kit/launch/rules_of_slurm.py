@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_kit import hostlist
 from hccl_kit.document import shown
-from hccl_kit.errors import KitError
+from hccl_kit.host_name import is_host
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.plan_rule import Fault, PlanRule, row
@@ -15,17 +14,15 @@ from hccl_kit.launch.plan_rule import Fault, PlanRule, row
 def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     """A server has a name that no node of Slurm has.
 
-    What:           of several servers, one has a `server_id` and no `host_ip`, or a `host_ip`, in which there is white
-                    space, a comma or a bracket.
+    What:           of several servers, one has a `server_id` that is neither an address nor a host name, and no
+                    `host_ip`.
     Why it matters: every node finds out which server it is by its name in Slurm, its host name and its addresses.
     Example:        server_id "rack 1, left".
     Fix:            write the host's address or name as `server_id`, or add it as `host_ip`.
     HCCL:           no code; the job does not start.
     """
     for node in plan.nodes if len(plan.nodes) > 1 else ():
-        try:
-            hostlist.fold([node.address])
-        except KitError:
+        if not is_host(node.address):
             yield Fault(
                 f"server {shown(node.id)} is neither a node of Slurm nor a host name or address",
                 'add "host_ip" to it in the table: the address of the host',

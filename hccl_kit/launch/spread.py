@@ -1,6 +1,6 @@
 """Start a launch script on all servers over ssh; the script of several servers carries this text for its --ssh.
 
-    spread.py SCRIPT NODE_0 NODE_1 ... -- ARGUMENT ...        a node is SERVER=ADDRESS
+    spread.py SCRIPT COUNT SERVER_0 SERVER_1 ... ADDRESS_0 ADDRESS_1 ... ARGUMENT ...
 
 The script must lie at the same path on every server; it is started in the folder of the same name as here. What the
 servers print comes out here, one line at a time, that of others than the first with their names in front. Every
@@ -16,20 +16,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import resource
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
-import tarfile
-import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from threading import Timer
+from typing import IO, NamedTuple
 
 OPTIONS = (
     *("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
@@ -42,6 +41,19 @@ LONGEST = 1 << 20
 """Bytes of a line that is passed on whole."""
 MAX_LOG = 2 << 30
 """Bytes of one log that is fetched."""
+MAX_LOGS = 32 << 30
+"""Bytes that are read from one server."""
+MAX_ENTRIES = 10_000
+"""Files and folders that one server may name."""
+LOG = re.compile(
+    rb"(?:\./)?(?:(restart_[0-9]{1,7})/)?"
+    rb"(rank_[0-9]{1,7}\.log(?:\.1)?|error_[0-9]{1,7}\.json|step_[0-9]{1,7}|failed)"
+)
+"""The files of a run that are fetched, by their folder and name; all else stays where it is."""
+ADDRESS = re.compile(r"[A-Za-z0-9:][A-Za-z0-9_.:%-]{0,254}")
+"""What ssh is given: nothing that it takes for an option, a user or a command."""
+BLOCK = 512
+"""Bytes; archives consist of these."""
 MARK = ".started-here"
 GRACE = 12.0
 """Seconds that the servers have to end once one has failed."""
@@ -186,7 +198,7 @@ class Job:
 
 def ssh(node: Node) -> tuple[str, ...]:
     """The command up to what the other side is given."""
-    return (*shlex.split(os.environ.get(SSH) or "ssh"), *OPTIONS, node.address)
+    return (*shlex.split(os.environ.get(SSH) or "ssh"), *OPTIONS, "--", node.address)
 
 
 def write(target: int, data: bytes) -> None:
@@ -200,42 +212,127 @@ def fetch_all(nodes: Sequence[Node], folder: Path) -> None:
     if len(nodes) > AT_ONCE:
         write(2, f"fetching the logs of {len(nodes)} servers into {folder}\n".encode())
     pool = ThreadPoolExecutor(AT_ONCE)
-    for fetched in [pool.submit(fetch, node, folder) for node in nodes]:
-        with suppress(OSError, tarfile.TarError, subprocess.TimeoutExpired):
+    for node, fetched in zip(nodes, [pool.submit(fetch, node, folder) for node in nodes]):  # noqa: B905 - 3.8
+        try:
             fetched.result()
+        except FileNotFoundError:
+            pass  # ssh or this folder is gone, which was said or is meant
+        except (OSError, ValueError) as why:
+            write(2, f"note: logs of server {node.name!r} were not all fetched: {why}\n".encode())
 
 
 def fetch(node: Node, folder: Path) -> None:
-    """The logs of a server into `folder`, which has a file MARK: where the server sees it, it has the same disk."""
+    """The logs of a server into `folder`, which has a file MARK: where the server sees it, it has the same disk.
+
+    ValueError where the server sends something else than it should.
+    """
     command = f"cd {shlex.quote(str(folder))} 2>/dev/null && ! test -e {MARK} && exec tar -cf - ."
-    with tempfile.TemporaryFile() as received:
-        done = subprocess.run(
-            [*ssh(node), command],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=received,
-            stderr=subprocess.DEVNULL,
-            timeout=FETCHING,
-        )
-        if done.returncode or not received.tell():
+    target = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        with subprocess.Popen(
+            [*ssh(node), command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            assert process.stdout
+            too_long = Timer(FETCHING, process.kill)
+            too_long.start()
+            try:
+                unpack(process.stdout, target)
+            finally:
+                too_long.cancel()
+                process.kill()
+    finally:
+        os.close(target)
+
+
+def unpack(archive: IO[bytes], target: int) -> None:
+    """Write the logs in a tar archive into the folder that the descriptor `target` is open on.
+
+    The standard library would take links, devices and any name, and memory as a header says. Nothing that is here
+    is overwritten, and no link is followed. ValueError at the first thing that cannot be.
+    """
+    left = MAX_LOGS
+    for number in range(MAX_ENTRIES + 1):
+        header = archive.read(BLOCK)
+        if header == bytes(BLOCK) or not (header or number):
             return
-        received.seek(0)
-        with tarfile.open(fileobj=received) as archive:
-            for member in archive:
-                place = folder / member.name
-                source = archive.extractfile(member) if member.isfile() and member.size <= MAX_LOG else None
-                if source is None or ".." in place.parts or place.exists():
-                    continue
-                place.parent.mkdir(parents=True, exist_ok=True)
-                with source, place.open("wb") as target:
-                    shutil.copyfileobj(source, target)
+        if number == MAX_ENTRIES:
+            raise ValueError(f"it has more than {MAX_ENTRIES} files")
+        size, found = size_of(header), LOG.fullmatch(name_of(header))
+        left -= size
+        if size > MAX_LOG or left < 0:
+            raise ValueError(f"a log is longer than {MAX_LOG} bytes, or all are longer than {MAX_LOGS}")
+        if found and header[156:157] in (b"0", b"\0"):
+            place = folder_in(target, found[1])
+            try:
+                save(archive, size, place, found[2])
+            finally:
+                os.close(place)
+        else:
+            copy(archive, size, None)
+        copy(archive, -size % BLOCK, None)
+
+
+def size_of(header: bytes) -> int:
+    """The bytes that follow a header."""
+    plain = header[:148] + b" " * 8 + header[156:]
+    checksum, size = (re.fullmatch(rb" *([0-7]{1,12})[ \0]*", header[at]) for at in (slice(148, 156), slice(124, 136)))
+    if len(header) < BLOCK or not checksum or int(checksum[1], 8) != sum(plain) or not size:
+        raise ValueError("the archive is damaged")
+    return int(size[1], 8)
+
+
+def name_of(header: bytes) -> bytes:
+    """Without the part for long names, which a log does not have."""
+    name, prefix = header[:100].split(b"\0")[0], header[345:500] if header[257:263] == b"ustar\0" else b""
+    return b"" if prefix.strip(b"\0") else name
+
+
+def folder_in(target: int, name: bytes | None) -> int:
+    """A descriptor of the folder `name` in `target`, or of `target`."""
+    if name is None:
+        return os.dup(target)
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=target)
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=target)
+
+
+def save(archive: IO[bytes], size: int, place: int, name: bytes) -> None:
+    """Write a file into the folder `place`, if it is not there already."""
+    try:
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=place)
+    except FileExistsError:
+        copy(archive, size, None)
+        return
+    try:
+        copy(archive, size, file)
+    except (OSError, ValueError):
+        os.unlink(name, dir_fd=place)
+        raise
+    finally:
+        os.close(file)
+
+
+def copy(archive: IO[bytes], size: int, file: int | None) -> None:
+    """Bytes of an archive into a file, or to nowhere."""
+    while size > 0:
+        piece = archive.read(min(size, 1 << 20))
+        if not piece:
+            raise ValueError("the archive ends too early")
+        size -= len(piece)
+        while file is not None and piece:
+            piece = piece[os.write(file, piece) :]
 
 
 def main(argv: Sequence[str]) -> int:
     """The program; returns its exit code."""
-    end = argv.index("--")
-    (script, *pairs), arguments = argv[:end], argv[end + 1 :]
-    servers = [Node(*pair.rsplit("=", 1)) for pair in pairs]
+    script, end = argv[0], 2 + int(argv[1])
+    servers = [Node(*pair) for pair in zip(argv[2:end], argv[end:])]  # noqa: B905 - 3.8
+    arguments = argv[end + len(servers) :]
+    for node in servers:
+        if not ADDRESS.fullmatch(node.address):
+            write(2, f"error: server {node.name!r} has no address that ssh can be given: {node.address!r}\n".encode())
+            write(2, b'  fix: add "host_ip", an address of that host, to it in the table\n')
+            return 2
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # three pipes to every server
     run = time.strftime("%Y%m%d-%H%M%S-") + str(os.getpid())
@@ -254,15 +351,21 @@ def main(argv: Sequence[str]) -> int:
         code = asyncio.run(start(servers, commands, has_names="--prefix" in arguments))
         try:
             fetch_all(servers, logs)
-            (logs / MARK).unlink()
+            unmark(logs)
         except KeyboardInterrupt:
-            (logs / MARK).unlink()
+            unmark(logs)
             write(2, b"logs that are not here stay on their servers\n")
             os._exit(code)  # without waiting for those that are on their way
     except OSError as error:
         write(2, f"error: {error.filename or 'ssh'}: {error.strerror}\n".encode())
         return 2
     return code
+
+
+def unmark(logs: Path) -> None:
+    """Remove MARK; somebody may have removed the folder meanwhile."""
+    with suppress(OSError):
+        (logs / MARK).unlink()
 
 
 async def start(nodes: Sequence[Node], commands: Sequence[str], *, has_names: bool) -> int:

@@ -74,7 +74,8 @@ def _share_cores(env: WorkerEnv, launcher: str, say: Callable[[str], None]) -> N
         return
     first, end = (len(cores) * part // env.local_size for part in (env.local_rank, env.local_rank + 1))
     os.sched_setaffinity(0, cores[first:end])
-    say(f"cores of this rank: {','.join(map(str, cores[first:end]))} of {len(cores)}")
+    numbers = ",".join(map(str, cores[first:end]))
+    say(f"this rank uses {end - first} of {len(cores)} cores, number {numbers}")
 
 
 def _set_context(config: Config, target: str) -> None:

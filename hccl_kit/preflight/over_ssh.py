@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import tempfile
 import time
@@ -16,6 +15,7 @@ from typing import IO, NamedTuple, cast
 
 from hccl_kit.discovery.ask import left_behind
 from hccl_kit.errors import KitError
+from hccl_kit.host_name import is_host
 
 AT_ONCE = 32
 TIMEOUT = 60.0
@@ -30,7 +30,6 @@ OPTIONS = ("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}", "-o",
 
 _BEAT = 0.2
 """Seconds after which who waits looks whether somebody gave up."""
-_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:%-]{0,254}")
 
 
 class Said(NamedTuple):
@@ -77,7 +76,7 @@ def ask_all(
 
 def refusal(address: str) -> str | None:
     """Why ssh is not asked to go there."""
-    return None if _ADDRESS.fullmatch(address) else "it is no address or host name that ssh could reach"
+    return None if is_host(address) else "it is no address or host name that ssh could reach"
 
 
 def _ask(command: Sequence[str], stdin: Path, timeout: float, stop: Event) -> Said:

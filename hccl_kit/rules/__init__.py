@@ -293,6 +293,13 @@ RULES: tuple[Rule, ...] = (
         check=nodes.judged_in_part,
         formats=("1.1",),
     ),
+    Rule(
+        "HK237",
+        "a server of several has no address or host name",
+        severity="warning",
+        check=identity.server_without_address,
+        formats=("1.0", "1.2", "template2"),
+    ),
     Rule("HK238", "HCCL refuses a value of version 1.1", check=nodes.node_table, formats=("1.1",)),
     Rule(
         "HK301",

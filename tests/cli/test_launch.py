@@ -9,6 +9,7 @@ import pytest
 
 from hccl_kit import formats
 from hccl_kit.cli.launch import WAYS, main
+from hccl_kit.rank_table import Device, RankTable, Server
 from tests.launch.jobs import clean_environ
 from tests.launch.nodes import table_of
 
@@ -52,6 +53,31 @@ def test_a_dry_run_writes_nothing(table: Path, way: str, capsys: pytest.CaptureF
     assert main([TABLE, "--to", way, *NEEDED.get(way, ()), "--dry-run", "--", "true"]) == 0
     assert files(table.parent) == [TABLE]
     assert "would write: " in capsys.readouterr().out
+
+
+@pytest.fixture
+def no_ring(table: Path) -> str:
+    """A table whose four cards no 910 links, and any A2."""
+    devices = tuple(Device(card, f"192.0.2.{card + 1}", rank) for rank, card in enumerate((0, 1, 2, 4)))
+    made = RankTable(version="1.0", status="completed", servers=(Server("10.0.0.1", devices),))
+    (table.parent / "no_ring.json").write_text(formats.write(made), encoding="utf-8")
+    return "no_ring.json"
+
+
+def test_cards_that_the_default_product_cannot_link_are_told(no_ring: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([no_ring, "--to", "bash", "--dry-run", "--", "true"]) == 0
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning.startswith("warning: HK403: ")
+    assert warning.endswith("; this holds for 910, and --product NAME judges by another")
+
+
+def test_the_table_is_judged_by_the_product_that_is_named(no_ring: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([no_ring, "--to", "bash", "--product", "910", "--dry-run", "--", "true"]) == 2
+    assert "HK403: " in capsys.readouterr().err
+    assert main([no_ring, "--to", "bash", "--product", "a2", "--dry-run", "--", "true"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main([no_ring, "--to", "bash", "--product", "a9", "--dry-run", "--", "true"]) == 2
+    assert "product 'a9' is not known; accepted: 910, a2, " in capsys.readouterr().err
 
 
 def test_the_table_goes_along_to_another_folder(table: Path) -> None:

@@ -16,11 +16,9 @@ def test_who_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(os, "killpg", lambda *_given: None)
     monkeypatch.setattr("subprocess.Popen.__del__", lambda _process: None)  # it would warn of the one that runs
     pid = tmp_path / "pid"
-    start = time.monotonic()
     try:
         with pytest.raises(HungError, match=r"^no answer in 0\.5 s$"):
             ask(["sh", "-c", f"echo $$ >{pid}; exec sleep 30"], 0.5)
-        assert time.monotonic() - start < 10
     finally:
         os.kill(int(pid.read_text()), signal.SIGKILL)
         os.waitpid(int(pid.read_text()), 0)

@@ -93,10 +93,8 @@ def test_all_failing_cards_stand_in_one_error(cards: Path) -> None:
 
 def test_silence_ends_with_the_time_out(cards: Path) -> None:
     (cards / "hang").touch()
-    start = time.monotonic()
     with pytest.raises(KitError, match=r"card 0: no answer in 1 s\n    card 1: no answer in 1 s"):
         hccn_tool.cards(TOOL, [0, 1], timeout=1.0)
-    assert time.monotonic() - start < 10
     children = (cards / "children").read_text().split()
     assert len(children) == 2
     assert all(wait_for_end(int(child)) for child in children)

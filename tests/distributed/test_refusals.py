@@ -3,7 +3,6 @@
 import shutil
 import signal
 import socket
-import time
 from os import kill
 
 import pytest
@@ -75,10 +74,8 @@ def test_a_rank_that_is_killed_takes_the_job_along(job: Job) -> None:
     process = job.start(job.script("train.max_steps=null", "scheduler.num_epochs=100000"))
     log = job.folder / "run" / "log_0.txt"
     assert wait_until(lambda: log.exists() and "step 3/" in log.read_text(encoding="utf-8"), seconds=60)
-    began = time.monotonic()
     kill(job.process_of_rank(1), signal.SIGKILL)
     done = job.finish(process, seconds=20)
-    assert time.monotonic() - began < 5
     assert done.returncode == 137
     assert "error: rank 1 on device 1 of " in done.stderr
     assert "failed with exit code 137 (SIGKILL)" in done.stderr

@@ -1,9 +1,9 @@
 """Jobs under the real msrun: what a rank finds, how a job ends, and what is left of it (nothing)."""
 
 import json
+import os
 import signal
 import subprocess
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from hccl_kit.launch import msrun
 from hccl_kit.rank_table import RankTable
 from tests.lab.hosts import hosts, needs_hosts
 from tests.launch import jobs
-from tests.launch.jobs import clean_environ, wait_until
+from tests.launch.jobs import clean_environ, guards, wait_until
 from tests.launch.ways import planned, servers, write
 
 ROOT = Path(__file__).parents[2]
@@ -91,26 +91,41 @@ def test_ranks_on_the_cards_of_the_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("end", "code"), [("sys.exit(7)", 7), ("os.kill(os.getpid(), signal.SIGKILL)", 137)])
 def test_a_rank_that_fails_ends_the_job_at_once(end: str, code: int, tmp_path: Path) -> None:
-    fail = f"print('failing at', time.time()); {end}"
-    job = Job(tmp_path, servers(range(2)), f"if rank == 1: {fail}\ntime.sleep(60)")
+    job = Job(tmp_path, servers(range(2)), f"if rank == 1: {end}\ntime.sleep(600)")
     process = job.start()
     _, err = process.communicate(timeout=PATIENCE)
-    ended = time.time()
     assert process.returncode == code
     assert "error: rank 1 on device 1 of " in err
-    assert ended - float(err.rpartition("failing at ")[2]) < 10  # msrun alone: 30 s and more
     assert job.left() == []
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
 def test_nothing_outlives_the_script(name: str, code: int, tmp_path: Path) -> None:
     deaf = "for name in ('SIGTERM', 'SIGINT'): signal.signal(getattr(signal, name), signal.SIG_IGN)\n"
-    job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(60)")
+    job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(600)")
     process = job.start()
     assert wait_until(job.all_run, seconds=PATIENCE)
     process.send_signal(signal.Signals[name])
     process.communicate(timeout=PATIENCE)
     assert process.returncode == code
+    assert wait_until(lambda: job.left() == [])
+
+
+@pytest.mark.parametrize(("also_script", "code"), [(False, 137), (True, -9)])
+def test_nothing_outlives_the_guard(also_script: bool, code: int, tmp_path: Path) -> None:
+    deaf = "for name in ('SIGTERM', 'SIGINT'): signal.signal(getattr(signal, name), signal.SIG_IGN)\n"
+    job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(600)")
+    process = job.start()
+    assert wait_until(job.all_run, seconds=PATIENCE)
+    (guard,) = guards(tmp_path)
+    process.send_signal(signal.SIGSTOP)  # it has not looked yet
+    os.kill(guard, signal.SIGKILL)
+    if also_script:
+        process.kill()
+    process.send_signal(signal.SIGCONT)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code
+    assert also_script or err.startswith("\nerror: the process that guards the ranks was killed, so the job was ended")
     assert wait_until(lambda: job.left() == [])
 
 
@@ -134,32 +149,28 @@ def test_two_hosts(tmp_path: Path) -> None:
     ("failing", "end", "code"), [(0, "sys.exit(7)", 7), (3, "os.kill(os.getpid(), signal.SIGKILL)", 137)]
 )
 def test_a_rank_that_fails_ends_the_job_on_both_hosts(failing: int, end: str, code: int, tmp_path: Path) -> None:
-    fail = f"time.sleep(0.5); print('failing at', time.time()); {end}"
+    fail = f"if rank == {failing}: time.sleep(0.5); {end}\ntime.sleep(600)"
     with hosts(2) as lab:
-        job = Job(tmp_path, servers((0, 1), (4, 5), ids=lab.addresses), f"if rank == {failing}: {fail}\ntime.sleep(60)")
+        job = Job(tmp_path, servers((0, 1), (4, 5), ids=lab.addresses), fail)
         started = [lab.start(i, ["bash", job.script], environ=job.environ, folder=tmp_path) for i in range(2)]
         home, other = failing // 2, 1 - failing // 2
         _, err = started[other].communicate(timeout=PATIENCE)
-        ended = time.time()
         _, at_home = started[home].communicate(timeout=PATIENCE)
         assert (started[home].returncode, started[other].returncode) == (code, code)
         assert f"error: rank {failing} on device {(0, 1, 4, 5)[failing]} of {lab.names[home]} failed" in at_home
-        assert ended - float(at_home.rpartition("failing at ")[2]) < 10  # msrun alone: 30 s and more
         server = lab.addresses[home]
         assert err == f"\nended: rank {failing} on server {server} failed with exit code {code}; its log is there\n"
-        assert job.left() == []
+        assert wait_until(lambda: job.left() == [])  # the watch starts a last guard where the script outlives the first
 
 
 @needs_hosts
 def test_a_script_that_is_killed_on_one_host_ends_the_other(tmp_path: Path) -> None:
     with hosts(2) as lab:
-        job = Job(tmp_path, servers((0,), (0,), ids=lab.addresses), "time.sleep(60)")
+        job = Job(tmp_path, servers((0,), (0,), ids=lab.addresses), "time.sleep(600)")
         started = [lab.start(i, ["bash", job.script], environ=job.environ, folder=tmp_path) for i in range(2)]
         assert wait_until(job.all_run, seconds=PATIENCE)
         started[1].kill()
-        began = time.monotonic()
         _, err = started[0].communicate(timeout=PATIENCE)
-        assert time.monotonic() - began < 10
         assert started[0].returncode == 255
         assert f"ended: server {lab.addresses[1]} was lost; logs of this server in " in err
         started[1].communicate()

@@ -9,16 +9,19 @@ from types import MappingProxyType
 
 import pytest
 
-from hccl_kit.launch import spread
+from hccl_kit import formats
+from hccl_kit.launch import bash, plan, spread
+from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.spread import Node, remote_command
 from tests.lab.hosts import Hosts
-from tests.launch.jobs import SCRIPT, clean_environ
-from tests.launch.nodes import python_nodes_job
+from tests.launch.jobs import SCRIPT, TABLE, clean_environ
+from tests.launch.nodes import python_nodes_job, table_of
 
 IDS = ("127.0.0.1", "127.0.0.2")
 SSH = """#!/bin/bash
-while [[ $1 == -* ]]; do case $1 in -o | -F) shift 2 ;; *) shift ;; esac; done
-address=$1; shift
+while [[ $1 == -?* && $1 != -- ]]; do case $1 in -o | -F) shift 2 ;; *) shift ;; esac; done
+[[ $1 == -- ]] || exit 255
+address=$2; shift 2
 [[ $address != *.66 ]] || { echo "ssh: connect to host $address port 22: No route to host" >&2; exit 255; }
 exec env -i HOME=/ bash -c "$1"
 """
@@ -112,6 +115,43 @@ def test_every_word_arrives_as_it_is(tmp_path: Path, text: str) -> None:
     command = remote_command(str(script), str(tmp_path), Node(f"node {text}", "x"), "1-2", ["--", text])
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.split("\0") == ["--lifeline", "--run", "1-2", "--server", f"node {text}", "--", text, ""]
+    assert not (tmp_path / "hacked").exists()
+
+
+@pytest.mark.parametrize("address", ["-oProxyCommand=touch hacked", "a=b", "rack 1", "$(touch hacked)", "a\nb", ""])
+def test_what_is_no_address_is_not_given_to_ssh(tmp_path: Path, address: str) -> None:
+    source = Path(spread.__file__).read_text(encoding="utf-8")
+    environ = clean_environ({"HCCL_KIT_SSH": "touch hacked"})
+    command = [sys.executable, "-I", "-c", source, "/x/ascend.sh", "2", "n1", "n2", "10.0.0.1", address, "--"]
+    done = subprocess.run(command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        f"error: server 'n2' has no address that ssh can be given: {address!r}",
+        '  fix: add "host_ip", an address of that host, to it in the table',
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a=b", "--", "-oProxyCommand=touch hacked", "--ssh"])
+def test_a_server_of_any_name_is_started_by_its_address(tmp_path: Path, ssh: str, name: str) -> None:
+    table = table_of(IDS)
+    first, second = table.servers
+    table = table._replace(servers=(first, second._replace(id=name, extra={"host_ip": IDS[1]})))
+    text = formats.write(table)
+    (tmp_path / TABLE).write_text(text, encoding="utf-8")
+    script = bash.script(plan(table, ("true",)), TableFile(TABLE, text))
+    (tmp_path / SCRIPT).write_text(script, encoding="utf-8")
+    done = subprocess.run(
+        ["bash", SCRIPT, "--ssh"],
+        check=False,
+        cwd=tmp_path,
+        env=clean_environ({"HCCL_KIT_SSH": ssh}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("hccl_logs/latest/rank_*.log"))) == 4
     assert not (tmp_path / "hacked").exists()
 
 

@@ -6,8 +6,8 @@
 # The hosts are in mpirun4p.hosts beside this script, in the order of their ranks.
 # Made from the rank table with sha256 e3e4eea45888208df9294f0e11a4a05726e1b56531104e0f4f93cd30a6e03687;
 # the job does not read it: under mpirun a rank table must not be set.
-# The exit code is mpirun's: that of the rank that failed first, 128 + signal where one killed it, 1 after a
-# signal to this script. 2 could not start. Needs bash 4.3 and coreutils.
+# The exit code is mpirun's: that of the rank that failed first, 128 + signal where one killed it. 2 could
+# not start, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP. Needs bash 4.3, coreutils and util-linux.
 
 case ${BASH_VERSION:-} in
     '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
@@ -55,4 +55,28 @@ set --$program
 if setpriv --pdeathsig KILL true 2>/dev/null; then set -- setpriv --pdeathsig KILL -- \"\$@\"; fi
 exec -- \"\$@\""
 ((EUID != 0)) || options+=(--allow-run-as-root)
-exec "$mpirun" "${options[@]}" bash -c "$program"
+
+pass_on() { # SIGNAL CODE: mpirun does not hear it while it connects to hosts; it and its ssh are killed after 10 s
+    local stat line session
+    trap '' HUP INT TERM
+    kill -s "$1" "$job" || :
+    for _ in {1..100}; do
+        if ! kill -s 0 "$job"; then break; fi
+        sleep 0.1
+    done
+    for stat in /proc/[0-9]*/stat; do
+        read -r line <"$stat" || continue # it ended meanwhile
+        read -r _ _ _ session _ <<<"${line##*) }"
+        [[ $session != "$job" ]] || kill -s KILL "${stat//[!0-9]/}" || :
+    done
+    exit "$2"
+} 2>/dev/null
+
+own_session=(setsid)
+if setpriv --pdeathsig KILL true 2>/dev/null; then own_session=(setpriv --pdeathsig KILL -- setsid); fi
+trap 'pass_on HUP 129' HUP
+trap 'pass_on INT 130' INT
+trap 'pass_on TERM 143' TERM
+"${own_session[@]}" "$mpirun" "${options[@]}" bash -c "$program" <&0 &
+job=$!
+wait "$job"

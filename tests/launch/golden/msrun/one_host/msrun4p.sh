@@ -9,7 +9,8 @@
 # this host is shown. MASTER_PORT is kept where rank 0 runs and it is set, else a free port is taken.
 # The first rank that fails ends the job, on all hosts: its traceback comes last on its own, its exit code
 # (128 + signal) is the script's everywhere. Otherwise 0 is success, 2 could not start, 130 Ctrl-C,
-# 143 SIGTERM, 129 SIGHUP. Needs bash 4.3, coreutils, grep, iproute2, python 3.8 and util-linux.
+# 143 SIGTERM, 129 SIGHUP, 137 the guard of the ranks was killed.
+# Needs bash 4.3, coreutils, grep, iproute2, python 3.8 and util-linux.
 
 case ${BASH_VERSION:-} in
     '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
@@ -22,19 +23,26 @@ size=4
 port_name=MASTER_PORT
 server=${HCCL_KIT_SERVER:-}
 # shellcheck disable=SC2016  # a program in Python
-worker='import os, subprocess, sys
+worker='import ctypes, os, signal, subprocess, sys
 
+def end_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG of linux/prctl.h
+
+end_with_parent()
 logs, *command = sys.argv[1:]
 try:
-    code = subprocess.call(command)
+    code = subprocess.call(command, preexec_fn=end_with_parent)
 except OSError as error:
     print(f"{command[0]}: {error.strerror}", flush=True)
     code = 127
 code = code if code >= 0 else 128 - code
 if code:
     name = "scheduler" if os.environ["MS_ROLE"] == "MS_SCHED" else "worker_" + os.environ["RANK_ID"]
-    with open(f"{logs}/failed", "a") as failed:
-        failed.write(f"{name} {code}\n")
+    try:
+        with open(f"{logs}/failed", "a") as failed:
+            failed.write(f"{name} {code}\n")
+    except OSError:  # the log folder is gone, or the disk is full: msrun ends all the same
+        pass
 sys.exit(code)'
 
 die() { # LINE ...
@@ -115,6 +123,11 @@ link='' judged_rank='' judged_code='' judged_where=''
 [[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
 find_python 6
 
+# Nobody writes on descriptor 6, so no process is needed that could outlive the script.
+idle() { # SECONDS
+    read -r -t "$1" -u 6 || :
+}
+
 # Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
 # once; to wait for it by the time-out of read would cut it on a busy machine.
 next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
@@ -126,16 +139,28 @@ next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
     done
 }
 
+is_running() { # PID
+    kill -s 0 "$1" 2>/dev/null
+}
+
 hear_signals() {
     trap 'quit HUP 129' HUP
     trap 'quit INT 130' INT
     trap 'quit TERM 143' TERM
 }
 
+tell_guard() { # WORD
+    (echo "$1" >&9) 2>/dev/null || { start_guard none && echo "$1" >&9; } # it was killed, and the pipe is broken
+}
+
 end_ranks() { # a signal meanwhile changes nothing but that there is no restart
     trap 'max_restarts=0' HUP INT TERM
-    exec 9>&-
-    while kill -0 "$guard" 2>/dev/null; do sleep 0.05; done
+    for _ in 1 2 3; do
+        exec 9>&-
+        while is_running "$guard"; do sleep 0.05; done
+        if read -r -t 0 -u 5; then break; fi
+        start_guard none # the other one was killed before it was done
+    done
     guard='' # nobody is there to be told of a later signal
     hear_signals
 }
@@ -144,7 +169,7 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
     trap '' HUP INT TERM
     tell "failed -2 $2 0"
     if [[ -n $guard ]]; then
-        [[ $1 == TERM ]] || echo "$1" >&9 # TERM is sent anyway
+        [[ $1 == TERM ]] || tell_guard "$1" # TERM is sent anyway
         end_ranks
     fi
     trap '' HUP INT TERM
@@ -160,7 +185,7 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
     exit "$2"
 }
 
-exec 8<> <(:)
+exec 6<> <(:) 8<> <(:)
 guard='' run=''
 hear_signals
 meet
@@ -177,7 +202,8 @@ mark=HCCL_KIT_LOG_DIR=$logs # in the environment of msrun and of all that it sta
 
 # msrun leaves its workers to live on when it is ended. The guard shows a rank, and ends every process with MARK in its
 # environment once its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own,
-# so that it outlives the script. It reads the process id of msrun.
+# so that it outlives the script. It reads the process id of msrun. The script looks whether the guard is alive, and so
+# does the watch, where the script may be gone too. Where all three are, the kernel ends msrun and asks its workers to.
 guard() { # MARK LOG
     trap '' HUP INT TERM
     local path pid msrun='' screen='' signal found
@@ -200,12 +226,21 @@ guard() { # MARK LOG
             sleep 0.05
         done
     done
-    ! kill -s 0 "$msrun" || kill -s KILL "$screen" # it hangs in a driver
-    wait "$screen"
+    [[ -z $msrun ]] || ! kill -s 0 "$msrun" || kill -s KILL "$screen" # it hangs in a driver
+    [[ -z $screen ]] || wait "$screen"
+    echo 'done' >&5
 } 2>/dev/null
 
-is_running() { # PID
-    kill -s 0 "$1" 2>/dev/null
+start_guard() { # sets guard
+    exec 5<> <(:)
+    exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark" "$log")
+    guard=$!
+}
+
+watch_guard() { # another one does the work of a dead one
+    exec 9>&-
+    while is_running "$guard"; do idle 1; done
+    start_guard
 }
 
 conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
@@ -224,7 +259,11 @@ conclude() { # what became of msrun and its ranks here; the others hear of it, a
 describe() { # who failed here: the rank or scheduler `name`, without a name msrun
     local signal='' log=$logs/msrun.log what=$name
     echo
-    if [[ -z $name ]]; then
+    if [[ $name == guard ]]; then
+        echo "error: the process that guards the ranks was killed, so the job was ended with exit code $code;" \
+            "logs in $logs"
+        return
+    elif [[ -z $name ]]; then
         echo "error: msrun failed on $HOSTNAME with exit code $code"
     else
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
@@ -239,24 +278,35 @@ describe() { # who failed here: the rank or scheduler `name`, without a name msr
 
 log=$logs/worker_${ranks[0]}.log
 : >"$log"
-exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark" "$log")
-guard=$!
+start_guard
 echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME (server $server_name)," \
     "scheduler at $master:$port, logs in $logs"
 # msrun is told to show a worker that does not exist, since it would leave the programs that show them to live on.
-env "$mark" setsid msrun --worker_num "$size" --local_worker_num "${#devices[@]}" --master_addr "$master" \
-    --master_port "$port" --node_rank "$node" --join True --cluster_time_out 300 --log_dir "$logs" \
-    --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" >"$logs/msrun.log" 2>&1 \
-    7>&- 8>&- 9>&- &
+own_session=(setsid)
+if setpriv --pdeathsig KILL true 2>/dev/null; then own_session=(setpriv --pdeathsig KILL -- setsid); fi
+env "$mark" "${own_session[@]}" msrun --worker_num "$size" --local_worker_num "${#devices[@]}" \
+    --master_addr "$master" --master_port "$port" --node_rank "$node" --join True --cluster_time_out 300 \
+    --log_dir "$logs" --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" \
+    >"$logs/msrun.log" 2>&1 5>&- 6>&- 7>&- 8>&- 9>&- &
 msrun=$!
-echo "$msrun" >&9
+tell_guard "$msrun"
+watch_guard >/dev/null 2>&1 &
+watch=$!
+trap 'kill "$watch" 2>/dev/null || :' EXIT
 
 kind='' name='' rank=-2 code=0 where=$server_name
 while is_running "$msrun" && [[ ! -s $logs/failed && -z $kind ]]; do
+    is_running "$guard" || kind=guard name=guard rank=-3 code=137
     next_note 1 || [[ -z $link ]] || is_running "$link" || next_note 1 ||
         kind=over rank=-1 code=255 where=${servers[0]}
 done
-if [[ -z $kind ]]; then conclude; else end_ranks; fi
+case $kind in
+    '') conclude ;;
+    guard)
+        tell "failed $rank $code 0"
+        end_ranks ;;
+    *) end_ranks ;;
+esac
 if [[ $code != 0 && $where == "$server_name" && $rank != -1 ]]; then
     describe >&2
 elif ((code != 0)); then

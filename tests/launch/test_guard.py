@@ -1,0 +1,94 @@
+"""The guard of a launch script is killed: script, guard and watch look after each other, and no rank is left."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.launch.jobs import Job, all_ready, finish, guards, python_job, wait_until
+
+DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+SLEEP = f"{DEAF}; print('ready'); time.sleep(600)"
+
+
+def started(job: Job) -> tuple["subprocess.Popen[str]", int]:
+    """The script once its ranks run, and its guard."""
+    process = job.start()
+    assert wait_until(lambda: all_ready(job))
+    (guard,) = guards(job.folder)
+    return process, guard
+
+
+def test_a_guard_that_is_killed_ends_the_job(tmp_path: Path) -> None:
+    job = python_job(tmp_path, SLEEP)
+    process, guard = started(job)
+    os.kill(guard, signal.SIGKILL)
+    done = finish(process)
+    assert done.returncode == 137
+    said = "error: the process that guards the ranks was killed, so the job was ended with exit code 137"
+    assert done.stderr == f"\n{said}; logs in {job.logs}\n"
+    assert job.processes() == []
+
+
+def test_the_ranks_of_a_dead_guard_get_time_to_end(tmp_path: Path) -> None:
+    hear = "signal.signal(signal.SIGTERM, lambda *_: (print('heard'), sys.exit(0)))"
+    job = python_job(tmp_path, f"{hear}; print('ready'); time.sleep(600)", ranks=2)
+    process, guard = started(job)
+    os.kill(guard, signal.SIGKILL)
+    assert finish(process).returncode == 137
+    assert [job.log(rank) for rank in range(2)] == ["ready\nheard\n"] * 2
+
+
+@pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143), ("KILL", -9)])
+def test_a_signal_after_a_dead_guard_leaves_no_rank(tmp_path: Path, name: str, code: int) -> None:
+    job = python_job(tmp_path, f"signal.signal(signal.SIGINT, signal.SIG_IGN); {SLEEP}")
+    process, guard = started(job)
+    os.kill(process.pid, signal.SIGSTOP)  # so that both are gone before the script has looked
+    os.kill(guard, signal.SIGKILL)
+    os.kill(process.pid, getattr(signal, f"SIG{name}"))
+    os.kill(process.pid, signal.SIGCONT)
+    assert finish(process).returncode in (code, 137)
+    assert wait_until(lambda: job.processes() == [])
+
+
+def test_all_that_look_after_the_ranks_are_killed_at_once(tmp_path: Path) -> None:
+    """The kernel ends the ranks."""
+    job = python_job(tmp_path, SLEEP)
+    process, guard = started(job)
+    os.kill(guard, signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)
+    finish(process)
+    assert wait_until(lambda: job.processes() == [])
+
+
+def test_a_rank_that_fails_after_a_dead_guard_ends_the_job(tmp_path: Path) -> None:
+    job = python_job(
+        tmp_path,
+        f"{DEAF}; print('ready')\nwhile rank == 0 or not os.path.exists('go'): time.sleep(0.01)\nsys.exit(7)",
+        ranks=2,
+    )
+    process, guard = started(job)
+    os.kill(process.pid, signal.SIGSTOP)
+    os.kill(guard, signal.SIGKILL)
+    (tmp_path / "go").touch()
+    assert wait_until((job.logs / "failed").exists)
+    os.kill(process.pid, signal.SIGCONT)
+    done = finish(process)
+    assert done.returncode in (7, 137)
+    assert "error: " in done.stderr
+    assert job.processes() == []
+
+
+def test_a_dead_guard_is_no_reason_not_to_start_again(tmp_path: Path) -> None:
+    program = f"print('ready')\nif os.environ.get('HCCL_KIT_RESTART'): sys.exit(0)\n{SLEEP}"
+    job = python_job(tmp_path, program, ranks=2)
+    process = job.start("--max-restarts", "1")
+    assert wait_until(lambda: all_ready(job))
+    (guard,) = guards(job.folder)
+    os.kill(guard, signal.SIGKILL)
+    done = finish(process)
+    assert done.returncode == 0, done.stderr
+    assert "restart 1 of 1 in 1 s\n" in done.stderr
+    assert job.processes() == []
