@@ -111,7 +111,7 @@ def _one_node(plan: LaunchPlan) -> list[str]:
     (node,) = plan.nodes
     return [
         "",
-        f"node='' server_name={word(node.id)}",
+        f"node='' server_name={word(node.id)} servers=({word(node.id)})",
         f"ranks=({' '.join(map(str, node.ranks))})",
         f"devices=({' '.join(map(str, node.devices))}) # of rank 0, 1, ...",
         *section(bash_parts.ALONE),
@@ -145,7 +145,7 @@ def _environment(plan: LaunchPlan) -> list[str]:
         "",
         "# Left over from other ways of starting, these would override what is set below.",
         f"earlier_restarts=${{{RESTART}:-0}}",
-        "[[ $earlier_restarts =~ ^[0-9]{1,6}$ ]] || earlier_restarts=0",
+        "[[ $earlier_restarts =~ ^(0|[1-9][0-9]{0,5})$ ]] || earlier_restarts=0",
         wrapped(" ".join(["unset -v", *MISLEADING, RUN_ID, RESTART, SERVER])),
         "",
         "job_environment() {",

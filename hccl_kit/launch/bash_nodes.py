@@ -59,7 +59,6 @@ meet() { # the nodes come together, and agree on what node 0 says: the run and t
     case $kind in
         start)
             run=$rank port=$code
-            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port"
             ((port > 0 || node == 0)) || [[ -n $lifeline ]] || echo "given up: so says server ${servers[0]}" >&2 ;;
         gone) quit HUP 129 ;;
         *)

@@ -53,7 +53,7 @@ while (($# > 0)); do
     own_options+=("${given[@]}")
     shift "${#given[@]}"
 done
-[[ -z $run || $run =~ ^[0-9]+(-[0-9]+)+$ ]] || die "error: --run is '$run', which names no run"
+[[ -z $run || $run =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ ]] || die "error: --run is '$run', which names no run"
 """
 
 CHECK_TABLE = r"""

@@ -5,10 +5,10 @@
 Node 0 listens on PORT, the others come to ADDRESS. When all are there, every node prints `start RUN MASTER_PORT`, as
 node 0 has them, and its script starts the ranks. After that it hears from the script, on standard input, `done` or
 `failed RANK CODE SECONDS` with the seconds that have passed since. Node 0 tells all who failed first:
-`over RANK CODE SERVER`. A node that leaves without a word, or is silent for SILENCE seconds, has failed with rank -1.
+`over RANK CODE NODE`. A node that leaves without a word, or is silent for SILENCE seconds, has failed with rank -1.
 
 Exit codes: 0 all are done, 1 somebody failed, 2 the nodes did not come together. It needs nothing but Python 3.8, and
-ends with the script that started it. Numbers and names of at most LONGEST bytes cross the network, nothing else.
+ends with the script that started it. `messages` parses every line, of the network and of the script, before it is used.
 """
 
 from __future__ import annotations
@@ -24,14 +24,31 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-LONGEST = 1024
-"""Bytes of a line."""
+from hccl_kit.launch.messages import (
+    LONGEST,
+    LOST,
+    LOST_CODE,
+    OTHER_TABLE,
+    TWICE,
+    Done,
+    Failed,
+    FromNode,
+    FromNode0,
+    Malformed,
+    Over,
+    Refused,
+    Start,
+    is_sha256,
+    number,
+    parse_from_node,
+    parse_from_node_0,
+    printable,
+)
+
 BEAT, SILENCE = 1.0, 6.0
 """Seconds between two signs of life, and after which a node counts as lost."""
 JUDGING = 0.3
 """Seconds after the first bad news in which a node may tell of an earlier failure."""
-LOST = "-1", "255"
-"""Rank and exit code of a node that is gone."""
 PR_SET_PDEATHSIG = 1
 """Of Linux: a signal to this process at the death of the one that started it."""
 REMIND = 10.0
@@ -50,7 +67,7 @@ class Options(NamedTuple):
     sha256: str
     patience: float
     run: str
-    master_port: str
+    master_port: int
     servers: tuple[str, ...]
     script: int
 
@@ -84,21 +101,23 @@ def send(writer: asyncio.StreamWriter, line: str) -> None:
         writer.write(f"{line}\n".encode())
 
 
-async def lines_of(reader: asyncio.StreamReader, silence: float | None) -> AsyncIterator[list[str]]:
-    """The words of each line, signs of life left out; ends where the other side is gone, silent or talks nonsense."""
+async def lines_of(reader: asyncio.StreamReader, silence: float | None) -> AsyncIterator[bytes]:
+    """Each line, signs of life left out; ends where the other side is gone, silent or sends too long a line."""
     with suppress(OSError, asyncio.TimeoutError, ValueError):
-        while line := await asyncio.wait_for(reader.readline(), silence):
-            words = line.decode().split()
-            if words:
-                yield words
+        while (line := await asyncio.wait_for(reader.readline(), silence)).endswith(b"\n"):
+            if line.strip():
+                yield line
 
 
-async def script_lines() -> AsyncIterator[list[str]]:
+async def script_lines() -> AsyncIterator[FromNode]:
     """What the script says on standard input, which has no end of its own."""
     reader = asyncio.StreamReader(LONGEST)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    async for words in lines_of(reader, None):
-        yield words
+    async for line in lines_of(reader, None):
+        try:
+            yield parse_from_node(line)
+        except Malformed as malformed:
+            tell(f"error: unexpected message from the launch script: '{malformed}'")
 
 
 class Meeting:
@@ -108,7 +127,7 @@ class Meeting:
         self.options = options
         self.peers: dict[int, asyncio.StreamWriter] = {}
         self.done: set[int] = set()
-        self.failures: list[tuple[float, str, str, str]] = []
+        self.failures: list[tuple[float, Over]] = []
         self.changed = asyncio.Event()
 
     @property
@@ -116,57 +135,61 @@ class Meeting:
         """The servers that have not come yet."""
         return [name for node, name in enumerate(self.options.servers) if node and node not in self.peers]
 
-    def hear(self, node: int, words: list[str]) -> None:
+    def hear(self, node: int, message: FromNode) -> None:
         """What the script of a node says of its ranks."""
-        if words == ["done"]:
+        if isinstance(message, Done):
             self.done.add(node)
-        elif words[0] == "failed":
-            _, rank, code, ago = words
-            self.fail(node, str(int(rank)), str(int(code)), float(ago))
+        elif isinstance(message, Failed):
+            self.fail(Over(message.rank, message.code, node), message.ago)
         self.changed.set()
 
-    def fail(self, node: int, rank: str, code: str, ago: float = 0.0) -> None:
+    def fail(self, over: Over, ago: float = 0.0) -> None:
         """A node has failed `ago` seconds before now."""
-        self.failures.append((time.monotonic() - ago, rank, code, self.options.servers[node]))
+        self.failures.append((time.monotonic() - ago, over))
         self.changed.set()
 
     async def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, from its hello to its end."""
         node = None
-        with suppress(ValueError, asyncio.CancelledError):  # cancelled at the end of this program
-            async for words in lines_of(reader, SILENCE):
+        try:
+            async for line in lines_of(reader, SILENCE):
                 if node is not None:
-                    self.hear(node, words)
+                    self.hear(node, parse_from_node(line))
                     continue
-                node = self.greet(words, writer)
+                node = self.greet(line, writer)
                 if node is None:
                     break
+        except Malformed as malformed:
+            tell(f"error: unexpected message from server {self.options.servers[node or 0]}: '{malformed}'")
+        except asyncio.CancelledError:  # at the end of this program
+            pass
         if node is not None and node not in self.done:
-            self.fail(node, *LOST)
+            self.fail(Over(LOST, LOST_CODE, node))
         writer.close()
 
-    def greet(self, words: list[str], writer: asyncio.StreamWriter) -> int | None:
+    def greet(self, line: bytes, writer: asyncio.StreamWriter) -> int | None:
         """`hello NODE SHA256`: the node, where it is one of this job with the table of this job."""
-        if len(words) != 3 or words[0] != "hello" or not 0 < int(words[1]) < len(self.options.servers):
+        words = line.decode("ascii", "replace").split()
+        node = number(words[1], 1, len(self.options.servers) - 1) if len(words) == 3 and words[0] == "hello" else None
+        if node is None or not is_sha256(words[2]):
             return None
-        node, sha256 = int(words[1]), words[2]
         if node in self.peers:
-            send(writer, f"refused {self.options.servers[node]}-has-come-already")
+            send(writer, Refused(TWICE, self.options.sha256).line())
             return None
-        if sha256 != self.options.sha256:
-            send(writer, f"refused node-0-has-the-table-{self.options.sha256}")
-            tell(f"error: {self.options.servers[node]} has another rank table, sha256 {sha256[:64]}")
+        if words[2] != self.options.sha256:
+            send(writer, Refused(OTHER_TABLE, self.options.sha256).line())
+            tell(f"error: {self.options.servers[node]} has another rank table, sha256 {words[2]}")
             tell(f"  this one is    sha256 {self.options.sha256}\n  fix: copy table and script of this node there")
             return None
         self.peers[node] = writer
         self.changed.set()
         return node
 
-    def broadcast(self, line: str) -> None:
-        """One line to every node, this one's script included."""
+    def broadcast(self, message: FromNode0) -> None:
+        """One message to every node, this one's script included."""
         for writer in self.peers.values():
-            send(writer, line)
-        say(line)
+            send(writer, message.line())
+        say(message.line())
 
 
 def named(servers: list[str]) -> str:
@@ -203,15 +226,14 @@ async def serve(options: Options) -> None:
             told = now
             tell(f"waiting for {named(meeting.missing)}; start this script there too")
         await change(meeting)
-    meeting.broadcast(f"start {options.run} {options.master_port}")
+    meeting.broadcast(Start(options.run, options.master_port))
     while len(meeting.done) < len(options.servers) and not meeting.failures:
         await change(meeting)
     if meeting.failures:
         await asyncio.sleep(JUDGING)
-        _, rank, code, name = min(meeting.failures)
-        meeting.broadcast(f"over {rank} {code} {name}")
+        meeting.broadcast(min(meeting.failures)[1])
     else:
-        meeting.broadcast("done")
+        meeting.broadcast(Done())
     await farewell(meeting.peers)
     server.close()
     for task in background:
@@ -244,10 +266,10 @@ async def beat(peers: dict[int, asyncio.StreamWriter], options: Options) -> None
         await asyncio.sleep(BEAT)
 
 
-async def listen_to_script(hear: Callable[[int, list[str]], None]) -> None:
+async def listen_to_script(hear: Callable[[int, FromNode], None]) -> None:
     """Hand on what the script says of the ranks of this node."""
-    async for words in script_lines():
-        hear(0, words)
+    async for message in script_lines():
+        hear(0, message)
 
 
 async def join(options: Options) -> None:
@@ -256,21 +278,47 @@ async def join(options: Options) -> None:
     send(writer, f"hello {options.node} {options.sha256}")
     background = [
         asyncio.ensure_future(beat({0: writer}, options)),
-        asyncio.ensure_future(listen_to_script(lambda _, words: send(writer, " ".join(words)))),
+        asyncio.ensure_future(listen_to_script(lambda _, message: send(writer, message.line()))),
     ]
-    over = f"over {' '.join(LOST)} {options.servers[0]}"
-    async for words in lines_of(reader, SILENCE):
-        if words[0] == "refused":
-            raise Stop(2, f"error: {options.servers[0]} refuses this node: {words[1].replace('-', ' ')}")
-        over = " ".join(words)
-        if words[0] != "start":
-            break
-        say(over)
-        over = f"over {' '.join(LOST)} {options.servers[0]}"
-    say(over)
-    for task in background:
-        task.cancel()
-    raise Stop(0 if over == "done" else 1)
+    try:
+        over = await hear_node_0(reader, options)
+    finally:
+        for task in background:
+            task.cancel()
+    say(over.line())
+    raise Stop(0 if over == Done() else 1)
+
+
+async def hear_node_0(reader: asyncio.StreamReader, options: Options) -> Over | Done:
+    """Pass the start on to the script, and return how the job ended. Raises Stop before the start."""
+    started = False
+    try:
+        async for line in lines_of(reader, SILENCE):
+            message = parse_from_node_0(line, len(options.servers))
+            if isinstance(message, (Over, Done)):
+                return message
+            if isinstance(message, Refused):
+                raise Stop(2, f"error: {options.servers[0]} refuses this node: {reason(message, options)}")
+            say(message.line())
+            started = True
+    except Malformed as malformed:
+        text = f"error: unexpected message from {where(options)}: '{malformed}'"
+        if not started:
+            raise Stop(2, text) from malformed
+        tell(text)
+    return Over(LOST, LOST_CODE, 0)
+
+
+def reason(refused: Refused, options: Options) -> str:
+    """Why node 0 refuses this node."""
+    if refused.reason == TWICE:
+        return f"{options.servers[options.node]} has come already"
+    return f"node 0 has the table {refused.sha256}"
+
+
+def where(options: Options) -> str:
+    """Node 0 by its name and address."""
+    return f"{options.servers[0]} ({printable(options.address)} port {options.port})"
 
 
 async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -283,16 +331,16 @@ async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamW
                 asyncio.open_connection(options.address, options.port, limit=LONGEST), SILENCE
             )
         except (OSError, asyncio.TimeoutError) as error:
-            now, where = time.monotonic(), f"{options.servers[0]} ({options.address} port {options.port})"
+            now = time.monotonic()
             if now > began + options.patience:
                 raise Stop(
                     2,
-                    f"error: {where} did not answer within {options.patience:g} s: {error}\n"
+                    f"error: {where(options)} did not answer within {options.patience:g} s: {error}\n"
                     "  fix: start this script there too",
                 ) from error
             if now > told + REMIND:
                 told = now
-                tell(f"waiting for {where}; start this script there too")
+                tell(f"waiting for {where(options)}; start this script there too")
             await asyncio.sleep(0.1)
 
 
@@ -301,13 +349,13 @@ def main(argv: Sequence[str]) -> int:
     script = os.getppid()
     with suppress(OSError, AttributeError):  # at once, so that a job which is started again does not meet this one
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
+    for deadly in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(deadly, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
     node, address, port, port_name, sha256, patience, run, master_port, *servers = argv
     options = Options(
-        int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers), script
+        int(node), address, int(port), port_name, sha256, float(patience), run, int(master_port), tuple(servers), script
     )
     try:
         asyncio.run(join(options) if options.node else serve(options))

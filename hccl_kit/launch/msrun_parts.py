@@ -86,10 +86,20 @@ is_running() { # PID
     kill -s 0 "$1" 2>/dev/null
 }
 
+read_failed() { # sets name and code, as the worker program has noted them
+    local line own=(scheduler "${ranks[@]/#/worker_}")
+    [[ -f $logs/failed ]] && read -r -n 80 line <"$logs/failed" || return 1
+    for name in "${own[@]}"; do
+        code=${line#"$name "}
+        if [[ $line == "$name $code" ]] && is_code "$code" && ((code > 0)); then return; fi
+    done
+    name='' code=0
+    return 1
+}
+
 conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
     local patience=-1
-    if [[ -s $logs/failed ]]; then
-        read -r name code <"$logs/failed"
+    if read_failed; then
         [[ $name != worker_* ]] || rank=${name#worker_}
     else # nobody noted it where msrun itself failed
         wait "$msrun" || code=$?

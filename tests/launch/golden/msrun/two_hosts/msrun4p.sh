@@ -128,20 +128,184 @@ link_port=${HCCL_KIT_LINK_PORT:-22162}
 link=''
 
 # shellcheck disable=SC2016  # a program in Python
-link_program='"""How the nodes of a job tell each other how it goes; the launch script of several servers carries this text.
+link_program='from __future__ import annotations
+
+
+"""The messages that the nodes of a job exchange: one line each, every field parsed to its type and range.
+
+Carried by the launch scripts, so it needs nothing but Python 3.8. A node is its index in the list of servers, which all
+nodes have; no name crosses the network.
+"""
+
+
+import re
+from typing import NamedTuple, Union
+
+LONGEST = 1024
+"""Bytes of a line."""
+MAX_RANK = 9999999
+LOST, ENDED, RANK_LOST = -1, -2, -3
+"""In the place of a rank: the node is gone, its script was ended, one of its ranks ended unseen."""
+LOST_CODE = 255
+"""The exit code of a node that is gone."""
+TWICE, OTHER_TABLE = "twice", "table"
+"""Why node 0 refuses a node: it has joined already, or it has another rank table."""
+
+
+class Malformed(Exception):  # noqa: N818 - the line is what is wrong
+    """A line that is not one of the messages accepted here; `str()` is the line, made printable."""
+
+
+class Here(NamedTuple):
+    """A node is ready. `run` and `port` count where the node is the first; the others send port 0."""
+
+    run: str
+    port: int
+
+    def line(self) -> str:
+        return f"here {self.run} {self.port}"
+
+
+class Start(NamedTuple):
+    """All nodes are there: the name of the run and the port of rank 0; port 0 ends the restarts."""
+
+    run: str
+    port: int
+
+    def line(self) -> str:
+        return f"start {self.run} {self.port}"
+
+
+class Failed(NamedTuple):
+    """A rank of the sender failed `ago` seconds before the line was sent."""
+
+    rank: int
+    code: int
+    ago: float = 0.0
+
+    def line(self) -> str:
+        return f"failed {self.rank} {self.code} {self.ago:.3f}"
+
+
+class Over(NamedTuple):
+    """The failure that ended the job: what failed on the server with the index `node`."""
+
+    rank: int
+    code: int
+    node: int
+
+    def line(self) -> str:
+        return f"over {self.rank} {self.code} {self.node}"
+
+
+class Done(NamedTuple):
+    """From a node: its ranks have succeeded. From node 0: those of all nodes have."""
+
+    def line(self) -> str:
+        return "done"
+
+
+class Refused(NamedTuple):
+    """Node 0 does not accept this node; `sha256` is that of the table of node 0."""
+
+    reason: str
+    sha256: str
+
+    def line(self) -> str:
+        return f"refused {self.reason} {self.sha256}"
+
+
+FromNode = Union[Here, Failed, Done]  # noqa: UP007 - Python 3.8
+FromNode0 = Union[Start, Over, Done, Refused]  # noqa: UP007 - Python 3.8
+
+
+def parse_from_node(line: bytes) -> FromNode:
+    """A message of a node about its ranks. Raises Malformed."""
+    kind, fields = _split(line)
+    if kind == "here" and len(fields) == 2:
+        return Here(_run(fields[0], line), _number(fields[1], 0, 65535, line))
+    if kind == "failed" and len(fields) == 3:
+        rank, code, ago = fields
+        if not re.fullmatch(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?", ago):
+            raise Malformed(printable(line))
+        return Failed(_number(rank, RANK_LOST, MAX_RANK, line), _number(code, 0, 255, line), float(ago))
+    if (kind, fields) == ("done", []):
+        return Done()
+    raise Malformed(printable(line))
+
+
+def parse_from_node_0(line: bytes, servers: int) -> FromNode0:
+    """A message of node 0 to a node of a job with that number of servers. Raises Malformed."""
+    kind, fields = _split(line)
+    if kind == "start" and len(fields) == 2:
+        return Start(_run(fields[0], line), _number(fields[1], 0, 65535, line))
+    if kind == "over" and len(fields) == 3:
+        rank, code, node = fields
+        return Over(
+            _number(rank, RANK_LOST, MAX_RANK, line),
+            _number(code, 0, 255, line),
+            _number(node, 0, servers - 1, line),
+        )
+    if (kind, fields) == ("done", []):
+        return Done()
+    if kind == "refused" and len(fields) == 2 and fields[0] in (TWICE, OTHER_TABLE) and is_sha256(fields[1]):
+        return Refused(fields[0], fields[1])
+    raise Malformed(printable(line))
+
+
+def number(text: str, low: int, high: int) -> int | None:
+    """`text` as a decimal number in this range without leading zeros, else None."""
+    if not re.fullmatch(r"0|-?[1-9][0-9]{0,8}", text):
+        return None
+    return int(text) if low <= int(text) <= high else None
+
+
+def is_sha256(text: str) -> bool:
+    """Whether the text is a SHA-256 in lower-case hexadecimal digits."""
+    return re.fullmatch(r"[0-9a-f]{64}", text) is not None
+
+
+def printable(data: bytes | str, longest: int = 80) -> str:
+    """Text of others for the screen, in ASCII without control characters; a long one is cut."""
+    text = data.decode("ascii", "backslashreplace") if isinstance(data, bytes) else data
+    shown = "".join(char if " " <= char <= "~" else ascii(char)[1:-1] for char in text[: longest + 1])
+    return shown if len(shown) <= longest else shown[:longest] + "..."
+
+
+def _split(line: bytes) -> tuple[str, list[str]]:
+    try:
+        kind, *fields = line.rstrip(b"\r\n").decode("ascii").split(" ")
+    except UnicodeDecodeError:
+        raise Malformed(printable(line)) from None
+    return kind, fields
+
+
+def _number(text: str, low: int, high: int, line: bytes) -> int:
+    value = number(text, low, high)
+    if value is None:
+        raise Malformed(printable(line))
+    return value
+
+
+def _run(text: str, line: bytes) -> str:
+    if not re.fullmatch(r"[0-9]{1,20}(-[0-9]{1,20}){1,3}", text):
+        raise Malformed(printable(line))
+    return text
+
+
+"""How the nodes of a job tell each other how it goes; the launch script of several servers carries this text.
 
     link.py NODE ADDRESS PORT PORT_NAME TABLE_SHA256 PATIENCE RUN MASTER_PORT SERVER ...
 
 Node 0 listens on PORT, the others come to ADDRESS. When all are there, every node prints `start RUN MASTER_PORT`, as
 node 0 has them, and its script starts the ranks. After that it hears from the script, on standard input, `done` or
 `failed RANK CODE SECONDS` with the seconds that have passed since. Node 0 tells all who failed first:
-`over RANK CODE SERVER`. A node that leaves without a word, or is silent for SILENCE seconds, has failed with rank -1.
+`over RANK CODE NODE`. A node that leaves without a word, or is silent for SILENCE seconds, has failed with rank -1.
 
 Exit codes: 0 all are done, 1 somebody failed, 2 the nodes did not come together. It needs nothing but Python 3.8, and
-ends with the script that started it. Numbers and names of at most LONGEST bytes cross the network, nothing else.
+ends with the script that started it. `messages` parses every line, of the network and of the script, before it is used.
 """
 
-from __future__ import annotations
 
 import asyncio
 import ctypes
@@ -154,14 +318,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-LONGEST = 1024
-"""Bytes of a line."""
+
 BEAT, SILENCE = 1.0, 6.0
 """Seconds between two signs of life, and after which a node counts as lost."""
 JUDGING = 0.3
 """Seconds after the first bad news in which a node may tell of an earlier failure."""
-LOST = "-1", "255"
-"""Rank and exit code of a node that is gone."""
 PR_SET_PDEATHSIG = 1
 """Of Linux: a signal to this process at the death of the one that started it."""
 REMIND = 10.0
@@ -180,7 +341,7 @@ class Options(NamedTuple):
     sha256: str
     patience: float
     run: str
-    master_port: str
+    master_port: int
     servers: tuple[str, ...]
     script: int
 
@@ -214,21 +375,23 @@ def send(writer: asyncio.StreamWriter, line: str) -> None:
         writer.write(f"{line}\n".encode())
 
 
-async def lines_of(reader: asyncio.StreamReader, silence: float | None) -> AsyncIterator[list[str]]:
-    """The words of each line, signs of life left out; ends where the other side is gone, silent or talks nonsense."""
+async def lines_of(reader: asyncio.StreamReader, silence: float | None) -> AsyncIterator[bytes]:
+    """Each line, signs of life left out; ends where the other side is gone, silent or sends too long a line."""
     with suppress(OSError, asyncio.TimeoutError, ValueError):
-        while line := await asyncio.wait_for(reader.readline(), silence):
-            words = line.decode().split()
-            if words:
-                yield words
+        while (line := await asyncio.wait_for(reader.readline(), silence)).endswith(b"\n"):
+            if line.strip():
+                yield line
 
 
-async def script_lines() -> AsyncIterator[list[str]]:
+async def script_lines() -> AsyncIterator[FromNode]:
     """What the script says on standard input, which has no end of its own."""
     reader = asyncio.StreamReader(LONGEST)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    async for words in lines_of(reader, None):
-        yield words
+    async for line in lines_of(reader, None):
+        try:
+            yield parse_from_node(line)
+        except Malformed as malformed:
+            tell(f"error: unexpected message from the launch script: '"'"'{malformed}'"'"'")
 
 
 class Meeting:
@@ -238,7 +401,7 @@ class Meeting:
         self.options = options
         self.peers: dict[int, asyncio.StreamWriter] = {}
         self.done: set[int] = set()
-        self.failures: list[tuple[float, str, str, str]] = []
+        self.failures: list[tuple[float, Over]] = []
         self.changed = asyncio.Event()
 
     @property
@@ -246,57 +409,61 @@ class Meeting:
         """The servers that have not come yet."""
         return [name for node, name in enumerate(self.options.servers) if node and node not in self.peers]
 
-    def hear(self, node: int, words: list[str]) -> None:
+    def hear(self, node: int, message: FromNode) -> None:
         """What the script of a node says of its ranks."""
-        if words == ["done"]:
+        if isinstance(message, Done):
             self.done.add(node)
-        elif words[0] == "failed":
-            _, rank, code, ago = words
-            self.fail(node, str(int(rank)), str(int(code)), float(ago))
+        elif isinstance(message, Failed):
+            self.fail(Over(message.rank, message.code, node), message.ago)
         self.changed.set()
 
-    def fail(self, node: int, rank: str, code: str, ago: float = 0.0) -> None:
+    def fail(self, over: Over, ago: float = 0.0) -> None:
         """A node has failed `ago` seconds before now."""
-        self.failures.append((time.monotonic() - ago, rank, code, self.options.servers[node]))
+        self.failures.append((time.monotonic() - ago, over))
         self.changed.set()
 
     async def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, from its hello to its end."""
         node = None
-        with suppress(ValueError, asyncio.CancelledError):  # cancelled at the end of this program
-            async for words in lines_of(reader, SILENCE):
+        try:
+            async for line in lines_of(reader, SILENCE):
                 if node is not None:
-                    self.hear(node, words)
+                    self.hear(node, parse_from_node(line))
                     continue
-                node = self.greet(words, writer)
+                node = self.greet(line, writer)
                 if node is None:
                     break
+        except Malformed as malformed:
+            tell(f"error: unexpected message from server {self.options.servers[node or 0]}: '"'"'{malformed}'"'"'")
+        except asyncio.CancelledError:  # at the end of this program
+            pass
         if node is not None and node not in self.done:
-            self.fail(node, *LOST)
+            self.fail(Over(LOST, LOST_CODE, node))
         writer.close()
 
-    def greet(self, words: list[str], writer: asyncio.StreamWriter) -> int | None:
+    def greet(self, line: bytes, writer: asyncio.StreamWriter) -> int | None:
         """`hello NODE SHA256`: the node, where it is one of this job with the table of this job."""
-        if len(words) != 3 or words[0] != "hello" or not 0 < int(words[1]) < len(self.options.servers):
+        words = line.decode("ascii", "replace").split()
+        node = number(words[1], 1, len(self.options.servers) - 1) if len(words) == 3 and words[0] == "hello" else None
+        if node is None or not is_sha256(words[2]):
             return None
-        node, sha256 = int(words[1]), words[2]
         if node in self.peers:
-            send(writer, f"refused {self.options.servers[node]}-has-come-already")
+            send(writer, Refused(TWICE, self.options.sha256).line())
             return None
-        if sha256 != self.options.sha256:
-            send(writer, f"refused node-0-has-the-table-{self.options.sha256}")
-            tell(f"error: {self.options.servers[node]} has another rank table, sha256 {sha256[:64]}")
+        if words[2] != self.options.sha256:
+            send(writer, Refused(OTHER_TABLE, self.options.sha256).line())
+            tell(f"error: {self.options.servers[node]} has another rank table, sha256 {words[2]}")
             tell(f"  this one is    sha256 {self.options.sha256}\n  fix: copy table and script of this node there")
             return None
         self.peers[node] = writer
         self.changed.set()
         return node
 
-    def broadcast(self, line: str) -> None:
-        """One line to every node, this one'"'"'s script included."""
+    def broadcast(self, message: FromNode0) -> None:
+        """One message to every node, this one'"'"'s script included."""
         for writer in self.peers.values():
-            send(writer, line)
-        say(line)
+            send(writer, message.line())
+        say(message.line())
 
 
 def named(servers: list[str]) -> str:
@@ -333,15 +500,14 @@ async def serve(options: Options) -> None:
             told = now
             tell(f"waiting for {named(meeting.missing)}; start this script there too")
         await change(meeting)
-    meeting.broadcast(f"start {options.run} {options.master_port}")
+    meeting.broadcast(Start(options.run, options.master_port))
     while len(meeting.done) < len(options.servers) and not meeting.failures:
         await change(meeting)
     if meeting.failures:
         await asyncio.sleep(JUDGING)
-        _, rank, code, name = min(meeting.failures)
-        meeting.broadcast(f"over {rank} {code} {name}")
+        meeting.broadcast(min(meeting.failures)[1])
     else:
-        meeting.broadcast("done")
+        meeting.broadcast(Done())
     await farewell(meeting.peers)
     server.close()
     for task in background:
@@ -374,10 +540,10 @@ async def beat(peers: dict[int, asyncio.StreamWriter], options: Options) -> None
         await asyncio.sleep(BEAT)
 
 
-async def listen_to_script(hear: Callable[[int, list[str]], None]) -> None:
+async def listen_to_script(hear: Callable[[int, FromNode], None]) -> None:
     """Hand on what the script says of the ranks of this node."""
-    async for words in script_lines():
-        hear(0, words)
+    async for message in script_lines():
+        hear(0, message)
 
 
 async def join(options: Options) -> None:
@@ -386,21 +552,47 @@ async def join(options: Options) -> None:
     send(writer, f"hello {options.node} {options.sha256}")
     background = [
         asyncio.ensure_future(beat({0: writer}, options)),
-        asyncio.ensure_future(listen_to_script(lambda _, words: send(writer, " ".join(words)))),
+        asyncio.ensure_future(listen_to_script(lambda _, message: send(writer, message.line()))),
     ]
-    over = f"over {'"'"' '"'"'.join(LOST)} {options.servers[0]}"
-    async for words in lines_of(reader, SILENCE):
-        if words[0] == "refused":
-            raise Stop(2, f"error: {options.servers[0]} refuses this node: {words[1].replace('"'"'-'"'"', '"'"' '"'"')}")
-        over = " ".join(words)
-        if words[0] != "start":
-            break
-        say(over)
-        over = f"over {'"'"' '"'"'.join(LOST)} {options.servers[0]}"
-    say(over)
-    for task in background:
-        task.cancel()
-    raise Stop(0 if over == "done" else 1)
+    try:
+        over = await hear_node_0(reader, options)
+    finally:
+        for task in background:
+            task.cancel()
+    say(over.line())
+    raise Stop(0 if over == Done() else 1)
+
+
+async def hear_node_0(reader: asyncio.StreamReader, options: Options) -> Over | Done:
+    """Pass the start on to the script, and return how the job ended. Raises Stop before the start."""
+    started = False
+    try:
+        async for line in lines_of(reader, SILENCE):
+            message = parse_from_node_0(line, len(options.servers))
+            if isinstance(message, (Over, Done)):
+                return message
+            if isinstance(message, Refused):
+                raise Stop(2, f"error: {options.servers[0]} refuses this node: {reason(message, options)}")
+            say(message.line())
+            started = True
+    except Malformed as malformed:
+        text = f"error: unexpected message from {where(options)}: '"'"'{malformed}'"'"'"
+        if not started:
+            raise Stop(2, text) from malformed
+        tell(text)
+    return Over(LOST, LOST_CODE, 0)
+
+
+def reason(refused: Refused, options: Options) -> str:
+    """Why node 0 refuses this node."""
+    if refused.reason == TWICE:
+        return f"{options.servers[options.node]} has come already"
+    return f"node 0 has the table {refused.sha256}"
+
+
+def where(options: Options) -> str:
+    """Node 0 by its name and address."""
+    return f"{options.servers[0]} ({printable(options.address)} port {options.port})"
 
 
 async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -413,16 +605,16 @@ async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamW
                 asyncio.open_connection(options.address, options.port, limit=LONGEST), SILENCE
             )
         except (OSError, asyncio.TimeoutError) as error:
-            now, where = time.monotonic(), f"{options.servers[0]} ({options.address} port {options.port})"
+            now = time.monotonic()
             if now > began + options.patience:
                 raise Stop(
                     2,
-                    f"error: {where} did not answer within {options.patience:g} s: {error}\n"
+                    f"error: {where(options)} did not answer within {options.patience:g} s: {error}\n"
                     "  fix: start this script there too",
                 ) from error
             if now > told + REMIND:
                 told = now
-                tell(f"waiting for {where}; start this script there too")
+                tell(f"waiting for {where(options)}; start this script there too")
             await asyncio.sleep(0.1)
 
 
@@ -431,13 +623,13 @@ def main(argv: Sequence[str]) -> int:
     script = os.getppid()
     with suppress(OSError, AttributeError):  # at once, so that a job which is started again does not meet this one
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
+    for deadly in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(deadly, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
     node, address, port, port_name, sha256, patience, run, master_port, *servers = argv
     options = Options(
-        int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers), script
+        int(node), address, int(port), port_name, sha256, float(patience), run, int(master_port), tuple(servers), script
     )
     try:
         asyncio.run(join(options) if options.node else serve(options))
@@ -449,7 +641,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))'
+    sys.exit(main(sys.argv[1:]))
+'
 
 # A server is known by its id in the table and by its addresses; `names` has those of each server, `server` is what the
 # user says.
@@ -507,7 +700,6 @@ meet() { # the nodes come together, and agree on what node 0 says: the run and t
     case $kind in
         start)
             run=$rank port=$code
-            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port"
             ((port > 0 || node == 0)) || [[ -n $lifeline ]] || echo "given up: so says server ${servers[0]}" >&2 ;;
         gone) quit HUP 129 ;;
         *)
@@ -557,13 +749,42 @@ visible=${all_visible[node]}
 
 # Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
 # once; to wait for it by the time-out of read would cut it on a busy machine.
-next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
-    local i
+next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where, the id of a server
+    local i note
     for ((i = 0; ; i++)); do
-        if read -r -t 0 -u 8; then read -r -u 8 kind rank code where && return; fi
+        if read -r -t 0 -u 8 && IFS= read -r -u 8 note; then
+            read -r kind rank code where <<<"$note"
+            is_note && return
+            kind='' rank='' code='' where=''
+            printf 'error: unexpected message to the launch script: %.200q\n' "$note" >&2
+        fi
         ((i < $1)) || return 1
         sleep 0.05
     done
+}
+
+# The shell evaluates what stands in ((...)), after -eq or in an index: a[$(id)] would run id, and 08 is an error. So
+# text from elsewhere is a number of this form before it gets there.
+whole='^(0|[1-9][0-9]{0,8})$'
+
+is_note() { # that kind, rank, code and where are of the form and range that is used later
+    case $kind in
+        done) [[ -z $rank$code$where ]] ;;
+        start) [[ $rank =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ && $code =~ $whole && $code -le 65535 && -z $where ]] ;;
+        over)
+            is_failure && [[ $where =~ $whole && $where -lt ${#servers[@]} ]] || return 1
+            where=${servers[where]} ;;
+        rank | hang | gone) [[ -z $where ]] && is_failure ;;
+        *) return 1 ;;
+    esac
+}
+
+is_failure() {
+    [[ $rank =~ ^-[1-3]$ || $rank =~ $whole ]] && is_code "$code"
+}
+
+is_code() { # that a text is an exit code
+    [[ $1 =~ $whole && $1 -le 255 ]]
 }
 
 hear_signals() {
@@ -648,10 +869,20 @@ is_running() { # PID
     kill -s 0 "$1" 2>/dev/null
 }
 
+read_failed() { # sets name and code, as the worker program has noted them
+    local line own=(scheduler "${ranks[@]/#/worker_}")
+    [[ -f $logs/failed ]] && read -r -n 80 line <"$logs/failed" || return 1
+    for name in "${own[@]}"; do
+        code=${line#"$name "}
+        if [[ $line == "$name $code" ]] && is_code "$code" && ((code > 0)); then return; fi
+    done
+    name='' code=0
+    return 1
+}
+
 conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
     local patience=-1
-    if [[ -s $logs/failed ]]; then
-        read -r name code <"$logs/failed"
+    if read_failed; then
         [[ $name != worker_* ]] || rank=${name#worker_}
     else # nobody noted it where msrun itself failed
         wait "$msrun" || code=$?
