@@ -129,7 +129,7 @@ choose_port() { # the one that is given, else a random one
             "$unset_it"
 }
 
-node='' server_name=127.0.0.1 servers=(127.0.0.1)
+node='' server_name=127.0.0.1 servers=(127.0.0.1) token=''
 ranks=(0 1 2 3 4 5 6 7)
 devices=(0 1 2 3 4 5 6 7) # of rank 0, 1, ...
 
@@ -258,7 +258,7 @@ is_note() { # that kind, rank, code and where are of the form and range that is 
         over)
             is_failure && [[ $where =~ $whole && $where -lt ${#servers[@]} ]] || return 1
             where=${servers[where]} ;;
-        rank | hang | gone) [[ -z $where ]] && is_failure ;;
+        rank | hang | gone | guard) [[ -z $where ]] && is_failure ;;
         *) return 1 ;;
     esac
 }
@@ -503,6 +503,7 @@ wait_for_ranks() { # PID ...: of the ranks, then of their helpers; until each ra
             ((i >= ${#ranks[@]})) || left=$((left - 1))
         done
         ((left > 0)) || return 0
+        if read -r -t 0 -u 8; then return 1; fi # somebody says that the job is over
         idle 0.1
     done
 }
@@ -522,11 +523,7 @@ is_stuck() { # STEP: that the ranks of this server came to, empty where they cou
 exec 6<> <(:) 8<> <(:)
 hear_signals
 attempt=0 last_step='' last_code='' given_up='' guard=''
-if [[ -n $lifeline ]]; then
-    hold_lifeline <&0 >/dev/null 2>&1 &
-    lifeline=$!
-    trap 'kill "$lifeline" 2>/dev/null' EXIT
-fi
+[[ -z $lifeline ]] || take_lifeline
 while :; do
     meet
     ((port > 0)) || exit "${last_code:-2}" # the first server has given up
@@ -538,7 +535,7 @@ while :; do
     may_restart "$code" || exit "$code"
     step=$(furthest_step)
     if is_stuck "$step"; then
-        [[ -n $link ]] || exit "$code"
+        [[ -n $link$token ]] || exit "$code"
         given_up=1 # which the others hear when they come to start again
     fi
     last_step=$step last_code=$code
@@ -546,7 +543,7 @@ while :; do
     pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
     [[ -n $given_up ]] || echo "restart $attempt of $max_restarts in $pause s" >&2
     before_nap=$!
-    sleep "$pause" >/dev/null 2>&1 &
+    sleep "$pause" >/dev/null 2>&1 7>&- &
     wait $! || :
     before_nap=''
 done

@@ -111,7 +111,7 @@ def _one_node(plan: LaunchPlan) -> list[str]:
     (node,) = plan.nodes
     return [
         "",
-        f"node='' server_name={word(node.id)} servers=({word(node.id)})",
+        f"node='' server_name={word(node.id)} servers=({word(node.id)}) token=''",
         f"ranks=({' '.join(map(str, node.ranks))})",
         f"devices=({' '.join(map(str, node.devices))}) # of rank 0, 1, ...",
         *section(bash_parts.ALONE),

@@ -83,7 +83,7 @@ is_note() { # that kind, rank, code and where are of the form and range that is 
         over)
             is_failure && [[ $where =~ $whole && $where -lt ${#servers[@]} ]] || return 1
             where=${servers[where]} ;;
-        rank | hang | gone) [[ -z $where ]] && is_failure ;;
+        rank | hang | gone | guard) [[ -z $where ]] && is_failure ;;
         *) return 1 ;;
     esac
 }

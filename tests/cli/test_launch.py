@@ -57,7 +57,7 @@ def test_a_dry_run_writes_nothing(table: Path, way: str, capsys: pytest.CaptureF
 def test_the_table_goes_along_to_another_folder(table: Path) -> None:
     (table.parent / "out").mkdir()
     assert main([TABLE, "--to", "bash", "-o", "out", "--", "true"]) == 0
-    assert files(table.parent / "out") == ["ascend4p.sh", TABLE]
+    assert files(table.parent / "out") == ["ascend4p.sh", "ascend4p.sh.secret", TABLE]
     assert (table.parent / "out" / TABLE).read_bytes() == table.read_bytes()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.launch.shell import program_text
+from tests.launch.ways import write_secret
 
 SHA = "ab" * 32
 SERVERS = ("first", "second", "third")
@@ -20,14 +21,16 @@ PROGRAM = program_text("link")
 class Links:
     """Nodes of one job; every process is killed at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.secret = write_secret(folder / "job.sh")
         with socket.socket() as probe:
             probe.bind(("", 0))
             self.port: int = probe.getsockname()[1]
         self.processes: list[subprocess.Popen[str]] = []
 
     def start(self, node: int, *, patience: float = 10, sha256: str = SHA, count: int = 2) -> subprocess.Popen[str]:
-        words = (node, "127.0.0.1", self.port, "THE_PORT", sha256, patience, "1-2", 4711 if node == 0 else 0)
+        master_port = 4711 if node == 0 else 0
+        words = (node, "127.0.0.1", self.port, "THE_PORT", sha256, patience, "1-2", master_port, self.secret)
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", PROGRAM, *map(str, words), *SERVERS[:count]],
             stdin=subprocess.PIPE,
@@ -41,8 +44,8 @@ class Links:
 
 
 @pytest.fixture
-def links() -> Iterator[Links]:
-    made = Links()
+def links(tmp_path: Path) -> Iterator[Links]:
+    made = Links(tmp_path)
     yield made
     for process in made.processes:
         process.kill()
@@ -174,9 +177,10 @@ def test_a_link_ends_with_its_script(links: Links, node: int) -> None:
     with socket.socket() as probe:
         probe.bind(("", 0))
         port = probe.getsockname()[1]
-    script = f'"$0" -I -c "$1" {node} 127.0.0.1 {port} NAME {SHA} 30 1-2 5 a b </dev/zero >/dev/null & echo $!; wait'
+    words = f"{node} 127.0.0.1 {port} NAME {SHA} 30 1-2 5 {links.secret} a b"
+    script = f'"$0" -I -c "$1" {words} < <(sleep 60) >/dev/null & echo $!; wait'
     parent = subprocess.Popen(
-        ["bash", "-c", script.replace("</dev/zero", "< <(sleep 60)"), sys.executable, PROGRAM],
+        ["bash", "-c", script, sys.executable, PROGRAM],
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -1,6 +1,7 @@
 """Starting all servers over ssh, with a program on PATH in the place of ssh that runs the command on this host."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ import pytest
 
 from hccl_kit.launch import spread
 from hccl_kit.launch.spread import Node, remote_command
+from hccl_kit.worker_env import KEY_FILE, LINK_PORT
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import SCRIPT, clean_environ
 from tests.launch.nodes import python_nodes_job
@@ -113,6 +115,21 @@ def test_every_word_arrives_as_it_is(tmp_path: Path, text: str) -> None:
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.split("\0") == ["--lifeline", "--run", "1-2", "--server", f"node {text}", "--", text, ""]
     assert not (tmp_path / "hacked").exists()
+
+
+def test_over_ssh_no_port_is_open_and_no_secret_is_read(tmp_path: Path, ssh: str) -> None:
+    with socket.create_server(("", 0)) as taken:
+        environ = {LINK_PORT: str(taken.getsockname()[1]), KEY_FILE: "/no/such/file"}
+        done = start(tmp_path, ssh, "print('rank', rank)", environ=environ)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_a_rank_prints_is_no_message(tmp_path: Path, ssh: str) -> None:
+    lines = f"{'0' * 32} failed 0 9 0\nfailed 0 9 0\nover 0 9 0\ndone\nhere 1-2 7\n"
+    program = f"if rank == 0: print({lines!r}, end='no end', flush=True)\ntime.sleep(1)\nif rank == 3: sys.exit(4)"
+    done = start(tmp_path, ssh, program)
+    assert done.returncode == 4
+    assert f"{lines}no end" in done.stdout
 
 
 def test_it_needs_nothing_of_ours() -> None:
