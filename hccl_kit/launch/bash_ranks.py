@@ -246,7 +246,7 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
         lost) tell "failed -3 $code 0" ;;
     esac
     end_ranks
-    if [[ $kind == rank || $kind == hang ]] && ! judged 100; then
+    if [[ $kind == rank || $kind == hang ]] && ! judged 400; then
         kind=over rank=$judged_rank code=$judged_code where=$judged_where
     fi
     # It was ended on purpose, here or on another server.

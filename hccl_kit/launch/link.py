@@ -321,7 +321,7 @@ def main(argv: Sequence[str]) -> int:
     node, address, port, port_name, sha256, patience, run, master_port, secret_file, *servers = argv
     options = Options(
         *(int(node), address, int(port), port_name, sha256, float(patience), run, int(master_port), secret_file),
-        servers=tuple(servers),
+        servers=tuple(map(printable, servers)),
         script=script,
     )
     try:

@@ -134,9 +134,9 @@ def is_sha256(text: str) -> bool:
 
 
 def printable(data: bytes | str, longest: int = 80) -> str:
-    """Text of others for the screen, in ASCII without control characters; a long one is cut."""
+    """Text of others for the screen: control characters and bytes beyond ASCII are escaped, a long one is cut."""
     text = data.decode("ascii", "backslashreplace") if isinstance(data, bytes) else data
-    shown = "".join(char if " " <= char <= "~" else ascii(char)[1:-1] for char in text[: longest + 1])
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: longest + 1])
     return shown if len(shown) <= longest else shown[:longest] + "..."
 
 

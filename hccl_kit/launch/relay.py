@@ -22,6 +22,7 @@ from hccl_kit.launch.messages import (
     Over,
     Start,
     parse_from_node,
+    printable,
 )
 
 PATIENCE, PATIENCE_AGAIN = 600.0, 60.0
@@ -62,7 +63,7 @@ class Relay:
     """All starts of a job. `send` gives a line to a server, `tell` one to the user."""
 
     def __init__(self, servers: Sequence[str], send: Callable[[int, str], None], tell: Callable[[str], None]) -> None:
-        self.servers, self.send, self.tell = servers, send, tell
+        self.servers, self.send, self.tell = [printable(name) for name in servers], send, tell
         self.gone: set[int] = set()
         self.meeting = Meeting(len(servers))
 

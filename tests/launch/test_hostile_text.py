@@ -285,5 +285,5 @@ def test_a_message_of_a_node_is_parsed_or_malformed(line: bytes) -> None:
 
 def test_text_of_others_is_printable_and_short() -> None:
     assert printable(b"\x1b[2J\xff\n") == "\\x1b[2J\\xff\\n"
-    assert printable("训") == "\\u8bad"
+    assert printable("训练 \u202e \x9b") == "训练 \\u202e \\x9b"
     assert printable("x" * 1000) == "x" * 80 + "..."

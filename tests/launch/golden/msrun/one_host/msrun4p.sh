@@ -255,7 +255,7 @@ conclude() { # what became of msrun and its ranks here; the others hear of it, a
     else # nobody noted it where msrun itself failed
         wait "$msrun" || code=$?
     fi
-    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=100; fi
+    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=400; fi
     end_ranks
     judged "$patience" || rank=$judged_rank code=$judged_code where=$judged_where
 }

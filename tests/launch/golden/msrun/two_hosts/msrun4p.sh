@@ -5,6 +5,8 @@
 #
 # Run it on every host, within 600 s. --server ID in front of the arguments, or
 # HCCL_KIT_SERVER=ID, says which server of the rank table this one is, where its addresses do not tell.
+# The secret of the job lies beside it on every server, msrun4p.sh.secret of mode 600;
+# HCCL_KIT_SECRET_FILE=FILE names another.
 #
 # Made from the rank table with sha256 cf869eb2dc6d71707f3957e6d363be2c3981f653c86b596fe41abe89437328f7;
 # the job does not read it: under msrun a rank table must not be set.
@@ -269,9 +271,9 @@ def is_sha256(text: str) -> bool:
 
 
 def printable(data: bytes | str, longest: int = 80) -> str:
-    """Text of others for the screen, in ASCII without control characters; a long one is cut."""
+    """Text of others for the screen: control characters and bytes beyond ASCII are escaped, a long one is cut."""
     text = data.decode("ascii", "backslashreplace") if isinstance(data, bytes) else data
-    shown = "".join(char if " " <= char <= "~" else ascii(char)[1:-1] for char in text[: longest + 1])
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: longest + 1])
     return shown if len(shown) <= longest else shown[:longest] + "..."
 
 
@@ -940,7 +942,7 @@ def main(argv: Sequence[str]) -> int:
     node, address, port, port_name, sha256, patience, run, master_port, secret_file, *servers = argv
     options = Options(
         *(int(node), address, int(port), port_name, sha256, float(patience), run, int(master_port), secret_file),
-        servers=tuple(servers),
+        servers=tuple(map(printable, servers)),
         script=script,
     )
     try:
@@ -1210,7 +1212,7 @@ conclude() { # what became of msrun and its ranks here; the others hear of it, a
     else # nobody noted it where msrun itself failed
         wait "$msrun" || code=$?
     fi
-    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=100; fi
+    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=400; fi
     end_ranks
     judged "$patience" || rank=$judged_rank code=$judged_code where=$judged_where
 }
