@@ -17,6 +17,7 @@ from hccl_kit.launch import door
 from hccl_kit.launch.door import Door, listener
 from hccl_kit.launch.lock import Hello, SecretError, proof_of, read_secret
 from hccl_kit.launch.secret_file import make_secret, secret_of
+from tests.launch.jobs import wait_until
 from tests.launch.test_link import SHA, Links, heard, say
 from tests.launch.ways import SECRET, write_secret
 
@@ -134,8 +135,7 @@ def test_a_line_that_somebody_adds_is_not_believed(links: Links, tapped: Tap, li
 
 @pytest.mark.parametrize("side", ["node", "node 0"])
 def test_a_line_that_is_sent_twice_is_not_believed(links: Links, tapped: Tap, side: str) -> None:
-    while tapped.heard[side].count(b"\n") < 4:  # a sign of life comes every second
-        time.sleep(0.02)
+    assert wait_until(lambda: tapped.heard[side].count(b"\n") >= 4)  # a sign of life comes every second
     beat = tapped.heard[side].split(b"\n")[2 if side == "node" else 1] + b"\n"
     (tapped.node_0 if side == "node" else tapped.node).sendall(beat)
     number = 0 if side == "node" else 1

@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -130,12 +129,3 @@ def test_what_a_rank_prints_is_no_message(tmp_path: Path, ssh: str) -> None:
     done = start(tmp_path, ssh, program)
     assert done.returncode == 4
     assert f"{lines}no end" in done.stdout
-
-
-def test_it_needs_nothing_of_ours() -> None:
-    """The text goes into the script; a python without this package runs it."""
-    source = Path(spread.__file__).read_text(encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"__name__ = 'x'\n{source}"], check=False, capture_output=True
-    )
-    assert b"hccl_kit" not in done.stderr
