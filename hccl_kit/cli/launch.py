@@ -61,6 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _launch(options: argparse.Namespace, command: Sequence[str]) -> int:
     from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files  # noqa: PLC0415 - see main
     from hccl_kit.cli.ways import files_of, judged_plan, table_file  # noqa: PLC0415
+    from hccl_kit.launch.secret_file import make_secret, secret_of  # noqa: PLC0415
 
     way = WAYS[options.to]
     wishes = _wishes(options, way)
@@ -74,10 +75,16 @@ def _launch(options: argparse.Namespace, command: Sequence[str]) -> int:
     files = [OutputFile(folder / name, text, mode) for name, text, mode in made]
     if way.module in ("bash", "slurm"):
         files.append(OutputFile(folder / file.name, file.text))
+    is_linked = way.module in ("bash", "msrun") and len(plan.nodes) > 1
+    secret = secret_of(files[0].path) if is_linked else None
     if options.dry_run:
         show_files(files, force=options.force)
+        if secret and not secret.exists():
+            print(f"would write: {secret} (a random secret)")
         return EXIT_OK
     said = write_files(files, force=options.force)
+    if secret and make_secret(secret):
+        said.append(f"wrote: {secret}")
     print(*said, f"next: {way.next_step.format(files[0].path)}", sep="\n")
     return EXIT_OK
 

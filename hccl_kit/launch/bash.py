@@ -10,8 +10,9 @@ from __future__ import annotations
 from hccl_kit.launch import bash_nodes, bash_parts, bash_ranks, servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.secret_file import SUFFIX
 from hccl_kit.launch.shell import array, export, program, section, word, words, wrapped
-from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
+from hccl_kit.worker_env import KEY_FILE, LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
 
@@ -73,7 +74,7 @@ def _header(plan: LaunchPlan) -> list[str]:
         "#                          seconds (a rank that counts its steps, as tools/train.py does)",
         "# --prefix                 show every rank on the screen, with [host:rank] in front, not rank 0 alone",
         "# --log-limit MIB          cut a log that grows beyond, 0 for never (default: 1024)",
-        *(_header_of_several() if several else []),
+        *(_header_of_several(plan) if several else []),
         "#",
         "# The rank table beside this script is checked first. Logs go to hccl_logs/RUN/rank_N.log in the current",
         f"# folder, hccl_logs/latest is the last RUN. {_PORT} is kept where it is set, else a free port is taken.",
@@ -85,9 +86,11 @@ def _header(plan: LaunchPlan) -> list[str]:
     ]
 
 
-def _header_of_several() -> list[str]:
+def _header_of_several(plan: LaunchPlan) -> list[str]:
     return [
         "# --ssh                    start it on every server from here; it must lie at the same path everywhere",
+        "#                          (otherwise start it on each, with the same secret beside it everywhere: a file",
+        f"#                          {script_name(plan)}{SUFFIX} of mode 600, or {KEY_FILE}=FILE)",
         "# --server ID              which server of the table this one is, where its addresses do not tell;",
         f"#                          {SERVER}=ID says the same",
     ]
@@ -112,7 +115,7 @@ def _one_node(plan: LaunchPlan) -> list[str]:
     (node,) = plan.nodes
     return [
         "",
-        f"node='' server_name={word(node.id)}",
+        f"node='' server_name={word(node.id)} servers=({word(node.id)}) token=''",
         f"ranks=({' '.join(map(str, node.ranks))})",
         f"devices=({' '.join(map(str, node.devices))}) # of rank 0, 1, ...",
         *section(bash_parts.ALONE),
@@ -146,7 +149,7 @@ def _environment(plan: LaunchPlan) -> list[str]:
         "",
         "# Left over from other ways of starting, these would override what is set below.",
         f"earlier_restarts=${{{RESTART}:-0}}",
-        "[[ $earlier_restarts =~ ^[0-9]{1,6}$ ]] || earlier_restarts=0",
+        "[[ $earlier_restarts =~ ^(0|[1-9][0-9]{0,5})$ ]] || earlier_restarts=0",
         wrapped(" ".join(["unset -v", *MISLEADING, RUN_ID, RESTART, SERVER])),
         "",
         "job_environment() {",

@@ -41,35 +41,41 @@ need_python() {
         '  fix: install one, or name the one of the command by its path'
 }
 
-# Where the nodes do not come together to start again, the exit code is that of the failure before.
-meet() { # the nodes come together, and agree on what node 0 says: the run and the port, which is 0 to give up
-    local kind rank code where patience=600
+# The nodes talk by the link, a program that hears this script on descriptor 7 and answers on descriptor 8. A script
+# that was started over ssh talks to its starter instead, which hears what has the token in front among all output.
+start_link() {
+    local patience=600
     ((attempt == 0)) || patience=60
     [[ $link_port =~ ^[1-9][0-9]{0,4}$ && $link_port -le 65535 ]] || die "error: $link_port_name=$link_port is no port"
+    exec 7<> <(:)
+    "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
+        "$patience" "$run" "$port" "$secret_file" "${servers[@]}" <&7 >&8 9>&- &
+    link=$!
+}
+
+# Where the nodes do not come together to start again, the exit code is that of the failure before.
+meet() { # the nodes come together, and agree on what node 0 says: the run and the port, which is 0 to give up
+    local kind rank code where
     port=0
     ((node > 0)) || [[ -n $given_up ]] || choose_port
     [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
-    exec 7<> <(:)
-    "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
-        "$patience" "$run" "$port" "${servers[@]}" <&7 >&8 9>&- &
-    link=$!
+    if [[ -n $token ]]; then tell "here $run $port"; else start_link; fi
     until next_note 4; do
-        kill -0 "$link" 2>/dev/null || { wait "$link" || exit "${last_code:-$?}"; }
+        kill -0 "${link:-$lifeline}" 2>/dev/null || { wait "${link:-$lifeline}" || exit "${last_code:-$?}"; }
     done
     case $kind in
         start)
             run=$rank port=$code
-            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port"
             ((port > 0 || node == 0)) || [[ -n $lifeline ]] || echo "given up: so says server ${servers[0]}" >&2 ;;
         gone) quit HUP 129 ;;
         *)
-            echo "error: server $where failed before the job began" >&2
+            [[ -n $lifeline ]] || echo "error: server $where failed before the job began" >&2
             exit "${last_code:-$code}" ;;
     esac
 }
 
-tell() { # WORDS: to the other nodes, by the link
-    [[ -z $link ]] || echo "$1" >&7
+tell() { # WORDS: to the other nodes; where nobody hears it any more, that is noticed elsewhere
+    [[ -z $link$token ]] || (trap '' PIPE && echo "${token:+$token }$1" >&7) 2>/dev/null || :
 }
 
 judged() { # [TWENTIETHS of a second]: wait for what became of the job; 1 where it failed, with judged_rank and so on
@@ -77,7 +83,7 @@ judged() { # [TWENTIETHS of a second]: wait for what became of the job; 1 where 
     judged_rank=-1 judged_code=255 judged_where=${servers[0]}
     while ((is_there && left != 0)); do
         left=$((left - 1))
-        kill -0 "$link" 2>/dev/null || is_there=0
+        kill -0 "${link:-$lifeline}" 2>/dev/null || is_there=0
         while next_note 1; do
             case $kind in
                 done) return 0 ;;
@@ -107,8 +113,21 @@ start_over_ssh() { # ARGUMENT ...
         ${own_options[@]+"${own_options[@]}"} -- "$@"
 }
 
-hold_lifeline() { # whoever started this script over ssh gives signs of life on standard input
-    while read -r -t 8; do :; done
+# Whoever started this script over ssh says a token on standard input, gives signs of life, and passes on messages.
+take_lifeline() { # sets lifeline, token and descriptor 7
+    read -r -t 60 -n 80 token || :
+    [[ $token =~ ^[0-9a-f]{32}$ ]] || die 'error: --lifeline is not for people; start the script with --ssh'
+    exec 7>&1
+    hold_lifeline <&0 >/dev/null 2>&1 7>&- &
+    lifeline=$!
+    trap 'kill "$lifeline" 2>/dev/null' EXIT
+}
+
+hold_lifeline() {
+    local line
+    while read -r -t 8 -n 200 line; do
+        [[ -z $line ]] || echo "$line" >&8
+    done
     echo 'gone -2 129' >&8
     return 129
 }

@@ -53,7 +53,7 @@ while (($# > 0)); do
     own_options+=("${given[@]}")
     shift "${#given[@]}"
 done
-[[ -z $run || $run =~ ^[0-9]+(-[0-9]+)+$ ]] || die "error: --run is '$run', which names no run"
+[[ -z $run || $run =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ ]] || die "error: --run is '$run', which names no run"
 """
 
 CHECK_TABLE = r"""
@@ -183,6 +183,7 @@ wait_for_ranks() { # PID ...: of the ranks, then of their helpers; until each ra
             ((i >= ${#ranks[@]})) || left=$((left - 1))
         done
         ((left > 0)) || return 0
+        if read -r -t 0 -u 8; then return 1; fi # somebody says that the job is over
         idle 0.1
     done
 }
@@ -202,11 +203,7 @@ is_stuck() { # STEP: that the ranks of this server came to, empty where they cou
 exec 6<> <(:) 8<> <(:)
 hear_signals
 attempt=0 last_step='' last_code='' given_up='' guard=''
-if [[ -n $lifeline ]]; then
-    hold_lifeline <&0 >/dev/null 2>&1 &
-    lifeline=$!
-    trap 'kill "$lifeline" 2>/dev/null' EXIT
-fi
+[[ -z $lifeline ]] || take_lifeline
 while :; do
     meet
     ((port > 0)) || exit "${last_code:-2}" # the first server has given up
@@ -218,7 +215,7 @@ while :; do
     may_restart "$code" || exit "$code"
     step=$(furthest_step)
     if is_stuck "$step"; then
-        [[ -n $link ]] || exit "$code"
+        [[ -n $link$token ]] || exit "$code"
         given_up=1 # which the others hear when they come to start again
     fi
     last_step=$step last_code=$code
@@ -226,7 +223,7 @@ while :; do
     pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
     [[ -n $given_up ]] || echo "restart $attempt of $max_restarts in $pause s" >&2
     before_nap=$!
-    sleep "$pause" >/dev/null 2>&1 &
+    sleep "$pause" >/dev/null 2>&1 7>&- &
     wait $! || :
     before_nap=''
 done

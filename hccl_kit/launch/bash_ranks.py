@@ -71,13 +71,42 @@ idle() { # SECONDS
 
 # Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
 # once; to wait for it by the time-out of read would cut it on a busy machine.
-next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
-    local i
+next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where, the id of a server
+    local i note
     for ((i = 0; ; i++)); do
-        if read -r -t 0 -u 8; then read -r -u 8 kind rank code where && return; fi
+        if read -r -t 0 -u 8 && IFS= read -r -u 8 note; then
+            read -r kind rank code where <<<"$note"
+            is_note && return
+            kind='' rank='' code='' where=''
+            printf 'error: unexpected message to the launch script: %.200q\n' "$note" >&2
+        fi
         ((i < $1)) || return 1
         sleep 0.05
     done
+}
+
+# The shell evaluates what stands in ((...)), after -eq or in an index: a[$(id)] would run id, and 08 is an error. So
+# text from elsewhere is a number of this form before it gets there.
+whole='^(0|[1-9][0-9]{0,8})$'
+
+is_note() { # that kind, rank, code and where are of the form and range that is used later
+    case $kind in
+        done) [[ -z $rank$code$where ]] ;;
+        start) [[ $rank =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ && $code =~ $whole && $code -le 65535 && -z $where ]] ;;
+        over)
+            is_failure && [[ $where =~ $whole && $where -lt ${#servers[@]} ]] || return 1
+            where=${servers[where]} ;;
+        rank | hang | gone | guard) [[ -z $where ]] && is_failure ;;
+        *) return 1 ;;
+    esac
+}
+
+is_failure() {
+    [[ $rank =~ ^-[1-3]$ || $rank =~ $whole ]] && is_code "$code"
+}
+
+is_code() { # that a text is an exit code
+    [[ $1 =~ $whole && $1 -le 255 ]]
 }
 """
 
@@ -95,7 +124,8 @@ run_rank() { # LOCAL_RANK COMMAND ...
     local rank=${ranks[$1]} code=0
     rank_environment "$1"
     shift
-    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 5>&- 6>&- 8>&- 9>&-) >>"$logs/rank_$rank.log" 2>&1 &
+    (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 5>&- 6>&- 7>&- 8>&- 9>&-) \
+        >>"$logs/rank_$rank.log" 2>&1 &
     trap '' HUP TERM # a signal to all of us must not orphan the rank; the guard ends it
     exec 9>&-
     wait $! || code=$?
@@ -113,36 +143,44 @@ WATCH = r"""
 # Ends where a rank stands still, or the guard was killed: then another one does its work. A log that has grown beyond
 # the limit becomes rank_N.log.1; what a rank writes in that moment may be lost.
 watch_ranks() {
-    local size log step
+    local size log rank step own_logs=("${ranks[@]/#/rank_}")
+    own_logs=("${own_logs[@]/%/.log}")
     echo "watch $BASHPID" >&9 && exec 9>&- # the guard ends it too
     cd -- "$logs"
     while idle 1; do
         is_running "$guard" || { start_guard none && return; }
-        while read -r size log; do
+        while read -r size log; do # of files that this script named
             if ((size >> 20 >= log_limit && log_limit > 0)); then cp -- "$log" "$log.1" && : >"$log"; fi
-        done < <(stat -c '%s %n' rank_*.log)
+        done < <(stat -c '%s %n' -- "${own_logs[@]}")
         if ((heartbeat == 0)) || ! touch -d "$heartbeat seconds ago" .still; then continue; fi
-        for step in step_*; do
-            [[ -s $step && ! $step -nt .still ]] || continue
+        for rank in "${ranks[@]}"; do
+            step=step_$rank
+            [[ -f $step && -s $step && ! $step -nt .still ]] || continue
             echo "hang $(slowest_rank) 124" >&8
             return 124
         done
     done
 }
 
-slowest_rank() { # in the current folder: the first of those with the lowest step
-    local file step slowest=0 lowest=''
-    for file in step_*; do
-        read -r step <"$file" && [[ $step =~ ^[0-9]+$ ]] || continue
-        if [[ -z $lowest || $step -lt $lowest ]]; then slowest=${file#step_} lowest=$step; fi
+step_of() { # RANK: print the step that it has written last; 1 where it has written no number
+    local step file=$logs/step_$1
+    [[ -f $file && -s $file ]] && read -r -n 20 step <"$file" && [[ $step =~ ^(0|[1-9][0-9]{0,17})$ ]] || return 1
+    echo "$step"
+} 2>/dev/null
+
+slowest_rank() { # the first of those with the lowest step
+    local rank step slowest=${ranks[0]} lowest=''
+    for rank in "${ranks[@]}"; do
+        step=$(step_of "$rank") || continue
+        if [[ -z $lowest || $step -lt $lowest ]]; then slowest=$rank lowest=$step; fi
     done
     echo "$slowest"
 }
 
 furthest_step() { # of the ranks of this server; nothing where none counts its steps
-    local file step furthest=''
-    for file in "$logs"/step_*; do
-        [[ -s $file ]] && read -r step <"$file" && [[ $step =~ ^[0-9]+$ ]] || continue
+    local rank step furthest=''
+    for rank in "${ranks[@]}"; do
+        step=$(step_of "$rank") || continue
         if [[ -z $furthest || $step -gt $furthest ]]; then furthest=$step; fi
     done
     echo "$furthest"
@@ -206,14 +244,17 @@ forget_notes() { # of the ranks that were ended
 # The rank that wrote its error down first, and its traceback; where a program writes none, there is none.
 first_error='import json, os, sys
 found = []
-for name in os.listdir(sys.argv[1]) if os.path.isdir(sys.argv[1]) else ():
-    if name.startswith("error_") and name.endswith(".json"):
-        try:
-            with open(os.path.join(sys.argv[1], name), encoding="utf-8") as file: text = file.read(1 << 20)
-            error = json.loads(text)
-            found.append((float(error["time"]), int(error["rank"]), str(error["traceback"])))
-        except (OSError, ValueError, KeyError, TypeError): pass
-if found: print(min(found)[1], min(found)[2].rstrip(), sep=chr(10))'
+for rank in sys.argv[2:]:
+    path = os.path.join(sys.argv[1], f"error_{rank}.json")
+    try:
+        if not os.path.isfile(path): continue
+        with open(path, encoding="utf-8") as file: error = json.loads(file.read(1 << 20))
+        found.append((float(error["time"]), rank, str(error["traceback"])))
+    except (ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError): pass
+if found:
+    _, rank, text = min(found)
+    shown = "".join(c if c.isprintable() or c in "\t\n" else ascii(c)[1:-1] for c in text.rstrip())
+    sys.stdout.buffer.write(f"{rank}\n{shown}\n".encode("utf-8", "backslashreplace"))'
 
 conclude() { # CODE: end the job and say who failed first; nobody noted it where a helper was killed, with CODE
     local kind=lost rank='' code=$1 where=''
@@ -229,7 +270,7 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
         lost | guard) tell "failed -3 $code 0" ;;
     esac
     end_ranks
-    if [[ $kind == rank || $kind == hang ]] && ! judged 100; then
+    if [[ $kind == rank || $kind == hang ]] && ! judged 400; then
         kind=over rank=$judged_rank code=$judged_code where=$judged_where
     fi
     # It was ended on purpose, here or on another server.
@@ -253,19 +294,20 @@ conclude() { # CODE: end the job and say who failed first; nobody noted it where
 }
 
 describe() { # of a rank of this server: what it said last; sets rank and code where another one failed before it
-    local signal='' error='' i device='' own_code
-    if ((code <= 128 && code != 124)) && [[ -n $python ]]; then error=$("$python" -I -c "$first_error" "$logs") || :; fi
+    local signal='' error='' i device='' own_code step
+    if ((code <= 128 && code != 124)) && [[ -n $python ]]; then
+        error=$("$python" -I -c "$first_error" "$logs" "${ranks[@]}") || :
+    fi
     if [[ -n $error ]]; then
         rank=${error%%$'\n'*}
         own_code=$(sed -n "s/^$rank //p" "$logs/failed" 2>/dev/null) || :
         # It may be slower to end than the one whose end was seen; then it was ended by this script.
-        [[ ! $own_code =~ ^[0-9]+$ ]] || ((own_code > 128)) || code=$own_code
+        if is_code "$own_code" && ((own_code <= 128)); then code=$own_code; fi
     fi
     echo
     for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done
-    if ((code == 124)) && [[ -s $logs/step_$rank ]]; then
-        echo "error: rank $rank on device $device of $HOSTNAME took no step for $heartbeat s" \
-            "after step $(<"$logs/step_$rank")"
+    if ((code == 124)) && step=$(step_of "$rank"); then
+        echo "error: rank $rank on device $device of $HOSTNAME took no step for $heartbeat s after step $step"
     else
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
         echo "error: rank $rank on device $device of $HOSTNAME failed with exit code $code${signal:+ (SIG$signal)}"

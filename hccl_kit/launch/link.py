@@ -1,14 +1,15 @@
 """How the nodes of a job tell each other how it goes; the launch script of several servers carries this text.
 
-    link.py NODE ADDRESS PORT PORT_NAME TABLE_SHA256 PATIENCE RUN MASTER_PORT SERVER ...
+    link.py NODE ADDRESS PORT PORT_NAME TABLE_SHA256 PATIENCE RUN MASTER_PORT SECRET_FILE SERVER ...
 
-Node 0 listens on PORT, the others come to ADDRESS. When all are there, every node prints `start RUN MASTER_PORT`, as
-node 0 has them, and its script starts the ranks. After that it hears from the script, on standard input, `done` or
-`failed RANK CODE SECONDS` with the seconds that have passed since. Node 0 tells all who failed first:
-`over RANK CODE SERVER`. A node that leaves without a word, or is silent for SILENCE seconds, has failed with rank -1.
+Node 0 listens on PORT of ADDRESS, the others come there. Both sides prove that they know the secret of the job, see
+`lock`. When all are there, every node prints `start RUN MASTER_PORT`, as node 0 has them, and its script starts the
+ranks. After that it hears from the script, on standard input, `done` or `failed RANK CODE SECONDS` with the seconds
+that have passed since. Node 0 tells all who failed first: `over RANK CODE NODE`. A node that leaves without a word, or
+is silent for SILENCE seconds, has failed with rank -1.
 
 Exit codes: 0 all are done, 1 somebody failed, 2 the nodes did not come together. It needs nothing but Python 3.8, and
-ends with the script that started it. Numbers and names of at most LONGEST bytes cross the network, nothing else.
+ends with the script that started it. `messages` parses every line, of the network and of the script, before it is used.
 """
 
 from __future__ import annotations
@@ -20,18 +21,33 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-LONGEST = 1024
-"""Bytes of a line."""
+from hccl_kit.launch.door import Door, listener
+from hccl_kit.launch.lock import Channel, Hello, SecretError, equal, fresh, parse_answer, proof_of, read_secret
+from hccl_kit.launch.meeting import Meeting, named
+from hccl_kit.launch.messages import (
+    LONGEST,
+    LOST,
+    LOST_CODE,
+    OTHER_TABLE,
+    TWICE,
+    Done,
+    FromNode,
+    Here,
+    Malformed,
+    Over,
+    Refused,
+    Start,
+    parse_from_node,
+    parse_from_node_0,
+    printable,
+)
+
 BEAT, SILENCE = 1.0, 6.0
 """Seconds between two signs of life, and after which a node counts as lost."""
-JUDGING = 0.3
-"""Seconds after the first bad news in which a node may tell of an earlier failure."""
-LOST = "-1", "255"
-"""Rank and exit code of a node that is gone."""
 PR_SET_PDEATHSIG = 1
 """Of Linux: a signal to this process at the death of the one that started it."""
 REMIND = 10.0
@@ -50,9 +66,15 @@ class Options(NamedTuple):
     sha256: str
     patience: float
     run: str
-    master_port: str
+    master_port: int
+    secret_file: str
     servers: tuple[str, ...]
     script: int
+
+    @property
+    def where(self) -> str:
+        """Node 0 by its name and address."""
+        return f"{self.servers[0]} ({self.address} port {self.port})"
 
     def assert_script_lives(self) -> None:
         """A link without its script would speak for a node that is not there. The connections close, and all know."""
@@ -78,107 +100,85 @@ def tell(text: str) -> None:
     os.write(2, f"{text}\n".encode())
 
 
-def send(writer: asyncio.StreamWriter, line: str) -> None:
-    """One line to another node; that it is gone is noticed by whoever reads."""
-    with suppress(OSError, RuntimeError):
-        writer.write(f"{line}\n".encode())
-
-
-async def lines_of(reader: asyncio.StreamReader, silence: float | None) -> AsyncIterator[list[str]]:
-    """The words of each line, signs of life left out; ends where the other side is gone, silent or talks nonsense."""
-    with suppress(OSError, asyncio.TimeoutError, ValueError):
-        while line := await asyncio.wait_for(reader.readline(), silence):
-            words = line.decode().split()
-            if words:
-                yield words
-
-
-async def script_lines() -> AsyncIterator[list[str]]:
+async def script_lines() -> AsyncIterator[FromNode]:
     """What the script says on standard input, which has no end of its own."""
     reader = asyncio.StreamReader(LONGEST)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    async for words in lines_of(reader, None):
-        yield words
+    with suppress(ValueError):  # a line that is too long
+        while line := await reader.readline():
+            try:
+                yield parse_from_node(line)
+            except Malformed as malformed:
+                tell(f"error: unexpected message from the launch script: '{malformed}'")
 
 
-class Meeting:
-    """Node 0: who is here, who is done, who has failed and when by the clock of this node."""
+class Host:
+    """Node 0: its meeting, and the connections to the others."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.peers: dict[int, asyncio.StreamWriter] = {}
-        self.done: set[int] = set()
-        self.failures: list[tuple[float, str, str, str]] = []
-        self.changed = asyncio.Event()
+        self.peers: dict[int, Channel] = {}
+        self.meeting = Meeting(len(options.servers))
+        self.meeting.hear(0, Here(options.run, options.master_port))
 
-    @property
-    def missing(self) -> list[str]:
-        """The servers that have not come yet."""
-        return [name for node, name in enumerate(self.options.servers) if node and node not in self.peers]
+    async def serve(self, channel: Channel, hello: Hello) -> None:
+        """A node that has proven itself, from then to its end."""
+        name, is_here = self.options.servers[hello.node], False
+        try:
+            if self.admits(channel, hello):
+                is_here = True
+                async for line in channel.lines(SILENCE):
+                    self.meeting.hear(hello.node, parse_from_node(line))
+        except Malformed as malformed:
+            tell(f"error: unexpected message in the name of server {name}: '{malformed}'")
+        if is_here:
+            self.meeting.leave(hello.node)
 
-    def hear(self, node: int, words: list[str]) -> None:
-        """What the script of a node says of its ranks."""
-        if words == ["done"]:
-            self.done.add(node)
-        elif words[0] == "failed":
-            _, rank, code, ago = words
-            self.fail(node, str(int(rank)), str(int(code)), float(ago))
-        self.changed.set()
-
-    def fail(self, node: int, rank: str, code: str, ago: float = 0.0) -> None:
-        """A node has failed `ago` seconds before now."""
-        self.failures.append((time.monotonic() - ago, rank, code, self.options.servers[node]))
-        self.changed.set()
-
-    async def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, from its hello to its end."""
-        node = None
-        with suppress(ValueError, asyncio.CancelledError):  # cancelled at the end of this program
-            async for words in lines_of(reader, SILENCE):
-                if node is not None:
-                    self.hear(node, words)
-                    continue
-                node = self.greet(words, writer)
-                if node is None:
-                    break
-        if node is not None and node not in self.done:
-            self.fail(node, *LOST)
-        writer.close()
-
-    def greet(self, words: list[str], writer: asyncio.StreamWriter) -> int | None:
-        """`hello NODE SHA256`: the node, where it is one of this job with the table of this job."""
-        if len(words) != 3 or words[0] != "hello" or not 0 < int(words[1]) < len(self.options.servers):
-            return None
-        node, sha256 = int(words[1]), words[2]
-        if node in self.peers:
-            send(writer, f"refused {self.options.servers[node]}-has-come-already")
-            return None
-        if sha256 != self.options.sha256:
-            send(writer, f"refused node-0-has-the-table-{self.options.sha256}")
-            tell(f"error: {self.options.servers[node]} has another rank table, sha256 {sha256[:64]}")
+    def admits(self, channel: Channel, hello: Hello) -> bool:
+        """Whether a node may join; it hears why not."""
+        if hello.node in self.peers:
+            channel.send(Refused(TWICE, self.options.sha256).line())
+            return False
+        if hello.sha256 != self.options.sha256:
+            channel.send(Refused(OTHER_TABLE, self.options.sha256).line())
+            tell(f"error: {self.options.servers[hello.node]} has another rank table, sha256 {hello.sha256}")
             tell(f"  this one is    sha256 {self.options.sha256}\n  fix: copy table and script of this node there")
-            return None
-        self.peers[node] = writer
-        self.changed.set()
-        return node
+            return False
+        self.peers[hello.node] = channel
+        self.meeting.hear(hello.node, Here(self.options.run, 0))
+        return True
+
+    async def gather(self) -> None:
+        """Wait until all are here or one has failed. Raises Stop."""
+        began = told = time.monotonic()
+        while self.meeting.missing and not self.meeting.failures:
+            await self.meeting.change()
+            now, missing = time.monotonic(), [self.options.servers[node] for node in self.meeting.missing]
+            if missing and now > began + self.options.patience:
+                raise Stop(
+                    2,
+                    f"error: {named(missing)} did not come within {self.options.patience:g} s\n"
+                    f"  fix: start this script there too; it must reach this node's port {self.options.port}",
+                )
+            if missing and now > told + REMIND:
+                told = now
+                tell(f"waiting for {named(missing)}; start this script there too")
 
     def broadcast(self, line: str) -> None:
-        """One line to every node, this one's script included."""
-        for writer in self.peers.values():
-            send(writer, line)
+        """One message to every node, this one's script included."""
+        for channel in self.peers.values():
+            channel.send(line)
         say(line)
 
 
-def named(servers: list[str]) -> str:
-    """The first of many names."""
-    return ", ".join(servers[:8]) + (f" and {len(servers) - 8} more" if len(servers) > 8 else "")
-
-
-async def serve(options: Options) -> None:
+async def serve(options: Options, secret: bytes) -> None:
     """Node 0. Raises Stop."""
-    meeting = Meeting(options)
+    host = Host(options)
+    door = Door(secret, options.sha256, len(options.servers), host.serve, tell)
     try:
-        server = await asyncio.start_server(meeting.welcome, None, options.port, limit=LONGEST)
+        server = await asyncio.start_server(
+            door.welcome, sock=listener(options.address, options.port, tell), limit=LONGEST
+        )
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise Stop(
@@ -187,113 +187,126 @@ async def serve(options: Options) -> None:
             f"  fix: export {options.port_name}=PORT, the same free one on every server",
         ) from error
     background = [
-        asyncio.ensure_future(beat(meeting.peers, options)),
-        asyncio.ensure_future(listen_to_script(meeting.hear)),
+        asyncio.ensure_future(beat(host.peers.values(), options)),
+        asyncio.ensure_future(listen_to_script(lambda message: host.meeting.hear(0, message))),
     ]
-    began = told = time.monotonic()
-    while meeting.missing and not meeting.failures:
-        now = time.monotonic()
-        if now > began + options.patience:
-            raise Stop(
-                2,
-                f"error: {named(meeting.missing)} did not come within {options.patience:g} s\n"
-                f"  fix: start this script there too; it must reach this node's port {options.port}",
-            )
-        if now > told + REMIND:
-            told = now
-            tell(f"waiting for {named(meeting.missing)}; start this script there too")
-        await change(meeting)
-    meeting.broadcast(f"start {options.run} {options.master_port}")
-    while len(meeting.done) < len(options.servers) and not meeting.failures:
-        await change(meeting)
-    if meeting.failures:
-        await asyncio.sleep(JUDGING)
-        _, rank, code, name = min(meeting.failures)
-        meeting.broadcast(f"over {rank} {code} {name}")
-    else:
-        meeting.broadcast("done")
-    await farewell(meeting.peers)
+    await host.gather()
+    host.broadcast(Start(options.run, options.master_port).line())
+    end = await host.meeting.end()
+    host.broadcast(end.line())
+    await farewell(host.peers.values())
     server.close()
     for task in background:
         task.cancel()
-    raise Stop(1 if meeting.failures else 0)
+    raise Stop(0 if end == Done() else 1)
 
 
-async def change(meeting: Meeting) -> None:
-    """Until something happens, or for a second."""
-    with suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(meeting.changed.wait(), 1.0)
-    meeting.changed.clear()
-
-
-async def farewell(peers: dict[int, asyncio.StreamWriter]) -> None:
+async def farewell(peers: Iterable[Channel]) -> None:
     """Give the others the last word, as long as they take it."""
-    for writer in peers.values():
+    for channel in peers:
         with suppress(OSError, asyncio.TimeoutError):
-            await asyncio.wait_for(writer.drain(), 1.0)
-            writer.close()
-            await asyncio.wait_for(writer.wait_closed(), 1.0)
+            await asyncio.wait_for(channel.writer.drain(), 1.0)
+            channel.writer.close()
+            await asyncio.wait_for(channel.writer.wait_closed(), 1.0)
 
 
-async def beat(peers: dict[int, asyncio.StreamWriter], options: Options) -> None:
+async def beat(peers: Iterable[Channel], options: Options) -> None:
     """Signs of life to the others, as long as the script lives."""
     while True:
         options.assert_script_lives()
-        for writer in peers.values():
-            send(writer, "")
+        for channel in peers:
+            channel.send("")
         await asyncio.sleep(BEAT)
 
 
-async def listen_to_script(hear: Callable[[int, list[str]], None]) -> None:
+async def listen_to_script(hear: Callable[[FromNode], None]) -> None:
     """Hand on what the script says of the ranks of this node."""
-    async for words in script_lines():
-        hear(0, words)
+    async for message in script_lines():
+        hear(message)
 
 
-async def join(options: Options) -> None:
+async def join(options: Options, secret: bytes) -> None:
     """Any other node. Raises Stop."""
-    reader, writer = await knock(options)
-    send(writer, f"hello {options.node} {options.sha256}")
+    channel = await knock(options, secret)
     background = [
-        asyncio.ensure_future(beat({0: writer}, options)),
-        asyncio.ensure_future(listen_to_script(lambda _, words: send(writer, " ".join(words)))),
+        asyncio.ensure_future(beat([channel], options)),
+        asyncio.ensure_future(listen_to_script(lambda message: channel.send(message.line()))),
     ]
-    over = f"over {' '.join(LOST)} {options.servers[0]}"
-    async for words in lines_of(reader, SILENCE):
-        if words[0] == "refused":
-            raise Stop(2, f"error: {options.servers[0]} refuses this node: {words[1].replace('-', ' ')}")
-        over = " ".join(words)
-        if words[0] != "start":
-            break
-        say(over)
-        over = f"over {' '.join(LOST)} {options.servers[0]}"
-    say(over)
+    over = await hear_node_0(channel, options)
     for task in background:
         task.cancel()
-    raise Stop(0 if over == "done" else 1)
+    say(over.line())
+    raise Stop(0 if over == Done() else 1)
 
 
-async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to node 0, which may be started later than this one."""
+async def hear_node_0(channel: Channel, options: Options) -> Over | Done:
+    """Pass the start on to the script, and return how the job ended. Raises Stop where node 0 refuses this node."""
+    try:
+        async for line in channel.lines(SILENCE):
+            message = parse_from_node_0(line, len(options.servers))
+            if isinstance(message, (Over, Done)):
+                return message
+            if isinstance(message, Refused):
+                raise Stop(2, f"error: {options.servers[0]} refuses this node: {reason(message, options)}")
+            say(message.line())
+    except Malformed as malformed:
+        tell(f"error: unexpected message in the name of {options.where}: '{malformed}'")
+    return Over(LOST, LOST_CODE, 0)
+
+
+def reason(refused: Refused, options: Options) -> str:
+    """Why node 0 refuses this node."""
+    if refused.reason == TWICE:
+        return f"{options.servers[options.node]} has come already"
+    return f"node 0 has the table {refused.sha256}"
+
+
+async def knock(options: Options, secret: bytes) -> Channel:
+    """A connection to node 0, which may be started later than this one. Raises Stop."""
     began = told = time.monotonic()
     while True:
         options.assert_script_lives()
         try:
-            return await asyncio.wait_for(
-                asyncio.open_connection(options.address, options.port, limit=LONGEST), SILENCE
-            )
-        except (OSError, asyncio.TimeoutError) as error:
-            now, where = time.monotonic(), f"{options.servers[0]} ({options.address} port {options.port})"
+            return await asyncio.wait_for(prove(options, secret), SILENCE)
+        except Malformed as malformed:
+            raise Stop(
+                2,
+                f"error: {options.where} does not prove that it knows the secret of this job: '{malformed}'\n"
+                f"  fix: copy {options.secret_file} of {options.servers[0]} here; or, where another program has that\n"
+                f"  port, export {options.port_name}=PORT, the same free one on every server",
+            ) from malformed
+        except (OSError, EOFError, ValueError, asyncio.TimeoutError) as error:
+            now = time.monotonic()
             if now > began + options.patience:
                 raise Stop(
                     2,
-                    f"error: {where} did not answer within {options.patience:g} s: {error}\n"
+                    f"error: {options.where} did not answer within {options.patience:g} s: {printable(str(error))}\n"
                     "  fix: start this script there too",
                 ) from error
             if now > told + REMIND:
                 told = now
-                tell(f"waiting for {where}; start this script there too")
+                tell(f"waiting for {options.where}; start this script there too")
             await asyncio.sleep(0.1)
+
+
+async def prove(options: Options, secret: bytes) -> Channel:
+    """One attempt: node 0 proves itself, then this node. Raises Malformed where somebody else answers."""
+    reader, writer = await asyncio.open_connection(options.address, options.port, limit=LONGEST)
+    try:
+        hello = Hello(options.node, options.sha256, fresh())
+        writer.write(f"hello {hello.node} {hello.sha256} {hello.nonce}\n".encode())
+        line = await reader.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError("the connection ended")
+        answer = parse_answer(line)
+        heard = hello, answer.sha256, answer.nonce
+        if not equal(answer.proof, proof_of(secret, "node 0", *heard)):
+            raise Malformed(printable(line.rstrip(b"\n")))
+        writer.write(f"proof {proof_of(secret, 'node', *heard)}\n".encode())
+        return Channel(reader, writer, proof_of(secret, "session", *heard), is_node_0=False)
+    except BaseException:
+        writer.close()
+        raise
 
 
 def main(argv: Sequence[str]) -> int:
@@ -301,16 +314,22 @@ def main(argv: Sequence[str]) -> int:
     script = os.getppid()
     with suppress(OSError, AttributeError):  # at once, so that a job which is started again does not meet this one
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
+    for deadly in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(deadly, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
-    node, address, port, port_name, sha256, patience, run, master_port, *servers = argv
+    node, address, port, port_name, sha256, patience, run, master_port, secret_file, *servers = argv
     options = Options(
-        int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers), script
+        *(int(node), address, int(port), port_name, sha256, float(patience), run, int(master_port), secret_file),
+        servers=tuple(map(printable, servers)),
+        script=script,
     )
     try:
-        asyncio.run(join(options) if options.node else serve(options))
+        secret = read_secret(secret_file)
+        asyncio.run(join(options, secret) if options.node else serve(options, secret))
+    except SecretError as error:
+        tell(str(error))
+        return 2
     except Stop as stop:
         if stop.text:
             tell(stop.text)

@@ -12,8 +12,9 @@ from hccl_kit.launch import bash_parts, bash_ranks, msrun_parts, servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.mpirun import visible
 from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.secret_file import SUFFIX
 from hccl_kit.launch.shell import section, word, words, wrapped
-from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER, VISIBLE_DEVICES
+from hccl_kit.worker_env import KEY_FILE, LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER, VISIBLE_DEVICES
 
 (_PORT,) = NAMES["master_port"]
 
@@ -50,6 +51,8 @@ def _header(plan: LaunchPlan, table: TableFile) -> list[str]:
             "#",
             "# Run it on every host, within 600 s. --server ID in front of the arguments, or",
             f"# {SERVER}=ID, says which server of the rank table this one is, where its addresses do not tell.",
+            f"# The secret of the job lies beside it on every server, msrun{plan.size}p.sh{SUFFIX} of mode 600;",
+            f"# {KEY_FILE}=FILE names another.",
         ]
     return [
         "#!/usr/bin/env bash",

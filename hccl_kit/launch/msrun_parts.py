@@ -103,15 +103,25 @@ watch_guard() { # another one does the work of a dead one
 """
 
 END = r"""
+read_failed() { # sets name and code, as the worker program has noted them
+    local line own=(scheduler "${ranks[@]/#/worker_}")
+    [[ -f $logs/failed ]] && read -r -n 80 line <"$logs/failed" || return 1
+    for name in "${own[@]}"; do
+        code=${line#"$name "}
+        if [[ $line == "$name $code" ]] && is_code "$code" && ((code > 0)); then return; fi
+    done
+    name='' code=0
+    return 1
+}
+
 conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
     local patience=-1
-    if [[ -s $logs/failed ]]; then
-        read -r name code <"$logs/failed"
+    if read_failed; then
         [[ $name != worker_* ]] || rank=${name#worker_}
     else # nobody noted it where msrun itself failed
         wait "$msrun" || code=$?
     fi
-    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=100; fi
+    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=400; fi
     end_ranks
     judged "$patience" || rank=$judged_rank code=$judged_code where=$judged_where
 }

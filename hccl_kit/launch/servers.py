@@ -8,8 +8,9 @@ from contextlib import suppress
 from hccl_kit.launch import bash_nodes
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.secret_file import SUFFIX
 from hccl_kit.launch.shell import array, program, section, word
-from hccl_kit.worker_env import LINK_PORT
+from hccl_kit.worker_env import KEY_FILE, LINK_PORT
 
 
 def described(plan: LaunchPlan) -> list[str]:
@@ -39,7 +40,10 @@ def linked(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"master={word(plan.master)}",
         f"link_port_name={LINK_PORT}",
         f"link_port=${{{LINK_PORT}:-{link_port(table)}}}",
-        "link=''",
+        "link='' token=''",
+        "# Both sides of a connection prove that they know this secret, without saying it.",
+        f'secret_file=${{{KEY_FILE}:-$(readlink -f -- "${{BASH_SOURCE[0]}}"){SUFFIX}}}',
+        f"unset -v {KEY_FILE}",
         *program("link"),
         *section(bash_nodes.FIND_SERVER),
         *section(bash_nodes.LINK),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 import textwrap
 from collections.abc import Sequence
@@ -31,9 +32,39 @@ def array(name: str, values: Sequence[str]) -> list[str]:
 
 
 def program(name: str) -> list[str]:
-    """A program of ours as a variable of the script: its source."""
-    source = files("hccl_kit.launch").joinpath(f"{name}.py").read_text(encoding="utf-8")
-    return ["", "# shellcheck disable=SC2016  # a program in Python", f"{name}_program={word(source.rstrip())}"]
+    """A program of ours as a variable of the script."""
+    return ["", "# shellcheck disable=SC2016  # a program in Python", f"{name}_program={word(program_text(name))}"]
+
+
+def program_text(name: str) -> str:
+    """The source of a program of this package that needs nothing of ours: the modules that it imports come first."""
+    parts = dict.fromkeys([*_imported(name), name])
+    return "\n\n\n".join(["from __future__ import annotations", *map(_without_imports, parts)]) + "\n"
+
+
+def _imported(name: str) -> list[str]:
+    """The modules of this package that a module imports, those that they import first."""
+    modules = [node.module or "" for node in _imports(_source(name))]
+    own = [module.rpartition(".")[2] for module in modules if module != "__future__"]
+    return [part for module in own for part in (*_imported(module), module)]
+
+
+def _without_imports(name: str) -> str:
+    """The source of a module without what `program_text` makes superfluous. No two parts define the same name."""
+    lines = _source(name).rstrip().split("\n")
+    for node in reversed(_imports(_source(name))):
+        del lines[node.lineno - 1 : node.end_lineno]
+    return "\n".join(lines)
+
+
+def _imports(source: str) -> list[ast.ImportFrom]:
+    """`from __future__ import` and `from hccl_kit.launch.NAME import` of a module."""
+    found = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
+    return [node for node in found if node.module and node.module.startswith(("__future__", "hccl_kit.launch."))]
+
+
+def _source(name: str) -> str:
+    return files("hccl_kit.launch").joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 
 def section(part: str) -> list[str]:

@@ -10,6 +10,12 @@ die() { # LINE ...
     exit 2
 }
 
+# The shell evaluates what stands in ((...)), after -eq or in an index: a[$(id)] would run id, and 08 is an error. So
+# text from elsewhere is a number of this form before it gets there.
+is_number() {
+    [[ $1 =~ ^(0|[1-9][0-9]{0,9})$ ]]
+}
+
 # Slurm runs a copy of this script, and the table lies beside the script itself.
 find_table() { # sets table, symbolic links resolved: torch_npu passes over a table that is one
     local folder script folders=("$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
@@ -51,12 +57,14 @@ job() { # ARGUMENT ...
     [[ ${SLURM_JOB_NUM_NODES:-} == "${#servers[@]}" ]] ||
         die "error: the job has ${SLURM_JOB_NUM_NODES:-0} nodes, the table has ${#servers[@]} servers" \
             "  fix: leave out --nodes, or ask for ${#servers[@]}"
+    is_number "$SLURM_JOB_ID" || die "error: SLURM_JOB_ID is not a number: $(printf '%.80q' "$SLURM_JOB_ID")"
     find_table
     check_table die
     port=${!port_name:-$((20000 + SLURM_JOB_ID % 12000))} # from 32768 on the system hands ports out by itself
     [[ $port =~ ^[1-9][0-9]{0,4}$ && $port -le 65535 ]] ||
         die "error: $port_name=$port is no port, 1 to 65535" "  fix: unset $port_name, and the job's number makes one"
     restart=${SLURM_RESTART_COUNT:-0}
+    is_number "$restart" || die "error: SLURM_RESTART_COUNT is not a number: $(printf '%.80q' "$restart")"
     logs=$PWD/hccl_logs/$run
     ((restart == 0)) || logs+=/restart_$restart
     { mkdir -p -- "$logs" && cp -- "${BASH_SOURCE[0]}" "$logs/job.sh" && : >>"$logs/rank_0.log"; } ||
@@ -96,28 +104,26 @@ pass_on() { # SIGNAL CODE
     local step=''
     ended="$1 $2"
     read -r _ step <"$logs/node_0" || :
-    { [[ -n $step ]] && scancel --signal="$1" "$SLURM_JOB_ID.$step"; } || kill -s TERM "$srun" || :
+    { is_number "$step" && scancel --signal="$1" "$SLURM_JOB_ID.$step"; } || kill -s TERM "$srun" || :
 } 2>/dev/null
 """
 
 END = r"""
 conclude() { # CODE ENDED: exit with the code of the job; what its end came from is said last
-    local code=$1 rank='' earliest='' device='' host='' signal=''
+    local code=$1 rank='' earliest='' own_code='' device='' host='' signal=''
     if [[ -s $logs/refused ]]; then
         cat -- "$logs/refused" >&2
         exit 2
     elif [[ -n $2 ]]; then
         echo "ended by SIG${2% *}; logs in $logs" >&2
         exit "${2#* }"
-    elif [[ -s $logs/failed ]]; then
-        rank=$(<"$logs/failed")
-        read -r code device host <"$logs/end_$rank" || : # the disk may be full
+    elif rank=$(failed_rank); then
+        ! read_end "$rank" || code=$own_code # the disk may be full
         # Of ranks that fail by themselves, the one that wrote its error down first may be slower to end.
         ((code > 128)) || earliest=$(first_error) || :
-        if [[ -n $earliest && -s $logs/end_$earliest ]]; then
+        if is_number "$earliest" && read_end "$earliest"; then
             rank=$earliest
-            read -r earliest device host <"$logs/end_$rank"
-            ((earliest > 128)) || code=$earliest # else it was ended with the job
+            ((own_code > 128)) || code=$own_code # else it was ended with the job
         fi
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
         {
@@ -131,8 +137,20 @@ conclude() { # CODE ENDED: exit with the code of the job; what its end came from
     exit "$code"
 }
 
+failed_rank() { # print the rank that noted its failure first
+    local rank
+    [[ -f $logs/failed ]] && read -r -n 11 rank <"$logs/failed" && is_number "$rank" && echo "$rank"
+}
+
+read_end() { # RANK: sets own_code, device and host, as the task of a rank has noted them
+    local line
+    [[ -f $logs/end_$1 ]] && read -r -n 300 line <"$logs/end_$1" || return 1
+    [[ $line =~ ^(0|[1-9][0-9]{0,2})\ ([0-9]{1,9})\ ([[:alnum:]._-]+)$ && ${BASH_REMATCH[1]} -le 255 ]] || return 1
+    own_code=${BASH_REMATCH[1]} device=${BASH_REMATCH[2]} host=${BASH_REMATCH[3]}
+}
+
 first_error() { # the rank with the earliest error_RANK.json, if there is one
-    (cd -- "$logs" && grep -H '^ "time": ' error_*.json) 2>/dev/null |
+    (cd -- "$logs" && grep -H -D skip '^ "time": ' error_*.json) 2>/dev/null |
         sed 's/^error_\([0-9]*\)\.json: "time": /\1 /' | LC_ALL=C sort -n -k 2 | sed -n '1s/ .*//p'
 }
 """
@@ -196,6 +214,8 @@ task() { # TABLE ARGUMENT ...
     find_server
     read -ra ranks <<<"${all_ranks[node]}"
     read -ra devices <<<"${all_devices[node]}"
+    is_number "${SLURM_LOCALID:-}" ||
+        refuse "error: SLURM_LOCALID is not a number: $(printf '%.80q' "${SLURM_LOCALID:-}")"
     ((SLURM_LOCALID < ${#ranks[@]})) || exit 0 # another node has more cards
     rank=${ranks[SLURM_LOCALID]} device=${devices[SLURM_LOCALID]}
     ((SLURM_LOCALID > 0)) || claim_server

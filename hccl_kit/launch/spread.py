@@ -5,6 +5,7 @@
 The script must lie at the same path on every server; it is started in the folder of the same name as here. What the
 servers print comes out here, one line at a time, that of others than the first with their names in front. Every
 server ends with this program, however it ends: over its standard input each one gets a sign of life every second.
+The servers hear of each other by this program too (`relay`), so no port is open, and the job needs no secret.
 At the end the logs that are not in this folder are fetched into it.
 
 HCCL_KIT_SSH replaces `ssh`, such as "ssh -F FILE -p 2222". It needs nothing but Python 3.8 here.
@@ -18,6 +19,7 @@ import asyncio
 import os
 import re
 import resource
+import secrets
 import shlex
 import signal
 import subprocess
@@ -30,6 +32,8 @@ from pathlib import Path
 from threading import Timer
 from typing import IO, NamedTuple
 
+from hccl_kit.launch.relay import Relay, Sieve
+
 OPTIONS = (
     *("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
     *("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"),
@@ -37,7 +41,7 @@ OPTIONS = (
 SSH = "HCCL_KIT_SSH"
 BEAT = 1.0
 """Seconds between two signs of life."""
-LONGEST = 1 << 20
+MAX_SHOWN = 1 << 20
 """Bytes of a line that is passed on whole."""
 MAX_LOG = 2 << 30
 """Bytes of one log that is fetched."""
@@ -66,7 +70,7 @@ FETCHING = 600
 """Seconds that the logs of a server may take."""
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "LANG", "LC_ALL", "MASTER_PORT")
 FAMILIES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "TOOLCHAIN_", "OMP_", "ONEDNN_", "NCCL_", "GLOO_", "TORCH_", "PYTHON")
-LOCAL = ("HCCL_IF_IP", SSH, "HCCL_KIT_SERVER", "HCCL_KIT_RUN_ID", "HCCL_KIT_LOG_DIR")
+LOCAL = ("HCCL_IF_IP", SSH, "HCCL_KIT_SERVER", "HCCL_KIT_RUN_ID", "HCCL_KIT_LOG_DIR", "HCCL_KIT_SECRET_FILE")
 """What would be wrong on another server."""
 
 
@@ -97,6 +101,7 @@ class Job:
 
     def __init__(self, nodes: Sequence[Node], *, has_names: bool) -> None:
         self.nodes, self.has_names = nodes, has_names
+        self.relay = Relay([node.name for node in nodes], self.send, lambda text: write(2, f"{text}\n".encode()))
         self.processes: dict[Node, asyncio.subprocess.Process] = {}
         self.code = 0
         self.over = asyncio.Event()
@@ -111,11 +116,13 @@ class Job:
         watches = [asyncio.ensure_future(self.watch(*pair)) for pair in zip(self.nodes, commands)]  # noqa: B905 - 3.8
         over = asyncio.ensure_future(self.over.wait())
         everything = asyncio.ensure_future(asyncio.wait(watches))
+        relaying = asyncio.ensure_future(self.relay.run())
         await asyncio.wait([over, everything], return_when=asyncio.FIRST_COMPLETED)
         if self.code <= 128:
             await asyncio.wait(watches, timeout=GRACE)
         await self.let_go(watches)
         over.cancel()
+        relaying.cancel()
         # The others end with this code too where they miss a server, maybe before ssh does.
         return 2 if self.lost and self.code == SSH_FAILED else self.code
 
@@ -124,8 +131,22 @@ class Job:
         self.code = self.code or code
         self.over.set()
 
+    def send(self, number: int, line: str) -> None:
+        """A message to a server; whether it is gone is noticed by `watch`."""
+        process = self.processes.get(self.nodes[number])
+        if process and process.stdin:
+            with suppress(OSError, RuntimeError):
+                process.stdin.write(f"{line}\n".encode())
+
     async def watch(self, node: Node, command: str) -> None:
         """One server from its start to its end."""
+        try:
+            await self.attend(node, command)
+        finally:
+            self.relay.leave(self.nodes.index(node))
+
+    async def attend(self, node: Node, command: str) -> None:
+        """Start a server, pass on what it prints, and notice how it ends."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *ssh(node),
@@ -133,7 +154,6 @@ class Job:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                limit=LONGEST,
                 start_new_session=True,
             )
         except OSError as error:
@@ -143,8 +163,10 @@ class Job:
             return
         self.processes[node] = process
         assert process.stdin and process.stdout and process.stderr
+        token = secrets.token_hex(16)
+        self.send(self.nodes.index(node), token)
         beat = asyncio.ensure_future(self.beat(process.stdin))
-        await asyncio.gather(self.show(node, process.stdout, 1), self.show(node, process.stderr, 2))
+        await asyncio.gather(self.hear(node, process.stdout, 1, token), self.hear(node, process.stderr, 2, token))
         code = await process.wait()
         beat.cancel()
         why = self.last_words.get(node, "no reason given")
@@ -156,23 +178,30 @@ class Job:
         if code:
             self.fail(code)
 
-    async def show(self, node: Node, stream: asyncio.StreamReader, target: int) -> None:
-        """Pass on what a server prints."""
-        front = b"" if node == self.nodes[0] or self.has_names else f"[{node.name}] ".encode()
-        while True:
-            try:
-                line = await stream.readuntil(b"\n")
-            except asyncio.IncompleteReadError as end:
-                line = end.partial
-            except asyncio.LimitOverrunError as long:
-                line = await stream.readexactly(long.consumed)
-            if not line:
+    async def hear(self, node: Node, stream: asyncio.StreamReader, target: int, token: str) -> None:
+        """Pass on what a server prints; the messages in it go to the relay."""
+        sieve, line = Sieve(token), b""
+        while data := await stream.read(1 << 16):
+            shown, messages = sieve.feed(data)
+            *lines, line = (line + shown).split(b"\n")
+            for whole in lines:
+                self.show(node, whole + b"\n", target)
+            if len(line) > MAX_SHOWN:
+                self.show(node, line, target)
+                line = b""
+            for message in messages:
+                self.relay.hear(self.nodes.index(node), message)
+        if line + sieve.rest:
+            self.show(node, line + sieve.rest, target)
+
+    def show(self, node: Node, line: bytes, target: int) -> None:
+        """Print a line of a server, with its name in front unless that is superfluous."""
+        if target == 2:
+            self.last_words[node] = line.decode("utf-8", "replace").strip()
+            if self.last_words[node] == OWN_CODE:
                 return
-            if target == 2:
-                self.last_words[node] = line.decode("utf-8", "replace").strip()
-                if self.last_words[node] == OWN_CODE:
-                    continue
-            write(target, front + line)
+        front = b"" if node == self.nodes[0] or self.has_names else f"[{node.name}] ".encode()
+        write(target, front + line)
 
     async def beat(self, stdin: asyncio.StreamWriter) -> None:
         """Signs of life; a server that hears none for some seconds ends its ranks."""

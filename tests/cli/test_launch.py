@@ -83,7 +83,7 @@ def test_the_table_is_judged_by_the_product_that_is_named(no_ring: str, capsys: 
 def test_the_table_goes_along_to_another_folder(table: Path) -> None:
     (table.parent / "out").mkdir()
     assert main([TABLE, "--to", "bash", "-o", "out", "--", "true"]) == 0
-    assert files(table.parent / "out") == ["ascend4p.sh", TABLE]
+    assert files(table.parent / "out") == ["ascend4p.sh", "ascend4p.sh.secret", TABLE]
     assert (table.parent / "out" / TABLE).read_bytes() == table.read_bytes()
 
 
@@ -145,3 +145,20 @@ def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:
         ["bash", "ascend2p.sh", "--prefix"], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
     )
     assert sorted(line.partition("] ")[2] for line in started.stdout.splitlines()[1:]) == ["0", "1"]
+
+
+@pytest.mark.parametrize("way", ["bash", "msrun"])
+def test_the_secret_of_a_job_is_written_once(table: Path, way: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [TABLE, "--to", way, "--", "true"]
+    assert main([TABLE, "--to", way, "--dry-run"]) == 0
+    assert ".secret (a random secret)\n" in capsys.readouterr().out
+    assert not list(table.parent.glob("*.secret"))
+    assert main(arguments) == 0
+    (secret,) = table.parent.glob("*.secret")
+    assert secret.stat().st_mode & 0o777 == 0o600
+    text = secret.read_text()
+    assert text not in capsys.readouterr().out
+    assert text.strip() not in secret.with_name(secret.name.removesuffix(".secret")).read_text()
+    assert main([TABLE, "--to", way, "--force", "--", "false"]) == 0
+    assert secret.read_text() == text
+    assert str(secret) not in capsys.readouterr().out

@@ -14,6 +14,7 @@ from hccl_kit.launch.files import TableFile
 from hccl_kit.rank_table import Device, RankTable, Server
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import SCRIPT, TABLE, clean_environ
+from tests.launch.ways import write_secret
 
 RANKS = 2
 """Of each server."""
@@ -83,6 +84,7 @@ def make_nodes_job(folder: Path, lab: Hosts, command: Sequence[str], *, ids: Seq
     text = formats.write(table)
     (folder / TABLE).write_text(text, encoding="utf-8")
     (folder / SCRIPT).write_text(bash.script(plan(table, command), TableFile(TABLE, text)), encoding="utf-8")
+    write_secret(folder / SCRIPT)
     return NodesJob(folder, lab)
 
 

@@ -10,24 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch import link
+from hccl_kit.launch.shell import program_text
+from tests.launch.ways import write_secret
 
 SHA = "ab" * 32
 SERVERS = ("first", "second", "third")
-PROGRAM = Path(link.__file__).read_text(encoding="utf-8")
+PROGRAM = program_text("link")
 
 
 class Links:
     """Nodes of one job; every process is killed at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.secret = write_secret(folder / "job.sh")
         with socket.socket() as probe:
             probe.bind(("", 0))
             self.port: int = probe.getsockname()[1]
         self.processes: list[subprocess.Popen[str]] = []
 
     def start(self, node: int, *, patience: float = 10, sha256: str = SHA, count: int = 2) -> subprocess.Popen[str]:
-        words = (node, "127.0.0.1", self.port, "THE_PORT", sha256, patience, "1-2", 4711 if node == 0 else 0)
+        master_port = 4711 if node == 0 else 0
+        words = (node, "127.0.0.1", self.port, "THE_PORT", sha256, patience, "1-2", master_port, self.secret)
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", PROGRAM, *map(str, words), *SERVERS[:count]],
             stdin=subprocess.PIPE,
@@ -41,8 +44,8 @@ class Links:
 
 
 @pytest.fixture
-def links() -> Iterator[Links]:
-    made = Links()
+def links(tmp_path: Path) -> Iterator[Links]:
+    made = Links(tmp_path)
     yield made
     for process in made.processes:
         process.kill()
@@ -82,7 +85,7 @@ def test_all_hear_what_node_0_says_and_are_done_together(links: Links) -> None:
 def test_all_hear_who_failed(links: Links, failing: int) -> None:
     nodes = met(links, 3)
     say(nodes[failing], "failed 5 137 0")
-    assert [heard(node) for node in nodes] == [f"over 5 137 {SERVERS[failing]}"] * 3
+    assert [heard(node) for node in nodes] == [f"over 5 137 {failing}"] * 3
     assert [node.wait(5) for node in nodes] == [1] * 3
 
 
@@ -90,14 +93,14 @@ def test_the_earlier_failure_counts_and_not_the_one_that_is_told_first(links: Li
     nodes = met(links)
     say(nodes[0], "failed 0 1 0")
     say(nodes[1], "failed 1 7 2.5")
-    assert [heard(node) for node in nodes] == ["over 1 7 second"] * 2
+    assert [heard(node) for node in nodes] == ["over 1 7 1"] * 2
 
 
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_node_that_goes_without_a_word_is_lost(links: Links, lost: int) -> None:
     nodes = met(links)
     nodes[lost].kill()
-    assert heard(nodes[1 - lost]) == f"over -1 255 {SERVERS[lost]}"
+    assert heard(nodes[1 - lost]) == f"over -1 255 {lost}"
     assert nodes[1 - lost].wait(5) == 1
 
 
@@ -165,7 +168,7 @@ def test_a_script_that_talks_nonsense_counts_as_lost_at_its_end(links: Links, wo
     nodes = met(links)
     say(nodes[1], words)
     nodes[1].kill()
-    assert heard(nodes[0]) == "over -1 255 second"
+    assert heard(nodes[0]) == "over -1 255 1"
 
 
 @pytest.mark.parametrize("node", [0, 1], ids=["waiting", "knocking"])
@@ -174,9 +177,10 @@ def test_a_link_ends_with_its_script(links: Links, node: int) -> None:
     with socket.socket() as probe:
         probe.bind(("", 0))
         port = probe.getsockname()[1]
-    script = f'"$0" -I -c "$1" {node} 127.0.0.1 {port} NAME {SHA} 30 1-2 5 a b </dev/zero >/dev/null & echo $!; wait'
+    words = f"{node} 127.0.0.1 {port} NAME {SHA} 30 1-2 5 {links.secret} a b"
+    script = f'"$0" -I -c "$1" {words} < <(sleep 60) >/dev/null & echo $!; wait'
     parent = subprocess.Popen(
-        ["bash", "-c", script.replace("</dev/zero", "< <(sleep 60)"), sys.executable, PROGRAM],
+        ["bash", "-c", script, sys.executable, PROGRAM],
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -17,7 +17,18 @@ from hccl_kit.launch import msrun
 from hccl_kit.rank_table import RankTable
 from hccl_kit.worker_env import LINK_PORT, MISLEADING, NAMES
 from tests.launch.jobs import PATIENCE, clean_environ, finish, wait_until
-from tests.launch.ways import assert_golden, assert_shellcheck, fake, nasty, planned, run, servers, words, write
+from tests.launch.ways import (
+    assert_golden,
+    assert_shellcheck,
+    fake,
+    nasty,
+    planned,
+    run,
+    servers,
+    words,
+    write,
+    write_secret,
+)
 
 PLANS = {
     "one_host": servers(range(4)),
@@ -38,7 +49,9 @@ MS_ROLE=MS_WORKER RANK_ID=${FAKE_RANK:-0} "$@" >"$logs/worker_${FAKE_RANK:-0}.lo
 
 def script(folder: Path, table: RankTable, *command: str) -> Path:
     fake(folder, "msrun", MSRUN)
-    return write(folder, msrun.emit(*planned(table, *command)))
+    made = write(folder, msrun.emit(*planned(table, *command)))
+    write_secret(made)
+    return made
 
 
 def options(folder: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ from hccl_kit.rank_table import RankTable
 from tests.lab.hosts import hosts, needs_hosts
 from tests.launch import jobs
 from tests.launch.jobs import clean_environ, guards, wait_until
-from tests.launch.ways import planned, servers, write
+from tests.launch.ways import planned, servers, write, write_secret
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -53,6 +53,7 @@ class Job:
         self.folder = folder
         self.plan, file = planned(table, "python", "-u", str(path))
         self.script = write(folder, msrun.emit(self.plan, file))
+        write_secret(self.script)
         self.environ = clean_environ({"RANK_TABLE_FILE": "/left/over.json"})
 
     @property

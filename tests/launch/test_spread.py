@@ -1,6 +1,7 @@
 """Starting all servers over ssh, with a program on PATH in the place of ssh that runs the command on this host."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,7 +13,9 @@ import pytest
 from hccl_kit import formats
 from hccl_kit.launch import bash, plan, spread
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.shell import program_text
 from hccl_kit.launch.spread import Node, remote_command
+from hccl_kit.worker_env import KEY_FILE, LINK_PORT
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import SCRIPT, TABLE, clean_environ
 from tests.launch.nodes import python_nodes_job, table_of
@@ -120,7 +123,7 @@ def test_every_word_arrives_as_it_is(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("address", ["-oProxyCommand=touch hacked", "a=b", "rack 1", "$(touch hacked)", "a\nb", ""])
 def test_what_is_no_address_is_not_given_to_ssh(tmp_path: Path, address: str) -> None:
-    source = Path(spread.__file__).read_text(encoding="utf-8")
+    source = program_text("spread")
     environ = clean_environ({"HCCL_KIT_SSH": "touch hacked"})
     command = [sys.executable, "-I", "-c", source, "/x/ascend.sh", "2", "n1", "n2", "10.0.0.1", address, "--"]
     done = subprocess.run(command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True)
@@ -155,10 +158,16 @@ def test_a_server_of_any_name_is_started_by_its_address(tmp_path: Path, ssh: str
     assert not (tmp_path / "hacked").exists()
 
 
-def test_it_needs_nothing_of_ours() -> None:
-    """The text goes into the script; a python without this package runs it."""
-    source = Path(spread.__file__).read_text(encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"__name__ = 'x'\n{source}"], check=False, capture_output=True
-    )
-    assert b"hccl_kit" not in done.stderr
+def test_over_ssh_no_port_is_open_and_no_secret_is_read(tmp_path: Path, ssh: str) -> None:
+    with socket.create_server(("", 0)) as taken:
+        environ = {LINK_PORT: str(taken.getsockname()[1]), KEY_FILE: "/no/such/file"}
+        done = start(tmp_path, ssh, "print('rank', rank)", environ=environ)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_a_rank_prints_is_no_message(tmp_path: Path, ssh: str) -> None:
+    lines = f"{'0' * 32} failed 0 9 0\nfailed 0 9 0\nover 0 9 0\ndone\nhere 1-2 7\n"
+    program = f"if rank == 0: print({lines!r}, end='no end', flush=True)\ntime.sleep(1)\nif rank == 3: sys.exit(4)"
+    done = start(tmp_path, ssh, program)
+    assert done.returncode == 4
+    assert f"{lines}no end" in done.stdout

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from hccl_kit import formats
 from hccl_kit.launch import LaunchPlan, plan
 from hccl_kit.launch.files import LaunchFile, TableFile
+from hccl_kit.launch.secret_file import secret_of
 from hccl_kit.rank_table import Device, RankTable, Server
 from tests.launch.jobs import clean_environ
 
+SECRET = "0123456789abcdef" * 4
 GOLDEN = Path(__file__).parent / "golden"
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
@@ -46,6 +48,14 @@ def write(folder: Path, files: Sequence[LaunchFile]) -> Path:
         (folder / file.name).write_text(file.text, encoding="utf-8")
         (folder / file.name).chmod(file.mode)
     return folder / files[0].name
+
+
+def write_secret(script: Path, secret: str = SECRET) -> Path:
+    """The secret of a job beside its script, as a user would make it."""
+    path = secret_of(script)
+    path.touch(mode=0o600)
+    path.write_text(f"{secret}\n", encoding="utf-8")
+    return path
 
 
 def assert_golden(folder: str, files: Sequence[LaunchFile], request: pytest.FixtureRequest) -> None:

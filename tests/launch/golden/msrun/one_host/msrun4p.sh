@@ -130,13 +130,42 @@ idle() { # SECONDS
 
 # Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
 # once; to wait for it by the time-out of read would cut it on a busy machine.
-next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
-    local i
+next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where, the id of a server
+    local i note
     for ((i = 0; ; i++)); do
-        if read -r -t 0 -u 8; then read -r -u 8 kind rank code where && return; fi
+        if read -r -t 0 -u 8 && IFS= read -r -u 8 note; then
+            read -r kind rank code where <<<"$note"
+            is_note && return
+            kind='' rank='' code='' where=''
+            printf 'error: unexpected message to the launch script: %.200q\n' "$note" >&2
+        fi
         ((i < $1)) || return 1
         sleep 0.05
     done
+}
+
+# The shell evaluates what stands in ((...)), after -eq or in an index: a[$(id)] would run id, and 08 is an error. So
+# text from elsewhere is a number of this form before it gets there.
+whole='^(0|[1-9][0-9]{0,8})$'
+
+is_note() { # that kind, rank, code and where are of the form and range that is used later
+    case $kind in
+        done) [[ -z $rank$code$where ]] ;;
+        start) [[ $rank =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ && $code =~ $whole && $code -le 65535 && -z $where ]] ;;
+        over)
+            is_failure && [[ $where =~ $whole && $where -lt ${#servers[@]} ]] || return 1
+            where=${servers[where]} ;;
+        rank | hang | gone | guard) [[ -z $where ]] && is_failure ;;
+        *) return 1 ;;
+    esac
+}
+
+is_failure() {
+    [[ $rank =~ ^-[1-3]$ || $rank =~ $whole ]] && is_code "$code"
+}
+
+is_code() { # that a text is an exit code
+    [[ $1 =~ $whole && $1 -le 255 ]]
 }
 
 is_running() { # PID
@@ -243,15 +272,25 @@ watch_guard() { # another one does the work of a dead one
     start_guard
 }
 
+read_failed() { # sets name and code, as the worker program has noted them
+    local line own=(scheduler "${ranks[@]/#/worker_}")
+    [[ -f $logs/failed ]] && read -r -n 80 line <"$logs/failed" || return 1
+    for name in "${own[@]}"; do
+        code=${line#"$name "}
+        if [[ $line == "$name $code" ]] && is_code "$code" && ((code > 0)); then return; fi
+    done
+    name='' code=0
+    return 1
+}
+
 conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
     local patience=-1
-    if [[ -s $logs/failed ]]; then
-        read -r name code <"$logs/failed"
+    if read_failed; then
         [[ $name != worker_* ]] || rank=${name#worker_}
     else # nobody noted it where msrun itself failed
         wait "$msrun" || code=$?
     fi
-    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=100; fi
+    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=400; fi
     end_ranks
     judged "$patience" || rank=$judged_rank code=$judged_code where=$judged_where
 }

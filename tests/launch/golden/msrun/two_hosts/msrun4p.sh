@@ -5,6 +5,8 @@
 #
 # Run it on every host, within 600 s. --server ID in front of the arguments, or
 # HCCL_KIT_SERVER=ID, says which server of the rank table this one is, where its addresses do not tell.
+# The secret of the job lies beside it on every server, msrun4p.sh.secret of mode 600;
+# HCCL_KIT_SECRET_FILE=FILE names another.
 #
 # Made from the rank table with sha256 cf869eb2dc6d71707f3957e6d363be2c3981f653c86b596fe41abe89437328f7;
 # the job does not read it: under msrun a rank table must not be set.
@@ -133,23 +135,533 @@ all_visible=(
 master=192.0.2.1
 link_port_name=HCCL_KIT_LINK_PORT
 link_port=${HCCL_KIT_LINK_PORT:-22162}
-link=''
+link='' token=''
+# Both sides of a connection prove that they know this secret, without saying it.
+secret_file=${HCCL_KIT_SECRET_FILE:-$(readlink -f -- "${BASH_SOURCE[0]}").secret}
+unset -v HCCL_KIT_SECRET_FILE
 
 # shellcheck disable=SC2016  # a program in Python
-link_program='"""How the nodes of a job tell each other how it goes; the launch script of several servers carries this text.
+link_program='from __future__ import annotations
 
-    link.py NODE ADDRESS PORT PORT_NAME TABLE_SHA256 PATIENCE RUN MASTER_PORT SERVER ...
 
-Node 0 listens on PORT, the others come to ADDRESS. When all are there, every node prints `start RUN MASTER_PORT`, as
-node 0 has them, and its script starts the ranks. After that it hears from the script, on standard input, `done` or
-`failed RANK CODE SECONDS` with the seconds that have passed since. Node 0 tells all who failed first:
-`over RANK CODE SERVER`. A node that leaves without a word, or is silent for SILENCE seconds, has failed with rank -1.
+"""The messages that the nodes of a job exchange: one line each, every field parsed to its type and range.
 
-Exit codes: 0 all are done, 1 somebody failed, 2 the nodes did not come together. It needs nothing but Python 3.8, and
-ends with the script that started it. Numbers and names of at most LONGEST bytes cross the network, nothing else.
+Carried by the launch scripts, so it needs nothing but Python 3.8. A node is its index in the list of servers, which all
+nodes have; no name crosses the network.
 """
 
-from __future__ import annotations
+
+import re
+from typing import NamedTuple, Union
+
+LONGEST = 1024
+"""Bytes of a line."""
+MAX_RANK = 9999999
+LOST, ENDED, RANK_LOST = -1, -2, -3
+"""In the place of a rank: the node is gone, its script was ended, one of its ranks ended unseen."""
+LOST_CODE = 255
+"""The exit code of a node that is gone."""
+TWICE, OTHER_TABLE = "twice", "table"
+"""Why node 0 refuses a node: it has joined already, or it has another rank table."""
+
+
+class Malformed(Exception):  # noqa: N818 - the line is what is wrong
+    """A line that is not one of the messages accepted here; `str()` is the line, made printable."""
+
+
+class Here(NamedTuple):
+    """A node is ready. `run` and `port` count where the node is the first; the others send port 0."""
+
+    run: str
+    port: int
+
+    def line(self) -> str:
+        return f"here {self.run} {self.port}"
+
+
+class Start(NamedTuple):
+    """All nodes are there: the name of the run and the port of rank 0; port 0 ends the restarts."""
+
+    run: str
+    port: int
+
+    def line(self) -> str:
+        return f"start {self.run} {self.port}"
+
+
+class Failed(NamedTuple):
+    """A rank of the sender failed `ago` seconds before the line was sent."""
+
+    rank: int
+    code: int
+    ago: float = 0.0
+
+    def line(self) -> str:
+        return f"failed {self.rank} {self.code} {self.ago:.3f}"
+
+
+class Over(NamedTuple):
+    """The failure that ended the job: what failed on the server with the index `node`."""
+
+    rank: int
+    code: int
+    node: int
+
+    def line(self) -> str:
+        return f"over {self.rank} {self.code} {self.node}"
+
+
+class Done(NamedTuple):
+    """From a node: its ranks have succeeded. From node 0: those of all nodes have."""
+
+    def line(self) -> str:
+        return "done"
+
+
+class Refused(NamedTuple):
+    """Node 0 does not accept this node; `sha256` is that of the table of node 0."""
+
+    reason: str
+    sha256: str
+
+    def line(self) -> str:
+        return f"refused {self.reason} {self.sha256}"
+
+
+FromNode = Union[Here, Failed, Done]  # noqa: UP007 - Python 3.8
+FromNode0 = Union[Start, Over, Done, Refused]  # noqa: UP007 - Python 3.8
+
+
+def parse_from_node(line: bytes) -> FromNode:
+    """A message of a node about its ranks. Raises Malformed."""
+    kind, fields = _split(line)
+    if kind == "here" and len(fields) == 2:
+        return Here(_run(fields[0], line), _number(fields[1], 0, 65535, line))
+    if kind == "failed" and len(fields) == 3:
+        rank, code, ago = fields
+        if not re.fullmatch(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?", ago):
+            raise Malformed(printable(line))
+        return Failed(_number(rank, RANK_LOST, MAX_RANK, line), _number(code, 0, 255, line), float(ago))
+    if (kind, fields) == ("done", []):
+        return Done()
+    raise Malformed(printable(line))
+
+
+def parse_from_node_0(line: bytes, servers: int) -> FromNode0:
+    """A message of node 0 to a node of a job with that number of servers. Raises Malformed."""
+    kind, fields = _split(line)
+    if kind == "start" and len(fields) == 2:
+        return Start(_run(fields[0], line), _number(fields[1], 0, 65535, line))
+    if kind == "over" and len(fields) == 3:
+        rank, code, node = fields
+        return Over(
+            _number(rank, RANK_LOST, MAX_RANK, line),
+            _number(code, 0, 255, line),
+            _number(node, 0, servers - 1, line),
+        )
+    if (kind, fields) == ("done", []):
+        return Done()
+    if kind == "refused" and len(fields) == 2 and fields[0] in (TWICE, OTHER_TABLE) and is_sha256(fields[1]):
+        return Refused(fields[0], fields[1])
+    raise Malformed(printable(line))
+
+
+def number(text: str, low: int, high: int) -> int | None:
+    """`text` as a decimal number in this range without leading zeros, else None."""
+    if not re.fullmatch(r"0|-?[1-9][0-9]{0,8}", text):
+        return None
+    return int(text) if low <= int(text) <= high else None
+
+
+def is_sha256(text: str) -> bool:
+    """Whether the text is a SHA-256 in lower-case hexadecimal digits."""
+    return re.fullmatch(r"[0-9a-f]{64}", text) is not None
+
+
+def printable(data: bytes | str, longest: int = 80) -> str:
+    """Text of others for the screen: control characters and bytes beyond ASCII are escaped, a long one is cut."""
+    text = data.decode("ascii", "backslashreplace") if isinstance(data, bytes) else data
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: longest + 1])
+    return shown if len(shown) <= longest else shown[:longest] + "..."
+
+
+def _split(line: bytes) -> tuple[str, list[str]]:
+    try:
+        kind, *fields = line.rstrip(b"\r\n").decode("ascii").split(" ")
+    except UnicodeDecodeError:
+        raise Malformed(printable(line)) from None
+    return kind, fields
+
+
+def _number(text: str, low: int, high: int, line: bytes) -> int:
+    value = number(text, low, high)
+    if value is None:
+        raise Malformed(printable(line))
+    return value
+
+
+def _run(text: str, line: bytes) -> str:
+    if not re.fullmatch(r"[0-9]{1,20}(-[0-9]{1,20}){1,3}", text):
+        raise Malformed(printable(line))
+    return text
+
+
+"""The lock of the link: both sides prove that they know the secret of the job, then every line is authenticated.
+
+    node     hello NODE TABLE_SHA256 NONCE
+    node 0   answer TABLE_SHA256 NONCE PROOF      HMAC-SHA256 by the secret over all of the above, as "node 0"
+    node     proof PROOF                          the same as "node"
+    both     MAC LINE                             HMAC-SHA256 by a session key over direction, count of lines and LINE
+
+The secret itself never crosses the network, and node 0 proves itself first, so an impostor learns nothing. Nonces are
+fresh on both sides, so a recorded proof is worthless later, as is a recorded line. Carried by the launch scripts.
+"""
+
+
+import asyncio
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import shlex
+import stat
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import NamedTuple
+
+
+PROTOCOL = "hccl-kit link 1"
+MAX_SECRET = 4096
+"""Bytes of a file that is read for a secret."""
+
+
+class SecretError(Exception):
+    """The secret of the job cannot be used; the text says why and what to do."""
+
+
+class Hello(NamedTuple):
+    """What a node says first; `nonce` has the form of a SHA-256."""
+
+    node: int
+    sha256: str
+    nonce: str
+
+
+class Answer(NamedTuple):
+    """What node 0 says first."""
+
+    sha256: str
+    nonce: str
+    proof: str
+
+
+def read_secret(path: str) -> bytes:
+    """The secret in a file that only its owner can read. Raises SecretError."""
+    make = f"(umask 077; openssl rand -hex 32 >{shlex.quote(path)}), then copy it to every server, mode 600"
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise SecretError(
+            f"error: the servers of this job need a secret, but {path} cannot be read: {error.strerror}\n  fix: {make}"
+        ) from error
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise SecretError(
+                f"error: the secret {path} is not a file that you own and that only you can read\n"
+                f"  fix: chmod 600 {shlex.quote(path)}, as its owner"
+            )
+        text = os.read(descriptor, MAX_SECRET)
+    finally:
+        os.close(descriptor)
+    if not re.fullmatch(rb"\s*(?:[0-9a-fA-F]{2}){16,512}\s*", text) or len(set(text.strip().lower())) < 6:
+        raise SecretError(
+            f"error: the secret {path} is not of at least 128 bits, 32 to 1024 random hexadecimal digits\n  fix: {make}"
+        )
+    return bytes.fromhex(text.decode())
+
+
+def fresh() -> str:
+    """A nonce."""
+    return secrets.token_hex(32)
+
+
+def parse_hello(line: bytes, servers: int) -> Hello:
+    """The first line of a node. Raises Malformed."""
+    words = _words(line, "hello", 3)
+    node = number(words[0], 1, servers - 1)
+    if node is None or not is_sha256(words[1]) or not is_sha256(words[2]):
+        raise Malformed(printable(line))
+    return Hello(node, words[1], words[2])
+
+
+def parse_answer(line: bytes) -> Answer:
+    """The first line of node 0. Raises Malformed."""
+    words = _words(line, "answer", 3)
+    if not all(map(is_sha256, words)):
+        raise Malformed(printable(line))
+    return Answer(*words)
+
+
+def parse_proof(line: bytes) -> str:
+    """The second line of a node. Raises Malformed."""
+    (proof,) = _words(line, "proof", 1)
+    if not is_sha256(proof):
+        raise Malformed(printable(line))
+    return proof
+
+
+def proof_of(secret: bytes, role: str, hello: Hello, sha256: str, nonce: str) -> str:
+    """What only somebody with the secret can say; `sha256` and `nonce` are those of node 0."""
+    told = "\n".join((PROTOCOL, role, str(hello.node), hello.sha256, hello.nonce, sha256, nonce))
+    return hmac.new(secret, told.encode(), hashlib.sha256).hexdigest()
+
+
+def equal(text: str, other: str) -> bool:
+    """Whether two proofs are equal, in a time that says nothing of where they differ."""
+    return hmac.compare_digest(text.encode(), other.encode())
+
+
+class Channel:
+    """A connection whose both sides have proven themselves; its lines can be neither forged nor replayed."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, session: str, *, is_node_0: bool
+    ) -> None:
+        self.reader, self.writer = reader, writer
+        own, other = ("node 0", "node") if is_node_0 else ("node", "node 0")
+        self.seal, self.check = _Seal(session, own), _Seal(session, other)
+
+    def send(self, line: str) -> None:
+        """One line, empty for a sign of life; that the other side is gone is noticed by whoever reads."""
+        with suppress(OSError, RuntimeError):
+            self.writer.write(f"{self.seal.next(line.encode())} {line}\n".encode())
+
+    async def lines(self, silence: float) -> AsyncIterator[bytes]:
+        """Each line, signs of life left out, until the other side is gone or silent. Raises Malformed."""
+        with suppress(OSError, asyncio.TimeoutError, ValueError):
+            while (line := await asyncio.wait_for(self.reader.readline(), silence)).endswith(b"\n"):
+                mac, _, text = line[:-1].partition(b" ")
+                if not hmac.compare_digest(mac, self.check.next(text).encode()):
+                    raise Malformed(printable(line[:-1]))
+                if text:
+                    yield text
+
+
+class _Seal:
+    """The authentication codes of the lines of one direction, which are counted."""
+
+    def __init__(self, session: str, direction: str) -> None:
+        self.key, self.count = f"{session} {direction}".encode(), 0
+
+    def next(self, text: bytes) -> str:
+        """The code of the next line."""
+        self.count += 1
+        return hmac.new(self.key, b"%d %s" % (self.count, text), hashlib.sha256).hexdigest()
+
+
+def _words(line: bytes, kind: str, count: int) -> list[str]:
+    words = line.decode("ascii", "replace").rstrip("\n").split(" ")
+    if words[0] != kind or len(words) != count + 1:
+        raise Malformed(printable(line.rstrip(b"\n")))
+    return words[1:]
+
+
+"""The door of node 0: who connects has a deadline and few lines to prove that he knows the secret of the job.
+
+Carried by the launch scripts. Unknown connections are bounded, in all and from one address, and a new one takes the
+place of the oldest: whoever floods the door drops his own connections, and a node comes through in between.
+"""
+
+
+import asyncio
+import errno
+import ipaddress
+import socket
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+
+DEADLINE = 5.0
+"""Seconds from the connection to the proof."""
+MAX_UNKNOWN, MAX_OF_ADDRESS = 256, 16
+"""Connections that have not proven themselves yet."""
+MAX_COMPLAINTS = 8
+"""Lines about wrong proofs, so that nobody fills the screen."""
+BACKLOG = 1024
+
+
+class Door:
+    """Lets those in who prove the secret; `serve` is given each of them."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        sha256: str,
+        servers: int,
+        serve: Callable[[Channel, Hello], Awaitable[None]],
+        tell: Callable[[str], None],
+    ) -> None:
+        self.secret, self.sha256, self.servers, self.serve, self.tell = secret, sha256, servers, serve, tell
+        self.unknown: dict[asyncio.StreamWriter, str] = {}
+        self.complaints = 0
+
+    async def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, from its beginning to its end."""
+        with suppress(OSError, ValueError, asyncio.TimeoutError, asyncio.CancelledError, Malformed):
+            self.make_room(writer)
+            try:
+                channel, hello = await asyncio.wait_for(self.prove(reader, writer), DEADLINE)
+            finally:
+                self.unknown.pop(writer, None)
+            await self.serve(channel, hello)
+        writer.close()
+
+    def make_room(self, writer: asyncio.StreamWriter) -> None:
+        """Take a connection in; where there are too many, the oldest goes, of its address or of the busiest."""
+        address = _network(str((writer.get_extra_info("peername") or ("?",))[0]))
+        counted = Counter(self.unknown.values())
+        crowd = address if counted[address] >= MAX_OF_ADDRESS else None
+        if crowd is None and len(self.unknown) >= MAX_UNKNOWN:
+            ((crowd, _),) = counted.most_common(1)
+        if crowd is not None:
+            oldest = next(other for other, place in self.unknown.items() if place == crowd)
+            del self.unknown[oldest]
+            oldest.transport.abort()
+        self.unknown[writer] = address
+
+    async def prove(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[Channel, Hello]:
+        """Prove that this is node 0, and hear a proof. Raises Malformed where there is none."""
+        hello = parse_hello(await reader.readline(), self.servers)
+        heard = hello, self.sha256, fresh()
+        answer = " ".join(("answer", *heard[1:], proof_of(self.secret, "node 0", *heard)))
+        writer.write(f"{answer}\n".encode())
+        line = await reader.readline()
+        if not equal(parse_proof(line), proof_of(self.secret, "node", *heard)):
+            if self.complaints < MAX_COMPLAINTS:
+                self.complaints += 1
+                address = printable(str((writer.get_extra_info("peername") or ("?",))[0]))
+                self.tell(f"warning: {address} tried to join without the secret of this job")
+            raise Malformed(printable(line))
+        return Channel(reader, writer, proof_of(self.secret, "session", *heard), is_node_0=True), hello
+
+
+def _network(address: str) -> str:
+    """What counts as one address: of IPv6, the first half, of which anybody has all the others."""
+    with suppress(ValueError):
+        found = ipaddress.ip_address(address.partition("%")[0])
+        if isinstance(found, ipaddress.IPv6Address):
+            return str(found.ipv4_mapped or found.packed[:8].hex())
+    return address
+
+
+def listener(address: str, port: int, tell: Callable[[str], None]) -> socket.socket:
+    """A socket at one address of this host; at all of them where others cannot reach this one. Raises OSError."""
+    try:
+        family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        if place[0] == address or not ipaddress.ip_address(str(place[0]).partition("%")[0]).is_loopback:
+            return socket.create_server(place, family=family, backlog=BACKLOG)
+        why = f"is {place[0]} here"
+    except socket.gaierror:
+        why = "is not known here"
+    except OSError as error:
+        if error.errno != errno.EADDRNOTAVAIL:
+            raise
+        why = "is not an address of this host"
+    tell(f"note: {address} {why}, so this node listens at all of its addresses")
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
+    return socket.create_server(("", port), backlog=BACKLOG)
+
+
+"""What becomes of one start of a job'"'"'s nodes: who is here, who is done, who failed first.
+
+Carried by the launch scripts. It knows nothing of connections: node 0 has one of these in `link`, the starter of
+--ssh in `relay`.
+"""
+
+
+import asyncio
+import time
+from contextlib import suppress
+
+
+JUDGING = 0.3
+"""Seconds after the first failure in which a node may report an earlier one."""
+
+
+class Meeting:
+    """The nodes 0 to `count` - 1; only a node that is here is heard."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.here: dict[int, Here] = {}
+        self.done: set[int] = set()
+        self.failures: list[tuple[float, Over]] = []
+        self.changed = asyncio.Event()
+
+    @property
+    def missing(self) -> list[int]:
+        """The nodes that have not come yet."""
+        return [node for node in range(self.count) if node not in self.here]
+
+    def hear(self, node: int, message: FromNode) -> None:
+        """What a node says of itself and of its ranks."""
+        if isinstance(message, Here):
+            self.here[node] = message
+        elif isinstance(message, Failed):
+            self.fail(Over(message.rank, message.code, node), message.ago)
+        else:
+            self.done.add(node)
+        self.changed.set()
+
+    def leave(self, node: int) -> None:
+        """A node is gone; it may go once its ranks have succeeded."""
+        if node not in self.done:
+            self.fail(Over(LOST, LOST_CODE, node))
+
+    def fail(self, over: Over, ago: float = 0.0) -> None:
+        """A node has failed `ago` seconds before now, by the clock of this host."""
+        self.failures.append((time.monotonic() - ago, over))
+        self.changed.set()
+
+    async def change(self) -> None:
+        """Wait until something happens, or for a second."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.changed.wait(), 1.0)
+        self.changed.clear()
+
+    async def end(self) -> Over | Done:
+        """Wait until all are done or one has failed; the earliest failure counts."""
+        while len(self.done) < self.count and not self.failures:
+            await self.change()
+        if not self.failures:
+            return Done()
+        await asyncio.sleep(JUDGING)
+        return min(self.failures)[1]
+
+
+def named(servers: list[str]) -> str:
+    """The first of many names."""
+    return ", ".join(servers[:8]) + (f" and {len(servers) - 8} more" if len(servers) > 8 else "")
+
+
+"""How the nodes of a job tell each other how it goes; the launch script of several servers carries this text.
+
+    link.py NODE ADDRESS PORT PORT_NAME TABLE_SHA256 PATIENCE RUN MASTER_PORT SECRET_FILE SERVER ...
+
+Node 0 listens on PORT of ADDRESS, the others come there. Both sides prove that they know the secret of the job, see
+`lock`. When all are there, every node prints `start RUN MASTER_PORT`, as node 0 has them, and its script starts the
+ranks. After that it hears from the script, on standard input, `done` or `failed RANK CODE SECONDS` with the seconds
+that have passed since. Node 0 tells all who failed first: `over RANK CODE NODE`. A node that leaves without a word, or
+is silent for SILENCE seconds, has failed with rank -1.
+
+Exit codes: 0 all are done, 1 somebody failed, 2 the nodes did not come together. It needs nothing but Python 3.8, and
+ends with the script that started it. `messages` parses every line, of the network and of the script, before it is used.
+"""
+
 
 import asyncio
 import ctypes
@@ -158,18 +670,13 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-LONGEST = 1024
-"""Bytes of a line."""
+
 BEAT, SILENCE = 1.0, 6.0
 """Seconds between two signs of life, and after which a node counts as lost."""
-JUDGING = 0.3
-"""Seconds after the first bad news in which a node may tell of an earlier failure."""
-LOST = "-1", "255"
-"""Rank and exit code of a node that is gone."""
 PR_SET_PDEATHSIG = 1
 """Of Linux: a signal to this process at the death of the one that started it."""
 REMIND = 10.0
@@ -188,9 +695,15 @@ class Options(NamedTuple):
     sha256: str
     patience: float
     run: str
-    master_port: str
+    master_port: int
+    secret_file: str
     servers: tuple[str, ...]
     script: int
+
+    @property
+    def where(self) -> str:
+        """Node 0 by its name and address."""
+        return f"{self.servers[0]} ({self.address} port {self.port})"
 
     def assert_script_lives(self) -> None:
         """A link without its script would speak for a node that is not there. The connections close, and all know."""
@@ -216,107 +729,85 @@ def tell(text: str) -> None:
     os.write(2, f"{text}\n".encode())
 
 
-def send(writer: asyncio.StreamWriter, line: str) -> None:
-    """One line to another node; that it is gone is noticed by whoever reads."""
-    with suppress(OSError, RuntimeError):
-        writer.write(f"{line}\n".encode())
-
-
-async def lines_of(reader: asyncio.StreamReader, silence: float | None) -> AsyncIterator[list[str]]:
-    """The words of each line, signs of life left out; ends where the other side is gone, silent or talks nonsense."""
-    with suppress(OSError, asyncio.TimeoutError, ValueError):
-        while line := await asyncio.wait_for(reader.readline(), silence):
-            words = line.decode().split()
-            if words:
-                yield words
-
-
-async def script_lines() -> AsyncIterator[list[str]]:
+async def script_lines() -> AsyncIterator[FromNode]:
     """What the script says on standard input, which has no end of its own."""
     reader = asyncio.StreamReader(LONGEST)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    async for words in lines_of(reader, None):
-        yield words
+    with suppress(ValueError):  # a line that is too long
+        while line := await reader.readline():
+            try:
+                yield parse_from_node(line)
+            except Malformed as malformed:
+                tell(f"error: unexpected message from the launch script: '"'"'{malformed}'"'"'")
 
 
-class Meeting:
-    """Node 0: who is here, who is done, who has failed and when by the clock of this node."""
+class Host:
+    """Node 0: its meeting, and the connections to the others."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.peers: dict[int, asyncio.StreamWriter] = {}
-        self.done: set[int] = set()
-        self.failures: list[tuple[float, str, str, str]] = []
-        self.changed = asyncio.Event()
+        self.peers: dict[int, Channel] = {}
+        self.meeting = Meeting(len(options.servers))
+        self.meeting.hear(0, Here(options.run, options.master_port))
 
-    @property
-    def missing(self) -> list[str]:
-        """The servers that have not come yet."""
-        return [name for node, name in enumerate(self.options.servers) if node and node not in self.peers]
+    async def serve(self, channel: Channel, hello: Hello) -> None:
+        """A node that has proven itself, from then to its end."""
+        name, is_here = self.options.servers[hello.node], False
+        try:
+            if self.admits(channel, hello):
+                is_here = True
+                async for line in channel.lines(SILENCE):
+                    self.meeting.hear(hello.node, parse_from_node(line))
+        except Malformed as malformed:
+            tell(f"error: unexpected message in the name of server {name}: '"'"'{malformed}'"'"'")
+        if is_here:
+            self.meeting.leave(hello.node)
 
-    def hear(self, node: int, words: list[str]) -> None:
-        """What the script of a node says of its ranks."""
-        if words == ["done"]:
-            self.done.add(node)
-        elif words[0] == "failed":
-            _, rank, code, ago = words
-            self.fail(node, str(int(rank)), str(int(code)), float(ago))
-        self.changed.set()
-
-    def fail(self, node: int, rank: str, code: str, ago: float = 0.0) -> None:
-        """A node has failed `ago` seconds before now."""
-        self.failures.append((time.monotonic() - ago, rank, code, self.options.servers[node]))
-        self.changed.set()
-
-    async def welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, from its hello to its end."""
-        node = None
-        with suppress(ValueError, asyncio.CancelledError):  # cancelled at the end of this program
-            async for words in lines_of(reader, SILENCE):
-                if node is not None:
-                    self.hear(node, words)
-                    continue
-                node = self.greet(words, writer)
-                if node is None:
-                    break
-        if node is not None and node not in self.done:
-            self.fail(node, *LOST)
-        writer.close()
-
-    def greet(self, words: list[str], writer: asyncio.StreamWriter) -> int | None:
-        """`hello NODE SHA256`: the node, where it is one of this job with the table of this job."""
-        if len(words) != 3 or words[0] != "hello" or not 0 < int(words[1]) < len(self.options.servers):
-            return None
-        node, sha256 = int(words[1]), words[2]
-        if node in self.peers:
-            send(writer, f"refused {self.options.servers[node]}-has-come-already")
-            return None
-        if sha256 != self.options.sha256:
-            send(writer, f"refused node-0-has-the-table-{self.options.sha256}")
-            tell(f"error: {self.options.servers[node]} has another rank table, sha256 {sha256[:64]}")
+    def admits(self, channel: Channel, hello: Hello) -> bool:
+        """Whether a node may join; it hears why not."""
+        if hello.node in self.peers:
+            channel.send(Refused(TWICE, self.options.sha256).line())
+            return False
+        if hello.sha256 != self.options.sha256:
+            channel.send(Refused(OTHER_TABLE, self.options.sha256).line())
+            tell(f"error: {self.options.servers[hello.node]} has another rank table, sha256 {hello.sha256}")
             tell(f"  this one is    sha256 {self.options.sha256}\n  fix: copy table and script of this node there")
-            return None
-        self.peers[node] = writer
-        self.changed.set()
-        return node
+            return False
+        self.peers[hello.node] = channel
+        self.meeting.hear(hello.node, Here(self.options.run, 0))
+        return True
+
+    async def gather(self) -> None:
+        """Wait until all are here or one has failed. Raises Stop."""
+        began = told = time.monotonic()
+        while self.meeting.missing and not self.meeting.failures:
+            await self.meeting.change()
+            now, missing = time.monotonic(), [self.options.servers[node] for node in self.meeting.missing]
+            if missing and now > began + self.options.patience:
+                raise Stop(
+                    2,
+                    f"error: {named(missing)} did not come within {self.options.patience:g} s\n"
+                    f"  fix: start this script there too; it must reach this node'"'"'s port {self.options.port}",
+                )
+            if missing and now > told + REMIND:
+                told = now
+                tell(f"waiting for {named(missing)}; start this script there too")
 
     def broadcast(self, line: str) -> None:
-        """One line to every node, this one'"'"'s script included."""
-        for writer in self.peers.values():
-            send(writer, line)
+        """One message to every node, this one'"'"'s script included."""
+        for channel in self.peers.values():
+            channel.send(line)
         say(line)
 
 
-def named(servers: list[str]) -> str:
-    """The first of many names."""
-    return ", ".join(servers[:8]) + (f" and {len(servers) - 8} more" if len(servers) > 8 else "")
-
-
-async def serve(options: Options) -> None:
+async def serve(options: Options, secret: bytes) -> None:
     """Node 0. Raises Stop."""
-    meeting = Meeting(options)
+    host = Host(options)
+    door = Door(secret, options.sha256, len(options.servers), host.serve, tell)
     try:
-        server = await asyncio.start_server(meeting.welcome, None, options.port, limit=LONGEST)
+        server = await asyncio.start_server(
+            door.welcome, sock=listener(options.address, options.port, tell), limit=LONGEST
+        )
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         raise Stop(
@@ -325,113 +816,126 @@ async def serve(options: Options) -> None:
             f"  fix: export {options.port_name}=PORT, the same free one on every server",
         ) from error
     background = [
-        asyncio.ensure_future(beat(meeting.peers, options)),
-        asyncio.ensure_future(listen_to_script(meeting.hear)),
+        asyncio.ensure_future(beat(host.peers.values(), options)),
+        asyncio.ensure_future(listen_to_script(lambda message: host.meeting.hear(0, message))),
     ]
-    began = told = time.monotonic()
-    while meeting.missing and not meeting.failures:
-        now = time.monotonic()
-        if now > began + options.patience:
-            raise Stop(
-                2,
-                f"error: {named(meeting.missing)} did not come within {options.patience:g} s\n"
-                f"  fix: start this script there too; it must reach this node'"'"'s port {options.port}",
-            )
-        if now > told + REMIND:
-            told = now
-            tell(f"waiting for {named(meeting.missing)}; start this script there too")
-        await change(meeting)
-    meeting.broadcast(f"start {options.run} {options.master_port}")
-    while len(meeting.done) < len(options.servers) and not meeting.failures:
-        await change(meeting)
-    if meeting.failures:
-        await asyncio.sleep(JUDGING)
-        _, rank, code, name = min(meeting.failures)
-        meeting.broadcast(f"over {rank} {code} {name}")
-    else:
-        meeting.broadcast("done")
-    await farewell(meeting.peers)
+    await host.gather()
+    host.broadcast(Start(options.run, options.master_port).line())
+    end = await host.meeting.end()
+    host.broadcast(end.line())
+    await farewell(host.peers.values())
     server.close()
     for task in background:
         task.cancel()
-    raise Stop(1 if meeting.failures else 0)
+    raise Stop(0 if end == Done() else 1)
 
 
-async def change(meeting: Meeting) -> None:
-    """Until something happens, or for a second."""
-    with suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(meeting.changed.wait(), 1.0)
-    meeting.changed.clear()
-
-
-async def farewell(peers: dict[int, asyncio.StreamWriter]) -> None:
+async def farewell(peers: Iterable[Channel]) -> None:
     """Give the others the last word, as long as they take it."""
-    for writer in peers.values():
+    for channel in peers:
         with suppress(OSError, asyncio.TimeoutError):
-            await asyncio.wait_for(writer.drain(), 1.0)
-            writer.close()
-            await asyncio.wait_for(writer.wait_closed(), 1.0)
+            await asyncio.wait_for(channel.writer.drain(), 1.0)
+            channel.writer.close()
+            await asyncio.wait_for(channel.writer.wait_closed(), 1.0)
 
 
-async def beat(peers: dict[int, asyncio.StreamWriter], options: Options) -> None:
+async def beat(peers: Iterable[Channel], options: Options) -> None:
     """Signs of life to the others, as long as the script lives."""
     while True:
         options.assert_script_lives()
-        for writer in peers.values():
-            send(writer, "")
+        for channel in peers:
+            channel.send("")
         await asyncio.sleep(BEAT)
 
 
-async def listen_to_script(hear: Callable[[int, list[str]], None]) -> None:
+async def listen_to_script(hear: Callable[[FromNode], None]) -> None:
     """Hand on what the script says of the ranks of this node."""
-    async for words in script_lines():
-        hear(0, words)
+    async for message in script_lines():
+        hear(message)
 
 
-async def join(options: Options) -> None:
+async def join(options: Options, secret: bytes) -> None:
     """Any other node. Raises Stop."""
-    reader, writer = await knock(options)
-    send(writer, f"hello {options.node} {options.sha256}")
+    channel = await knock(options, secret)
     background = [
-        asyncio.ensure_future(beat({0: writer}, options)),
-        asyncio.ensure_future(listen_to_script(lambda _, words: send(writer, " ".join(words)))),
+        asyncio.ensure_future(beat([channel], options)),
+        asyncio.ensure_future(listen_to_script(lambda message: channel.send(message.line()))),
     ]
-    over = f"over {'"'"' '"'"'.join(LOST)} {options.servers[0]}"
-    async for words in lines_of(reader, SILENCE):
-        if words[0] == "refused":
-            raise Stop(2, f"error: {options.servers[0]} refuses this node: {words[1].replace('"'"'-'"'"', '"'"' '"'"')}")
-        over = " ".join(words)
-        if words[0] != "start":
-            break
-        say(over)
-        over = f"over {'"'"' '"'"'.join(LOST)} {options.servers[0]}"
-    say(over)
+    over = await hear_node_0(channel, options)
     for task in background:
         task.cancel()
-    raise Stop(0 if over == "done" else 1)
+    say(over.line())
+    raise Stop(0 if over == Done() else 1)
 
 
-async def knock(options: Options) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to node 0, which may be started later than this one."""
+async def hear_node_0(channel: Channel, options: Options) -> Over | Done:
+    """Pass the start on to the script, and return how the job ended. Raises Stop where node 0 refuses this node."""
+    try:
+        async for line in channel.lines(SILENCE):
+            message = parse_from_node_0(line, len(options.servers))
+            if isinstance(message, (Over, Done)):
+                return message
+            if isinstance(message, Refused):
+                raise Stop(2, f"error: {options.servers[0]} refuses this node: {reason(message, options)}")
+            say(message.line())
+    except Malformed as malformed:
+        tell(f"error: unexpected message in the name of {options.where}: '"'"'{malformed}'"'"'")
+    return Over(LOST, LOST_CODE, 0)
+
+
+def reason(refused: Refused, options: Options) -> str:
+    """Why node 0 refuses this node."""
+    if refused.reason == TWICE:
+        return f"{options.servers[options.node]} has come already"
+    return f"node 0 has the table {refused.sha256}"
+
+
+async def knock(options: Options, secret: bytes) -> Channel:
+    """A connection to node 0, which may be started later than this one. Raises Stop."""
     began = told = time.monotonic()
     while True:
         options.assert_script_lives()
         try:
-            return await asyncio.wait_for(
-                asyncio.open_connection(options.address, options.port, limit=LONGEST), SILENCE
-            )
-        except (OSError, asyncio.TimeoutError) as error:
-            now, where = time.monotonic(), f"{options.servers[0]} ({options.address} port {options.port})"
+            return await asyncio.wait_for(prove(options, secret), SILENCE)
+        except Malformed as malformed:
+            raise Stop(
+                2,
+                f"error: {options.where} does not prove that it knows the secret of this job: '"'"'{malformed}'"'"'\n"
+                f"  fix: copy {options.secret_file} of {options.servers[0]} here; or, where another program has that\n"
+                f"  port, export {options.port_name}=PORT, the same free one on every server",
+            ) from malformed
+        except (OSError, EOFError, ValueError, asyncio.TimeoutError) as error:
+            now = time.monotonic()
             if now > began + options.patience:
                 raise Stop(
                     2,
-                    f"error: {where} did not answer within {options.patience:g} s: {error}\n"
+                    f"error: {options.where} did not answer within {options.patience:g} s: {printable(str(error))}\n"
                     "  fix: start this script there too",
                 ) from error
             if now > told + REMIND:
                 told = now
-                tell(f"waiting for {where}; start this script there too")
+                tell(f"waiting for {options.where}; start this script there too")
             await asyncio.sleep(0.1)
+
+
+async def prove(options: Options, secret: bytes) -> Channel:
+    """One attempt: node 0 proves itself, then this node. Raises Malformed where somebody else answers."""
+    reader, writer = await asyncio.open_connection(options.address, options.port, limit=LONGEST)
+    try:
+        hello = Hello(options.node, options.sha256, fresh())
+        writer.write(f"hello {hello.node} {hello.sha256} {hello.nonce}\n".encode())
+        line = await reader.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError("the connection ended")
+        answer = parse_answer(line)
+        heard = hello, answer.sha256, answer.nonce
+        if not equal(answer.proof, proof_of(secret, "node 0", *heard)):
+            raise Malformed(printable(line.rstrip(b"\n")))
+        writer.write(f"proof {proof_of(secret, '"'"'node'"'"', *heard)}\n".encode())
+        return Channel(reader, writer, proof_of(secret, "session", *heard), is_node_0=False)
+    except BaseException:
+        writer.close()
+        raise
 
 
 def main(argv: Sequence[str]) -> int:
@@ -439,16 +943,22 @@ def main(argv: Sequence[str]) -> int:
     script = os.getppid()
     with suppress(OSError, AttributeError):  # at once, so that a job which is started again does not meet this one
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
+    for deadly in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(deadly, signal.SIG_IGN)  # the script hears them, and says here what becomes of the job
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
-    node, address, port, port_name, sha256, patience, run, master_port, *servers = argv
+    node, address, port, port_name, sha256, patience, run, master_port, secret_file, *servers = argv
     options = Options(
-        int(node), address, int(port), port_name, sha256, float(patience), run, master_port, tuple(servers), script
+        *(int(node), address, int(port), port_name, sha256, float(patience), run, int(master_port), secret_file),
+        servers=tuple(map(printable, servers)),
+        script=script,
     )
     try:
-        asyncio.run(join(options) if options.node else serve(options))
+        secret = read_secret(secret_file)
+        asyncio.run(join(options, secret) if options.node else serve(options, secret))
+    except SecretError as error:
+        tell(str(error))
+        return 2
     except Stop as stop:
         if stop.text:
             tell(stop.text)
@@ -457,7 +967,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))'
+    sys.exit(main(sys.argv[1:]))
+'
 
 # A server is known by its id in the table and by its addresses; `names` has those of each server, `server` is what the
 # user says.
@@ -497,35 +1008,41 @@ need_python() {
         '  fix: install one, or name the one of the command by its path'
 }
 
-# Where the nodes do not come together to start again, the exit code is that of the failure before.
-meet() { # the nodes come together, and agree on what node 0 says: the run and the port, which is 0 to give up
-    local kind rank code where patience=600
+# The nodes talk by the link, a program that hears this script on descriptor 7 and answers on descriptor 8. A script
+# that was started over ssh talks to its starter instead, which hears what has the token in front among all output.
+start_link() {
+    local patience=600
     ((attempt == 0)) || patience=60
     [[ $link_port =~ ^[1-9][0-9]{0,4}$ && $link_port -le 65535 ]] || die "error: $link_port_name=$link_port is no port"
+    exec 7<> <(:)
+    "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
+        "$patience" "$run" "$port" "$secret_file" "${servers[@]}" <&7 >&8 9>&- &
+    link=$!
+}
+
+# Where the nodes do not come together to start again, the exit code is that of the failure before.
+meet() { # the nodes come together, and agree on what node 0 says: the run and the port, which is 0 to give up
+    local kind rank code where
     port=0
     ((node > 0)) || [[ -n $given_up ]] || choose_port
     [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
-    exec 7<> <(:)
-    "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
-        "$patience" "$run" "$port" "${servers[@]}" <&7 >&8 9>&- &
-    link=$!
+    if [[ -n $token ]]; then tell "here $run $port"; else start_link; fi
     until next_note 4; do
-        kill -0 "$link" 2>/dev/null || { wait "$link" || exit "${last_code:-$?}"; }
+        kill -0 "${link:-$lifeline}" 2>/dev/null || { wait "${link:-$lifeline}" || exit "${last_code:-$?}"; }
     done
     case $kind in
         start)
             run=$rank port=$code
-            [[ $run =~ ^[0-9]+(-[0-9]+)+$ && $port =~ ^[0-9]+$ ]] || die "error: node 0 says nonsense: $run $port"
             ((port > 0 || node == 0)) || [[ -n $lifeline ]] || echo "given up: so says server ${servers[0]}" >&2 ;;
         gone) quit HUP 129 ;;
         *)
-            echo "error: server $where failed before the job began" >&2
+            [[ -n $lifeline ]] || echo "error: server $where failed before the job began" >&2
             exit "${last_code:-$code}" ;;
     esac
 }
 
-tell() { # WORDS: to the other nodes, by the link
-    [[ -z $link ]] || echo "$1" >&7
+tell() { # WORDS: to the other nodes; where nobody hears it any more, that is noticed elsewhere
+    [[ -z $link$token ]] || (trap '' PIPE && echo "${token:+$token }$1" >&7) 2>/dev/null || :
 }
 
 judged() { # [TWENTIETHS of a second]: wait for what became of the job; 1 where it failed, with judged_rank and so on
@@ -533,7 +1050,7 @@ judged() { # [TWENTIETHS of a second]: wait for what became of the job; 1 where 
     judged_rank=-1 judged_code=255 judged_where=${servers[0]}
     while ((is_there && left != 0)); do
         left=$((left - 1))
-        kill -0 "$link" 2>/dev/null || is_there=0
+        kill -0 "${link:-$lifeline}" 2>/dev/null || is_there=0
         while next_note 1; do
             case $kind in
                 done) return 0 ;;
@@ -570,13 +1087,42 @@ idle() { # SECONDS
 
 # Who ends says so on descriptor 8, in the order of ending: a pipe, since the disk may be full. A line is written at
 # once; to wait for it by the time-out of read would cut it on a busy machine.
-next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where
-    local i
+next_note() { # TWENTIETHS of a second to wait; sets kind, rank, code and where, the id of a server
+    local i note
     for ((i = 0; ; i++)); do
-        if read -r -t 0 -u 8; then read -r -u 8 kind rank code where && return; fi
+        if read -r -t 0 -u 8 && IFS= read -r -u 8 note; then
+            read -r kind rank code where <<<"$note"
+            is_note && return
+            kind='' rank='' code='' where=''
+            printf 'error: unexpected message to the launch script: %.200q\n' "$note" >&2
+        fi
         ((i < $1)) || return 1
         sleep 0.05
     done
+}
+
+# The shell evaluates what stands in ((...)), after -eq or in an index: a[$(id)] would run id, and 08 is an error. So
+# text from elsewhere is a number of this form before it gets there.
+whole='^(0|[1-9][0-9]{0,8})$'
+
+is_note() { # that kind, rank, code and where are of the form and range that is used later
+    case $kind in
+        done) [[ -z $rank$code$where ]] ;;
+        start) [[ $rank =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ && $code =~ $whole && $code -le 65535 && -z $where ]] ;;
+        over)
+            is_failure && [[ $where =~ $whole && $where -lt ${#servers[@]} ]] || return 1
+            where=${servers[where]} ;;
+        rank | hang | gone | guard) [[ -z $where ]] && is_failure ;;
+        *) return 1 ;;
+    esac
+}
+
+is_failure() {
+    [[ $rank =~ ^-[1-3]$ || $rank =~ $whole ]] && is_code "$code"
+}
+
+is_code() { # that a text is an exit code
+    [[ $1 =~ $whole && $1 -le 255 ]]
 }
 
 is_running() { # PID
@@ -683,15 +1229,25 @@ watch_guard() { # another one does the work of a dead one
     start_guard
 }
 
+read_failed() { # sets name and code, as the worker program has noted them
+    local line own=(scheduler "${ranks[@]/#/worker_}")
+    [[ -f $logs/failed ]] && read -r -n 80 line <"$logs/failed" || return 1
+    for name in "${own[@]}"; do
+        code=${line#"$name "}
+        if [[ $line == "$name $code" ]] && is_code "$code" && ((code > 0)); then return; fi
+    done
+    name='' code=0
+    return 1
+}
+
 conclude() { # what became of msrun and its ranks here; the others hear of it, and it is agreed on who failed first
     local patience=-1
-    if [[ -s $logs/failed ]]; then
-        read -r name code <"$logs/failed"
+    if read_failed; then
         [[ $name != worker_* ]] || rank=${name#worker_}
     else # nobody noted it where msrun itself failed
         wait "$msrun" || code=$?
     fi
-    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=100; fi
+    if ((code == 0)); then tell 'done'; else tell "failed $rank $code 0" && patience=400; fi
     end_ranks
     judged "$patience" || rank=$judged_rank code=$judged_code where=$judged_where
 }

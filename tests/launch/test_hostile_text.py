@@ -1,0 +1,289 @@
+"""Text from elsewhere in the place of a number: nothing of it runs, and one line says what was wrong."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.launch import bash, msrun, slurm
+from hccl_kit.launch.files import LaunchFile
+from hccl_kit.launch.messages import Malformed, parse_from_node, parse_from_node_0, printable
+from hccl_kit.worker_env import LINK_PORT
+from tests.lab.hosts import Hosts
+from tests.launch.jobs import clean_environ, python_job
+from tests.launch.nodes import python_nodes_job
+from tests.launch.ways import fake, planned, run, servers, write
+
+HOSTILE = (
+    "a[$(touch pwned)]",
+    "ranks[$(touch${IFS}pwned)]",
+    "x=$(touch pwned)",
+    "-1;touch pwned",
+    "08",
+    "1" + "0" * 30,
+    "%n%s",
+    "\\e[31m",
+    "\x1b[31m",
+    "",
+    "0x10",
+    "1 2 3",
+    "١",
+)
+
+
+def functions(script: Path, after: str) -> subprocess.CompletedProcess[str]:
+    """Run `after` with the functions of a script: everything of it up to the first section that starts something."""
+    text = script.read_text(encoding="utf-8")
+    names = (
+        "next_note",
+        "is_note",
+        "is_failure",
+        "is_code",
+        "step_of",
+        "slowest_rank",
+        "furthest_step",
+        "read_failed",
+        "is_number",
+        "failed_rank",
+        "read_end",
+    )
+    found = []
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if line.partition("()")[0] in names:
+            end = next(i for i in range(number, len(lines)) if lines[i].startswith("}"))
+            found += lines[number : end + 1]
+        elif line.startswith("whole="):
+            found.append(line)
+    program = "\n".join(["set -euo pipefail", *found, after])
+    return subprocess.run(
+        ["bash", "-c", program], cwd=script.parent, capture_output=True, check=False, text=True, timeout=20
+    )
+
+
+def bash_script(folder: Path) -> Path:
+    plan, file = planned(servers((0, 1), (0, 1)), "true")
+    return write(folder, bash.emit(plan, file))
+
+
+def nothing_ran(folder: Path) -> bool:
+    return not list(folder.rglob("pwned*"))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize(
+    "form",
+    [
+        "rank {} 1",
+        "rank 1 {}",
+        "over {} 1 0",
+        "over 1 {} 0",
+        "over 1 1 {}",
+        "start {} 1",
+        "start 1-2 {}",
+        "hang {} 124",
+        "gone -2 {}",
+        "{}",
+    ],
+)
+def test_a_note_that_is_not_of_the_form_is_one_line(tmp_path: Path, form: str, text: str) -> None:
+    script = bash_script(tmp_path)
+    (tmp_path / "note").write_text(form.format(text) + "\ndone\n", encoding="utf-8")
+    done = functions(
+        script,
+        "exec 8<note; ranks=(0 1) servers=(a b)\n"
+        'while next_note 1; do echo "$kind|$rank|$code|$where"; ((code == 0)) || :; done',
+    )
+    assert nothing_ran(tmp_path)
+    assert done.stdout == "done|||\n"
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: unexpected message to the launch script: ")
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize("note", ["rank 1 137", "hang 0 124", "gone -2 129", "over -3 255 1", "start 1-2 65535"])
+def test_a_note_of_the_form_is_taken(tmp_path: Path, note: str) -> None:
+    (tmp_path / "note").write_text(note + "\n")
+    done = functions(bash_script(tmp_path), 'exec 8<note; servers=(a b); next_note 1; echo "$kind $rank $code $where"')
+    assert (done.stdout.strip(), done.stderr) == (note.replace("255 1", "255 b"), "")
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "5"])
+def test_a_step_is_a_number_or_is_not_there(tmp_path: Path, text: str) -> None:
+    script = bash_script(tmp_path)
+    (tmp_path / "step_0").write_text(f"{text}\n", encoding="utf-8")
+    (tmp_path / "step_1").write_text("7\n")
+    (tmp_path / "step_a[$(touch pwned)]").write_text("1\n")
+    done = functions(script, 'logs=$PWD ranks=(0 1); echo "$(furthest_step) $(slowest_rank)"')
+    assert nothing_ran(tmp_path) or (tmp_path / "step_a[$(touch pwned)]").exists()
+    assert not (tmp_path / "pwned").exists()
+    assert (done.stdout, done.stderr) == ("7 0\n" if text == "5" else "7 1\n", "")
+
+
+def test_a_step_file_that_is_a_pipe_or_has_nul_is_not_read(tmp_path: Path) -> None:
+    script = bash_script(tmp_path)
+    subprocess.run(["mkfifo", tmp_path / "step_0"], check=True)
+    (tmp_path / "step_1").write_bytes(b"\0\0[$(touch pwned)]\n")
+    done = functions(script, 'logs=$PWD ranks=(0 1); echo "<$(furthest_step)>"')
+    assert (done.stdout, done.stderr) == ("<>\n", "")
+    assert nothing_ran(tmp_path)
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "3"])
+@pytest.mark.parametrize("form", ["worker_1 {}", "worker_{} 3", "{} 3", "worker_1 3 {}"])
+def test_the_notes_of_msrun(tmp_path: Path, form: str, text: str) -> None:
+    plan, file = planned(servers((0, 1), (0, 1)), "true")
+    script = write(tmp_path, msrun.emit(plan, file))
+    (tmp_path / "failed").write_text(form.format(text) + "\n", encoding="utf-8")
+    done = functions(script, 'logs=$PWD ranks=(0 1) name="" code=0; read_failed || :; echo "$name|$code"')
+    assert nothing_ran(tmp_path)
+    assert done.stderr == ""
+    assert done.stdout in (("worker_1|3\n", "|0\n") if text in ("3", "") else ("|0\n",))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("place", ["failed", "code", "device", "host"])
+def test_the_notes_of_slurm(tmp_path: Path, place: str, text: str) -> None:
+    plan, file = planned(servers((0, 1), (0, 1)), "true")
+    script = write(tmp_path, slurm.emit(plan, file))
+    words = {"failed": "1", "code": "7", "device": "0", "host": "node1", place: text}
+    (tmp_path / "failed").write_text(words["failed"] + "\n", encoding="utf-8")
+    (tmp_path / "end_1").write_text("{code} {device} {host}\n".format(**words), encoding="utf-8")
+    done = functions(
+        script,
+        'logs=$PWD; if r=$(failed_rank) && read_end "$r"; then echo "$r $own_code $device $host"; else echo no; fi',
+    )
+    assert nothing_ran(tmp_path)
+    is_name, is_device = place == "host" and text.isalnum(), place == "device" and text == "08"
+    assert done.stdout == (f"1 7 0 {text}\n" if is_name else f"1 7 {text} node1\n" if is_device else "no\n")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("name", ["SLURM_JOB_ID", "SLURM_RESTART_COUNT", "MASTER_PORT", "SLURM_LOCALID"])
+def test_variables_of_slurm(tmp_path: Path, name: str, text: str) -> None:
+    plan, file = planned(servers((0, 1)), "true")
+    script = write(tmp_path, [*slurm.emit(plan, file), LaunchFile(file.name, file.text)])
+    fake(tmp_path, "squeue", "exit 1")
+    fake(tmp_path, "srun", 'while [[ $1 == -* ]]; do shift; done; SLURM_STEP_ID=0 SLURMD_NODENAME=192.0.2.1 exec "$@"')
+    environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_LOCALID": "0", name: text}
+    done = run(script, environ=environ)
+    assert nothing_ran(tmp_path)
+    if text or name in ("SLURM_JOB_ID", "SLURM_LOCALID"):
+        assert done.returncode == 2, done
+        assert "error: " in done.stderr
+        assert "syntax error" not in done.stderr
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("name", ["HCCL_KIT_RESTART", "MASTER_PORT", "HCCL_KIT_SERVER", "HCCL_KIT_RUN_ID"])
+def test_variables_of_the_bash_script(tmp_path: Path, name: str, text: str) -> None:
+    job = python_job(tmp_path, "print('ran')", ranks=1)
+    done = subprocess.run(
+        ["bash", job.script],
+        check=False,
+        cwd=tmp_path,
+        env=clean_environ({name: text}),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert nothing_ran(tmp_path)
+    refused = text and name in ("MASTER_PORT", "HCCL_KIT_SERVER")
+    assert done.returncode == (2 if refused else 0), done
+    assert len(done.stderr.splitlines()) == (done.stderr.count("\n") if refused else 0)
+    assert "value too great" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        '{"time": 1, "rank": 0, "traceback": "\\u001b[31mred\\ud800\\u0000"}',
+        '{"time": 1' + "0" * 400 + ', "rank": 0, "traceback": ""}',
+        "[" * 100000,
+        '{"time": "x[$(touch pwned)]", "rank": "a[$(touch pwned)]", "traceback": "x"}',
+        "\0",
+    ],
+    ids=["escapes", "large number", "deep", "text", "NUL"],
+)
+def test_an_error_file_of_a_rank(tmp_path: Path, error: str) -> None:
+    job = python_job(
+        tmp_path, f"open(os.environ['HCCL_KIT_LOG_DIR'] + '/error_0.json', 'w').write({error!r})\nsys.exit(3)", ranks=1
+    )
+    done = job.run()
+    assert done.returncode == 3
+    assert nothing_ran(tmp_path)
+    assert "error: rank 0 on device 4 of" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert "\0" not in done.stderr
+    assert "json" not in done.stderr, done.stderr  # no traceback of the program that reads it
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"start 20260101-000000-1 4711\nover -1 ranks[$(touch${IFS}pwned)] x\n",
+        b"start 20260101-000000-1 4711\nover a[$(touch${IFS}pwned)] 1 0\n",
+        b"start 20260101-000000-1 a[$(touch${IFS}pwned)]\n",
+        b"refused\n",
+        b"over\n",
+        b"refused \x1b[2J " + b"a" * 64 + b"\n",
+    ],
+    ids=repr,
+)
+def test_whoever_answers_at_the_port_of_node_0_runs_nothing(tmp_path: Path, answer: bytes) -> None:
+    job = python_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), "time.sleep(60)")
+    with socket.create_server(("127.0.0.1", 0)) as impostor:
+        environ = clean_environ({LINK_PORT: str(impostor.getsockname()[1])})
+        command = ["bash", str(job.script), "--server", "127.0.0.2"]
+        node = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE, text=True)
+        connection, _ = impostor.accept()
+        with connection:
+            connection.sendall(answer)
+            _, err = node.communicate(timeout=30)
+    assert nothing_ran(tmp_path)
+    assert node.returncode == 2
+    where = f"127.0.0.1 (127.0.0.1 port {environ[LINK_PORT]})"
+    assert err.startswith(f"error: {where} does not prove that it knows the secret of this job: '"), err
+    assert err.count("\n") == 3
+    assert "\x1b" not in err
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize(
+    "form", ["over {} 1 0", "over 1 {} 0", "over 1 1 {}", "start {} 1", "start 1-2 {}", "refused {} x", "{}", "over"]
+)
+def test_a_message_is_parsed_or_malformed(form: str, text: str) -> None:
+    with pytest.raises(Malformed) as malformed:
+        parse_from_node_0(form.format(text).encode(), 2)
+    assert str(malformed.value).isprintable() or not str(malformed.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"failed",
+        b"failed 1 2",
+        b"failed 1 2 nan",
+        b"failed 1 2 inf",
+        b"failed 1 256 0",
+        b"failed 1 2 1e9",
+        b"failed -4 2 0",
+        b"here 1-2",
+        b"done 1",
+        b"\xff",
+        b"\0",
+    ],
+)
+def test_a_message_of_a_node_is_parsed_or_malformed(line: bytes) -> None:
+    with pytest.raises(Malformed):
+        parse_from_node(line)
+
+
+def test_text_of_others_is_printable_and_short() -> None:
+    assert printable(b"\x1b[2J\xff\n") == "\\x1b[2J\\xff\\n"
+    assert printable("训练 \u202e \x9b") == "训练 \\u202e \\x9b"
+    assert printable("x" * 1000) == "x" * 80 + "..."
