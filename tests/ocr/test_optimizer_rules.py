@@ -60,7 +60,7 @@ def some_gradients() -> list[list[Array]]:
 @pytest.mark.parametrize(("opt", "formula"), [("nadam", nadam), ("lamb", lamb)])
 def test_three_steps_are_those_of_the_paper(opt: str, formula: Any) -> None:
     steps = some_gradients()
-    before, after = moved(a_section(opt=opt, weight_decay=0.3 if opt == "lamb" else 0.0), steps)
+    before, after = moved(a_section(opt=opt, weight_decay=0.3 if opt == "lamb" else 0.0, decay_as_named=True), steps)
     names = [parameter.name for parameter in Normed().trainable_params()]
     for index, name in enumerate(names):
         decay = 0.3 if opt == "lamb" and name.endswith("weight") else 0.0

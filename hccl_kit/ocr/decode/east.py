@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.pages import Shape
@@ -71,7 +71,7 @@ def _merged(quads: NDArray[np.float32], scores: NDArray[np.float32], nms_thresh:
     """Rectangles one after the other, each averaged with what the last one belongs to where they overlap."""
     sums: list[Sum] = []
     for quad, score in zip(quads, scores.tolist(), strict=True):
-        if sums and _iou(sums[-1].quad, quad) > nms_thresh:
+        if sums and _iou(quad, sums[-1].quad[None])[0] > nms_thresh:
             last = sums[-1]
             sums[-1] = Sum(last.corners + score * quad, last.weight + score, last.count + 1)
         else:
@@ -88,13 +88,19 @@ def _distinct(sums: list[Sum], nms_thresh: float) -> list[Sum]:
     for number in range(len(quads)):
         if left[number]:
             near = left & (lows <= highs[number]).all(axis=1) & (highs >= lows[number]).all(axis=1)
-            for other in np.flatnonzero(near[number + 1 :]) + number + 1:
-                left[other] = _iou(quads[number], quads[other]) <= nms_thresh
+            others = np.flatnonzero(near[number + 1 :]) + number + 1
+            left[others] = _iou(quads[number], quads[others]) <= nms_thresh
     return [one for one, stays in zip(ordered, left, strict=True) if stays]
 
 
-def _iou(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    """Of two convex quadrilaterals (4, 2)."""
-    both = cv2.intersectConvexConvex(one, other)[0]
-    either = cv2.contourArea(one) + cv2.contourArea(other) - both
-    return float(both / either) if either > 0 else 0.0
+def _iou(one: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Of one quadrilateral (4, 2) with each of others (n, 4, 2).
+
+    By shapely: cv2.intersectConvexConvex finds nothing in common where two differ by less than a thousandth of a pixel.
+    """
+    shape, shapes = shapely.polygons(one), shapely.polygons(others)
+    both = np.zeros(len(shapes))
+    sound = shapely.is_valid(shapes) & shapely.is_valid(shape)
+    both[sound] = shapely.area(shapely.intersection(shape, shapes[sound]))
+    either = shapely.area(shape) + shapely.area(shapes) - both
+    return np.divide(both, either, out=np.zeros_like(both), where=either > 0)
