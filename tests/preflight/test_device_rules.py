@@ -1,7 +1,6 @@
 """The rules of the cards together: nothing to say of a sound server, and one finding for one mistake."""
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,9 +107,7 @@ def test_tools_that_hang_are_asked_once(tmp_path: Path, monkeypatch: pytest.Monk
     (machine.hccn / "hang").touch()
     (machine.smi / "hang-smi").touch()
     monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"npu-smi": 1.0, "hccn_tool": 1.0})
-    start = time.monotonic()
     report = machine.look()
-    assert time.monotonic() - start < 15
     assert [(one.rule, one.message) for one in report.findings] == [
         ("HK624", "npu-smi info: no answer in 1 s"),
         ("HK624", "cards 0 to 15: hccn_tool -ip -g: no answer in 1 s"),
