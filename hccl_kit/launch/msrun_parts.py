@@ -36,7 +36,7 @@ die() { # LINE ...
     exit 2
 }
 
-for tool in grep hostname ip mkdir python setsid sleep tail tr; do
+for tool in grep hostname ip mkdir python setsid sleep tail; do
     command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
         '  fix: install coreutils, grep, iproute2, python 3 and util-linux'
 done
@@ -154,7 +154,7 @@ describe() { # who failed here: the rank or scheduler `name`, without a name msr
         log=$logs/$name.log
     fi
     # MindSpore goes on to write after the traceback of a program.
-    end=$(grep -av '^\[\(INFO\|WARNING\)\] ' -- "$log" | tail -n 30 | tr -d '\0') || :
+    { end=$(grep -av '^\[\(INFO\|WARNING\)\] ' -- "$log" | tail -n 30) || :; } 2>/dev/null # NUL would be complained of
     if [[ $name == "worker_${ranks[0]}" ]] && ends_screen "$log" "${end##*$'\n'}"; then
         echo "  its last lines are above, and in $log"
     else
