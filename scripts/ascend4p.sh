@@ -46,6 +46,8 @@ number() { # OPTION VALUE
     [[ $2 =~ ^(0|[1-9][0-9]{0,6})$ ]] || die "error: $1 is '$2'; accepted: a number from 0 to 9999999"
 }
 
+one_screen=''
+[[ ! /dev/fd/1 -ef /dev/fd/2 ]] || one_screen=1 # what goes to stdout and to stderr is read in one place
 max_restarts=0 heartbeat=0 log_limit=1024 shown=first lifeline='' over_ssh='' run='' own_options=()
 while (($# > 0)); do
     given=("$1")
@@ -234,7 +236,8 @@ guard() { # LOGS MARK SHOWN
     echo 'done' >&5
 } 2>/dev/null
 
-start_guard() { # SHOWN: first, all or none of the ranks; sets guard
+start_guard() { # SHOWN: first, all or none of the ranks; sets guard and on_screen
+    on_screen=$1
     exec 5<> <(:)
     exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark" "$1")
     guard=$!
@@ -424,6 +427,16 @@ if found:
     shown = "".join(c if c.isprintable() or c in "\t\n" else ascii(c)[1:-1] for c in text.rstrip())
     sys.stdout.buffer.write(f"{rank}\n{shown}\n".encode("utf-8", "backslashreplace"))'
 
+# The screen has the end of a rank's log already where the rank is shown, the report goes to the same place, and no
+# other shown rank has written since.
+ends_screen() { # RANK TEXT: that the log of the rank is on the screen, and TEXT stands at its end
+    local other log=$logs/rank_$1.log
+    [[ -n $one_screen && -s $log && ($on_screen == all || $on_screen == first && $1 == 0) ]] || return 1
+    [[ $(tail -c "$((4 * ${#2} + 8))" -- "$log") == *"$2" ]] || return 1
+    [[ $on_screen == all ]] || return 0
+    for other in "${ranks[@]}"; do [[ ! $logs/rank_$other.log -nt $log ]] || return 1; done
+} 2>/dev/null
+
 conclude() { # CODE: end the job and say who failed first; nobody noted it where a helper was killed, with CODE
     local kind=lost rank='' code=$1 where=''
     next_note 20 || :
@@ -486,12 +499,20 @@ describe() { # of a rank of this server: what it said last; sets rank and code w
     fi
     [[ -n $error ]] || (: >>"$logs/rank_$rank.log" && echo >"$logs/.full") 2>/dev/null ||
         echo "  the disk of the logs is full or cannot be written: $logs"
-    if [[ -n $error ]]; then
-        echo "  its traceback, from $logs/rank_$rank.log:"
-        echo "${error#*$'\n'}"
+    show_end "$rank" "${error#"$rank"$'\n'}"
+}
+
+show_end() { # RANK TRACEBACK: what the rank said last, once on the screen
+    local log=$logs/rank_$1.log
+    if ends_screen "$1" "$2"; then
+        [[ -z $2 ]] || echo "  its traceback is above, and in $log"
+        [[ -n $2 ]] || echo "  its last lines are above, and in $log"
+    elif [[ -n $2 ]]; then
+        echo "  its traceback, from $log:"
+        echo "$2"
     else
-        echo "  the end of $logs/rank_$rank.log:"
-        tail -n 20 -- "$logs/rank_$rank.log"
+        echo "  the end of $log:"
+        tail -n 20 -- "$log"
     fi
 }
 

@@ -1,6 +1,7 @@
 """Options that all tests share."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,16 @@ from hypothesis import settings
 
 settings.register_profile("any machine", deadline=None)  # a busy one is slow now and then, which is no fault of ours
 settings.load_profile("any machine")
+
+
+def pytest_configure() -> None:
+    """In the background (`pytest &` in a script, nohup) these are ignored, and what a test starts would inherit that.
+
+    A program with a handler starts others with the default.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

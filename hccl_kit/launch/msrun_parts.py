@@ -28,6 +28,9 @@ code: msrun itself tells neither. So any command can be started, not only a scri
 """
 
 OPTIONS = r"""
+one_screen=''
+[[ ! /dev/fd/1 -ef /dev/fd/2 ]] || one_screen=1 # what goes to stdout and to stderr is read in one place
+
 die() { # LINE ...
     printf '%s\n' "$@" >&2
     exit 2
@@ -60,17 +63,20 @@ if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot make the 
 GUARD = r"""
 # msrun leaves its workers to live on when it is ended. The guard shows a rank, and ends every process with MARK in its
 # environment once its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own,
-# so that it outlives the script. It reads the process id of msrun. The script looks whether the guard is alive, and so
-# does the watch, where the script may be gone too. Where all three are, the kernel ends msrun and asks its workers to.
+# so that it outlives the script. It reads "msrun PID" and "watch PID". The script looks whether the guard is alive,
+# and so does the watch, where the script may be gone too; the guard ends the watch first. Where all three are gone, the
+# kernel ends msrun and asks its workers to.
 guard() { # MARK LOG
     trap '' HUP INT TERM
-    local path pid msrun='' screen='' signal found
-    while read -r pid; do
-        [[ $pid =~ ^[0-9]+$ ]] || continue
+    local kind path pid msrun='' watch='' screen='' signal found
+    while read -r kind pid; do
+        [[ $kind != watch ]] || watch=$pid
+        [[ $kind == msrun ]] || continue
         msrun=$pid
         tail -n +1 -f -s 0.1 --pid="$msrun" -- "$2" &
         screen=$!
     done
+    [[ -z $watch ]] || kill "$watch" # or it would start another guard once this one is done
     for signal in TERM KILL KILL; do
         found=()
         while read -r -t 0.5 path; do
@@ -89,16 +95,17 @@ guard() { # MARK LOG
     echo 'done' >&5
 } 2>/dev/null
 
-start_guard() { # sets guard
+start_guard() { # SHOWN: first or none of the ranks; sets guard and on_screen
+    on_screen=$1
     exec 5<> <(:)
     exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$mark" "$log")
     guard=$!
 }
 
 watch_guard() { # another one does the work of a dead one
-    exec 9>&-
+    echo "watch $BASHPID" >&9 && exec 9>&-
     while is_running "$guard"; do idle 1; done
-    start_guard
+    start_guard none
 }
 """
 
@@ -126,8 +133,13 @@ conclude() { # what became of msrun and its ranks here; the others hear of it, a
     judged "$patience" || rank=$judged_rank code=$judged_code where=$judged_where
 }
 
+# Both go to one place, the guard showed the log to its end, and nothing that is left out here follows its last line.
+ends_screen() { # LOG LINE
+    [[ -n $one_screen && $on_screen == first && -n $2 && $(tail -c "$((4 * ${#2} + 8))" -- "$1") == *"$2" ]]
+} 2>/dev/null
+
 describe() { # who failed here: the rank or scheduler `name`, without a name msrun
-    local signal='' log=$logs/msrun.log what=$name
+    local signal='' log=$logs/msrun.log what=$name end
     echo
     if [[ $name == guard ]]; then
         echo "error: the process that guards the ranks was killed, so the job was ended with exit code $code;" \
@@ -142,15 +154,19 @@ describe() { # who failed here: the rank or scheduler `name`, without a name msr
         log=$logs/$name.log
     fi
     # MindSpore goes on to write after the traceback of a program.
-    echo "  the end of $log, without what MindSpore notes on its way:"
-    grep -av '^\[\(INFO\|WARNING\)\] ' -- "$log" | tail -n 30 || :
+    { end=$(grep -av '^\[\(INFO\|WARNING\)\] ' -- "$log" | tail -n 30) || :; } 2>/dev/null # NUL would be complained of
+    if [[ $name == "worker_${ranks[0]}" ]] && ends_screen "$log" "${end##*$'\n'}"; then
+        echo "  its last lines are above, and in $log"
+    else
+        printf '%s\n' "  the end of $log, without what MindSpore notes on its way:" "$end"
+    fi
 }
 """
 
 MAIN = r"""
 log=$logs/worker_${ranks[0]}.log
 : >"$log"
-start_guard
+start_guard first
 echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME (server $server_name)," \
     "scheduler at $master:$port, logs in $logs"
 # msrun is told to show a worker that does not exist, since it would leave the programs that show them to live on.
@@ -161,10 +177,8 @@ env "$mark" "${own_session[@]}" msrun --worker_num "$size" --local_worker_num "$
     --log_dir "$logs" --tail_worker_log "$size" python -I -c "$worker" "$logs" "${command[@]}" "$@" \
     >"$logs/msrun.log" 2>&1 5>&- 6>&- 7>&- 8>&- 9>&- &
 msrun=$!
-tell_guard "$msrun"
+tell_guard "msrun $msrun"
 watch_guard >/dev/null 2>&1 &
-watch=$!
-trap 'kill "$watch" 2>/dev/null || :' EXIT
 
 kind='' name='' rank=-2 code=0 where=$server_name
 while is_running "$msrun" && [[ ! -s $logs/failed && -z $kind ]]; do

@@ -128,9 +128,13 @@ conclude() { # CODE ENDED: exit with the code of the job; what its end came from
         ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
         {
             echo "error: rank $rank on device $device of $host failed with exit code $code${signal:+ (SIG$signal)}"
-            echo "  the end of $logs/rank_$rank.log:"
-            tail -n 20 -- "$logs/rank_$rank.log"
-        } >&2
+            if [[ $rank == 0 && -s $logs/rank_0.log && /dev/fd/3 -ef /dev/fd/2 ]]; then # shown as it was written
+                echo "  its last lines are above, and in $logs/rank_$rank.log"
+            else
+                echo "  the end of $logs/rank_$rank.log:"
+                tail -n 20 -- "$logs/rank_$rank.log"
+            fi
+        } 3>&1 >&2
     elif ((code != 0)); then
         echo "error: srun ended with exit code $code; what it said stands above, logs in $logs" >&2
     fi

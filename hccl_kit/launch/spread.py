@@ -90,10 +90,19 @@ def remote_command(script: str, folder: str, node: Node, run: str, arguments: Se
     }
     exports = [f"export {name}={shlex.quote(value)};" for name, value in passed.items()]
     start = shlex.join(["bash", script, "--lifeline", "--run", run, "--server", node.name, *arguments])
+    if is_one_screen():
+        start += " 2>&1"  # in order, and the script knows what is read already
     missing = shlex.quote(f"error: {node.name} has no {script} in {folder}; it must lie there as it does here")
     there = f"cd {shlex.quote(folder)} 2>/dev/null && test -f {shlex.quote(script)}"
     end = f"code=$?; [ $code != {SSH_FAILED} ] || echo {shlex.quote(OWN_CODE)} >&2; exit $code"
     return " ".join([*exports, there, "||", "{ echo", missing, ">&2; exit 2; };", f"{start}; {end}"])
+
+
+def is_one_screen() -> bool:
+    """Whether standard output and standard error of this program are read in one place."""
+    with suppress(OSError):
+        return os.path.sameopenfile(1, 2)
+    return False
 
 
 class Job:

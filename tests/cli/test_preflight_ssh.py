@@ -15,7 +15,7 @@ from hccl_kit.preflight import over_ssh
 from hccl_kit.schema import load
 from tests.cli.test_preflight import HOST_SIDE, ROOT, clean_environ, preflight
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.launch.jobs import wait_until
+from tests.launch.jobs import PATIENCE, wait_until
 from tests.preflight.nodes import HERE, table_value
 
 REMOTE = shlex.join([sys.executable, "-m", "hccl_kit.cli.kit"])
@@ -121,12 +121,12 @@ def test_who_is_interrupted_leaves_no_ssh_behind(cluster: Cluster) -> None:
     with subprocess.Popen(
         command, cwd=cluster.folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        wait_until(lambda: (cluster.folder / "pid").exists() and (cluster.folder / "pid").read_text() != "")
+        assert wait_until(lambda: (cluster.folder / "pid").exists() and (cluster.folder / "pid").read_text() != "")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
     started = int((cluster.folder / "pid").read_text())
-    wait_until(lambda: not Path("/proc", str(started)).exists())
+    assert wait_until(lambda: not Path("/proc", str(started)).exists())
 
 
 def test_a_server_without_the_kit_is_named(cluster: Cluster) -> None:

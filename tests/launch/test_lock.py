@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,8 +16,8 @@ from hccl_kit.launch import door
 from hccl_kit.launch.door import Door, listener
 from hccl_kit.launch.lock import Hello, SecretError, proof_of, read_secret
 from hccl_kit.launch.secret_file import make_secret, secret_of
-from tests.launch.jobs import wait_until
-from tests.launch.test_link import SHA, Links, heard, say
+from tests.launch.jobs import PATIENCE, wait_until
+from tests.launch.test_link import SHA, Links, connect, heard, say
 from tests.launch.ways import SECRET, write_secret
 
 KEY = bytes.fromhex(SECRET)
@@ -31,15 +30,6 @@ def links(tmp_path: Path) -> Iterator[Links]:
     for process in made.processes:
         process.kill()
         process.communicate()
-
-
-def connect(port: int) -> socket.socket:
-    """To node 0, once it listens."""
-    for _ in range(400):
-        with suppress(OSError):
-            return socket.create_connection(("127.0.0.1", port), timeout=20)
-        time.sleep(0.05)
-    raise AssertionError("node 0 does not listen")
 
 
 class Tap:
@@ -73,7 +63,7 @@ class Tap:
 @pytest.fixture
 def tapped(links: Links) -> Iterator[Tap]:
     """A job that has started, whose second node came by the tap."""
-    links.start(0, patience=60)
+    links.start(0)
     tap = Tap(links.port)
     links.port, own = tap.port, links.port
     links.start(1)
@@ -84,7 +74,7 @@ def tapped(links: Links) -> Iterator[Tap]:
 
 
 def test_a_stranger_who_only_knows_the_table_takes_nobodys_place(links: Links) -> None:
-    one = links.start(0, patience=60)
+    one = links.start(0)
     with connect(links.port) as stranger:
         stranger.sendall(f"hello 1 {SHA} {'0' * 64}\n".encode())
         assert stranger.makefile().readline().startswith("answer ")
@@ -94,16 +84,16 @@ def test_a_stranger_who_only_knows_the_table_takes_nobodys_place(links: Links) -
     assert [heard(one), heard(other)] == ["start 1-2 4711"] * 2
     say(one, "done")
     say(other, "done")
-    assert [one.wait(20), other.wait(20)] == [0, 0]
+    assert [one.wait(PATIENCE), other.wait(PATIENCE)] == [0, 0]
     assert one.stderr
     assert one.stderr.read() == "warning: 127.0.0.1 tried to join without the secret of this job\n"
 
 
 def test_a_node_with_another_secret_is_told_what_to_do(links: Links) -> None:
-    links.start(0, patience=60)
+    links.start(0)
     links.secret = write_secret(links.secret.with_name("other"), "fedcba9876543210" * 4)
     stranger = links.start(1)
-    _, err = stranger.communicate(timeout=20)
+    _, err = stranger.communicate(timeout=PATIENCE)
     assert stranger.returncode == 2
     where = f"first (127.0.0.1 port {links.port})"
     assert err.startswith(f"error: {where} does not prove that it knows the secret of this job: 'answer ")
@@ -114,7 +104,7 @@ def test_a_node_with_another_secret_is_told_what_to_do(links: Links) -> None:
 def test_what_was_recorded_is_worthless_the_next_time(links: Links, tapped: Tap, tmp_path: Path) -> None:
     say(links.processes[0], "done")
     say(links.processes[1], "done")
-    assert [node.wait(20) for node in links.processes] == [0, 0]
+    assert [node.wait(PATIENCE) for node in links.processes] == [0, 0]
     again = Links(tmp_path)
     links.processes.append(again.start(0, patience=3))
     with connect(again.port) as stranger:
@@ -122,7 +112,7 @@ def test_what_was_recorded_is_worthless_the_next_time(links: Links, tapped: Tap,
         answer = stranger.makefile("rb").read()
     assert answer.startswith(b"answer ")
     assert answer.count(b"\n") == 1
-    _, err = again.processes[0].communicate(timeout=20)
+    _, err = again.processes[0].communicate(timeout=PATIENCE)
     assert "error: second did not come within 3 s\n" in err
 
 
@@ -130,7 +120,7 @@ def test_what_was_recorded_is_worthless_the_next_time(links: Links, tapped: Tap,
 def test_a_line_that_somebody_adds_is_not_believed(links: Links, tapped: Tap, line: bytes) -> None:
     tapped.node_0.sendall(line)
     assert heard(links.processes[0]) == "over -1 255 1"
-    assert links.processes[0].wait(20) == 1
+    assert links.processes[0].wait(PATIENCE) == 1
 
 
 @pytest.mark.parametrize("side", ["node", "node 0"])
@@ -140,7 +130,7 @@ def test_a_line_that_is_sent_twice_is_not_believed(links: Links, tapped: Tap, si
     (tapped.node_0 if side == "node" else tapped.node).sendall(beat)
     number = 0 if side == "node" else 1
     assert heard(links.processes[number]) == f"over -1 255 {1 - number}"
-    assert links.processes[number].wait(20) == 1
+    assert links.processes[number].wait(PATIENCE) == 1
 
 
 def test_the_secret_never_crosses_the_network(links: Links, tapped: Tap) -> None:
@@ -162,7 +152,7 @@ def test_an_impostor_who_plays_our_own_words_back_is_refused(links: Links) -> No
         with connection:
             line = connection.makefile("rb").readline()
             connection.sendall(line)
-            _, err = node.communicate(timeout=20)
+            _, err = node.communicate(timeout=PATIENCE)
     assert node.returncode == 2
     assert "does not prove that it knows the secret of this job: 'hello 1 " in err
 
@@ -170,25 +160,25 @@ def test_an_impostor_who_plays_our_own_words_back_is_refused(links: Links) -> No
 def test_an_impostor_who_says_nothing_is_named(links: Links) -> None:
     with socket.create_server(("127.0.0.1", links.port)):
         node = links.start(1, patience=0.5)
-        _, err = node.communicate(timeout=30)
+        _, err = node.communicate(timeout=PATIENCE)
     assert node.returncode == 2
     assert f"error: first (127.0.0.1 port {links.port}) did not answer within 0.5 s: " in err
 
 
 def test_connections_that_are_held_open_do_not_lock_a_node_out(links: Links) -> None:
-    one = links.start(0, patience=120)
+    one = links.start(0)
     held = [connect(links.port) for _ in range(400)]
     for connection in held[::2]:
         with suppress(OSError):
             connection.sendall(b"h")
-    other = links.start(1, patience=120)
+    other = links.start(1)
     assert [heard(one), heard(other)] == ["start 1-2 4711"] * 2
     for connection in held:
         connection.close()
 
 
 def test_a_flood_of_connections_does_not_lock_a_node_out(links: Links) -> None:
-    one = links.start(0, patience=120)
+    one = links.start(0)
     connect(links.port).close()
     over = threading.Event()
 
@@ -206,7 +196,7 @@ def test_a_flood_of_connections_does_not_lock_a_node_out(links: Links) -> None:
     thread = threading.Thread(target=flood)
     thread.start()
     try:
-        other = links.start(1, patience=120)
+        other = links.start(1)
         assert [heard(one), heard(other)] == ["start 1-2 4711"] * 2
     finally:
         over.set()
@@ -231,7 +221,7 @@ def test_a_deadline_counts_from_the_connection_and_not_from_the_last_byte(monkey
             return ended.result()
         return b""
 
-    assert asyncio.run(asyncio.wait_for(drip(), 20)) == b""
+    assert asyncio.run(asyncio.wait_for(drip(), PATIENCE)) == b""
 
 
 class Writer:
@@ -327,7 +317,7 @@ def test_what_is_no_file_of_ones_own_is_no_secret(tmp_path: Path) -> None:
 def test_without_a_secret_a_node_says_how_to_make_one(links: Links, tmp_path: Path) -> None:
     links.secret = tmp_path / "a b"
     node = links.start(0)
-    _, err = node.communicate(timeout=20)
+    _, err = node.communicate(timeout=PATIENCE)
     assert node.returncode == 2
     assert err == (
         f"error: the servers of this job need a secret, but {links.secret} cannot be read: No such file or directory\n"
