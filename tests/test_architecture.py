@@ -29,6 +29,7 @@ FLOORS = {
     "document": ("shared", 3),
     "schema": ("shared", 4),
     "formats": ("shared", 5),
+    "ctrl_c": ("shared", 2),
     "output_place": ("shared", 2),
     "heartbeat": ("shared", 3),
     "failure": ("shared", 3),

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.ocr import program
 from hccl_kit.screen import printable
 

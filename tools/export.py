@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import program
 from hccl_kit.output_place import assert_free_files

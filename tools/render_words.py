@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.arguments import Parser
 from hccl_kit.atomic_file import write_atomically
 from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.ocr import fetch, program
 from hccl_kit.ocr.earlier_run import make_room, restarts, wanted_start
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,19 +16,24 @@ from hccl_kit.errors import EXIT_OK, KitError
 
 
 class Way(NamedTuple):
-    """A way of starting: the module of its emitter, the options it takes, and what to do with the files."""
+    """A way of starting: the module of its emitter, the options it takes, and what to do with the files.
+
+    In the next step, {0} is the first file and {1} the secret of the job.
+    """
 
     module: str
     options: tuple[str, ...]
     next_step: str
+    of_several: str | None = None
+    """The next step where there are several servers, if it is another."""
 
 
 _OF_PODS = ("name", "image", "namespace", "product")
 
 WAYS: Mapping[str, Way] = {
-    "bash": Way("bash", (), "bash {0}"),
+    "bash": Way("bash", (), "bash {0}", "copy both files to one path on every server, then: bash {0} --ssh"),
     "mpirun": Way("mpirun", (), "bash {0}"),
-    "msrun": Way("msrun", (), "bash {0}, on every server"),
+    "msrun": Way("msrun", (), "bash {0}", "copy {0} and {1} to one path on every server, then there: bash {0}"),
     "slurm": Way("slurm", ("job_name", "partition", "time", "gres"), "sbatch {0}"),
     "ascendjob": Way("ascendjob", (*_OF_PODS, "framework", "host_network"), "kubectl apply -f {0}"),
     "volcano": Way("volcano", (*_OF_PODS, "fixed_table"), "kubectl apply -f {0}"),
@@ -85,7 +91,8 @@ def _launch(options: argparse.Namespace, command: Sequence[str]) -> int:
     said = write_files(files, force=options.force)
     if secret and make_secret(secret):
         said.append(f"wrote: {secret}")
-    print(*said, f"next: {way.next_step.format(files[0].path)}", sep="\n")
+    step = (len(plan.nodes) > 1 and way.of_several) or way.next_step
+    print(*said, f"next: {step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret)))}", sep="\n")
     return EXIT_OK
 
 

@@ -147,6 +147,36 @@ def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:
     assert sorted(line.partition("] ")[2] for line in started.stdout.splitlines()[1:]) == ["0", "1"]
 
 
+@pytest.mark.parametrize(
+    ("way", "step"),
+    [
+        ("bash", "copy both files to one path on every server, then: bash {0}ascend4p.sh' --ssh"),
+        ("mpirun", "bash {0}mpirun4p.sh'"),
+        ("msrun", "copy {0}msrun4p.sh' and {0}msrun4p.sh.secret' to one path on every server, then there: "
+         "bash {0}msrun4p.sh'"),
+        ("slurm", "sbatch {0}slurm4p.sbatch'"),
+    ],
+)  # fmt: skip
+def test_the_next_step_is_that_of_several_servers(
+    table: Path, way: str, step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = table.parent / "two words"
+    folder.mkdir()
+    assert main([TABLE, "--to", way, "-o", str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "next: " + step.format(f"'{folder}/")
+
+
+@pytest.mark.parametrize("way", ["bash", "msrun"])
+def test_the_next_step_of_one_server_names_no_others(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.json").write_text(formats.write(table_of(("127.0.0.1",))), encoding="utf-8")
+    assert main(["table.json", "--to", way]) == 0
+    script = "ascend2p.sh" if way == "bash" else "msrun2p.sh"
+    assert capsys.readouterr().out.splitlines()[-1] == f"next: bash {script}"
+
+
 @pytest.mark.parametrize("way", ["bash", "msrun"])
 def test_the_secret_of_a_job_is_written_once(table: Path, way: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [TABLE, "--to", way, "--", "true"]
