@@ -230,6 +230,13 @@ def test_a_page_becomes_as_large_as_in_mindocr(
     assert page.shape == pytest.approx((height, width, inner[0] / height, inner[1] / width))
 
 
+def test_what_is_padded_is_not_rounded_up_to_the_divisor() -> None:
+    step = page_transforms.resize(target_size=[100, 150], padding=True, divisor=20)
+    page = step(page_of(height=45, width=70), GENERATOR)
+    assert shape_of(page)[:2] == (100, 160)
+    assert page.content == (96, 160)
+
+
 def test_a_grid_is_reached_upwards() -> None:
     assert shape_of(page_transforms.grid_resize(factor=10)(page_of(height=41, width=80), GENERATOR)) == (50, 80, 3)
 
