@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.bounded_file import read_bounded, read_start, read_text
+from hccl_kit.bounded_file import read_bounded, read_descriptor, read_start, read_text
 from hccl_kit.errors import KitError
 
 ROOT = Path(__file__).parent.parent
@@ -109,3 +109,15 @@ def test_a_file_without_a_size_is_read_whole() -> None:
         whole = read_bounded(Path(name), 1 << 28)
         assert whole.count(b"\n") >= 10
         assert whole.endswith(b"\n")
+
+
+def test_a_descriptor_that_has_nothing_yet_is_refused_where_nobody_waits() -> None:
+    reading, writing = os.pipe()
+    try:
+        os.set_blocking(reading, False)
+        os.write(writing, b"half")
+        with pytest.raises(KitError, match="cannot read x: it has no end"):
+            read_descriptor(reading, 100, "x", waits=False)
+    finally:
+        os.close(reading)
+        os.close(writing)

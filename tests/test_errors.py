@@ -1,9 +1,13 @@
-"""Errors as people read them."""
+"""Errors as people read them, and their exit codes."""
 
+import errno
+import os
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.errors import EXIT_CANNOT_RUN, KitError, ParseError
+from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_TERMINATED, KitError, ParseError, under_way
 
 
 def test_an_error_says_what_and_how_to_go_on() -> None:
@@ -30,3 +34,24 @@ def test_a_long_source_is_shown_around_the_fault() -> None:
 def test_the_caret_is_as_wide_as_the_part_and_never_absent(column: int, width: int) -> None:
     caret = ParseError("x", source="s" * 30, column=column, width=width).render().split("\n")[2]
     assert caret == " " * (4 + column) + "^" * max(1, width)
+
+
+def test_what_stops_work_that_has_begun_has_exit_code_1() -> None:
+    """2 is for what never started."""
+    with pytest.raises(KitError, match="no room") as caught, under_way():
+        raise KitError("no room")
+    assert caught.value.exit_code == EXIT_FINDINGS
+    with pytest.raises(KitError, match=r"cannot read or write: .*No space left") as caught, under_way():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.exit_code == EXIT_FINDINGS
+
+
+def test_other_exit_codes_stay_under_way() -> None:
+    class TerminatedError(KitError):
+        exit_code = EXIT_TERMINATED
+
+    with pytest.raises(TerminatedError) as caught, under_way():
+        raise TerminatedError("over")
+    assert caught.value.exit_code == EXIT_TERMINATED
+    with pytest.raises(BrokenPipeError), under_way():
+        raise BrokenPipeError

@@ -72,7 +72,7 @@ class Parts:
         """Lay another file over this one: sections are merged, all else is replaced, lists as a whole."""
         for pointer in list(_leaves(other.values, self.values)):
             depth = len(pointer)
-            if _at(other.values, TWINS.get(pointer, pointer)) is None:
+            if pointer in TWINS and _at(other.values, TWINS[pointer]) is None:
                 self._drop(TWINS[pointer])
             below = {place[depth:]: said for place, said in other.places.items() if place[:depth] == pointer}
             self.put(pointer, _at(other.values, pointer), {(): other.places[()], **below})

@@ -105,6 +105,16 @@ def test_a_flipped_byte_is_refused_without_the_checksum_too(tmp_path: Path, prog
         assert f"the checkpoint {path} is damaged or not a checkpoint" in refusal(path, network), position
 
 
+def test_one_of_ours_is_known_by_its_last_row_alone(tmp_path: Path) -> None:
+    """Its first row is cut off as a whole, and so is its checksum: the rest reads like a file of another program."""
+    path = saved(tmp_path, Normed())
+    data = path.read_bytes()
+    assert data[0] == 0x0A  # a row
+    assert data[1] < 0x80  # and how long it is, in one byte
+    path.write_bytes(data[2 + data[1] : data.rindex(b"crc_num")])
+    assert "its checksum is cut off" in refusal(path, Normed())
+
+
 def test_a_file_of_another_program_needs_no_checksum_and_that_is_said(tmp_path: Path) -> None:
     network, notes = Normed(), list[str]()
     ms.save_checkpoint(network, str(tmp_path / "other.ckpt"))

@@ -221,3 +221,19 @@ def test_an_archive_refuses_overrides_that_its_anchors_would_have_spread(tmp_pat
 def test_what_is_read_of_a_file_is_bounded(tmp_path: Path) -> None:
     path = written(tmp_path, "a: " + "x" * config_parts.MAX_BYTES)
     assert f"is larger than {config_parts.MAX_BYTES} bytes" in refusal(path)
+
+
+def test_weights_are_those_that_are_named_else_those_beside_the_file_else_those_of_the_run(tmp_path: Path) -> None:
+    options = (f"train.ckpt_save_dir={tmp_path / 'run'}", "eval.ckpt_load_path=")
+    loaded = config.load(written(tmp_path, TEXT), options)
+    assert loaded.weights == tmp_path / "run" / "best.ckpt"
+    (tmp_path / "best.ckpt").write_text("")
+    assert loaded.weights == tmp_path / "best.ckpt"
+    assert config.load(tmp_path / "config.yaml", ["eval.ckpt_load_path=mine.ckpt"]).weights == Path("mine.ckpt")
+
+
+def test_a_run_archives_that_its_own_weights_are_evaluated() -> None:
+    """Wherever its folder is moved, and whatever the file named that it was started with."""
+    loaded = config.load(CONFIG, ["eval.ckpt_load_path=mine.ckpt"])
+    assert loaded.of_run()["eval"]["ckpt_load_path"] is None
+    assert loaded["eval"]["ckpt_load_path"] == "mine.ckpt"

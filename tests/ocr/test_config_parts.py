@@ -235,6 +235,7 @@ def test_more_files_than_anyone_needs_are_refused(tmp_path: Path) -> None:
         ("3", "1: __base__ is 3; accepted: a path or a list of paths"),
         ("[a.yaml, {}]", "1: cannot read"),
         ('"a\\0b"', "1: 'a\\x00b' holds a character that no file name can have"),
+        ('"a\\eb"', "1: __base__ is 'a\\x1bb'; accepted"),
         ("''", "1: cannot read {folder}: Is a directory"),
         ("wrong.yaml", "1: {folder}/wrong.yaml:2: a is given twice"),
     ],
@@ -282,6 +283,14 @@ def test_a_file_on_top_gives_a_key_anew_by_either_name(tmp_path: Path, below: st
     assert config.load(path)["train"]["dataset"]["sample_ratio"] == 0.25
     message = refusal(path, "train.dataset.sample_ratio=-1")
     assert message.startswith("-o train.dataset.sample_ratio=-1: train.dataset.sample_ratio is -1")
+
+
+def test_a_file_on_top_may_set_a_key_to_null(tmp_path: Path) -> None:
+    file(tmp_path, "below.yaml", f"__base__: {CONFIG}\ntrain:\n  max_steps: 7\n")
+    text = "__base__: below.yaml\ntrain:\n  max_steps: null\nmodel:\n  pretrained: null\n"
+    loaded = config.load(file(tmp_path, "above.yaml", text))
+    assert loaded["train"]["max_steps"] is None
+    assert loaded["model"]["pretrained"] is None
 
 
 def test_names_of_mindocrs_older_files_are_those_of_today() -> None:

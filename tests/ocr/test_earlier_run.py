@@ -81,6 +81,18 @@ def test_a_run_that_came_to_nothing_leaves_nothing_to_keep(tmp_path: Path) -> No
     assert left(tmp_path) == {"log_0.txt": "error"}
 
 
+@pytest.mark.parametrize("name", [RESUME, PREVIOUS, "best.ckpt", "summary.json"])
+def test_each_result_stands_for_a_run_that_came_to_something(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("result")
+    assert len(make(tmp_path)) == 1
+    assert left(tmp_path) == {f"earlier_1/{name}": "result"}
+
+
+def test_a_run_goes_on_from_its_latest_checkpoint_first(tmp_path: Path) -> None:
+    made = config.load(CONFIG, [f"train.ckpt_save_dir={tmp_path}"])
+    assert own_checkpoints(made) == [tmp_path / RESUME, tmp_path / PREVIOUS]
+
+
 def test_the_configuration_stays_where_other_ranks_read_it(folder: Path) -> None:
     (folder / "train_config.yaml").write_text("a: 1")
     make(folder)

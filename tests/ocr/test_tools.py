@@ -328,7 +328,7 @@ def test_weights_that_are_not_there_are_said_with_the_next_step(words: Path, tmp
     done = tool(name, *command, "eval.ckpt_load_path=no/best.ckpt") if not options else tool(name, *command)
     assert done.returncode == 2
     assert "error: there is no checkpoint " in done.stderr
-    assert "best.ckpt, which eval.ckpt_load_path names" in done.stderr
+    assert "best.ckpt (eval.ckpt_load_path, or best.ckpt of a run)" in done.stderr
     assert f"fix: train first: python tools/train.py -c '{tmp_path}/my config.yaml'" in done.stderr
     assert "or name another: -o eval.ckpt_load_path=FILE" in done.stderr
 

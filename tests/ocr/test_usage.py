@@ -103,6 +103,9 @@ def test_facts_of_a_recognition() -> None:
     }
 
 
+DICTIONARY = {"character_dict_path": "letters.txt"}
+
+
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [
@@ -119,6 +122,21 @@ def test_facts_of_a_recognition() -> None:
             {"value": 0, "sides": ["below", "right"], "filled": "before normalising"},
         ),
         ("det/dbnet/db_r18_icdar15", {"DetResize": {"target_size": [64, 96], "keep_ratio": False}}, None),
+        (
+            "det/dbnet/db_r18_icdar15",
+            {"DetResize": {"target_size": [64, 96], "keep_ratio": False, "padding": True}},
+            None,
+        ),
+        (
+            "det/dbnet/db_r18_icdar15",
+            {"DetResize": {"target_size": [64, 96], "padding": True}},
+            {"value": 0, "sides": ["below", "right"], "filled": "before normalising"},
+        ),
+        (
+            "rec/crnn/crnn_small",
+            {"RecResizeImg": {"image_shape": [32, 100], "padding": False, "infer_mode": True, **DICTIONARY}},
+            {"value": 0, "sides": ["right"], "filled": "before normalising"},
+        ),
     ],
 )
 def test_facts_tell_what_fills_an_image_up(name: str, options: dict[str, Any], expected: dict[str, Any] | None) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.errors import KitError
-from hccl_kit.ocr.data.border_map import border_map, draw_borders, edge_distances
+from hccl_kit.ocr.data.border_map import border_map, draw_borders, edge_distances, steps_from_edges
 from hccl_kit.ocr.data.pages import Page, pad_polygons
 from tests.shared import fixture
 
@@ -109,6 +109,17 @@ def test_the_fast_way_counts_steps_in_a_band_along_the_edges() -> None:
     slow, slow_mask = drawn(page_of(RECTANGLE), thresh_min=0, thresh_max=1)
     np.testing.assert_array_equal(mask, slow_mask)
     assert np.abs(thresholds - slow).mean() < 0.1
+
+
+def test_the_fast_way_counts_a_diagonal_as_one_step() -> None:
+    """As often as the band can be eroded by all eight neighbours of a pixel, so deep it is there."""
+    diamond = np.array([[60, 10], [110, 60], [60, 110], [10, 60]])
+    near = steps_from_edges(diamond, (120, 120), 6)
+    band, depth = (near > 0).astype(np.uint8), np.zeros((120, 120))
+    for _ in range(5):
+        depth += band
+        band = cv2.erode(band, np.ones((3, 3), np.uint8))
+    np.testing.assert_allclose(near, depth / 5, atol=1e-6)
 
 
 @pytest.mark.parametrize("side", [1, 2, 3, 1 << 19])

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,18 @@ def test_a_large_file_is_looked_at_before_it_is_read(tmp_path: Path) -> None:
     assert read_image(Sample(path), 420_000) == path.read_bytes()
     with pytest.raises(BadSampleError, match="700 x 600 pixels; accepted: up to 419999"):
         read_image(Sample(path), 419_999)
+
+
+def test_of_a_large_file_of_a_huge_image_the_header_alone_is_read(tmp_path: Path) -> None:
+    (tmp_path / "bomb.png").write_bytes(png_of(30_000, 30_000))
+    os.truncate(tmp_path / "bomb.png", 64 * AT_ONCE)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadSampleError, match="an image of 30000 x 30000 pixels"):
+            read_image(Sample(tmp_path / "bomb.png"), MAX_PIXELS)
+        assert tracemalloc.get_traced_memory()[1] < 16 * AT_ONCE
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("kind", [TextLine, Page])

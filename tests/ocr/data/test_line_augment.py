@@ -45,6 +45,11 @@ def test_the_step_for_all_three_is_the_three_one_after_the_other() -> None:
     np.testing.assert_array_equal(applied(line_augment.svtr_augment(**never), sample, 0), image_of(sample))
 
 
+def test_the_augmentation_of_svtr_is_as_likely_as_in_mindocr() -> None:
+    likely = {"geometry_p": 0.5, "deterioration_p": 0.25, "colorjitter_p": 0.25}
+    assert {"aug_type": 0, "deterioration_factor": 4, **likely} == line_augment.svtr_augment.__kwdefaults__
+
+
 def line(height: int, width: int, seed: int = 0) -> TextLine:
     image = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
     return TextLine(Path("x.png"), image, text="x")

@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.errors import KitError
@@ -144,6 +144,8 @@ sizes = st.integers(1, 400)
 
 
 @given(sizes, sizes, st.sampled_from(["min", "max"]), st.integers(32, 320))
+@example(1, 308, "max", 175)
+@example(37, 44, "min", 209)
 @settings(max_examples=60, deadline=None)
 def test_a_limited_side_keeps_the_ratio_up_to_the_divisor(height: int, width: int, limit: str, side: int) -> None:
     step = page_transforms.resize(limit_type=limit, limit_side_len=side)
@@ -153,7 +155,8 @@ def test_a_limited_side_keeps_the_ratio_up_to_the_divisor(height: int, width: in
     if limit == "max":
         assert max(new_height, new_width) <= max(side, 32) + 16
     else:
-        assert min(new_height, new_width) >= side - 16
+        # 37 * (209 / 37) is just below 209, so 208 whole pixels are left, halfway from 192 to 224: 192 is taken.
+        assert min(new_height, new_width) >= side - 17
     assert page.shape is not None
     np.testing.assert_allclose([page.shape.scale_h * height, page.shape.scale_w * width], [new_height, new_width])
 
@@ -225,6 +228,13 @@ def test_a_page_becomes_as_large_as_in_mindocr(
     page = page_transforms.resize(**options)(page_of(height=height, width=width), GENERATOR)
     assert shape_of(page)[:2] == ((736, 1280) if options is PADDED else inner)
     assert page.shape == pytest.approx((height, width, inner[0] / height, inner[1] / width))
+
+
+def test_what_is_padded_is_not_rounded_up_to_the_divisor() -> None:
+    step = page_transforms.resize(target_size=[100, 150], padding=True, divisor=20)
+    page = step(page_of(height=45, width=70), GENERATOR)
+    assert shape_of(page)[:2] == (100, 160)
+    assert page.content == (96, 160)
 
 
 def test_a_grid_is_reached_upwards() -> None:
