@@ -125,7 +125,7 @@ def test_a_card_that_hangs_is_named_once_and_the_others_are_looked_at(
     machine = machine_of(A2, tmp_path, monkeypatch)
     hang(machine.hccn / "ipv4.5")
     machine.say("link", 2, "link status: DOWN\n")
-    monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"hccn_tool": 1.0})
+    monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"hccn_tool": 4.0})
     assert machine.told() == [
         ("HK624", "card 5: hccn_tool -ip -g: no answer in 4 s"),
         ("HK630", "card 2: link status DOWN"),
@@ -144,7 +144,7 @@ def test_a_card_that_hangs_at_a_later_question_is_named_once(
         (machine.hccn / "ipv4.5").unlink()
         (machine.hccn / file).touch()
     hang(machine.hccn / file)
-    monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"hccn_tool": 1.0})
+    monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"hccn_tool": 4.0})
     (found,) = machine.found()
     assert (found.rule, found.severity, found.device) == ("HK637", "error", 5)
     assert found.message == f"card 5: hccn_tool {words}: no answer in 4 s"
@@ -153,7 +153,7 @@ def test_a_card_that_hangs_at_a_later_question_is_named_once(
 def test_npu_smi_that_hangs_at_a_later_question_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     hang(machine.smi / "board.3")
-    monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"npu-smi": 1.0})
+    monkeypatch.setattr("hccl_kit.preflight.asked._TIMEOUTS", {"npu-smi": 4.0})
     assert ("HK637", "npu-smi info -t board -i 3: no answer in 4 s") in machine.told()
 
 
