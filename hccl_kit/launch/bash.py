@@ -12,6 +12,7 @@ from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
 from hccl_kit.launch.shell import array, export, program, section, word, words, wrapped
+from hccl_kit.screen import printable
 from hccl_kit.worker_env import KEY_FILE, LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
@@ -61,7 +62,7 @@ def _header(plan: LaunchPlan) -> list[str]:
     first = plan.nodes[0]
     where = f"devices {_listed(first.devices)} of this server"
     if several:
-        where = f"the cards of {len(plan.nodes)} servers, {first.id} to {plan.nodes[-1].id}"
+        where = f"the cards of {len(plan.nodes)} servers, {printable(first.id)} to {printable(plan.nodes[-1].id)}"
     python = "python 3.8" if several else "a python, where there is one, tests the port"
     return [
         "#!/usr/bin/env bash",

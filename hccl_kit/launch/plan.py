@@ -65,10 +65,11 @@ class LaunchPlan:
 def plan(table: RankTable, command: Sequence[str]) -> LaunchPlan:
     """The plan that runs `command` once for every rank of `table`.
 
-    KitError where the command cannot be run by any shell, or where the ranks are not 0, 1, ... without gap or repeat
-    (R17).
+    KitError where the command cannot be run by any shell, where the ranks are not 0, 1, ... without gap or repeat
+    (R17), or where the name of a server cannot be shown on one line.
     """
     _check_command(command)
+    _check_names(table)
     devices = table.by_rank()
     size = len(devices)
     if not devices or [device.rank for _, device in devices] != list(range(size)):
@@ -103,6 +104,17 @@ def _node(server: Server, *, size: int, master: str) -> Node:
 def _address(server: Server) -> str:
     found = server.extra.get(HOST_IP)
     return found if isinstance(found, str) and found else server.id
+
+
+def _check_names(table: RankTable) -> None:
+    """A line break would end a comment of a script and start a command; an escape would reach every screen."""
+    for server in table.servers:
+        for name in (server.id, _address(server)):
+            if not name.isprintable():
+                raise KitError(
+                    f"server {name!r} has characters that cannot be printed, such as a line break",
+                    hint="write its server_id and host_ip with printable characters only",
+                )
 
 
 def _check_command(command: Sequence[str]) -> None:

@@ -32,6 +32,7 @@ from pathlib import Path
 from threading import Timer
 from typing import IO, NamedTuple
 
+from hccl_kit.launch.messages import printable
 from hccl_kit.launch.relay import Relay, Sieve
 
 OPTIONS = (
@@ -183,7 +184,7 @@ class Job:
             code = 2
             if not self.is_letting_go:
                 self.lost.add(node)
-                write(2, f"error: server {node.name} does not answer or was lost: {why}\n".encode())
+                write(2, f"error: server {node.name} does not answer or was lost: {printable(why, 300)}\n".encode())
         if code:
             self.fail(code)
 

@@ -6,6 +6,7 @@ off, the file is damaged. MindOCR's files have neither, and are taken without pr
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import re
@@ -18,7 +19,9 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
+from google.protobuf.message import DecodeError
 from mindspore import Parameter, Tensor
+from mindspore.train.checkpoint_pb2 import Checkpoint
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import interrupt
@@ -28,6 +31,14 @@ OURS = "hccl_kit."
 _STEP, _BEST, _JOB, _ROWS, _END = (OURS + name for name in ("step", "best", "job", "rows", "end"))
 _TRAILER, _TRAILER_BYTES = b"crc_num", 17
 """MindSpore writes the word and the CRC-32 in ten bytes at the end of a file."""
+
+_BYTES = {
+    **dict.fromkeys(("Int8", "UInt8", "Bool"), 1),
+    **dict.fromkeys(("Int16", "UInt16", "Float16", "BFloat16"), 2),
+    **dict.fromkeys(("Int32", "UInt32", "Float32"), 4),
+    **dict.fromkeys(("Int64", "UInt64", "Float64"), 8),
+}
+"""Of one number, by the names that MindSpore has for types; rows of other types are left to MindSpore."""
 
 
 class DamagedError(KitError):
@@ -137,6 +148,8 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
         has_checksum = _has_checksum(path)
         if not has_checksum and _is_ours(path):  # before MindSpore reads it: damaged sizes may crash it
             raise _damaged(path, "its checksum is cut off")
+        if not has_checksum:
+            _assert_sizes(path)
         rows: Mapping[str, Parameter] = ms.load_checkpoint(str(path), crc_check=True)
     except OSError as error:
         raise KitError(f"cannot read {path}: {error.strerror or error}") from error
@@ -163,6 +176,25 @@ def _is_ours(path: Path) -> bool:
             return False
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return data.find(OURS.encode()) >= 0
+
+
+def _assert_sizes(path: Path) -> None:
+    """MindSpore takes memory as a shape says, and where a row is too short it fills up with zeros and says nothing."""
+    file = Checkpoint()
+    try:
+        file.ParseFromString(path.read_bytes())
+    except DecodeError:
+        return  # which MindSpore finds as well
+    held: dict[str, int] = {}  # a large parameter is in several rows, each with its whole shape
+    wanted: dict[str, int] = {}
+    for row in file.value:
+        if row.tensor.tensor_type in _BYTES:
+            count = 1 if list(row.tensor.dims) == [0] else math.prod(row.tensor.dims)
+            wanted[row.tag] = count * _BYTES[row.tensor.tensor_type]
+            held[row.tag] = held.get(row.tag, 0) + len(row.tensor.tensor_content)
+    for name, size in wanted.items():
+        if held[name] != size:
+            raise _damaged(path, f"{name} has {held[name]} bytes, and {size} by its shape and type")
 
 
 def _damaged(path: Path, why: str) -> DamagedError:

@@ -49,7 +49,7 @@ def _opened(url: str) -> http.client.HTTPResponse:
         answer: http.client.HTTPResponse = urllib.request.build_opener(_Redirects).open(request, timeout=SILENCE)
     except urllib.error.HTTPError as error:
         error.close()
-        raise KitError(f"the server answers {error.code} {str(error.reason).splitlines()[0]}") from error
+        raise KitError(_answered(error.code, str(error.reason))) from error
     except urllib.error.URLError as error:
         raise KitError(str(getattr(error.reason, "strerror", None) or error.reason)) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -57,10 +57,16 @@ def _opened(url: str) -> http.client.HTTPResponse:
     return answer
 
 
+def _answered(code: int, reason: str) -> str:
+    """A server may give a code without a reason; what urllib adds to one stands in further lines."""
+    first = reason.strip().partition("\n")[0]
+    return f"the server answers {code} {first}".rstrip()
+
+
 def _size(answer: http.client.HTTPResponse, file: IO[bytes]) -> int | None:
     """What the server says of the size; KitError where that is too much, or the answer is a page and no file."""
     if answer.status != http.client.OK:
-        raise KitError(f"the server answers {answer.status} {answer.reason}")
+        raise KitError(_answered(answer.status, answer.reason))
     if answer.headers.get_content_type() == "text/html":
         raise KitError("the server answers with a page of HTML")
     said = answer.headers.get("Content-Length") or ""
@@ -95,9 +101,9 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         """The request that follows; KitError where it is refused."""
+        fp.close()  # or urllib would read all that stands beside the redirect into memory, however much that is
         refusal = _refusal(*(urllib.parse.urlsplit(url) for url in (req.full_url, newurl)))
         if refusal:
-            fp.close()
             raise KitError(f"it redirects {refusal}, which is not followed")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

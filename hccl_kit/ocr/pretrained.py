@@ -62,12 +62,12 @@ def _checkpoint(path: Path, say: Callable[[str], None]) -> Mapping[str, NDArray[
 
 
 def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:
+    if not path.is_file():  # opening a named pipe waits for somebody to write
+        raise KitError(f"there is no file {path}")
     try:
         _assert_known_types(path)
         rows: Mapping[str, NDArray[Any]] = load_file(path)
-    except FileNotFoundError:
-        raise KitError(f"there is no file {path}") from None
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, ValueError, MemoryError) as error:  # the last two: shapes that numpy refuses
         raise checkpoint.DamagedError(f"{path} is damaged or not a safetensors file: {error}") from error
     return rows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -287,3 +288,12 @@ def test_text_of_others_is_printable_and_short() -> None:
     assert printable(b"\x1b[2J\xff\n") == "\\x1b[2J\\xff\\n"
     assert printable("训练 \u202e \x9b") == "训练 \\u202e \\x9b"
     assert printable("x" * 1000) == "x" * 80 + "..."
+
+
+def test_the_name_of_a_server_is_no_line_of_a_script(tmp_path: Path) -> None:
+    """Also where a plan was made by hand: the comment at the top names the servers."""
+    job, table = planned(servers([0], [0]))
+    nodes = tuple(replace(node, id=f"a\ntouch pwned_{number}\n#") for number, node in enumerate(job.nodes))
+    script = write(tmp_path, bash.emit(replace(job, nodes=nodes), table))
+    subprocess.run(["bash", script.name, "--help"], cwd=tmp_path, check=False, capture_output=True)
+    assert not list(tmp_path.glob("pwned*"))

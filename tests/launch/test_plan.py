@@ -78,3 +78,15 @@ def test_several_servers_meet_at_the_node_of_rank_0() -> None:
 def test_a_command_that_no_shell_can_run_is_refused(command: list[str], message: str) -> None:
     with pytest.raises(KitError, match=message):
         plan(one_server((0, 0)), command)
+
+
+@pytest.mark.parametrize("name", ["a\nid>pwned\n#", "a\rb", "a\x1b]0;b\x07", "a\u2028b", "a\u202eb"])
+@pytest.mark.parametrize("place", ["server_id", "host_ip"])
+def test_a_server_whose_name_is_not_one_printable_line_is_refused(name: str, place: str) -> None:
+    device = Device(0, None, 0)
+    server = Server(name, (device,), {"host_ip": "192.0.2.1"})
+    if place == "host_ip":
+        server = Server("192.0.2.1", (device,), {"host_ip": name})
+    with pytest.raises(KitError, match="cannot be printed") as caught:
+        plan(RankTable(version="1.0", status="completed", servers=(server,)), ["true"])
+    assert repr(name) in caught.value.message

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,9 @@ def test_every_argument_arrives_unchanged(baked: list[str], passed_on: list[str]
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=3))
 def test_no_text_of_others_becomes_a_directive(texts: list[str]) -> None:
     texts = [f"{text}\n#SBATCH --nodes=9\n" for text in texts]
-    plan, table = planned(servers((0,), (0,), ids=(texts[0] + "a", texts[0] + "b")), *texts)
-    (file,) = slurm.emit(plan, table)
+    plan, table = planned(servers((0,), (0,)), *texts)
+    nodes = tuple(replace(node, id=f"{texts[0]}{number}") for number, node in enumerate(plan.nodes))
+    (file,) = slurm.emit(replace(plan, nodes=nodes), table)
     assert directives(file.text) == [
         "#SBATCH --nodes=2",
         "#SBATCH --ntasks-per-node=1",

@@ -77,6 +77,15 @@ def test_a_server_that_does_not_answer_is_named_and_the_job_is_over(tmp_path: Pa
     assert f"error: server 127.0.0.66 does not answer or was lost: {why}" in done.stderr.splitlines()
 
 
+def test_what_an_ssh_said_last_is_printable_in_our_own_words(tmp_path: Path) -> None:
+    path = tmp_path / "hostile-ssh"
+    path.write_text("#!/bin/bash\nprintf 'no \\e]0;way\\a\\n' >&2; exit 255\n")
+    path.chmod(0o755)
+    done = start(tmp_path, str(path), "")
+    assert done.returncode == 2
+    assert "does not answer or was lost: no \\x1b]0;way\\x07\n" in done.stderr
+
+
 def test_without_ssh_it_says_so(tmp_path: Path) -> None:
     done = start(tmp_path, "no-such-ssh", "")
     assert (done.returncode, done.stderr) == (2, "error: no-such-ssh: No such file or directory\n")

@@ -10,6 +10,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import nn
+from mindspore.train.checkpoint_pb2 import Checkpoint
 
 from hccl_kit.errors import KitError
 from hccl_kit.ocr import checkpoint
@@ -206,3 +207,27 @@ def test_types_follow_the_network(tmp_path: Path) -> None:
     checkpoint.load(tmp_path / "w.ckpt", [network.head.bias])
     assert network.head.bias.dtype == ms.float32
     assert network.head.bias.asnumpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "content", "words"),
+    [
+        ([400], bytes(16), "a has 16 bytes, and 1600 by its shape and type"),
+        ([1 << 40], bytes(16), f"a has 16 bytes, and {4 << 40} by its shape and type"),
+        ([2], bytes(16), "a has 16 bytes, and 8 by its shape and type"),
+        ([4], bytes(15), "a has 15 bytes, and 16 by its shape and type"),
+        ([-4], bytes(16), "a has 16 bytes, and -16 by its shape and type"),
+    ],
+)
+def test_a_row_of_others_whose_size_is_not_that_of_its_shape_is_damaged(
+    tmp_path: Path, shape: list[int], content: bytes, words: str
+) -> None:
+    """MindSpore fills up what is missing."""
+    file = Checkpoint()
+    row = file.value.add(tag="a")
+    row.tensor.dims.extend(shape)
+    row.tensor.tensor_type, row.tensor.tensor_content = "Float32", content
+    path = tmp_path / "other.ckpt"
+    path.write_bytes(file.SerializeToString())
+    with pytest.raises(checkpoint.DamagedError, match=words):
+        checkpoint.read(path)

@@ -4,6 +4,7 @@ import hashlib
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,45 @@ def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatc
     monkeypatch.setattr(download, "SILENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(KitError, match="timed out"):
         get(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}/net.ckpt")
+
+
+def raw_server(answer: bytes, endless: int = 0) -> tuple[str, list[int]]:
+    """Gives the bytes to whoever comes, then `endless` MiB as long as they are taken; the MiB that were."""
+    listening, taken = socket.create_server(("127.0.0.1", 0)), []
+
+    def serve() -> None:
+        with listening:
+            connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(answer)
+            for number in range(endless):
+                connection.sendall(bytes(1 << 20))
+                taken.append(number)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"http://127.0.0.1:{listening.getsockname()[1]}/net.ckpt", taken
+
+
+@pytest.mark.parametrize("line", ["HTTP/1.1 404", "HTTP/1.1 404 ", "HTTP/1.1 206 "])
+def test_an_answer_without_a_reason_is_an_error_of_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    url, _ = raw_server(f"{line}\r\nContent-Length: 0\r\n\r\n".encode())
+    with pytest.raises(KitError) as caught:
+        get(tmp_path, url)
+    assert caught.value.message == f"cannot fetch {url}: the server answers {line.split()[1]}"
+
+
+def test_what_stands_beside_a_redirect_is_not_read(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be in memory, whatever its size."""
+    monkeypatch.setenv("no_proxy", "*")
+    url, taken = raw_server(f"HTTP/1.1 302 Found\r\nLocation: {server}/a/net.ckpt\r\n\r\n".encode(), endless=64)
+    get(tmp_path, url)
+    assert len(taken) < 64
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Weights of other programs: what fits is taken, what does not is named, and nothing is half set."""
 
 import json
+import os
 import struct
 from pathlib import Path
 
@@ -116,3 +117,21 @@ def test_a_backbone_that_does_not_fit_is_named_with_its_key(tmp_path: Path) -> N
         KitError, match=r"model\.backbone\.pretrained: .* does not fit this network:\n *6 not in the file"
     ):
         pretrained.load(path, Joined(), strict=True, key=pretrained.BACKBONE)
+
+
+@pytest.mark.parametrize("shape", [[1 << 62, 0], [1] * 70])
+def test_a_shape_that_numpy_refuses_is_damage(tmp_path: Path, shape: list[int]) -> None:
+    content = bytes(0 if 0 in shape else 4)
+    row = {"dtype": "F32", "shape": shape, "data_offsets": [0, len(content)]}
+    head = json.dumps({"a": row}).encode()
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(struct.pack("<Q", len(head)) + head + content)
+    with pytest.raises(KitError, match="is damaged or not a safetensors file"):
+        pretrained.load(path, Normed(), strict=False)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    os.mkfifo(path)
+    with pytest.raises(KitError, match="there is no file"):
+        pretrained.load(path, Normed(), strict=False)
