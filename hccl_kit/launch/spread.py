@@ -87,7 +87,9 @@ def remote_command(script: str, folder: str, node: Node, run: str, arguments: Se
     passed = {
         name: value
         for name, value in os.environ.items()
-        if (name in PASSED_ON or name.startswith(FAMILIES)) and name not in LOCAL and name.isidentifier()
+        if (name in PASSED_ON or name.startswith(FAMILIES))
+        and name not in LOCAL
+        and re.fullmatch(r"\w+", name, re.ASCII)
     }
     exports = [f"export {name}={shlex.quote(value)};" for name, value in passed.items()]
     start = shlex.join(["bash", script, "--lifeline", "--run", run, "--server", node.name, *arguments])
