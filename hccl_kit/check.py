@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hccl_kit import formats, stop
 from hccl_kit.document import HCCL_MAX_BYTES, WHOLE_FILE, Document, Fault, parse, shown
 from hccl_kit.finding import Diagnostic, Finding, Pointer, Rule, Severity, Span
-from hccl_kit.formats.kinds import config_map_in, is_draft, other_list, versions_of
+from hccl_kit.formats.kinds import config_map_in, is_draft, is_unfinished, other_list, versions_of
 from hccl_kit.products import PRODUCTS, Product, find_product
 from hccl_kit.rank_table import RankTable
 from hccl_kit.rules import ANY_PRODUCT, RULE_BY_ID, RULES
@@ -82,13 +82,11 @@ def check_document(document: Document, product: Product | None = None, *, limit:
         table=table,
         is_assumed=product is None and judge.name != ANY_PRODUCT,
     )
-    if report.ok or not stop.is_known(document.value, judge):
-        return _coded(report)
-    return _stopped(report, stop.first_stop(document.value, judge))
+    return report if report.ok else _stopped(report, stop.first_stop(document.value, judge))
 
 
 def _coded(report: Report) -> Report:
-    """With the code of the first error in the text, where the order of HCCL's checks is not known."""
+    """With the code of the first error in the text, of a document that is not looked into."""
     errors = [found for found in report.diagnostics if found.severity == "error"]
     return report._replace(hccl_error=errors[0].hccl_error if errors else None)
 
@@ -128,7 +126,7 @@ def _faults_of_kind(value: Any, kind: formats.Kind | None, product: Product | No
         message = "this is a draft of version 2.0: its levels have other keys than HCCL's parser asks for"
         hint = "make it anew with the tool of the release that is installed"
         yield Fault("HK113", Finding(("rank_list", 0, "level_list", 0), message, hint))
-    elif kind is not formats.RANK_LIST and isinstance(value, dict) and value.get("status") == "initializing":
+    elif is_unfinished(value, kind):
         message = 'the table is not ready: "status" is "initializing", so nothing else in it is judged yet'
         hint = 'wait for "completed"; HCCL itself looks every second, for up to 1800 s'
         yield Fault("HK109", Finding(("status",), message, hint))

@@ -136,7 +136,7 @@ def _refuse_unlike(tables: Sequence[RankTable], names: Sequence[str]) -> None:
                 f"{names[0]} is of {first.form} and {name} of {table.form}",
                 hint=f"hccl-kit convert {quote(name)} --to {first.version} tells what that would lose",
             )
-        if (table.version, table.status) != ("2.0", "") and table.status != "completed":
+        if table.version != "2.0" and table.status != "completed":  # HCCL does not read that of 2.0
             raise KitError(f'{name} is not ready: its status is {shown(table.status)}, not "completed"')
 
 

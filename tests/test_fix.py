@@ -25,7 +25,7 @@ def swap(old: str, new: str) -> Replace:
 
 
 SLIPS: list[Replace] = [
-    swap('"server_count": "2"', '"server_count": "3"'),
+    swap('"server_count": "2"', '"server_count": "1"'),
     swap('"server_count": "2"', '"server_count": 2'),
     swap('"server_count": "2"', '"server_count": " 2"'),
     swap('"version": "1.0"', '"version": 1.0'),

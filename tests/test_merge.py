@@ -115,6 +115,11 @@ def test_what_cannot_be_one_table_is_refused_with_the_names_of_both(second: Rank
     assert words in caught.value.message
 
 
+def test_the_status_of_version_2_which_hccl_does_not_read_keeps_none_from_being_merged() -> None:
+    parts = [part._replace(status="initializing") for part in split(rank_list.from_value(ranks_value(6, 3)))]
+    assert merge(parts).status == "completed"
+
+
 def test_tables_of_version_2_are_merged_by_their_networks() -> None:
     whole = rank_list.from_value(ranks_value(6, 3))
     parts = split(whole)

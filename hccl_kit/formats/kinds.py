@@ -25,6 +25,7 @@ SERVER_LIST = Kind("1.0", "a rank table of version 1.0", "1.0", "rank_table_1.0"
 SUPER_PODS = Kind("1.2", "a rank table of version 1.2 (Atlas A3 super pods)", "1.2", "rank_table_1.2", "a3")
 NODE_LIST = Kind("1.1", "a heterogeneous rank table of version 1.1 (node_list)", "1.1", "rank_table_1.1")
 RANK_LIST = Kind("2.0", "a rank table of version 2.0 (Atlas 950)", "2.0", "rank_table_2.0", "a5")
+INITIALIZING = "initializing"
 _GROUPS = "a rank table of template 2 (group_list, without version)"
 TEMPLATE_2 = Kind("template2", _GROUPS, "", "rank_table_template2_cloud", "910")
 TEMPLATE_2_LAB = Kind("template2", _GROUPS, "", "rank_table_template2_lab", "910")
@@ -113,6 +114,11 @@ def config_map_in(text: str) -> tuple[Kind, int] | None:
     """Whether a text that is no JSON is a ConfigMap in YAML, and where it says so."""
     match = re.search(r"^kind:[ \t]*[\"']?ConfigMap[\"']?[ \t\r]*$", text, re.MULTILINE)
     return (_CONFIG_MAP, match.start()) if match else None
+
+
+def is_unfinished(value: object, kind: Kind | None) -> bool:
+    """Whether HCCL waits for the table: its status is "initializing". It does not read that of version 2.0."""
+    return kind is not RANK_LIST and isinstance(value, dict) and value.get("status") == INITIALIZING
 
 
 def other_list(value: object, kind: Kind) -> str | None:

@@ -27,6 +27,8 @@ from hccl_kit.stop.bounds import (
     NET_TYPES,
 )
 
+_NOWHERE = ""
+"""The server of the ranks that are in no network (HK239); no network has this name."""
 _TABLE_KEYS = frozenset(("version", "status", "rank_count", "rank_list"))
 _RANK_KEYS = frozenset(("rank_id", "device_id", "local_id", "level_list"))
 _LEVEL_KEYS = frozenset(("net_layer", "net_instance_id", "net_type", "rank_addr_list"))
@@ -54,7 +56,7 @@ def from_value(value: object) -> RankTable:
     networks: dict[str, list[Device]] = {}
     for index, rank in enumerate(listed):
         device = _device(mapping(rank), index)
-        networks.setdefault(device.levels[0].instance, []).append(device)
+        networks.setdefault(device.levels[0].instance if device.levels else _NOWHERE, []).append(device)
     return RankTable(
         version="2.0",
         status=str(status) if has_status else "",
@@ -83,7 +85,7 @@ def to_text(table: RankTable) -> str:
 
 def _device(rank: dict[str, Any], index: int) -> Device:
     levels = array(rank.get("level_list"))
-    if not 1 <= len(levels) <= MAX_LEVELS:
+    if len(levels) > MAX_LEVELS:
         raise MisfitError
     unknown = extra(rank, _RANK_KEYS)
     if unknown:

@@ -302,6 +302,13 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("HK238", "HCCL refuses a value of version 1.1", check=nodes.node_table, formats=("1.1",)),
     Rule(
+        "HK239",
+        "a rank is in no network",
+        severity="warning",
+        check=levels.network_missing,
+        formats=("2.0",),
+    ),
+    Rule(
         "HK301",
         "a device address is none",
         "EI0014",

@@ -10,6 +10,7 @@ from hccl_kit.formats.group_list import LAB, LOCATION
 from hccl_kit.ip import parse_address, split_addresses
 from hccl_kit.products import Product
 from hccl_kit.rank_table import RankTable
+from hccl_kit.rules.counts import miscounted
 
 MAX_NAME = 127
 """HCCL takes names of groups and pods up to this many bytes."""
@@ -22,22 +23,23 @@ def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
                     what the lists hold: groups, instances, their devices, the servers that these are on.
     Why it matters: HCCL compares each of them and takes no zero.
     Example:        "instance_count": "0" over a list of one pod.
-    Fix:            write the number; the finding names it.
+    Fix:            add what is missing, or write the number that the finding names. `--fix` writes it only where
+                    the lists hold more than is counted: a list that holds less may have been cut.
     HCCL:           no code, the log only; a wrong server_num may end in EI0014, DeviceNum of server Id X (R23).
     """
     if table.groups and table.declared_groups != len(table.groups):
-        yield _wrong(("group_count",), table.declared_groups or 0, len(table.groups), "group_list holds {}")
+        yield miscounted(("group_count",), table.declared_groups or 0, len(table.groups), "group_list holds {}")
     is_lab = LAB in table.extra
     for g, group in enumerate(table.groups):
         at: Pointer = ("group_list", g)
         sizes = [len(instance.devices) for instance in group.instances]
         if sizes and group.declared_instances != len(sizes):
-            yield _wrong((*at, "instance_count"), group.declared_instances, len(sizes), "instance_list holds {}")
+            yield miscounted((*at, "instance_count"), group.declared_instances, len(sizes), "instance_list holds {}")
         # Where HK221 or HK230 speaks, nobody can tell how many devices are meant.
         can_tell = sizes and min(sizes) > 0 and not (is_lab and max(sizes) > 1)
         if can_tell and group.declared_devices != sum(sizes):
             key = "device_num" if is_lab else "device_count"
-            yield _wrong((*at, key), group.declared_devices, sum(sizes), "the instances hold {} devices")
+            yield miscounted((*at, key), group.declared_devices, sum(sizes), "the instances hold {} devices")
     yield from _wrong_servers(table)
 
 
@@ -50,16 +52,11 @@ def _wrong_servers(table: RankTable) -> Iterator[Finding]:
         declared, at = group.declared_servers or 0, ("group_list", g, "server_num")
         twice = sorted(servers & counted)
         if servers and declared != len(servers) and (are_equal or not declared):
-            yield _wrong(at, declared, len(servers), "the instances name {} servers")
+            yield miscounted(at, declared, len(servers), "the instances name {} servers")
         elif twice:
             message = f'"server_num" counts server {shown(twice[0])}, and so does that of an earlier group'
             yield Finding(at, message, "HCCL adds the numbers up: list all ranks of a server in one group")
         counted |= servers
-
-
-def _wrong(at: Pointer, declared: int, count: int, found: str) -> Finding:
-    message = f'"{at[-1]}" is "{declared}", but {found.format(count)}'
-    return Finding(at, message, f'write "{at[-1]}": "{count}"', fix=(Edit(at, f'"{count}"'),))
 
 
 def empty_part(table: RankTable, _product: Product) -> Iterator[Finding]:

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.document import shown
-from hccl_kit.finding import Edit, Finding, Pointer, Related
+from hccl_kit.finding import Finding, Pointer, Related
 from hccl_kit.host_name import is_host
 from hccl_kit.loopback import is_loopback
 from hccl_kit.products import Product
-from hccl_kit.rank_table import MAX_SERVER_ID, RankTable
+from hccl_kit.rank_table import MAX_SERVER_ID, RankTable, trimmed
+from hccl_kit.rules.counts import miscounted
 
 
 def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -96,14 +97,13 @@ def server_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     What:           `server_count` differs from the length of `server_list`.
     Why it matters: HCCL compares the two.
     Example:        "server_count": "1" after a second server was added by hand.
-    Fix:            write the number of servers.
+    Fix:            add what is missing, or write the number of servers. `--fix` writes it only where the list holds
+                    more than is counted: a list that holds less may have been cut.
     HCCL:           EI0014, server_count, expected the length of the list (R8).
     """
     count = len(table.servers)
-    if count and table.declared_servers not in (None, count):
-        message = f'"server_count" is "{table.declared_servers}", but server_list holds {count}'
-        fix = (Edit(("server_count",), f'"{count}"'),)
-        yield Finding(("server_count",), message, f'write "server_count": "{count}"', fix=fix)
+    if count and table.declared_servers is not None and table.declared_servers != count:
+        yield miscounted(("server_count",), table.declared_servers, count, "server_list holds {}")
 
 
 def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -165,7 +165,8 @@ def server_without_address(table: RankTable, _product: Product) -> Iterator[Find
     HCCL:           takes it.
     """
     for server in table.servers if len(table.servers) > 1 else ():
-        if server.id and not is_host(server.id) and not isinstance(server.extra.get("host_ip"), str):
+        # An id with spaces around it is a slip, for which HK410 speaks where HCCL minds.
+        if server.id and not is_host(trimmed(server.id)) and not isinstance(server.extra.get("host_ip"), str):
             message = f"server id {shown(server.id)} is not an address or a host name, so ssh cannot reach the server"
             hint = 'write the address of the host, or add it as "host_ip"'
             yield Finding((*server.at, "server_id"), message, hint)

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.document import shown
-from hccl_kit.finding import Edit, Finding, Pointer, Related
+from hccl_kit.finding import Finding, Pointer, Related
 from hccl_kit.products import Product
 from hccl_kit.rank_table import Device, RankTable
+from hccl_kit.rules.counts import miscounted
 from hccl_kit.stop.bounds import BACKUP
 from hccl_kit.stop.reading import INVALID, MISSING
 
@@ -19,15 +20,13 @@ def rank_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     What:           `rank_count` differs from the length of `rank_list`.
     Why it matters: HCCL compares the two.
     Example:        "rank_count": 2 after a third rank was added by hand.
-    Fix:            write the number of ranks.
+    Fix:            add what is missing, or write the number of ranks. `--fix` writes it only where the list holds
+                    more than is counted: a list that holds less may have been cut.
     HCCL:           EI0014, rankCount "rankCount is equal to rankSize"; older releases give no code (R34).
     """
     count = table.world_size
-    if table.declared_ranks not in (None, count):
-        message = f'"rank_count" is {table.declared_ranks}, but rank_list holds {count}'
-        yield Finding(
-            ("rank_count",), message, f'write "rank_count": {count}', fix=(Edit(("rank_count",), str(count)),)
-        )
+    if table.declared_ranks is not None and table.declared_ranks != count:
+        yield miscounted(("rank_count",), table.declared_ranks, count, "rank_list holds {}", is_text=False)
 
 
 def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -131,7 +130,7 @@ def local_id_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           does not look for it.
     """
     for server in table.servers:
-        if len({device.local_id for device in server.devices}) == len(server.devices):
+        if len({device.local_id for device in server.devices}) == len(server.devices) or not server.devices[0].levels:
             continue
         first: dict[int | None, Device] = {}
         for device in server.devices:
@@ -152,6 +151,8 @@ def innermost_type(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           documented, not enforced.
     """
     for device in table.every:
+        if not device.levels:
+            continue
         level = device.levels[0]
         if level.layer == 0 and level.type != "TOPO_FILE_DESC":
             pointer = _level(device, 0, *(["net_type"] if level.type else []))
@@ -159,6 +160,21 @@ def innermost_type(table: RankTable, _product: Product) -> Iterator[Finding]:
             message = f'"net_type" of layer 0 is {found}; the manual asks for TOPO_FILE_DESC'
             yield Finding(pointer, message, 'write "net_type": "TOPO_FILE_DESC" on layer 0 of every rank')
             return
+
+
+def network_missing(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A rank is in no network.
+
+    What:           an empty `level_list`.
+    Why it matters: HCCL connects ranks through the networks that they share; a rank in none reaches no other.
+    Example:        "level_list": []
+    Fix:            list the networks of the rank, from the innermost outwards.
+    HCCL:           its parser takes it (R34), and gives the rank no link. A snapshot of the job cannot be saved then.
+    """
+    for device in table.every:
+        if not device.levels:
+            message = f"rank {device.rank} is in no network"
+            yield Finding((*device.at, "level_list"), message, "list its networks, from the innermost outwards")
 
 
 def _level(device: Device, place: int, *keys: str | int) -> Pointer:

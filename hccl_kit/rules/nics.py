@@ -19,7 +19,7 @@ _CARDS = 8
 
 def some_ports(table: RankTable, product: Product) -> bool:
     """Whether HCCL compares the ports of the servers, and some of their cards have none (R27)."""
-    return _ports_count(table, product) and len([device for device in table.every if device.ip]) < table.world_size
+    return _ports_count(table, product) and len([device for device in table.addressed if device.ip]) < table.world_size
 
 
 def _ports_count(table: RankTable, product: Product) -> bool:
@@ -33,7 +33,8 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
 
     What:           several servers of eight cards, and not every card has an address; the cards that have one differ
                     between servers, are none at all, or their number does not divide that of all cards. A server with
-                    `host_ip` counts as one with all addresses, and one super pod of all servers needs none.
+                    `host_ip` counts as one with all addresses, and one super pod of all servers needs none. Of a pod
+                    that is alone in its group (template 2) HCCL reads no address.
     Why it matters: each port is paired with the same port of the other servers.
     Example:        addresses on cards 0 to 3 of one server, and on cards 4 to 7 of the other.
     Fix:            give every card its address, or the same 1, 2 or 4 cards of every server.
@@ -41,12 +42,15 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     if not some_ports(table, product) or _is_judged_before(table, product):
         return
-    ports = [tuple(sorted(device.id for device in server.devices if device.ip)) for server in table.servers]
+    unread = {device.at for device in table.every} - {device.at for device in table.addressed}
+    ports = [_ports(server, unread) for server in table.servers]
     needy = [found for server, found in zip(table.servers, ports, strict=True) if _needs_ports(server, found)]
     if all(_fit(found, ports, table.world_size) for found in needy):
         return
     usual = Counter(ports).most_common(1)[0][0]
     hint = "give every card its address, or the same 1, 2 or 4 cards of every server"
+    if unread:
+        hint = "put the pods into one group: HCCL reads no address of a pod that is alone in its group"
     if len(set(ports)) == 1:
         message = f"addresses stand on {len(usual)} of the {_CARDS} cards of each server"
         yield Finding((*table.servers[0].at, "device"), message, hint)
@@ -57,8 +61,14 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def _is_judged_before(table: RankTable, product: Product) -> bool:
-    """HK305 and HK306 are errors on A2, and HK305 is one wherever the parser asks for an address."""
-    return not product.host_ip_suffices or (not product.has_super_pods and any(map(_is_absent, table.servers)))
+    """HK305 and HK306 are errors on A2, and HK305 is one wherever the parser asks for an address. Not in template 2."""
+    return table.version != "" and (
+        not product.host_ip_suffices or (not product.has_super_pods and any(map(_is_absent, table.servers)))
+    )
+
+
+def _ports(server: Server, unread: set[Pointer]) -> tuple[int, ...]:
+    return tuple(sorted(device.id for device in server.devices if device.ip and device.at not in unread))
 
 
 def _needs_ports(server: Server, ports: tuple[int, ...]) -> bool:

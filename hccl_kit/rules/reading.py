@@ -166,10 +166,14 @@ OTHER_GENERATION = """
 The product does not read this version.
 
 What:           the table is made for another generation of hardware than the product named.
-Why it matters: HCCL of this product has no parser for it, so every job stops at its first step.
+Why it matters: HCCL of this product has no parser for it, so every job stops at its first step; or, of template 2,
+                nothing says that it works there.
 Example:        a table of version 2.0 on Atlas A2; `server_list` on Atlas 950.
 Fix:            make the table anew for the product, or name the product that the table is for.
-HCCL:           EI0014, version "a valid version number."
+HCCL:           EI0014, version "a valid version number.", for version 2.0. Atlas 950 reads any table as one of version
+                2.0 and looks at the version at last: EI0017 for the first key that it misses, EI0014 where it misses
+                none. The parser of template 2 asks for no product and takes it; the manual has it for 910 only, so on
+                other products that is an error here, without code.
 """
 
 NOT_READY = """
@@ -189,7 +193,8 @@ What:           `version` names one format, and the file holds the list of anoth
 Why it matters: HCCL chooses its parser by the version alone, and then does not find what that one reads.
 Example:        "version": "2.0" above a server_list, which is of versions 1.0 and 1.2.
 Fix:            write the version of the list that is there, or make the table anew in the other format.
-HCCL:           EI0014, version, where it has no parser for it; else no code, the log only (section 1.0, R7).
+HCCL:           EI0014, version, where it has no parser for it; else no code, the log only (section 1.0, R7), and EI0017
+                for the first text that the parser misses: on Atlas 950 rank_count.
 """
 
 DRAFT = """
@@ -221,7 +226,7 @@ Why it matters: HCCL refuses the table.
 Example:        "ports": [], more than 24 addresses, an empty net_instance_id.
 Fix:            write as many as the message names.
 HCCL:           EI0014 for `addr` and for an empty `rank_list`, else no code; the parser refuses the table (R34). It
-                takes an empty `level_list`, and stops when it passes the table on ("rankLevelInfos size is zero").
+                counts every port of `ports` once, so it takes more than 16 where some are given twice.
 """
 
 NO_SUCH_WORD = """

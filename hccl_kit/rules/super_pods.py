@@ -124,7 +124,8 @@ def server_in_two_pods(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: no server is in two; its ranks would use links that they do not have.
     Example:        a server that was moved to another super pod, and left in the old one.
     Fix:            remove it from one of the two.
-    HCCL:           takes it, and goes by the last one; the job fails later.
+    HCCL:           goes by the last one. It takes the table, and the job fails later; or it stops with no code where
+                    another device of the last one has the same SDID.
     """
     if _known(table) != _named(table, product):
         return  # most likely another server was meant, which HK213 or HK214 names

@@ -19,26 +19,17 @@ from hccl_kit.stop.ranks import judge_ranks
 from hccl_kit.stop.reading import INVALID, Reading, Stop, StopError
 from hccl_kit.stop.servers import read_servers
 
-_GROUPS = ""
-"""Stands for the version that template 2 does not have."""
+_GROUPS = "Standard"
+"""What HCCL calls the version of a document without one: template 2. Its parsers ask for no product."""
 
-__all__ = ["Stop", "first_stop", "is_known"]
-
-
-def is_known(table: Any, product: Product) -> bool:
-    """Whether the order of its parser is kept here: of version 2.0 on Atlas 950 only, of template 2 on 910 only."""
-    version = table.get("version", _GROUPS) if isinstance(table, dict) else None
-    if "2.0" in product.table_versions:
-        return version == "2.0"
-    is_group_list = version == _GROUPS and isinstance(table.get("status"), str)
-    return not is_group_list or "" in product.table_versions
+__all__ = ["Stop", "first_stop"]
 
 
 def first_stop(table: Any, product: Product) -> Stop | None:
-    """What HCCL reports first of a document that it refuses; None where it takes it. Only for what `is_known`."""
+    """What HCCL reports first of a document that it refuses; None where it takes it."""
     reading = Reading()
     try:
-        if "2.0" in product.table_versions:  # its parser does not read the status
+        if "2.0" in product.table_versions:  # one parser for all versions, which does not read the status
             judge_ranks(reading, table)
             return None
         if reading.text(table, "status", ()) != "completed":

@@ -17,6 +17,8 @@ from hccl_kit.stop.reading import INVALID, MAX_NAME, Reading, bytes_of, size
 
 _AVERAGES = (1, 2, 4, 8, 16)
 """The numbers of devices on a server, on average, that the lab form takes."""
+_MAX_CLOUD_CARD = 7
+"""On every product; the lab form asks for it."""
 _GROUPS, _LAB, _LOCATION = "group_list", "deploy_mode", "para_plane_nic_location"
 
 
@@ -98,7 +100,7 @@ class _Reader:
         for index, device in enumerate(reading.items(devices, (*at, "devices"))):
             place = (*at, "devices", index)
             card = reading.unsigned(reading.text(device, "device_id", place), (*place, "device_id"))
-            if card > self._product.max_device_id:
+            if card > (self._product.max_device_id if self._is_lab else _MAX_CLOUD_CARD):
                 reading.stop((*place, "device_id"))
             address = self._address(device, place) if self._is_lab or not is_alone else None
             if self._is_lab and index:  # one rank for several devices

@@ -43,13 +43,16 @@ class _Rank(NamedTuple):
 
 
 def judge_ranks(reading: Reading, table: Any) -> None:
-    """Reads a table of version 2.0 and checks it; ends where HCCL does."""
+    """Reads a document as version 2.0 and checks it; ends where HCCL does."""
+    version = _text(reading, table, "version", ())
     detour = table.get("detour", "")
     if detour not in ("true", "false", ""):
         reading.stop(("detour",))
     count = _whole(reading, table, "rank_count", ())
     listed = _list(reading, table, "rank_list", ())
     ranks = [_rank(reading, value, ("rank_list", index)) for index, value in enumerate(listed)]
+    if version != "2.0":  # looked at only now, when all is read
+        reading.stop(("version",), INVALID)
     if not 1 <= count <= MAX_RANKS or count != len(ranks):
         reading.stop(("rank_count",), INVALID)
     _check_ids(reading, ranks)

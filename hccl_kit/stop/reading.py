@@ -107,6 +107,8 @@ def number(text: str) -> int | None:
 
     What comes after it is not looked at, and a minus counts down from 2^64.
     """
+    if len(text) < 10 and text.isdecimal() and text.isascii():  # what nearly every number is
+        return int(text)
     value = _leading(text)
     if value is None or abs(value) >= 2**64:
         return None

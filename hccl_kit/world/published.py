@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 from hccl_kit import document, formats
 from hccl_kit.bounded_file import read_bounded
 from hccl_kit.errors import KitError
+from hccl_kit.formats.kinds import INITIALIZING, is_unfinished
 from hccl_kit.rank_table import RankTable, Server
 from hccl_kit.screen import printable
 from hccl_kit.worker_env import RANK_TABLE_FILE, TABLE_TIMEOUT
 
 IN_FOLDER = ("jobstart_hccl.json", "hccl.json")
 """The files of a folder: that of ModelArts, and that of the Ascend Operator."""
-INITIALIZING = "initializing"
 LIMIT = 1800
 """Seconds that a table may take to be completed; HCCL itself would wait as long."""
 LOOK, SAY, SETTLE = 0.5, 60.0, 10.0
@@ -117,8 +117,7 @@ def _look(given: Path) -> tuple[Path, Any, bytes | None, str]:
     value = document.parse(data, str(path)).value
     if value is None:
         return path, None, data, f"{path} is no JSON"
-    is_made = isinstance(value, dict) and value.get("status") == INITIALIZING
-    return path, value, data, INITIALIZING if is_made else ""
+    return path, value, data, INITIALIZING if is_unfinished(value, formats.recognise(value)) else ""
 
 
 def _as_version_1(table: RankTable) -> Path:

@@ -14,7 +14,7 @@ from tests.tables import text
 
 ROOT = Path(__file__).parents[2]
 GOOD = text(2, 2).encode()
-BAD = GOOD.replace(b'"server_count": "2"', b'"server_count": 3').replace(b"\n", b"\r\n")
+BAD = GOOD.replace(b'"server_count": "2"', b'"server_count": 1').replace(b"\n", b"\r\n")
 MENDED = GOOD.replace(b"\n", b"\r\n")
 DOUBLED = GOOD.replace(b'"rank_id": "3"', b'"rank_id": "2"')
 
@@ -38,7 +38,7 @@ def test_the_file_is_mended_and_the_difference_shown(folder: Path) -> None:
     assert (folder / "bad.json").read_bytes() == MENDED
     lines = done.stdout.decode().split("\n")
     assert lines[:3] == ["--- bad.json", "+++ bad.json", "@@ -1,6 +1,6 @@"]
-    assert '-    "server_count": 3,' in lines
+    assert '-    "server_count": 1,' in lines
     assert '+    "server_count": "2",' in lines
     assert "bad.json: 2 findings (HK102: 1, HK207: 1) mended" in lines
     assert lines[-2].startswith("bad.json: ok, ")
@@ -73,7 +73,7 @@ def test_diff_shows_and_writes_nothing(folder: Path) -> None:
 
 
 def test_what_is_not_told_is_not_mended(folder: Path) -> None:
-    spoilt = b"\xef\xbb\xbf" + GOOD.replace(b'"server_count": "2"', b'"server_count": "3"').replace(
+    spoilt = b"\xef\xbb\xbf" + GOOD.replace(b'"server_count": "2"', b'"server_count": "1"').replace(
         b"completed", b"Completed"
     )
     (folder / "bad.json").write_bytes(spoilt)

@@ -37,7 +37,9 @@ def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -
         "What:           `server_count` differs from the length of `server_list`.\n"
         "Why it matters: HCCL compares the two.\n"
         'Example:        "server_count": "1" after a second server was added by hand.\n'
-        "Fix:            write the number of servers.\n"
+        "Fix:            add what is missing, or write the number of servers. "
+        "`--fix` writes it only where the list holds\n"
+        "                more than is counted: a list that holds less may have been cut.\n"
         "HCCL:           EI0014, server_count, expected the length of the list (R8).\n"
         "\n"
         't.json:3:21: HK207 error: "server_count" is "2", but server_list holds 1\n'
@@ -45,7 +47,7 @@ def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -
         '3 |     "server_count": "2",\n'
         "  |                     ^^^\n"
         "   = HCCL would stop with EI0014 (server_count)\n"
-        '   = fix: write "server_count": "1"\n'
+        '   = fix: add what is missing; if nothing is missing, write "server_count": "1"\n'
         "t.json: 1 error\n"
     )
 

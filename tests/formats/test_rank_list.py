@@ -119,6 +119,9 @@ def test_the_schema_is_one_and_describes_every_key() -> None:
             assert "description" in field or "$ref" in field
 
 
+LEVEL = ranks_value(1)["rank_list"][0]["level_list"][:1]
+
+
 @pytest.mark.parametrize(
     ("key", "wrong", "rule", "words", "mended"),
     [
@@ -128,7 +131,13 @@ def test_the_schema_is_one_and_describes_every_key() -> None:
         ("rank_id", 1.0, "HK102", "the number 1.0, and a whole number", None),
         ("rank_id", -1, "HK114", "is -1, and 0 to 65535 is accepted", None),
         ("device_port", 65536, "HK114", "1 to 65535", None),
-        ("level_list", [], "HK115", "has 0 items; 1 to 8 are accepted", None),
+        (
+            "level_list",
+            ranks_value(1)["rank_list"][0]["level_list"][:1] * 9,
+            "HK115",
+            "has 9 items; 0 to 8 are accepted",
+            None,
+        ),
     ],
 )
 def test_a_wrong_value_is_explained(key: str, wrong: Any, rule: str, words: str, mended: str | None) -> None:

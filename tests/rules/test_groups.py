@@ -44,8 +44,7 @@ def test_a_sound_table_has_no_finding(document: dict[str, Any]) -> None:
     assert findings(document) == []
 
 
-@pytest.mark.parametrize("declared", ["0", "1", "3", "9999999999"])
-@pytest.mark.parametrize(
+COUNTS = pytest.mark.parametrize(
     ("form", "pointer"),
     [
         (lambda: cloud(2, 1, 2), ("group_count",)),
@@ -56,10 +55,33 @@ def test_a_sound_table_has_no_finding(document: dict[str, Any]) -> None:
         (lab, (*GROUP, "server_num")),
     ],
 )
+
+
+@pytest.mark.parametrize("declared", ["0", "1"])
+@COUNTS
 def test_a_wrong_count_is_found_where_it_stands_and_mended(form: Any, pointer: Pointer, declared: str) -> None:
     document = changed(form(), pointer, declared)
     assert findings(document) == [("HK220", pointer)]
     assert json.loads(mended(json.dumps(document), "t.json").text) == form()
+
+
+@pytest.mark.parametrize("declared", ["3", "9999999999"])
+@COUNTS
+def test_a_count_above_its_list_is_left_since_the_list_may_have_been_cut(
+    form: Any, pointer: Pointer, declared: str
+) -> None:
+    document = changed(form(), pointer, declared)
+    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    assert (found.rule, found.pointer, found.fix) == ("HK220", pointer, ())
+    assert "if nothing is missing" in (found.hint or "")
+
+
+def test_pods_of_eight_cards_that_are_alone_in_their_groups_have_no_ports() -> None:
+    """HCCL reads no address of them, and looks for the ports of several servers of eight cards."""
+    (found,) = check_text(json.dumps(cloud(1, 8, 2)), "t.json").diagnostics
+    assert (found.rule, found.severity, found.hccl_error) == ("HK405", "error", None)
+    assert "put the pods into one group" in (found.hint or "")
+    assert findings(cloud(1, 4, 2)) == []
 
 
 def test_a_wrong_server_id_in_the_lab_form_is_one_finding() -> None:
@@ -206,17 +228,18 @@ REASONS = {
     "hcomm-ut_get_cloud_hcom_info1.json": [],
     "hcomm-ut_get_hcom_info_boardType_arm880.json": [],
     "hcomm-ut_get_hcom_info_deviceIpErr.json": ["HK302"],
-    "hcomm-ut_get_hcom_info_deviceidErrBig.json": ["HK204"],
+    "hcomm-ut_get_hcom_info_deviceidErrBig.json": ["HK405", "HK204"],
     "hcomm-ut_get_hcom_info_ech_server_devNum_err.json": ["HK401"],
-    "hcomm-ut_get_hcom_info_instance_countIsZero.json": ["HK220"],
-    "hcomm-ut_get_hcom_info_podnameEmpty.json": ["HK223"],
+    "hcomm-ut_get_hcom_info_instance_countIsZero.json": ["HK220", "HK405"],
+    "hcomm-ut_get_hcom_info_podnameEmpty.json": ["HK223", "HK405"],
     "hcomm-ut_get_hcom_info_podnameErr.json": ["HK222"],
     "hccl-doc_910_1.json": [],
     "wild_dlws_template2_ints.json": ["HK102"] * 3,
     "wild_ms_r0.1_trailing_comma.json": ["HK001"],
     "wild_zhihu_template2_lab_8p.json": [],
 }
-"""Two of HCCL's tests name four servers where two are, beside the count they are about; HCCL stops at the first."""
+"""Two of HCCL's tests name four servers where two are, beside the count they are about; in three
+others every pod is alone in its group, so that no address is read. HCCL stops at the first."""
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside this repository")

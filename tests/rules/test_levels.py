@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.check import check_text
 from hccl_kit.fix import mended
+from hccl_kit.formats import write
 from tests.tables import ranks_value
 
 
@@ -128,11 +129,27 @@ def test_the_backup_of_one_network_may_not_replace_a_rank_of_another() -> None:
 
 
 def test_counts_gaps_and_quotes_are_mended() -> None:
-    document = changed((("rank_count",), "9"), ((*RANK, "rank_id"), 9))
+    document = changed((("rank_count",), "3"), ((*RANK, "rank_id"), 9))
     fixed = mended(json.dumps(document).encode(), "t.json")
     assert fixed.report.ok
     next(rank for rank in document["rank_list"] if rank["rank_id"] == 9)["rank_id"] = 2
     assert json.loads(fixed.text) == ranks_value(4, 2) | {"rank_list": document["rank_list"]}
+
+
+def test_a_rank_in_no_network_is_a_warning() -> None:
+    document = changed(((*RANK, "level_list"), []))
+    report = check_text(json.dumps(document), "t.json")
+    assert [(one.rule, one.severity, one.pointer) for one in report.diagnostics] == [
+        ("HK239", "warning", (*RANK, "level_list"))
+    ]
+    assert report.table is not None
+    assert json.loads(write(report.table)) == document
+    assert mended(json.dumps(document), "t.json").applied == ()
+
+
+def test_more_ranks_counted_than_listed_are_left_to_the_user() -> None:
+    outcome = mended(json.dumps(changed((("rank_count",), 9))), "t.json")
+    assert [(one.rule, one.fix) for one in outcome.report.diagnostics] == [("HK224", ())]
 
 
 def test_a_table_is_judged_whatever_its_status_says() -> None:

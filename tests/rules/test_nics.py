@@ -94,8 +94,8 @@ def test_a_server_with_a_host_address_counts_as_one_with_all_ports() -> None:
     [
         ("10.0.0.2 ", 2, 8, ["HK410 error"]),
         (" 10.0.0.2", 2, 8, ["HK410 error"]),
-        ("10.0.0.2\t", 2, 8, []),  # HCCL trims spaces only
-        ("  ", 2, 8, []),  # and not a name of nothing else
+        ("10.0.0.2\t", 2, 8, ["HK237 warning"]),  # HCCL trims spaces only
+        ("  ", 2, 8, ["HK237 warning"]),  # and not a name of nothing else
         ("10.0.0.2 ", 2, 4, []),
         ("10.0.0.2 ", 1, 8, []),
     ],

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from hccl_kit.products import find_product
-from hccl_kit.stop import first_stop, is_known
+from hccl_kit.stop import first_stop
 from tests.groups import cloud, lab
 from tests.stop.test_stop import Change, changed, cut, put
 from tests.tables import json_values
@@ -23,7 +22,6 @@ FORMS = pytest.mark.parametrize("form", [cloud, lab])
 
 def code_of(table: Any) -> str | None:
     """The code of a table that HCCL refuses; a table that it takes fails the test."""
-    assert is_known(table, ON_910)
     found = first_stop(table, ON_910)
     assert found is not None
     return found.code
@@ -115,6 +113,12 @@ def test_any_document_has_an_end(document: Any) -> None:
         first_stop(changed(form(), put(*INSTANCE, "devices", document)), ON_910)
 
 
-@given(st.sampled_from(["a2", "a3", "300i-duo"]))
-def test_only_that_of_910_is_known(product: str) -> None:
-    assert not is_known(cloud(), find_product(product))
+@pytest.mark.parametrize("product", ["a2", "a3", "300i-duo"])
+def test_its_parser_asks_for_no_product(product: str) -> None:
+    assert first_stop(cloud(), find_product(product)) is None
+    assert first_stop(changed(cloud(), cut("group_count")), find_product(product)) == (MISSING, ())
+
+
+def test_a_version_that_is_empty_is_not_one_that_is_absent() -> None:
+    found = first_stop(cloud() | {"version": ""}, ON_910)
+    assert found == (INVALID, ("version",))

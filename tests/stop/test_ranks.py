@@ -1,14 +1,17 @@
 """Where HCCL's parser stops in version 2.0 (rank_table_info.cc and what it calls)."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 
+from hccl_kit.check import check_text
 from hccl_kit.products import find_product
-from hccl_kit.stop import first_stop, is_known
+from hccl_kit.stop import first_stop
+from tests.groups import cloud
 from tests.stop.test_stop import Change, changed, cut, put
-from tests.tables import json_values, ranks_value
+from tests.tables import json_values, ranks_value, value
 
 ON_A5 = find_product("a5")
 NONE, MISSING, INVALID = None, "EI0017", "EI0014"
@@ -24,7 +27,6 @@ def sound() -> Any:
 
 def code_of(table: Any) -> str | None:
     """The code of a table that HCCL refuses; a table that it takes fails the test."""
-    assert is_known(table, ON_A5)
     found = first_stop(table, ON_A5)
     assert found is not None
     return found.code
@@ -130,6 +132,35 @@ def test_any_document_has_an_end(document: Any) -> None:
         first_stop(changed(sound(), put(*place, document)), ON_A5)
 
 
-def test_other_versions_have_another_parser() -> None:
-    assert not is_known({"version": "1.0"}, ON_A5)
-    assert not is_known([], ON_A5)
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (cut("version"), MISSING),
+        (put("version", 2.0), NONE),
+        (put("version", "1.0"), INVALID),
+        (put("version", ""), INVALID),
+    ],
+)
+def test_any_version_is_read_as_2_0(change: Change, code: str | None) -> None:
+    assert code_of(changed(sound(), change)) == code
+
+
+def test_the_version_is_looked_at_after_all_is_read() -> None:
+    assert code_of(changed(sound(), put("version", "1.0"), cut("rank_count"))) == MISSING
+    assert code_of(changed(sound(), put("version", "1.0"), put("detour", "yes"))) is NONE
+    assert code_of(value(2, 4)) == MISSING
+    assert code_of([]) == MISSING
+
+
+@pytest.mark.parametrize(
+    ("document", "product", "code"),
+    [
+        (value(1, 2), "a5", MISSING),
+        (ranks_value(4, 2), "a2", INVALID),
+        (cloud(), "a5", MISSING),
+        (cloud(), "a2", NONE),
+    ],
+)
+def test_the_code_of_a_table_for_another_product(document: Any, product: str, code: str | None) -> None:
+    (found,) = check_text(json.dumps(document), "t.json", find_product(product)).diagnostics
+    assert (found.rule, found.hccl_error) == ("HK108", code)

@@ -18,6 +18,7 @@ from hccl_kit.rank_table import Device, Group, Instance, RankTable, Server
 from hccl_kit.world import detect, prepare
 from hccl_kit.world.modelarts import member
 from hccl_kit.world.published import Clock, published
+from tests.tables import ranks_value
 
 Environ = dict[str, str]
 
@@ -139,6 +140,14 @@ def test_a_table_that_never_comes(folder: Path) -> None:
     assert "HCCL_KIT_TABLE_TIMEOUT" in (caught.value.hint or "")
     assert len(watch.said) == 29
     assert watch.said[0] == f"waiting for the rank table {folder}/jobstart_hccl.json to be completed: initializing"
+
+
+def test_a_table_of_version_2_whose_status_hccl_does_not_read_is_not_waited_for(folder: Path) -> None:
+    put(folder, ranks_value() | {"status": "initializing"})
+    watch = Watch({})
+    with pytest.raises(KitError, match="is not a rank table that this program reads"):
+        published(folder, {}, watch.clock)
+    assert watch.seconds == 0
 
 
 def test_the_limit_can_be_shortened(folder: Path) -> None:
