@@ -106,7 +106,7 @@ def test_an_id_with_spaces_is_not_found_among_trimmed_ones(
     table = value(servers, cards)
     table["server_list"][-1]["server_id"] = name
     for product in ("a2", "a3", "910", "300i-duo"):
-        assert [one for one in found(table, product) if not one.startswith("HK237")] == expected
+        assert found(table, product) == expected
 
 
 @pytest.mark.parametrize(("product", "severity"), [("a2", "error"), ("a3", "warning"), ("300i-duo", "warning")])
