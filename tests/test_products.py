@@ -51,7 +51,7 @@ def test_the_name_of_a_chip_or_board_leads_to_its_product(written: str, meant: s
     assert caught.value.hint == f"did you mean {meant}?"
 
 
-@pytest.mark.parametrize("written", ["", "x", "310", "H100"])
+@pytest.mark.parametrize("written", ["", "x", "310", "H100", "a20"])
 def test_a_name_of_nothing_gets_no_suggestion(written: str) -> None:
     with pytest.raises(KitError, match="accepted: 910, a2") as caught:
         find_product(written)

@@ -71,7 +71,7 @@ def _renumbered(table: RankTable, outside: Sequence[Device]) -> Iterator[Edit]:
     lowest, size = min(ranks), table.world_size
     is_shifted = ranks == set(range(lowest, lowest + size))
     quote = "" if table.version == "2.0" else '"'  # only there a rank is an integer
-    if len(ranks) < size or (is_shifted and 0 < lowest < size and size > 1) or not (is_shifted or len(outside) == 1):
+    if len(ranks) < size or (is_shifted and 0 < lowest < size) or not (is_shifted or len(outside) == 1):
         return
     free = next(iter(set(range(size)) - ranks))
     for device in outside:

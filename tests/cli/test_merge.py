@@ -212,3 +212,15 @@ def test_thousands_of_tables_are_merged_in_seconds(tmp_path: Path) -> None:
         command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
     )
     assert done.stdout == "merged: 2048 tables, 2048 servers, 4096 devices\nwrote: hccl_2048s_4096p.json\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "error"), [("no/x.json", "no is not a folder"), ("folder", "folder is a folder, a file of that name")]
+)
+def test_the_place_is_tried_before_the_tables_are_read(
+    desk: Path, output: str, error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (desk / "folder").mkdir()
+    (desk / "broken.json").write_text("{")
+    assert main(["broken.json", "-o", output]) == 2
+    assert error in capsys.readouterr().err

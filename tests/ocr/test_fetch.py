@@ -167,12 +167,18 @@ def test_what_does_not_come_whole_leaves_nothing(tmp_path: Path, server: str, ki
     assert words in caught.value.message
     assert "\n" not in caught.value.message
     assert list(place(tmp_path, url).parent.iterdir()) == []
-    assert len(Handler.asked) <= download.MAX_REDIRECTS + 1
+    assert len(Handler.asked) <= 6
 
 
 def test_a_redirect_and_a_size_that_is_not_said_are_fine(tmp_path: Path, server: str) -> None:
     get(tmp_path, f"{server}/to//unsaid/net.ckpt")
     assert Handler.asked == ["/to//unsaid/net.ckpt", "/unsaid/net.ckpt"]
+
+
+def test_five_redirects_are_followed_and_no_more(tmp_path: Path, server: str) -> None:
+    get(tmp_path, f"{server}{'/to/' * 5}/net.ckpt")
+    with pytest.raises(KitError, match="the server answers 302"):
+        get(tmp_path, f"{server}{'/to/' * 6}/other.ckpt")
 
 
 def test_https_never_falls_back_to_http() -> None:
