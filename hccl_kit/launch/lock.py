@@ -6,7 +6,8 @@
     both     MAC LINE                             HMAC-SHA256 by a session key over direction, count of lines and LINE
 
 The secret itself never crosses the network, and node 0 proves itself first, so an impostor learns nothing. Nonces are
-fresh on both sides, so a recorded proof is worthless later, as is a recorded line. Carried by the launch scripts.
+fresh on both sides, so a recorded proof is worthless later, as is a recorded line. All nodes share the secret, so they
+trust each other: one of them can join in the place of another that has not come. Carried by the launch scripts.
 """
 
 from __future__ import annotations
