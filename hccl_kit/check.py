@@ -7,15 +7,18 @@ has no ranks. A table that is not "completed" is not judged further; that is a w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_kit import formats, stop
+from hccl_kit import formats
 from hccl_kit.document import HCCL_MAX_BYTES, WHOLE_FILE, Document, Fault, parse, shown
 from hccl_kit.finding import Diagnostic, Finding, Pointer, Rule, Severity, Span
 from hccl_kit.formats.kinds import config_map_in, is_draft, is_unfinished, other_list, versions_of
 from hccl_kit.products import PRODUCTS, Product, find_product
 from hccl_kit.rank_table import RankTable
 from hccl_kit.rules import ANY_PRODUCT, RULE_BY_ID, RULES
+
+if TYPE_CHECKING:
+    from hccl_kit.stop.reading import Stop
 
 UNKNOWN_FORMAT = "unknown"
 
@@ -82,7 +85,11 @@ def check_document(document: Document, product: Product | None = None, *, limit:
         table=table,
         is_assumed=product is None and judge.name != ANY_PRODUCT,
     )
-    return report if report.ok else _stopped(report, stop.first_stop(document.value, judge))
+    if report.ok:
+        return report
+    from hccl_kit.stop.first import first_stop  # noqa: PLC0415 - 3 ms, which a table without error need not pay
+
+    return _stopped(report, first_stop(document.value, judge))
 
 
 def _coded(report: Report) -> Report:
@@ -91,7 +98,7 @@ def _coded(report: Report) -> Report:
     return report._replace(hccl_error=errors[0].hccl_error if errors else None)
 
 
-def _stopped(report: Report, found: stop.Stop | None) -> Report:
+def _stopped(report: Report, found: Stop | None) -> Report:
     """With the code that HCCL reports first. Where there is one error, this is the code of that one."""
     code = found.code if found else None
     errors = [index for index, one in enumerate(report.diagnostics) if one.severity == "error"]

@@ -235,7 +235,7 @@ def test_a_check_loads_only_what_it_needs(tmp_path: Path) -> None:
     code = (
         "import sys; from hccl_kit.cli.check import main; main(['t.json', '--product', '910']);"
         "heavy = ['jsonschema', 'yaml', 'difflib', 'hccl_kit.pages', 'hccl_kit.report.sarif',"
-        " 'hccl_kit.report.github', 'hccl_kit.fix', 'hccl_kit.explain'];"
+        " 'hccl_kit.report.github', 'hccl_kit.fix', 'hccl_kit.explain', 'hccl_kit.stop.first'];"
         "print([name for name in heavy if name in sys.modules])"
     )
     environ = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from hccl_kit.products import find_product
-from hccl_kit.stop import first_stop
+from hccl_kit.stop.first import first_stop
 from tests.groups import cloud, lab
 from tests.stop.test_stop import Change, changed, cut, put
 from tests.tables import json_values

@@ -11,7 +11,7 @@ import pytest
 from hccl_kit.check import check_text
 from hccl_kit.finding import Pointer
 from hccl_kit.products import find_product
-from hccl_kit.stop import first_stop
+from hccl_kit.stop.first import first_stop
 from tests.groups import cloud, lab, nodes
 from tests.tables import pods_value, ranks_value, value
 

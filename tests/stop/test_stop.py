@@ -15,7 +15,7 @@ from hccl_kit.check import any_product, check_text
 from hccl_kit.formats import write
 from hccl_kit.products import PRODUCTS, Product, find_product
 from hccl_kit.rules import ANY_PRODUCT, RULE_BY_ID
-from hccl_kit.stop import first_stop
+from hccl_kit.stop.first import first_stop
 from hccl_kit.stop.reading import number
 from tests.groups import nodes
 from tests.rules.test_golden import FOLDERS, product_of
