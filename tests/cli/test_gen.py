@@ -366,6 +366,7 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
         "hccl_kit.arguments",
         "hccl_kit.cli",
         "hccl_kit.cli.gen",
+        "hccl_kit.ctrl_c",
         "hccl_kit.errors",
         "hccl_kit.screen",
     }

@@ -69,8 +69,8 @@ BAD = [
     (
         "HK506",
         "mpirun",
-        servers((0,), (0,), ids=("a", "b\nc slots=8")),
-        'server "b\\nc slots=8" is neither an address nor a host name; mpirun must reach it by ssh',
+        servers((0,), (0,), ids=("a", "b slots=8")),
+        'server "b slots=8" is neither an address nor a host name; mpirun must reach it by ssh',
     ),
 ]
 
@@ -107,7 +107,7 @@ def test_what_one_way_cannot_do_another_can() -> None:
     assert found(servers((0,), (0,), ids=("a", "rack 1")), "msrun") == []  # it finds itself by --server
 
 
-@given(st.text(max_size=40))
+@given(st.text(max_size=40).filter(str.isprintable))  # `plan` refuses the others
 def test_a_name_that_a_hostfile_cannot_hold_is_no_name(name: str) -> None:
     if found(servers((0,), (0,), ids=(name, "b")), "mpirun") == []:
         assert len(name.split()) == 1
