@@ -113,7 +113,7 @@ Example:        "rank_id": 0 in version 1.0, which wants "0"; "rank_count": "8" 
 Fix:            put the number in quotes; in version 2.0 take the quotes away.
 HCCL:           EI0017, Config X is missing in the ranktable file, though the key is there (R7). In version 2.0 no
                 code for a text or a number, EI0014 for a list, and EI0017 for an item of a list; it takes 1.5 for 1 and
-                true for 1, numbers that nobody meant. In versions 1.x no code where a list or an object is expected;
+                true for 1, numbers that are not meant. In versions 1.x no code where a list or an object is expected;
                 EI0014, server_count, where `server_list` is none and counts as a list of one. It takes a table whose
                 `device_ip` or `rank_ip` it can do without, after the same EI0017 in the log.
 """
@@ -123,7 +123,7 @@ A rank or count is no number.
 
 What:           `rank_id`, `server_count` or `super_device_id` is a text that is no decimal number of 1 to 10 digits.
 Why it matters: HCCL turns the text into a number and stops where it cannot. It looks at the beginning only and reads
-                "3x", " 3" and "+3" as 3, "10.0.0.1" as 10: a number that nobody meant.
+                "3x", " 3" and "+3" as 3, "10.0.0.1" as 10: not the number that is meant.
 Example:        "rank_id": "-1", " 1", "0x1" or ""
 Fix:            write the number in decimal digits, without sign and spaces.
 HCCL:           EI0014, rank_id "is a non-negative integer." (R8, R17, R29), and so for super_device_id; no code for
@@ -136,7 +136,7 @@ A device id is no number.
 
 What:           `device_id` is a text that is no decimal number of 1 to 10 digits.
 Why it matters: HCCL turns the text into a number and stops where it cannot. It looks at the beginning only and reads
-                "3x", " 3" and "+3" as 3: a card that nobody meant.
+                "3x", " 3" and "+3" as 3: not the card that is meant.
 Example:        "device_id": "davinci0"
 Fix:            write the physical id: the N of /dev/davinciN.
 HCCL:           no code; the log only (R11). It takes a text that begins with a number.
@@ -215,7 +215,7 @@ Why it matters: HCCL refuses the table.
 Example:        "rank_count": 65537, "net_layer": 8, "local_id": -1
 Fix:            write a number within the bounds that the message names.
 HCCL:           EI0014 for rank_id and rank_count, and for a number below 0 of any other required key; no code else, the
-                parser refuses the table (R34). It takes the `listen_port` 65536, a port that there is none of.
+                parser refuses the table (R34). It takes the `listen_port` 65536, which is not a valid port.
 """
 
 LENGTH = """
