@@ -25,8 +25,8 @@ import shapely
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageEnhance
 
-from hccl_kit.ocr.data.page_labels import read_pages
-from hccl_kit.ocr.data.pages import Page
+from hccl_kit.ocr.data.pages.page_labels import read_pages
+from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.transforms import IMAGENET
 

@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 from hccl_kit.ocr import config as configuration
-from hccl_kit.ocr.program import leave
-from hccl_kit.ocr.start import start
-from hccl_kit.world import detect
+from hccl_kit.ocr.run.program import leave
+from hccl_kit.ocr.run.start import start
+from hccl_kit.runtime import detect
 
 CONFIG = Path(__file__).parent.parent / "configs/det/dbnet/db_r18_icdar15.yaml"
 MINDOCR_IMAGES_PER_S, MINDOCR_GB = 0.49, 9.4
@@ -36,8 +36,9 @@ def main() -> None:
     world = start(config, detect(os.environ), say=lambda _: None)
     import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
 
-    from hccl_kit.ocr import build, recipes  # noqa: PLC0415
     from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415
+    from hccl_kit.ocr.tasks import recipes  # noqa: PLC0415
+    from hccl_kit.ocr.train import build  # noqa: PLC0415
 
     generator, square = np.random.default_rng(0), (args.batch, args.size, args.size)
     maps = [(generator.random(square) < share).astype(np.float32) for share in (0.1, 1.0, 0.0, 0.2)]

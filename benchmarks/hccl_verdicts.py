@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hccl_kit.check import check_text
-from hccl_kit.products import find_product
+from hccl_kit.check.engine import check_text
+from hccl_kit.table.products import find_product
 
 GIVEN = Path(__file__).parents[2] / "shared" / "corpus" / "hccl_verdicts" / "given.jsonl.gz"
 WAITING = {"HK109", "HK110"}

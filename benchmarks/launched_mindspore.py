@@ -1,6 +1,6 @@
 """The program that launchers.py starts in every way there is for MindSpore: join on CPU, all-reduce, end as ordered.
 
-It joins by hccl_kit.world and ends by hccl_kit.ocr.program.leave, as tools/train.py does.
+It joins by hccl_kit.runtime and ends by hccl_kit.ocr.run.program.leave, as tools/train.py does.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.launched import go_on, write_down
-from hccl_kit.failure import recorded
-from hccl_kit.world import detect, join, prepare
+from hccl_kit.runtime import detect, join, prepare
+from hccl_kit.runtime.failure import recorded
 
 if TYPE_CHECKING:
-    from hccl_kit.world import World
+    from hccl_kit.runtime import World
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ class Timed:
 
 def end(world: World, all_reduce: Callable[[float], float]) -> None:
     """As ordered: exit code 0 when all are done, or 1 at once after a traceback."""
-    from hccl_kit.ocr.program import leave  # noqa: PLC0415
+    from hccl_kit.ocr.run.program import leave  # noqa: PLC0415
 
     try:
         with recorded():

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.launched import END, FOLDER, ORDER, RAISE, VICTIM
 from benchmarks.launcher_ways import BIN, HERE, Way
-from hccl_kit.worker_env import MISLEADING, NAMES, RUN_ID
+from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RUN_ID
 
 KILL, TERM_LAUNCHER, KILL_LAUNCHER = "kill", "TERM to the launcher", "KILL to the launcher"
 ENDS = (END, RAISE, KILL, TERM_LAUNCHER, KILL_LAUNCHER)

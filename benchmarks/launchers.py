@@ -3,8 +3,8 @@
     python -m benchmarks.launchers [--quick] [--only NAME ...] [--ranks N ...] [--torch-python PYTHON]
 
 Every way of starting MindSpore runs one and the same program on CPU (launched_mindspore.py), which joins by
-hccl_kit.world; those of torch run a plain torch program with gloo (launched_torch.py). All are started in turn, once a
-round. The baselines are what people use without us: msrun, and torchrun. Each job is ended in one of five ways: in
+hccl_kit.runtime; those of torch run a plain torch program with gloo (launched_torch.py). All are started in turn, once
+a round. The baselines are what people use without us: msrun, and torchrun. Each job is ended in one of five ways: in
 order, by a rank that raises, by a rank that is killed, by SIGTERM and by SIGKILL to the launcher. What is left of a job
 is counted, then killed. srun is measured where a Slurm answers (SLURM_CONF says which). Three rounds take half an hour.
 """

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from hccl_kit.ocr import config as configuration
-from hccl_kit.ocr.start import start
-from hccl_kit.world import detect
+from hccl_kit.ocr.run.start import start
+from hccl_kit.runtime import detect
 
 CONFIG = Path(__file__).parent.parent / "configs/rec/crnn/crnn_vgg7.yaml"
 BLANK = 36
@@ -26,11 +26,11 @@ def main() -> None:
     world = start(config, detect(os.environ), say=lambda _: None, training=True)
     import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
 
-    from hccl_kit.ocr import build, optimizer, parallel  # noqa: PLC0415
     from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415
     from hccl_kit.ocr.losses.ctc import CTCLoss  # noqa: PLC0415
-    from hccl_kit.ocr.program import leave  # noqa: PLC0415
-    from hccl_kit.ocr.step import TrainStep  # noqa: PLC0415
+    from hccl_kit.ocr.run.program import leave  # noqa: PLC0415
+    from hccl_kit.ocr.train import build, optimizer, parallel  # noqa: PLC0415
+    from hccl_kit.ocr.train.step import TrainStep  # noqa: PLC0415
 
     generator = np.random.default_rng(world.rank)
     batch = Batch(

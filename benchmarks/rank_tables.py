@@ -23,13 +23,13 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from hccl_kit import schema
-from hccl_kit.check import check_text
-from hccl_kit.formats import write
-from hccl_kit.formats.server_list import to_value
-from hccl_kit.generate import generate
-from hccl_kit.merge import merge
-from hccl_kit.rank_table import Device, RankTable, Server
+from hccl_kit.base import schemas
+from hccl_kit.check.engine import check_text
+from hccl_kit.table.formats import write
+from hccl_kit.table.formats.server_list import to_value
+from hccl_kit.table.model import Device, RankTable, Server
+from hccl_kit.table.operations.generate import generate
+from hccl_kit.table.operations.merge import merge
 
 SIZES = (8, 1024, 65536, 1_000_000)
 CARDS = 8
@@ -120,7 +120,7 @@ def writing(size: int) -> str:
 def judging(size: int) -> str:
     """A row: check against jsonschema alone, which looks at the structure and at nothing else."""
     text = write(table_of(size))
-    validator = Draft202012Validator(schema.load("rank_table_1.0"))
+    validator = Draft202012Validator(schemas.load("rank_table_1.0"))
     judged, ours = in_turn(
         rounds(size),
         partial(seconds, lambda: validator.is_valid(json.loads(text))),

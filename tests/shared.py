@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-SHARED = Path(__file__).parents[2] / "shared"
+from tests.places import ROOT
+
+SHARED = ROOT.parent / "shared"
 
 
 def shared(*parts: str) -> Path:

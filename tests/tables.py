@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hccl_kit.rank_table import Device, PodServer, RankTable, Server, SuperPod
+from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 
 def value(servers: int = 1, cards: int = 8) -> dict[str, Any]:

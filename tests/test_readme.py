@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hccl_kit import formats
+from hccl_kit.table import formats
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.lab.slurm import NODES, cluster, needs_slurm
 from tests.launch.jobs import clean_environ, finish
 from tests.launch.nodes import table_of
+from tests.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 TABLE = "hccl_2s_4p.json"
 LANGUAGES = ("README.md", "README.zh-CN.md")
 TRAIN = """
 import os, sys
 sys.path.insert(0, {root!r})
-from hccl_kit.world import detect
+from hccl_kit.runtime import detect
 env = detect(os.environ).env
 with open(f"rank_{{env.rank}}", "w") as file:
     file.write(f"{{env.size}} {{env.local_rank}} {{env.device}}")

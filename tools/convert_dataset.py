@@ -21,17 +21,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import category
 
-from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
-from hccl_kit.arguments import Parser
-from hccl_kit.atomic_file import write_atomically
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError
+from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError
+from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
+from hccl_kit.base.terminal import printable
 from hccl_kit.ocr.data.samples import numbered_lines
-from hccl_kit.ocr.program import missing
-from hccl_kit.output_place import assert_free_files, assert_free_folder, staged
-from hccl_kit.screen import printable
+from hccl_kit.ocr.run.program import missing
 
 if TYPE_CHECKING:
-    from hccl_kit.ocr.data.pages import Page
+    from hccl_kit.ocr.data.pages.pages import Page
 
 HIDDEN: dict[str, frozenset[str]] = {"ic15": frozenset({"###"}), "sroie": frozenset({"###", "***"})}
 """For each data set, what stands for a text that cannot be read."""
@@ -112,7 +112,7 @@ def _folders(args: argparse.Namespace, output: Path) -> tuple[list[str], list[st
 
 def _pages(args: argparse.Namespace, folder: Path | None = None) -> tuple[list[str], list[str]]:
     """The lines of the label file, and what was left out. With `folder` the images of lines are written into it."""
-    from hccl_kit.ocr.data import page_labels  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.pages import page_labels  # noqa: PLC0415  # after --help
     from hccl_kit.ocr.data.samples import BadSampleError  # noqa: PLC0415
 
     hidden = HIDDEN[args.dataset_name]
@@ -151,7 +151,7 @@ def _cut(page: Page, folder: Path, hidden: frozenset[str], *, is_rec: bool) -> I
     import cv2  # noqa: PLC0415  # after --help
     import numpy as np  # noqa: PLC0415
 
-    from hccl_kit.ocr.data.crop import crop_line  # noqa: PLC0415
+    from hccl_kit.ocr.data.lines.crop import crop_line  # noqa: PLC0415
     from hccl_kit.ocr.data.pipeline import pipeline  # noqa: PLC0415
 
     whole = pipeline([{"DecodeImage": None}, {"DetLabelEncode": None}])(page, np.random.default_rng(0))

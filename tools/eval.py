@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
-from hccl_kit.ocr import program
-from hccl_kit.screen import printable
+from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
+from hccl_kit.base.terminal import printable
+from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.worker_env import WorkerEnv
-    from hccl_kit.world import World
+    from hccl_kit.runtime import World
+    from hccl_kit.runtime.worker_env import WorkerEnv
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -43,8 +43,8 @@ def _look(config: Config, env: WorkerEnv) -> Sequence[str]:
 
 
 def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:
-    from hccl_kit.ocr.build import trained_network  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.evaluate import Evaluator  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.infer.evaluate import Evaluator  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415  # after MindSpore's environment is complete
 
     for note in notes if world.is_main and not args.json else ():
         print(note)

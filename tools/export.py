@@ -21,15 +21,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
-from hccl_kit.errors import KitError
-from hccl_kit.ocr import program
-from hccl_kit.output_place import assert_free_files
+from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.output_place import assert_free_files
+from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.worker_env import WorkerEnv
-    from hccl_kit.world import World
+    from hccl_kit.runtime import World
+    from hccl_kit.runtime.worker_env import WorkerEnv
 
 SUFFIXES = {"mindir": (".mindir",), "onnx": (".onnx",), "both": (".mindir", ".onnx")}
 ON_CPU = ("system.device_target=CPU", "system.mode=0")
@@ -94,14 +94,14 @@ def _paths(args: argparse.Namespace, config: Config) -> list[Path]:
 
 
 def _export(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:
-    from hccl_kit.ocr import export, usage  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.build import trained_network  # noqa: PLC0415
+    from hccl_kit.ocr.serve import export, export_metadata  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
 
     del world, notes
-    shape = usage.input_shape(config, args.shape, args.batch)
+    shape = export_metadata.input_shape(config, args.shape, args.batch)
     network = trained_network(config)
     for path in _paths(args, config):
-        print(export.export(network, shape, path, usage.facts(config)), flush=True)
+        print(export.export(network, shape, path, export_metadata.facts(config)), flush=True)
 
 
 if __name__ == "__main__":

@@ -29,22 +29,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import category
 
-from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
-from hccl_kit.atomic_file import write_atomically
-from hccl_kit.errors import EXIT_FINDINGS, KitError
+from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import EXIT_FINDINGS, KitError
+from hccl_kit.base.output_place import assert_free_files, assert_free_folder
+from hccl_kit.base.terminal import printable
 from hccl_kit.ocr import config as configuration
-from hccl_kit.ocr import program
 from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images
 from hccl_kit.ocr.data.samples import BadSampleError, read_labels
-from hccl_kit.output_place import assert_free_files, assert_free_folder
-from hccl_kit.screen import printable
+from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.ocr.predict import Line, PageOfText
-    from hccl_kit.worker_env import WorkerEnv
-    from hccl_kit.world import World
+    from hccl_kit.ocr.serve.predict import Line, PageOfText
+    from hccl_kit.runtime import World
+    from hccl_kit.runtime.worker_env import WorkerEnv
 
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
@@ -154,8 +154,8 @@ def _predict(args: argparse.Namespace, chain: list[Config], config: Config, worl
 
 
 def _lines(args: argparse.Namespace, chain: list[Config], config: Config) -> Iterator[Line]:
-    from hccl_kit.ocr import predict  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.build import trained_network  # noqa: PLC0415
+    from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
 
     del chain
     lines = predict.lines_of(find_images(args.images, limit=args.limit), args.labels)
@@ -169,8 +169,8 @@ def _lines(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
 
 
 def _pages(args: argparse.Namespace, chain: list[Config], config: Config) -> Iterator[PageOfText]:
-    from hccl_kit.ocr import predict  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.build import trained_network  # noqa: PLC0415
+    from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
 
     paths = find_images(args.images, limit=args.limit)
     if args.picture:

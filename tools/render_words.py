@@ -19,17 +19,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
-from hccl_kit.arguments import Parser
-from hccl_kit.atomic_file import write_atomically
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError
+from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_OK, KitError
+from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.data.samples import numbered_lines
-from hccl_kit.ocr.program import missing
-from hccl_kit.output_place import assert_free_files, assert_free_folder, staged
+from hccl_kit.ocr.run.program import missing
 
 if TYPE_CHECKING:
-    from hccl_kit.ocr.data.render import Draw
+    from hccl_kit.ocr.data.synthetic.render import Draw
 
 SETS = ("train", "test")
 Texts = Callable[[int, Any], str]
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _texts(args: argparse.Namespace) -> Iterator[tuple[str, Texts]]:
     """For each set its name, and the text of the image of a number."""
-    from hccl_kit.ocr.data import render  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.synthetic import render  # noqa: PLC0415  # after --help
 
     if args.texts:
         lines = _own_texts(args.texts)
@@ -99,7 +99,7 @@ def _characters(path: Path) -> str:
 
 def _pen(args: argparse.Namespace) -> Draw:
     """What draws the texts; KitError where it lacks one of their characters."""
-    from hccl_kit.ocr.data import fonts, render  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.synthetic import fonts, render  # noqa: PLC0415  # after --help
 
     own = [line for lines in _own_texts(args.texts).values() for line in lines] if args.texts else []
     own += list(_characters(args.dict)) if args.dict else []
@@ -129,7 +129,7 @@ def _draw_set(args: argparse.Namespace, name: str, texts: Texts, draw: Draw, fol
     import cv2  # noqa: PLC0415  # after --help
     import numpy as np  # noqa: PLC0415
 
-    from hccl_kit.ocr.data import render  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.synthetic import render  # noqa: PLC0415  # after --help
 
     generator = np.random.default_rng((args.seed, name == "test"))
     labels = []

@@ -16,14 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
-from hccl_kit.ocr import fetch, program
-from hccl_kit.ocr.earlier_run import make_room, restarts, wanted_start
+from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
+from hccl_kit.ocr.checkpoints import fetch
+from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts, wanted_start
+from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.worker_env import WorkerEnv
-    from hccl_kit.world import World
+    from hccl_kit.runtime import World
+    from hccl_kit.runtime.worker_env import WorkerEnv
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -39,8 +40,8 @@ def _prepare(config: Config, env: WorkerEnv) -> Sequence[str]:
 
 
 def _train(config: Config, world: World, notes: list[str]) -> None:
-    from hccl_kit.ocr.journal import Journal  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.loop import train  # noqa: PLC0415
+    from hccl_kit.ocr.run.journal import Journal  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.loop import train  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
     journal = Journal(folder, world.rank, resumed=bool(wanted_start(config) or restarts(os.environ)))

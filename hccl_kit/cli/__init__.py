@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from hccl_kit import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
+from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
 
 
 def run(program: Callable[[], int]) -> int:

@@ -16,16 +16,16 @@ from functools import partial
 from pathlib import Path
 
 from hccl_kit import __version__
-from hccl_kit.arguments import Parser
-from hccl_kit.bounded_file import read_descriptor, read_start
-from hccl_kit.check import Report, check_text
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.bounded_file import read_descriptor, read_start
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.check.engine import Report, check_text
+from hccl_kit.check.report import as_json, as_text
+from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.product_option import add_product_option, chosen_product
-from hccl_kit.document import MAX_BYTES, STDIN, decode
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.narrow import narrowed, selection
-from hccl_kit.products import Product
-from hccl_kit.report import as_json, as_text
+from hccl_kit.table.document import MAX_BYTES, STDIN, decode
+from hccl_kit.table.products import Product
 
 _EPILOG = """\
 RULES are ids or beginnings of ids, parted by commas: HK2,HK301. What keeps a file from being judged at all is always
@@ -116,7 +116,7 @@ def _product(arguments: argparse.Namespace) -> Product | None:
         return product
     if product is None:
         raise KitError("--netmask needs --product: it tells how many networks the ports of a server form")
-    from hccl_kit.discovery.host import prefix_length  # noqa: PLC0415 - a check without netmask starts without it
+    from hccl_kit.table.hosts import prefix_length  # noqa: PLC0415 - a check without netmask starts without it
 
     prefix = prefix_length(arguments.netmask.removeprefix("/"))
     if prefix is None:
@@ -134,8 +134,8 @@ def _judged(name: str, data: bytes, product: Product | None, arguments: argparse
     """The report on a table and the text that it speaks of, after mending where that is asked for."""
     if not (arguments.fix or arguments.diff):
         return check_text(data, name, product), decode(data)
+    from hccl_kit.check.fix import mended  # noqa: PLC0415
     from hccl_kit.cli import fixing  # noqa: PLC0415 - a plain check starts without these
-    from hccl_kit.fix import mended  # noqa: PLC0415
 
     outcome = mended(data, name, product, narrow=_chosen(arguments))
     if arguments.fix:
@@ -150,11 +150,11 @@ def _judged(name: str, data: bytes, product: Product | None, arguments: argparse
 def _for_programs(reports: Sequence[Report], form: str) -> str:
     """All reports in one text; what writes it is imported here, because most checks do without."""
     if form == "github":
-        from hccl_kit.report.github import as_github  # noqa: PLC0415
+        from hccl_kit.check.report.github import as_github  # noqa: PLC0415
 
         return as_github(reports)
     if form == "sarif":
-        from hccl_kit.report.sarif import as_sarif  # noqa: PLC0415
+        from hccl_kit.check.report.sarif import as_sarif  # noqa: PLC0415
 
         return as_sarif(reports)
     return as_json(reports)

@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from hccl_kit.arguments import Parser
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_OK
+from hccl_kit.base.terminal import printable
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, sound_text
-from hccl_kit.convert import TARGETS, convert
-from hccl_kit.document import STDIN
-from hccl_kit.errors import EXIT_OK
-from hccl_kit.screen import printable
+from hccl_kit.table.document import STDIN
+from hccl_kit.table.operations.convert import TARGETS, convert
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from hccl_kit.arguments import Parser
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
+from hccl_kit.base.terminal import printable
 from hccl_kit.cli import run
 from hccl_kit.cli.tables import read_any_table
-from hccl_kit.diff import Change, diff
-from hccl_kit.errors import EXIT_FINDINGS, EXIT_OK
-from hccl_kit.screen import printable
+from hccl_kit.table.operations.diff import Change, diff
 
 MAX_CHANGES = 200
 """Shown as text; the JSON form holds them all."""

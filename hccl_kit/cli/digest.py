@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hccl_kit.arguments import Parser
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.terminal import printable
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.tables import read_any_table
-from hccl_kit.digest import digest
-from hccl_kit.errors import EXIT_OK, KitError
-from hccl_kit.screen import printable
+from hccl_kit.table.operations.digest import digest
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -14,19 +14,19 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hccl_kit.arguments import Parser
-from hccl_kit.check import check_text
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.terminal import printable
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.report import as_text
+from hccl_kit.check.rules import RULE_BY_ID
+from hccl_kit.check.selection import narrowed
 from hccl_kit.cli import run
 from hccl_kit.cli.check import load, wants_color
 from hccl_kit.cli.product_option import add_product_option, chosen_product
-from hccl_kit.document import decode
-from hccl_kit.errors import EXIT_OK, KitError
-from hccl_kit.explain import Explanation, as_page, explained
-from hccl_kit.narrow import narrowed
-from hccl_kit.products import Product
-from hccl_kit.report import as_text
-from hccl_kit.rules import RULE_BY_ID
-from hccl_kit.screen import printable
+from hccl_kit.diagnosis.lookup import Explanation, as_page, explained
+from hccl_kit.table.document import decode
+from hccl_kit.table.products import Product
 
 _OF_NODES = "HK6"
 

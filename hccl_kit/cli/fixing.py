@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from hccl_kit.atomic_file import write_atomically
-from hccl_kit.document import MAX_BYTES, STDIN
-from hccl_kit.errors import KitError
-from hccl_kit.finding import Diagnostic
-from hccl_kit.fix import Mended
-from hccl_kit.line_diff import line_diff
-from hccl_kit.screen import printable
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
+from hccl_kit.check.fix import Mended
+from hccl_kit.check.line_diff import line_diff
+from hccl_kit.table.document import MAX_BYTES, STDIN
+from hccl_kit.table.finding import Diagnostic
 
 
 def write(outcome: Mended, name: str, data: bytes) -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from hccl_kit import __version__
-from hccl_kit.arguments import Parser
+from hccl_kit.base.arguments import Parser
 from hccl_kit.cli import run
 
 DEFAULT_COMMAND = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/crnn_small.yaml")

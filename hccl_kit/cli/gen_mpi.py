@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hccl_kit import __version__
+from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import run
 from hccl_kit.cli.gen_sources import Found
 from hccl_kit.discovery.gather import Team
-from hccl_kit.discovery.host import Card, Host
-from hccl_kit.errors import EXIT_OK, KitError
+from hccl_kit.table.hosts import Card, Host
 
 _SHOWN = 16
 _Answer = Mapping[str, Any]

@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hccl_kit import hostlist
-from hccl_kit.cli.gen_judge import judge_ids
-from hccl_kit.device_range import DeviceRange
+from hccl_kit.base import hostlist
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import LOOPBACK, is_loopback
+from hccl_kit.check.gate import judge_ids
 from hccl_kit.discovery import hccn_conf, hccn_tool, inventory, is_there, npu_smi, simulate
-from hccl_kit.discovery.host import Card, Host
 from hccl_kit.discovery.server_id import Choice, choose, interfaces
 from hccl_kit.discovery.visible import physical_ids
-from hccl_kit.errors import KitError
-from hccl_kit.ip import parse_address
-from hccl_kit.loopback import LOOPBACK, is_loopback
-from hccl_kit.products import Product
+from hccl_kit.table.device_range import DeviceRange
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.ip import parse_address
+from hccl_kit.table.products import Product
 
 EVERY = "all"
 """`--hosts all`: every server of the inventory."""

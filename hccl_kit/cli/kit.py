@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from hccl_kit import __version__
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.cli import complain
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 
 VERBS: Mapping[str, str] = {
     "check": "judge rank tables before a job does (also: hccl-check)",

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hccl_kit.arguments import Parser
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.gen import DEFAULT_COMMAND
-from hccl_kit.errors import EXIT_OK, KitError
 
 
 class Way(NamedTuple):

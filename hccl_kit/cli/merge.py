@@ -9,13 +9,13 @@ from glob import escape, glob, has_magic
 from pathlib import Path
 
 from hccl_kit import __version__
-from hccl_kit.arguments import Parser
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.cli.tables import read_table, sound_text
-from hccl_kit.errors import EXIT_OK, KitError
-from hccl_kit.merge import file_name, is_merged, merge, natural
+from hccl_kit.table.operations.merge import file_name, is_merged, merge, natural
 
 _EPILOG = """\
 A folder stands for its hccl_*.json, a pattern in quotes for the files that it fits. What hccl-merge wrote before

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hccl_kit.atomic_file import write_atomically
-from hccl_kit.errors import KitError
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import KitError
 
 State = Literal["new", "same", "other"]
 

@@ -18,30 +18,30 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.arguments import Parser
-from hccl_kit.catalogue import CATALOGUE
-from hccl_kit.check import Report, any_product, check_text
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.check.engine import Report, any_product, check_text
+from hccl_kit.check.report import as_text as table_as_text
+from hccl_kit.check.rules import ANY_PRODUCT
+from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.check import load, wants_color
 from hccl_kit.cli.product_option import add_product_option, chosen_product
-from hccl_kit.document import decode
-from hccl_kit.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.finding import Diagnostic
-from hccl_kit.narrow import narrowed, selection
-from hccl_kit.preflight.across import ACROSS_RULES
+from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.preflight.answer import Answer, answer
+from hccl_kit.preflight.cluster_rules import ACROSS_RULES
+from hccl_kit.preflight.inspection import Found
+from hccl_kit.preflight.inspection import Report as NodeReport
 from hccl_kit.preflight.json_form import Subject, as_json
-from hccl_kit.preflight.look import Found
-from hccl_kit.preflight.look import Report as NodeReport
 from hccl_kit.preflight.node import Node
-from hccl_kit.preflight.own import find_server
+from hccl_kit.preflight.probes.this_server import find_server
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.preflight.text import all_as_text, as_text
-from hccl_kit.products import Product, find_product
-from hccl_kit.rank_table import RankTable
-from hccl_kit.report import as_text as table_as_text
-from hccl_kit.rules import ANY_PRODUCT
-from hccl_kit.worker_env import SERVER
+from hccl_kit.runtime.worker_env import SERVER
+from hccl_kit.table.document import decode
+from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.products import Product, find_product
 
 _EPILOG = """\
 examples:

@@ -13,13 +13,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import run
 from hccl_kit.cli.preflight import Job, Refused, job_of, show, tell_refused
 from hccl_kit.discovery.gather import Team
-from hccl_kit.document import shown
-from hccl_kit.errors import EXIT_OK, KitError
-from hccl_kit.preflight.across import Round, differences
 from hccl_kit.preflight.answer import Answer, answer, from_value, to_value
+from hccl_kit.preflight.cluster_rules import Round, differences
+from hccl_kit.table.document import shown
 
 _OF_MPIRUN = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "OPAL_")
 """Variables of the mpirun that this program runs under, which the job will not meet."""

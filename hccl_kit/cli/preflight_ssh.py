@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.cli.preflight import Job
-from hccl_kit.errors import KitError
 from hccl_kit.launch.plan import HOST_IP
 from hccl_kit.launch.shell import words
 from hccl_kit.preflight import over_ssh
-from hccl_kit.preflight.across import Round, differences
 from hccl_kit.preflight.answer import Answer, answer
+from hccl_kit.preflight.cluster_rules import Round, differences
+from hccl_kit.preflight.inspection import Found
 from hccl_kit.preflight.json_form import read_answer
-from hccl_kit.preflight.look import Found
 from hccl_kit.preflight.over_ssh import Said
-from hccl_kit.rank_table import Server
+from hccl_kit.table.model import Server
 
 _NO_HOSTS = "2.0"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from hccl_kit.errors import KitError
-from hccl_kit.products import PRODUCT_NAMES, Product, find_product
-from hccl_kit.rules import ANY_PRODUCT
+from hccl_kit.base.errors import KitError
+from hccl_kit.check.rules import ANY_PRODUCT
+from hccl_kit.table.products import PRODUCT_NAMES, Product, find_product
 
 
 def add_product_option(parser: argparse.ArgumentParser, text: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from hccl_kit.arguments import Parser
-from hccl_kit.catalogue import CATALOGUE
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_OK
+from hccl_kit.check.rule_pages import as_json, as_lines, as_markdown
 from hccl_kit.cli import run
-from hccl_kit.errors import EXIT_OK
-from hccl_kit.pages import as_json, as_lines, as_markdown
+from hccl_kit.diagnosis.catalogue import CATALOGUE
 
 _FORMS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
 

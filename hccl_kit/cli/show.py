@@ -8,18 +8,18 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from hccl_kit.arguments import Parser
-from hccl_kit.check import check_text
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.report import as_text as report_as_text
 from hccl_kit.cli import run
 from hccl_kit.cli.check import load, wants_color
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.cli.product_option import add_product_option, chosen_product
-from hccl_kit.document import decode
-from hccl_kit.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.report import as_text as report_as_text
 from hccl_kit.show.layout import picture
 from hccl_kit.show.svg import as_svg
 from hccl_kit.show.text import MIN_WIDTH, as_text
+from hccl_kit.table.document import decode
 
 
 def main(argv: Sequence[str] | None = None) -> int:

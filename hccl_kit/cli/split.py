@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from hccl_kit.arguments import Parser
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import run
 from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table
-from hccl_kit.errors import EXIT_OK, KitError
-from hccl_kit.formats import write
-from hccl_kit.generate import file_name
-from hccl_kit.split import split
+from hccl_kit.table.formats import write
+from hccl_kit.table.operations.generate import file_name
+from hccl_kit.table.operations.split import split
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,16 +8,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
 from hccl_kit.cli.check import load
 from hccl_kit.cli.tables import sound_table, topology_warning
-from hccl_kit.errors import KitError
-from hccl_kit.generate import file_name
 from hccl_kit.launch import LaunchPlan, plan
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.rules import judge
-from hccl_kit.products import find_product
-from hccl_kit.rank_table import RankTable
-from hccl_kit.screen import printable
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.generate import file_name
+from hccl_kit.table.products import find_product
 
 
 def table_file(given: str, product: str | None) -> tuple[RankTable, TableFile, str | None]:
@@ -53,6 +53,6 @@ def judged_plan(table: RankTable, file: TableFile, command: Sequence[str], way: 
 
 def files_of(module: str, made: LaunchPlan, file: TableFile, wishes: Mapping[str, Any]) -> tuple[LaunchFile, ...]:
     """What the emitter of a way makes of the plan."""
-    emit = import_module(f"hccl_kit.launch.{module}").emit
+    emit = import_module(f"hccl_kit.launch.emitters.{module}").emit
     files: tuple[LaunchFile, ...] = emit(made, file, **wishes)
     return files

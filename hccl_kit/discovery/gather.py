@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 
 _KILLED = 70  # sysexits.h: an error inside of the program
 

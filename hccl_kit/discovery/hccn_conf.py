@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from hccl_kit.bounded_file import read_bounded
-from hccl_kit.errors import KitError
+from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.errors import KitError
 
 DEFAULT = Path("/etc/hccn.conf")
 MAX_LINE = 384

@@ -6,9 +6,9 @@ import ipaddress
 import re
 from collections.abc import Callable, Sequence
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import ask
-from hccl_kit.discovery.host import Card, prefix_length
-from hccl_kit.errors import KitError
+from hccl_kit.table.hosts import Card, prefix_length
 
 USUAL_PLACES = ("/usr/local/Ascend/driver/tools/hccn_tool",)
 

@@ -18,11 +18,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from hccl_kit.device_range import MAX_ID
-from hccl_kit.discovery.host import Card, Host, prefix_length
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery.inventory_levels import levels
 from hccl_kit.discovery.yaml_tree import Node, Tree, read_tree
-from hccl_kit.errors import KitError
+from hccl_kit.table.device_range import MAX_ID
+from hccl_kit.table.hosts import Card, Host, prefix_length
 
 MAX_FILE = 64 << 20
 """Bytes; 65,536 cards need 2 MiB, with the levels of version 2.0 about half of it."""

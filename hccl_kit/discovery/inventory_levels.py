@@ -13,7 +13,7 @@ The names are those of `schemas/rank_table_2.0.schema.json`.
 from __future__ import annotations
 
 from hccl_kit.discovery.yaml_tree import Node, Tree
-from hccl_kit.rank_table import NOTHING, Address, Level
+from hccl_kit.table.model import NOTHING, Address, Level
 
 _LEVEL_KEYS = ("net_layer", "net_instance_id", "net_type", "net_attr", "rank_addr_list")
 _ADDRESS_KEYS = ("addr_type", "addr", "ports", "plane_id")

@@ -14,8 +14,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import ask
-from hccl_kit.errors import KitError
 
 USUAL_PLACES = ("/usr/local/sbin/npu-smi", "/usr/local/bin/npu-smi")
 CHIPS = 2

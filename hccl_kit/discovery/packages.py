@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.bounded_file import read_bounded
-from hccl_kit.errors import KitError
+from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.errors import KitError
 
 INSTALL_INFO = "etc/ascend_install.info"
 _HOME = "/usr/local/Ascend"

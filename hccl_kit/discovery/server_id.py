@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 
 _SIOCGIFCONF = 0x8912  # linux/sockios.h
 _IFREQ = 40 if struct.calcsize("P") == 8 else 32  # bytes of a struct ifreq: a name of 16 and a union

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 
 DOCUMENTATION = "documentation addresses of RFC 5737"
 BENCHMARKS = "addresses of RFC 2544, kept for benchmarks"

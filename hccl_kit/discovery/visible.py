@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hccl_kit.device_range import DeviceRange
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
+from hccl_kit.table.device_range import DeviceRange
 
 
 def physical_ids(logical: Sequence[int], visible: str) -> dict[int, int]:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from hccl_kit.bounded_file import read_bounded
-from hccl_kit.errors import KitError
+from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.errors import KitError
 
 MAX_DEPTH = 16
 """Levels of nesting; no file that people keep needs half of them."""

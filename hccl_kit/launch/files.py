@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 
 EXECUTABLE = 0o755
 

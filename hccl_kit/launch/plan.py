@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hccl_kit.errors import KitError
-from hccl_kit.loopback import LOOPBACK
-from hccl_kit.rank_table import RankTable, Server
-from hccl_kit.worker_env import WorkerEnv
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import LOOPBACK
+from hccl_kit.runtime.worker_env import WorkerEnv
+from hccl_kit.table.model import RankTable, Server
 
 HOST_IP = "host_ip"
 """The key of a server in a table that holds an address of its host."""

@@ -6,7 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 
 SUFFIX = ".secret"
 BYTES = 32

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from importlib.resources import files
 
-from hccl_kit.worker_env import NAMES
+from hccl_kit.runtime.worker_env import NAMES
 
 
 def word(text: str) -> str:
@@ -44,32 +44,36 @@ def program_text(name: str) -> str:
 
 def _imported(name: str) -> list[str]:
     """The modules of this package that a module imports, those that they import first."""
-    modules = [node.module or "" for node in _imports(_source(name))]
+    modules = [node.module or "" for node in _imports(source(name))]
     own = [module.rpartition(".")[2] for module in modules if module != "__future__"]
     return [part for module in own for part in (*_imported(module), module)]
 
 
 def _without_imports(name: str) -> str:
     """The source of a module without what `program_text` makes superfluous. No two parts define the same name."""
-    lines = _source(name).rstrip().split("\n")
-    for node in reversed(_imports(_source(name))):
+    lines = source(name).rstrip().split("\n")
+    for node in reversed(_imports(source(name))):
         del lines[node.lineno - 1 : node.end_lineno]
     return "\n".join(lines)
 
 
 def _imports(source: str) -> list[ast.ImportFrom]:
-    """`from __future__ import` and `from hccl_kit.launch.NAME import` of a module."""
+    """Imports from `__future__` and from `hccl_kit.launch.payload` that a module makes."""
     found = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
-    return [node for node in found if node.module and node.module.startswith(("__future__", "hccl_kit.launch."))]
+    return [
+        node for node in found if node.module and node.module.startswith(("__future__", "hccl_kit.launch.payload."))
+    ]
 
 
-def _source(name: str) -> str:
-    return files("hccl_kit.launch").joinpath(f"{name}.py").read_text(encoding="utf-8")
+def source(name: str) -> str:
+    """The text of a module of `payload`."""
+    return files("hccl_kit.launch.payload").joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 
-def section(part: str) -> list[str]:
-    """A section of fixed text, set off from what stands before it."""
-    return ["", *part.strip("\n").split("\n")]
+def fragment(name: str) -> list[str]:
+    """The shell text `scripts/NAME.sh`, set off from what stands before it."""
+    text = files("hccl_kit.launch").joinpath(f"scripts/{name}.sh").read_text(encoding="utf-8")
+    return ["", *text.rstrip("\n").split("\n")]
 
 
 def wrapped(command: str) -> str:

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from hccl_kit.bounded_file import read_text
-from hccl_kit.errors import KitError
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import KitError
 
 ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyz"
 MAX_BYTES = 1 << 22
+
+GO, STOP = 0, 1
+"""The classes that begin and end a text; those of the characters follow."""
+SIGNS = ("<go>", "<stop>")
+"""What they are called, and what a go within a text reads as (so in MindOCR)."""
 
 
 @dataclass(frozen=True)

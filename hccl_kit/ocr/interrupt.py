@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hccl_kit.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
+from hccl_kit.base.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
 
 PATIENCE = 20.0
 """Seconds that a file may take to be written to its end; a second signal does not wait."""

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hccl_kit.bounded_file import read_bounded
-from hccl_kit.document import MAX_BYTES
-from hccl_kit.errors import KitError
+from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.errors import KitError
 from hccl_kit.preflight.facts import facts
-from hccl_kit.preflight.look import Found, Report, inspect
+from hccl_kit.preflight.inspection import Found, Report, inspect
 from hccl_kit.preflight.node import Node
-from hccl_kit.worker_env import RANK_TABLE_FILE
+from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
+from hccl_kit.table.document import MAX_BYTES
 
 TABLE = "table"
 """The fact that is the SHA-256 of the table's file there."""

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Mapping
 
 from hccl_kit.discovery import packages
-from hccl_kit.preflight.links import tls_switches
 from hccl_kit.preflight.node import CannotTellError, Node
-from hccl_kit.preflight.versions import boards_of_cards
+from hccl_kit.preflight.rules.card_links import tls_switches
+from hccl_kit.preflight.rules.versions import boards_of_cards
 
 TLS = "TLS"
 """The fact whether the cards ask for TLS (HK617)."""

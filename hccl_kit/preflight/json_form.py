@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hccl_kit.preflight.answer import Answer, from_value, to_value
-from hccl_kit.preflight.look import Found
+from hccl_kit.preflight.inspection import Found
 
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
@@ -55,7 +55,7 @@ def read_answer(text: str) -> Answer:
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, and only who asks others needs it
 
-    from hccl_kit.schema import load  # noqa: PLC0415
+    from hccl_kit.base.schemas import load  # noqa: PLC0415
 
     document = _document(text)
     if document is None:

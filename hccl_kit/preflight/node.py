@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.finding import Rule, Severity
-from hccl_kit.products import Product
-from hccl_kit.rank_table import RankTable, Server
+from hccl_kit.table.finding import Rule, Severity
+from hccl_kit.table.model import RankTable, Server
+from hccl_kit.table.products import Product
 
 
 class Node(NamedTuple):

@@ -13,9 +13,9 @@ from subprocess import PIPE, Popen, TimeoutExpired
 from threading import Event
 from typing import IO, NamedTuple, cast
 
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.host_name import is_host
 from hccl_kit.discovery.ask import left_behind
-from hccl_kit.errors import KitError
-from hccl_kit.host_name import is_host
 
 AT_ONCE = 32
 TIMEOUT = 60.0

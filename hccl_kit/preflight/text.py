@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from hccl_kit.preflight.across import folded
+from hccl_kit.base.terminal import printable
 from hccl_kit.preflight.answer import Answer
-from hccl_kit.preflight.look import Found, Report
-from hccl_kit.screen import printable
+from hccl_kit.preflight.cluster_rules import folded
+from hccl_kit.preflight.inspection import Found, Report
 
 MAX_MESSAGES = 3
 """Of one rule in a round over all servers; the JSON form has every one."""

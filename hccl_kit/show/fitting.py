@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from hccl_kit.screen import cells
+from hccl_kit.base.terminal import cells
 
 MAX_LINES = 4
 """Lines that one text is broken into; what is longer is cut."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from hccl_kit.check import Report
-from hccl_kit.finding import Diagnostic, Pointer
-from hccl_kit.products import PRODUCTS, Product
-from hccl_kit.rank_table import Device, RankTable, Server
+from hccl_kit.check.engine import Report
+from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.model import Device, RankTable, Server
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import PRODUCTS, Product
 
 MAX_NETWORKS = 8
 """Networks of the outer layers that are named (version 2.0)."""

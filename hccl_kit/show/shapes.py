@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape
 
-from hccl_kit.screen import printable
+from hccl_kit.base.terminal import printable
 from hccl_kit.show.fitting import cut
 
 INK, PALE, FRAME, WHITE = "#1f2933", "#52606d", "#9aa5b1", "#ffffff"

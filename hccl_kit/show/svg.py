@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hccl_kit.finding import Diagnostic
 from hccl_kit.show.fitting import wrapped
 from hccl_kit.show.folding import folded, one_by_one, with_ends
 from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, counted
@@ -23,6 +22,7 @@ from hccl_kit.show.shapes import (
     tooltip,
     words,
 )
+from hccl_kit.table.finding import Diagnostic
 
 MAX_HOSTS = 64
 """Servers drawn one by one; a drawing of more is no drawing."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from hccl_kit.finding import Diagnostic
-from hccl_kit.screen import cells, printable
+from hccl_kit.base.terminal import cells, printable
 from hccl_kit.show.fitting import cut, padded, wrapped
 from hccl_kit.show.folding import folded, one_by_one
 from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, Told, counted, spans
+from hccl_kit.table.finding import Diagnostic
 
 MIN_WIDTH = 20
 _MAX_LINES = 36

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.cli.check import main
-from hccl_kit.document import MAX_BYTES
+from hccl_kit.table.document import MAX_BYTES
+from tests.places import ROOT
 from tests.tables import text
 
-ROOT = Path(__file__).parents[2]
 BAD = text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"')
 
 
@@ -234,8 +234,9 @@ def test_a_check_loads_only_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     code = (
         "import sys; from hccl_kit.cli.check import main; main(['t.json', '--product', '910']);"
-        "heavy = ['jsonschema', 'yaml', 'difflib', 'hccl_kit.pages', 'hccl_kit.report.sarif',"
-        " 'hccl_kit.report.github', 'hccl_kit.fix', 'hccl_kit.explain', 'hccl_kit.stop.first'];"
+        "heavy = ['jsonschema', 'yaml', 'difflib', 'hccl_kit.check.rule_pages', 'hccl_kit.check.report.sarif',"
+        " 'hccl_kit.check.report.github', 'hccl_kit.check.fix', 'hccl_kit.diagnosis.lookup',"
+        " 'hccl_kit.table.hccl_parser.first'];"
         "print([name for name in heavy if name in sys.modules])"
     )
     environ = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.document import MAX_BYTES
+from hccl_kit.table.document import MAX_BYTES
+from tests.places import ROOT
 from tests.tables import text
 
-ROOT = Path(__file__).parents[2]
 GOOD = text(2, 2).encode()
 BAD = GOOD.replace(b'"server_count": "2"', b'"server_count": 1').replace(b"\n", b"\r\n")
 MENDED = GOOD.replace(b"\n", b"\r\n")

@@ -1,12 +1,11 @@
 """`hccl-check --netmask`: what a table does not tell about its networks, the user may."""
 
-from pathlib import Path
-
 import pytest
 
 from hccl_kit.cli.check import main
+from tests.places import TESTS
 
-FOLDER = Path(__file__).parents[1] / "rules" / "HK319"
+FOLDER = TESTS / "check" / "rules" / "HK319"
 BAD, GOOD = str(FOLDER / "bad.json"), str(FOLDER / "ok.json")
 
 

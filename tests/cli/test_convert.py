@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.check import check_text
+from hccl_kit.check.engine import check_text
 from hccl_kit.cli.convert import main
 from tests.tables import pods_text, pods_value, ranks_value, text
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hccl_kit.cli.diff import MAX_CHANGES, as_text, main
-from hccl_kit.diff import Change
+from hccl_kit.table.operations.diff import Change
 from tests.tables import value
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.cli.digest import main
-from hccl_kit.digest import digest
-from hccl_kit.formats.server_list import from_value
+from hccl_kit.table.formats.server_list import from_value
+from hccl_kit.table.operations.digest import digest
 from tests.tables import value
 
 

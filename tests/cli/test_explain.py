@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.places import ROOT
 from tests.tables import text
 
-ROOT = Path(__file__).parents[2]
 COUNT = text(1, 2).replace('"server_count": "1"', '"server_count": "2"')
 NEXT = "next: add FILE.json to this command to see where it is in a table, or `hccl-check FILE.json` for all\n"
 

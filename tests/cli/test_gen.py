@@ -14,9 +14,9 @@ from hccl_kit import __version__
 from hccl_kit.cli import gen_steps  # noqa: F401  # loaded while we may read it; see no_privileges
 from hccl_kit.cli.gen import main
 from hccl_kit.discovery import hccn_conf, hccn_tool
-from hccl_kit.products import PRODUCT_NAMES
+from hccl_kit.table.products import PRODUCT_NAMES
+from tests.places import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 FAKES = ROOT / "tests" / "fakes" / "bin"
 TUTORIAL = Path(__file__).parent / "tutorial"
 NOTHING: Mapping[str, str] = {}
@@ -363,12 +363,12 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
     assert loaded & heavy == set()
     assert {name for name in loaded if name.startswith("hccl_kit")} == {
         "hccl_kit",
-        "hccl_kit.arguments",
+        "hccl_kit.base.arguments",
         "hccl_kit.cli",
         "hccl_kit.cli.gen",
-        "hccl_kit.ctrl_c",
-        "hccl_kit.errors",
-        "hccl_kit.screen",
+        "hccl_kit.base.ctrl_c",
+        "hccl_kit.base.errors",
+        "hccl_kit.base.terminal",
     }
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.check import check_text
-from hccl_kit.products import find_product
+from hccl_kit.check.engine import check_text
+from hccl_kit.table.products import find_product
 from tests.cli.test_gen import Desk, desk, refused
 
 __all__ = ["desk"]

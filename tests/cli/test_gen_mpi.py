@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_gen import FAKES, NOTHING, ROOT
+from tests.cli.test_gen import NOTHING
+from tests.places import FAKES, ROOT
 
 HERE = Path(sys.executable).parent
 AS_ROOT = ["--allow-run-as-root"] if os.geteuid() == 0 else []

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.cli.kit import VERBS, main
+from tests.places import ROOT
 from tests.tables import text
-
-ROOT = Path(__file__).parents[2]
 
 
 def kit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit import formats
 from hccl_kit.cli.launch import WAYS, main
-from hccl_kit.rank_table import Device, RankTable, Server
+from hccl_kit.table import formats
+from hccl_kit.table.model import Device, RankTable, Server
 from tests.launch.jobs import clean_environ
 from tests.launch.nodes import table_of
+from tests.places import ROOT
 
 TABLE = "hccl_2s_4p.json"
-ROOT = Path(__file__).parents[2]
 NEEDED = {"ascendjob": ("--image", "registry/train:1"), "volcano": ("--image", "registry/train:1")}
 
 

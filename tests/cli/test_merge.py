@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from hccl_kit.cli.merge import main
+from tests.places import ROOT
 from tests.tables import pods_value, value
-
-ROOT = Path(__file__).parents[2]
 
 
 def table(number: int, **more: Any) -> dict[str, Any]:

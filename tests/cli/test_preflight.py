@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from hccl_kit.schema import load
+from hccl_kit.base.schemas import load
+from tests.places import ROOT
 from tests.preflight.nodes import HERE, NOTHING, free_base, table_text
 
-ROOT = Path(__file__).parents[2]
 HOST_SIDE = ("--select", "HK60,HK61", "--ignore", "HK605,HK613,HK614")
 """What this machine decides is left out: its kernel's settings, its limits, its disk; and it has no cards."""
 FAMILIES = ("HCCL_", "ASCEND_", "RANK_", "DEVICE_ID", "MS_", "OMPI_", "PMIX_", "CM_", "MINDSPORE_")

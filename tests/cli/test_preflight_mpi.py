@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from hccl_kit.schema import load
+from hccl_kit.base.schemas import load
 from tests.cli.test_preflight import HOST_SIDE, clean_environ
 from tests.launch.test_mpirun_run import CHOICES
 from tests.tables import text

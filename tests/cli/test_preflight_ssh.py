@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from hccl_kit.base.schemas import load
 from hccl_kit.preflight import over_ssh
-from hccl_kit.schema import load
-from tests.cli.test_preflight import HOST_SIDE, ROOT, clean_environ, preflight
+from tests.cli.test_preflight import HOST_SIDE, clean_environ, preflight
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import PATIENCE, wait_until
+from tests.places import ROOT
 from tests.preflight.nodes import HERE, table_value
 
 REMOTE = shlex.join([sys.executable, "-m", "hccl_kit.cli.kit"])

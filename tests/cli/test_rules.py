@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from hccl_kit.catalogue import CATALOGUE
+from hccl_kit.check.rule_pages import as_markdown
 from hccl_kit.cli.rules import main
-from hccl_kit.pages import as_markdown
+from hccl_kit.diagnosis.catalogue import CATALOGUE
 
 
 def test_text_is_a_line_for_every_rule(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.cli import run
-from hccl_kit.errors import KitError
+from tests.places import ROOT
 from tests.tables import text
 
-ROOT = Path(__file__).parents[2]
 BAD = text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"')
 CHECK = ("check", "ok.json")
 GEN = ("gen", "--device_num", "[0,4)", "--simulate", "--server_ip", "a")

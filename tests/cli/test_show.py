@@ -8,13 +8,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.places import ROOT
 from tests.tables import text
 
 SHOW = (sys.executable, "-m", "hccl_kit.cli.kit", "show")
 
 
 def show(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "60"}
+    environ = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "60"}
     return subprocess.run(
         [*SHOW, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, check=False, timeout=60
     )

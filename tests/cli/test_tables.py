@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.cli.tables import MAX_WARNINGS, read_any_table, read_table, sound_text
-from hccl_kit.errors import KitError
-from hccl_kit.formats.server_list import from_value
-from hccl_kit.products import find_product
+from hccl_kit.table.formats.server_list import from_value
+from hccl_kit.table.products import find_product
 from tests.tables import pods_value, value
 
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import hccn_conf
-from hccl_kit.errors import KitError
 
 CONF = """\
 netmask_0=255.255.255.0

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import hccn_tool, is_there
-from hccl_kit.discovery.host import Card
-from hccl_kit.errors import KitError
+from hccl_kit.table.hosts import Card
+from tests.places import FAKES
 
-FAKES = Path(__file__).parent.parent / "fakes" / "bin"
 TOOL = str(FAKES / "hccn_tool")
 
 

@@ -5,12 +5,13 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import inventory
-from hccl_kit.discovery.host import Card, Host
-from hccl_kit.errors import KitError
-from hccl_kit.rank_table import Address, Level
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.model import Address, Level
+from tests.places import ROOT
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "inventory.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((ROOT / "schemas" / "inventory.schema.json").read_text(encoding="utf-8"))
 FULL = """\
 10.0.0.1:
   host_ip: 10.0.0.1

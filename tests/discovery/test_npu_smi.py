@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import npu_smi
 from hccl_kit.discovery.npu_smi import Place
-from hccl_kit.errors import KitError
+from tests.places import FAKES
 
-FAKES = Path(__file__).parent.parent / "fakes" / "bin"
 TOOL = str(FAKES / "npu-smi")
 
 

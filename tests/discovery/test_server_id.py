@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery.server_id import Choice, Interface, choose, interfaces
-from hccl_kit.errors import KitError
 
 LO = Interface("lo", "127.0.0.1")
 DOCKER = Interface("docker0", "172.17.0.1")

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import simulate
-from hccl_kit.errors import KitError
-from hccl_kit.products import PRODUCTS, Product
+from hccl_kit.table.products import PRODUCTS, Product
 
 
 def test_910_spreads_its_cards_over_four_planes() -> None:

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.base.errors import KitError, ParseError
 from hccl_kit.discovery.visible import physical_ids
-from hccl_kit.errors import KitError, ParseError
 
 
 @pytest.mark.parametrize("visible", ["4,5,6,7", "4-7", "[4,8)", "[4,7]", " 4, 5,6,7 "])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.distributed.jobs import DUMP, ROOT, Job
+from tests.distributed.jobs import DUMP, Job
+from tests.places import ROOT
 
 if not find_spec("mindspore"):  # installed without the extra `train`
     collect_ignore_glob = ["test_*.py"]

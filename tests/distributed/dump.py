@@ -11,20 +11,20 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_kit.ocr import program
+from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.world import World
+    from hccl_kit.runtime import World
 
 
 def _train(config: Config, world: World, notes: list[str]) -> None:
     import numpy as np  # noqa: PLC0415  # after the environment is complete, as in tools/train.py
 
-    from hccl_kit.ocr.earlier_run import restarts  # noqa: PLC0415
-    from hccl_kit.ocr.journal import Journal  # noqa: PLC0415
-    from hccl_kit.ocr.loop import _Run  # noqa: PLC0415
+    from hccl_kit.ocr.checkpoints.previous_run import restarts  # noqa: PLC0415
     from hccl_kit.ocr.models import dropout  # noqa: PLC0415
+    from hccl_kit.ocr.run.journal import Journal  # noqa: PLC0415
+    from hccl_kit.ocr.train.loop import _Run  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
     journal = Journal(folder, world.rank, resumed=bool(restarts(os.environ)))

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.launch.jobs import clean_environ
+from tests.places import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 TRAIN = ROOT / "tools" / "train.py"
 DUMP = Path(__file__).parent / "dump.py"
 CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"

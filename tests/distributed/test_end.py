@@ -14,8 +14,8 @@ pytestmark = pytest.mark.train
 
 PROGRAM = """
 import os, sys, time
-from hccl_kit.ocr.program import leave
-from hccl_kit.world import detect, join, prepare
+from hccl_kit.ocr.run.program import leave
+from hccl_kit.runtime import detect, join, prepare
 os.environ["GLOG_v"] = "3"
 import mindspore
 mindspore.set_device("CPU")

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch import bash, mpirun, msrun
+from hccl_kit.launch.emitters import bash, mpirun, msrun
 from hccl_kit.launch.files import LaunchFile
-from tests.distributed.jobs import OURS, PATIENCE, ROOT, Job
+from tests.distributed.jobs import OURS, PATIENCE, Job
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import clean_environ
 from tests.launch.ways import planned, servers, write
+from tests.places import ROOT
 
 pytestmark = [pytest.mark.train, needs_hosts]
 

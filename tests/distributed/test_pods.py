@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from hccl_kit.launch import ascendjob, volcano
-from tests.distributed.jobs import ROOT, Job, free_port
+from hccl_kit.launch.emitters import ascendjob, volcano
+from tests.distributed.jobs import Job, free_port
 from tests.launch.manifests import Cluster
 from tests.launch.ways import planned, servers
+from tests.places import ROOT
 
 pytestmark = pytest.mark.train
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hccl_kit.worker_env import RESTART
+from hccl_kit.runtime.worker_env import RESTART
 from tests.distributed.jobs import DUMP, Job, free_port, torch_names
 from tests.distributed.test_parameters import difference, parameters
 from tests.launch.jobs import wait_until

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hccl_kit.launch import slurm
-from tests.distributed.jobs import PATIENCE, ROOT, Job
+from hccl_kit.launch.emitters import slurm
+from tests.distributed.jobs import PATIENCE, Job
 from tests.distributed.test_resume import step_of
 from tests.lab.slurm import Cluster, cluster, needs_slurm
 from tests.launch.jobs import wait_until
 from tests.launch.ways import planned, servers, write
+from tests.places import ROOT
 
 pytestmark = [pytest.mark.train, needs_slurm]
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.lab.hosts import NETNS, Hosts, hosts, needs_hosts
 from tests.launch.jobs import wait_until
+from tests.places import ROOT
 
 pytestmark = needs_hosts
 
@@ -78,7 +79,7 @@ def test_the_lab_of_a_killed_process_is_swept_away() -> None:
         "import os, signal\nfrom tests.lab.hosts import hosts\n"
         "with hosts(1) as lab:\n    print(lab.tag, lab.folder, flush=True)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    root = Path(__file__).parents[2]
+    root = ROOT
     command = [sys.executable, "-c", program]
     killed = subprocess.run(command, check=False, cwd=root, capture_output=True, text=True)
     tag, folder = killed.stdout.split()

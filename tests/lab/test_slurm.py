@@ -11,10 +11,9 @@ import pytest
 
 from tests.lab.slurm import Cluster, cluster, needs_slurm
 from tests.launch.jobs import wait_until
+from tests.places import ROOT
 
 pytestmark = needs_slurm
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

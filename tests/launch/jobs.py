@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hccl_kit import formats
-from hccl_kit.generate import generate
-from hccl_kit.launch import LaunchPlan, bash, plan
+from hccl_kit.launch import LaunchPlan, plan
+from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
-from hccl_kit.rank_table import RankTable
-from hccl_kit.worker_env import MISLEADING, NAMES
+from hccl_kit.runtime.worker_env import MISLEADING, NAMES
+from hccl_kit.table import formats
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.generate import generate
 
 TABLE = "table.json"
 SCRIPT = "ascend.sh"

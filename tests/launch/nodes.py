@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hccl_kit import formats
-from hccl_kit.launch import bash, plan
+from hccl_kit.launch import plan
+from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
-from hccl_kit.rank_table import Device, RankTable, Server
+from hccl_kit.table import formats
+from hccl_kit.table.model import Device, RankTable, Server
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import SCRIPT, TABLE, clean_environ
 from tests.launch.ways import write_secret

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.worker_env import RESTART
+from hccl_kit.runtime.worker_env import RESTART
 from tests.launch.jobs import Job, finish, make_job, python_job, wait_until
 
 STEP = "open(os.environ['HCCL_KIT_LOG_DIR'] + f'/step_{rank}', 'w').write"

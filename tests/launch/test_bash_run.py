@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.worker_env import RUN_ID
+from hccl_kit.runtime.worker_env import RUN_ID
 from tests.launch.jobs import all_ready, clean_environ, finish, make_job, python_job, wait_until
 
 SLEEP = "print('ready'); time.sleep(600)"

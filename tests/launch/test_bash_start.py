@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.worker_env import LOG_DIR, MISLEADING, NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import PATIENCE, SCRIPT, TABLE, Job, clean_environ, make_job, python_job
 from tests.launch.nodes import make_nodes_job

@@ -8,8 +8,8 @@ import pytest
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import Job, clean_environ, finish, python_job
 from tests.launch.nodes import python_nodes_job
+from tests.launch.payload.test_ssh_start import ssh
 from tests.launch.test_bash_options import write_error
-from tests.launch.test_spread import ssh
 
 __all__ = ["ssh"]
 

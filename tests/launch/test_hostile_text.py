@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch import bash, msrun, slurm
+from hccl_kit.launch.emitters import bash, msrun, slurm
 from hccl_kit.launch.files import LaunchFile
-from hccl_kit.launch.messages import Malformed, parse_from_node, parse_from_node_0, printable
-from hccl_kit.worker_env import LINK_PORT
+from hccl_kit.launch.payload.messages import Malformed, parse_from_node, parse_from_node_0, printable
+from hccl_kit.runtime.worker_env import LINK_PORT
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import clean_environ, python_job
 from tests.launch.nodes import python_nodes_job

@@ -13,17 +13,18 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.launch import LaunchPlan, mpirun
-from hccl_kit.rank_table import RankTable
+from hccl_kit.launch import LaunchPlan
+from hccl_kit.launch.emitters import mpirun
+from hccl_kit.table.model import RankTable
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch import jobs
 from tests.launch.jobs import clean_environ, wait_until
 from tests.launch.ways import planned, servers, write
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 NOTE = """
 import json, os, socket, sys, time
-from hccl_kit.world import detect
+from hccl_kit.runtime import detect
 found = detect(os.environ)
 rank, folder = found.env.rank, os.environ["FOLDER"]
 visible = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
@@ -34,7 +35,7 @@ with open(f"{folder}/rank_{rank}.part", "w") as file:
     json.dump(note, file)
 os.rename(f"{folder}/rank_{rank}.part", f"{folder}/rank_{rank}.json")
 """
-"""What a rank finds, by the eyes of hccl_kit.world; FOLDER is exported by the name PYTHON_FOLDER."""
+"""What a rank finds, by the eyes of hccl_kit.runtime; FOLDER is exported by the name PYTHON_FOLDER."""
 
 
 def installed() -> Iterator[Path]:

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.launch import msrun
-from hccl_kit.rank_table import RankTable
+from hccl_kit.launch.emitters import msrun
+from hccl_kit.table.model import RankTable
 from tests.lab.hosts import hosts, needs_hosts
 from tests.launch import jobs
 from tests.launch.jobs import clean_environ, guards, wait_until
 from tests.launch.ways import planned, servers, write, write_secret
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 PATIENCE = 180.0
 """Seconds: msrun imports MindSpore before it starts anything."""
 NOTE = f"""
@@ -26,7 +26,7 @@ sys.path.insert(0, {str(ROOT)!r})
 if os.environ["MS_ROLE"] == "MS_SCHED":  # serves until the workers are gone
     time.sleep(0 if "ends" in sys.argv else 60)
     sys.exit()
-from hccl_kit.world import detect
+from hccl_kit.runtime import detect
 found = detect(os.environ)
 rank, visible = found.env.rank, os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
 card = int(visible.split(",")[found.env.device]) if visible else found.env.device
@@ -36,7 +36,7 @@ with open(f"FOLDER/rank_{{rank}}.part", "w") as file:
     json.dump(note, file)
 os.rename(f"FOLDER/rank_{{rank}}.part", f"FOLDER/rank_{{rank}}.json")
 """
-"""What a rank finds, by the eyes of hccl_kit.world."""
+"""What a rank finds, by the eyes of hccl_kit.runtime."""
 
 pytestmark = [
     pytest.mark.train,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.worker_env import LINK_PORT
+from hccl_kit.runtime.worker_env import LINK_PORT
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import SCRIPT, clean_environ, finish, wait_until
 from tests.launch.nodes import NodesJob, python_nodes_job

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.worker_env import LINK_PORT, SERVER, WorkerEnv
+from hccl_kit.runtime.worker_env import LINK_PORT, SERVER, WorkerEnv
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import SCRIPT, TABLE, finish, wait_until
 from tests.launch.nodes import NodesJob, python_nodes_job

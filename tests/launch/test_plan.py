@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.launch import plan
-from hccl_kit.rank_table import Device, RankTable, Server
-from hccl_kit.worker_env import WorkerEnv
+from hccl_kit.runtime.worker_env import WorkerEnv
+from hccl_kit.table.model import Device, RankTable, Server
 
 
 def one_server(*devices: tuple[int, int]) -> RankTable:

@@ -9,7 +9,7 @@ import pytest
 
 from hccl_kit.launch.shell import program_text
 
-PROGRAMS = ["link", "spread"]
+PROGRAMS = ["rendezvous", "ssh_start"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

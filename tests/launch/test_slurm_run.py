@@ -9,22 +9,23 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.launch import LaunchPlan, slurm
-from hccl_kit.rank_table import RankTable
-from hccl_kit.worker_env import MISLEADING, WorkerEnv
+from hccl_kit.launch import LaunchPlan
+from hccl_kit.launch.emitters import slurm
+from hccl_kit.runtime.worker_env import MISLEADING, WorkerEnv
+from hccl_kit.table.model import RankTable
 from tests.lab.slurm import Cluster, cluster, needs_slurm
 from tests.launch import jobs
 from tests.launch.jobs import wait_until
 from tests.launch.ways import planned, servers, write
+from tests.places import ROOT
 
 pytestmark = needs_slurm
 
-ROOT = Path(__file__).parents[2]
 START = f"""
 import json, os, signal, socket, sys, time
 sys.path.insert(0, {str(ROOT)!r})
-from hccl_kit.failure import record
-from hccl_kit.world import detect
+from hccl_kit.runtime.failure import record
+from hccl_kit.runtime import detect
 found = detect(os.environ)
 rank, restart = found.env.rank, os.environ.get("HCCL_KIT_RESTART")
 note = dict(host=socket.gethostname(), argv=sys.argv[1:], cwd=os.getcwd(), restart=restart, launcher=found.launcher)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from hccl_kit import formats
 from hccl_kit.launch import LaunchPlan, plan
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.secret_file import secret_of
-from hccl_kit.rank_table import Device, RankTable, Server
+from hccl_kit.table import formats
+from hccl_kit.table.model import Device, RankTable, Server
 from tests.launch.jobs import clean_environ
 
 SECRET = "0123456789abcdef" * 4

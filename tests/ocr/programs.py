@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.places import ROOT
+
 CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
 OURS = ("ONEDNN_MAX_CPU_ISA", "GLOG_v")
 """Set by conftest.py for the tests of this process; a user has not set them."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.charset import ALPHANUMERIC, MAX_BYTES, Charset
 
 DEFAULT = Charset.load(None, use_space_char=False)

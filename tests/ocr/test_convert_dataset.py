@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from hccl_kit.ocr.data.page_labels import read_pages
+from hccl_kit.ocr.data.pages.page_labels import read_pages
 from hccl_kit.ocr.data.samples import read_labels
 from tests.ocr.programs import tool
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.launch.jobs import clean_environ
-from tests.ocr.programs import CONFIG, OURS, ROOT, summary, train
+from tests.ocr.programs import CONFIG, OURS, summary, train
+from tests.places import ROOT
 
 pytestmark = pytest.mark.train
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.launch.jobs import clean_environ
-from tests.ocr.programs import CONFIG, OURS, ROOT
+from tests.ocr.programs import CONFIG, OURS
+from tests.places import ROOT
 
 PATIENCE = 120
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import yaml
 
-from hccl_kit.ocr import config, picture
-from hccl_kit.ocr.instruction_set import wide
-from tests.ocr.programs import CONFIG, ROOT, summary, tool, train
+from hccl_kit.ocr import config, drawing
+from hccl_kit.ocr.adapt.instruction_set import wide
+from tests.ocr.programs import CONFIG, summary, tool, train
+from tests.places import ROOT
 
 pytestmark = pytest.mark.train
 
@@ -187,7 +188,7 @@ def test_predictions_are_lines_and_a_picture(run: Path, words: Path, tmp_path: P
     reason = "00003.png could not be read: not an image that OpenCV reads"
     assert f"warning: {tmp_path / 'images'}/{reason}" in done.stderr
     image = cv2.imdecode(np.fromfile(drawn, np.uint8), cv2.IMREAD_COLOR)
-    assert image.shape[0] == 20 * picture.ROW
+    assert image.shape[0] == 20 * drawing.ROW
 
 
 def test_a_prediction_of_nothing_but_damaged_images_is_refused(run: Path, tmp_path: Path) -> None:

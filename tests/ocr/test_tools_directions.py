@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.ocr.programs import ROOT, summary, tool
+from tests.ocr.programs import summary, tool
+from tests.places import ROOT
 
 pytestmark = pytest.mark.train
 

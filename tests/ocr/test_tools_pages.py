@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import yaml
 
-from hccl_kit.ocr import checkpoint, config, recipes
-from tests.ocr.programs import CONFIG, ROOT, summary, tool
+from hccl_kit.ocr import config
+from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.tasks import recipes
+from tests.ocr.programs import CONFIG, summary, tool
+from tests.places import ROOT
 
 pytestmark = pytest.mark.train
 

@@ -8,10 +8,13 @@ import pytest
 import yaml
 from scipy.io import savemat
 
-from hccl_kit.ocr import checkpoint, config, recipes
+from hccl_kit.ocr import config
+from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.tasks import recipes
+from tests.ocr.checkpoints.test_fetch import Handler, server
 from tests.ocr.data.images import write_image
-from tests.ocr.programs import ROOT, summary, tool
-from tests.ocr.test_fetch import Handler, server
+from tests.ocr.programs import summary, tool
+from tests.places import ROOT
 
 pytestmark = [pytest.mark.train, pytest.mark.long]
 

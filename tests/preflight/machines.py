@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hccl_kit.preflight import asked
-from hccl_kit.preflight.cards import CONTROLS
-from hccl_kit.preflight.device_rules import DEVICE_RULES
-from hccl_kit.preflight.look import Found, Report, inspect
+from hccl_kit.preflight.inspection import Found, Report, inspect
 from hccl_kit.preflight.node import Node
+from hccl_kit.preflight.probes import tools
+from hccl_kit.preflight.probes.cards import CONTROLS
+from hccl_kit.preflight.rules import CARD_RULES
+from tests.places import FAKES
 from tests.preflight.nodes import NOTHING, node
 from tests.preflight.samples import sample
 from tests.tables import pods_value, ranks_value, sdid, value
-
-FAKES = Path(__file__).parent.parent / "fakes" / "bin"
 
 
 class Generation(NamedTuple):
@@ -83,7 +82,7 @@ class Machine:
         self.environ["PATH"] = "/nowhere"
 
     def node(self, **given: Any) -> Node:
-        asked.forget()
+        tools.forget()
         product = self.generation.product
         fields: dict[str, Any] = {
             "made": self.table,
@@ -95,7 +94,7 @@ class Machine:
         return node(**fields)
 
     def look(self, **given: Any) -> Report:
-        return inspect(self.node(**given), DEVICE_RULES)
+        return inspect(self.node(**given), CARD_RULES)
 
     def found(self, **given: Any) -> list[Found]:
         return list(self.look(**given).findings)

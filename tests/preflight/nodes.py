@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hccl_kit import formats
-from hccl_kit.check import any_product, check_text
+from hccl_kit.check.engine import any_product, check_text
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.preflight.node import Fault, Node, NodeCheck
-from hccl_kit.preflight.ports import PORTS, is_free
-from hccl_kit.products import find_product
-from hccl_kit.rank_table import RankTable
+from hccl_kit.preflight.rules.ports import PORTS, is_free
+from hccl_kit.table import formats
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.products import find_product
 from tests.tables import value
 
 HERE = choose(interfaces(), {}).address

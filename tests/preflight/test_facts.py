@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.preflight.facts import TLS, facts
+from tests.places import ROOT
 from tests.preflight.machines import A2, A3, Machine, machine_of
 from tests.preflight.nodes import node
 
@@ -60,7 +61,7 @@ def test_mindspore_is_told_and_not_imported(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT}"},
         capture_output=True,
         text=True,
         check=False,

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from hccl_kit.base.schemas import load
 from hccl_kit.preflight.answer import Answer, answer, from_value, to_value
+from hccl_kit.preflight.inspection import Found, Report
 from hccl_kit.preflight.json_form import Subject, as_json, read_answer
-from hccl_kit.preflight.look import Found, Report
-from hccl_kit.schema import load
 from tests.preflight.nodes import node
 
 SUBJECT = Subject("t.json", "0" * 64, "910")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.preflight import over_ssh
 from hccl_kit.preflight.over_ssh import AT_ONCE, MAX_ANSWER, OPTIONS, Said, ask_all, refusal, ssh_command
 from tests.launch.jobs import wait_until

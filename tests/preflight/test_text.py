@@ -1,7 +1,7 @@
 """What people read of one machine and of all."""
 
 from hccl_kit.preflight.answer import Answer
-from hccl_kit.preflight.look import Found, Report
+from hccl_kit.preflight.inspection import Found, Report
 from hccl_kit.preflight.text import all_as_text, as_text
 
 TAKEN = Found("HK604", "error", "port 60000 is taken", "end it", "EI0019")

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from hccl_kit.check import check_text
-from hccl_kit.products import find_product
+from hccl_kit.check.engine import check_text
 from hccl_kit.show.layout import Picture, picture
+from hccl_kit.table.products import find_product
 from tests.tables import pods_value, ranks_value, value
 
 

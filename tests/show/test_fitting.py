@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.screen import cells
+from hccl_kit.base.terminal import cells
 from hccl_kit.show.fitting import MAX_LINES, cut, padded, wrapped
 
 widths = st.integers(8, 60)

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.check import check_text
-from hccl_kit.formats import write
+from hccl_kit.check.engine import check_text
 from hccl_kit.show.layout import picture, spans
+from hccl_kit.table.formats import write
 from tests.show.pictures import broken, broken_pods, drawn, four_cards, many
 from tests.tables import pod_tables, pods_value, ranks_value, tables, value
 

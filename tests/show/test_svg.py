@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.check import check_text
-from hccl_kit.formats import write
-from hccl_kit.products import find_product
+from hccl_kit.check.engine import check_text
 from hccl_kit.show.layout import picture
 from hccl_kit.show.svg import MAX_HOSTS, as_svg
+from hccl_kit.table.formats import write
+from hccl_kit.table.products import find_product
 from tests.show.pictures import broken, broken_pods, drawn, four_cards, in_blocks, many, unlike
 from tests.tables import pod_tables, pods_value, tables, value
 

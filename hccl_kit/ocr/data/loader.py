@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 from hccl_kit.ocr.data.transforms import Transform, image_of
 

@@ -9,17 +9,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from hccl_kit.ocr.data import (
-    border_map,
-    east_maps,
-    line_augment,
-    line_transforms,
-    page_moves,
-    page_transforms,
-    pse_maps,
-    shrink_map,
-    transforms,
-)
+from hccl_kit.ocr.data import transforms
+from hccl_kit.ocr.data.lines import line_augment, line_transforms
+from hccl_kit.ocr.data.pages import border_map, east_maps, page_moves, page_transforms, pse_maps, shrink_map
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import Transform
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hccl_kit.bounded_file import read_text
-from hccl_kit.errors import KitError
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import KitError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

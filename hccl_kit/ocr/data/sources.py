@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 
 if TYPE_CHECKING:
     import numpy as np

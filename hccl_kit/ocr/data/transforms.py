@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.image_file import MAX_PIXELS, NOT_AN_IMAGE, read_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 

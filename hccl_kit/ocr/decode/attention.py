@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.charset import SIGNS, STOP, Charset
 from hccl_kit.ocr.decode.reading import Reading
-
-GO, STOP = 0, 1
-"""The classes that begin and end a text; those of the characters follow."""
-SIGNS = ("<go>", "<stop>")
-"""What they are called, and what a go within a text reads as (so in MindOCR)."""
 
 
 def decode(probabilities: NDArray[np.float32], charset: Charset) -> list[Reading]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.pages import Shape
+from hccl_kit.ocr.data.pages.pages import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.pages import Shape
+from hccl_kit.ocr.data.pages.pages import Shape
 from hccl_kit.ocr.decode.boxes import Box, Decode, clockwise, to_source
-from hccl_kit.ocr.offset import area_by_perimeter, offset
+from hccl_kit.ocr.polygons import area_by_perimeter, offset
 
 MIN_CONTOUR, MIN_BOX = 3, 5
 """Pixels of the shorter side below which a kernel, and a text, is noise."""

@@ -11,7 +11,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.pages import Shape
+from hccl_kit.ocr.data.pages.pages import Shape
 from hccl_kit.ocr.decode.boxes import Box, Decode, to_source
 
 STRIDE = 4

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.pages import Shape
+from hccl_kit.ocr.data.pages.pages import Shape
 from hccl_kit.ocr.decode.boxes import Box, Decode, clockwise, to_source
 
 STRIDE = 4

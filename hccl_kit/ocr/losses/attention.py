@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.decode.attention import GO
+from hccl_kit.ocr.charset import GO
 
 
 class AttentionLoss(nn.Cell):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.losses.pixels import flat, hardest
 
 MIN_NEGATIVES = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.decode.attention import GO
+from hccl_kit.ocr.charset import GO
 
 
 class AttentionCell(nn.Cell):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 
 
 class Row(NamedTuple):

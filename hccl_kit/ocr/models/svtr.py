@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.mobilenet_v3 import HardSwish

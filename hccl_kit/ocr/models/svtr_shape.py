@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 
 STRIDE = 4
 """Side of a patch."""

@@ -12,7 +12,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models.sample import Resize, Sample
 
 CHANNELS = (32, 64, 128, 256, 256, 256)

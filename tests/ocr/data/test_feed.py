@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.feed import Feed
-from hccl_kit.ocr.data.line_sources import read_lines
+from hccl_kit.ocr.data.lines.line_sources import read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import TextLine
 from tests.ocr.data.images import dataset

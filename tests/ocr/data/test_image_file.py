@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from hccl_kit.ocr.data import image_shapes, transforms
+from hccl_kit.ocr.data import transforms
 from hccl_kit.ocr.data.image_file import AT_ONCE, FORMATS, MAX_PIXELS, open_image, read_image, size_of
-from hccl_kit.ocr.data.pages import Page
+from hccl_kit.ocr.data.lines import image_shapes
+from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine
 from tests.ocr.data.images import png_of, write_image
-from tests.ocr.programs import ROOT
+from tests.places import ROOT
 
 GENERATOR = np.random.default_rng(0)
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.loader import Batch, Targets
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data import samples
-from hccl_kit.ocr.data.line_sources import read_lines
+from hccl_kit.ocr.data.lines.line_sources import read_lines
 from hccl_kit.ocr.data.samples import TextLine, numbered_lines
 
 

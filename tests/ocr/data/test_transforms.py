@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hccl_kit.errors import KitError
-from hccl_kit.ocr.data import line_transforms, transforms
-from hccl_kit.ocr.data.pages import Page
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data import transforms
+from hccl_kit.ocr.data.lines import line_transforms
+from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pipeline import TRANSFORMS, pipeline
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform
 from tests.ocr.data.images import PIPELINE, png_of, write_image
-from tests.ocr.programs import ROOT
+from tests.places import ROOT
 from tests.shared import fixture
 
 GENERATOR = np.random.default_rng(0)

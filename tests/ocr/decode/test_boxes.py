@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.ocr.data.pages import Shape
+from hccl_kit.ocr.data.pages.pages import Shape
 from hccl_kit.ocr.decode.boxes import Box, clockwise, to_source
 
 

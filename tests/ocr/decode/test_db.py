@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.pages import Shape
+from hccl_kit.ocr.data.pages.pages import Shape
 from hccl_kit.ocr.decode.boxes import Box, to_source
 from hccl_kit.ocr.decode.db import db_postprocess
 from hccl_kit.ocr.metrics.boxes import compare
-from hccl_kit.ocr.offset import area_by_perimeter, offset
+from hccl_kit.ocr.polygons import area_by_perimeter, offset
 from tests.shared import fixture
 
 SIZE = (160, 240)

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.east_maps import draw_geometry
-from hccl_kit.ocr.data.pages import Shape, pad_polygons
+from hccl_kit.ocr.data.pages.east_maps import draw_geometry
+from hccl_kit.ocr.data.pages.pages import Shape, pad_polygons
 from hccl_kit.ocr.decode.boxes import Box, clockwise
 from hccl_kit.ocr.decode.east import east_postprocess, rectangles
 from hccl_kit.ocr.metrics.boxes import compare

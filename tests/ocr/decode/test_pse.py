@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.pages import Shape, pad_polygons
-from hccl_kit.ocr.data.pse_maps import draw_kernels, rates
+from hccl_kit.ocr.data.pages.pages import Shape, pad_polygons
+from hccl_kit.ocr.data.pages.pse_maps import draw_kernels, rates
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.pse import expand, pse_postprocess
 from hccl_kit.ocr.metrics.boxes import compare

@@ -6,8 +6,8 @@ import pytest
 from mindspore import Tensor, ops
 
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.coding import ATTENTION
 from hccl_kit.ocr.losses.attention import AttentionLoss
+from hccl_kit.ocr.tasks.text_heads import ATTENTION
 from tests.shared import fixture
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.losses.ctc import CTCLoss
-from tests.ocr.programs import ROOT
+from tests.places import ROOT
 
 REFERENCE = ROOT.parent / "shared" / "fixtures" / "loss_ctc.npz"
 STEPS, CLASSES, BLANK = 5, 4, 3

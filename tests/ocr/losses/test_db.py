@@ -8,7 +8,7 @@ import pytest
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.losses.db import DBLoss
 from tests.shared import fixture
 

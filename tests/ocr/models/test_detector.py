@@ -2,7 +2,7 @@
 
 import pytest
 
-from hccl_kit.ocr import config_schema
+from hccl_kit.ocr.config import schema
 from hccl_kit.ocr.models import detector
 from hccl_kit.ocr.models.fpn import Join
 from hccl_kit.ocr.models.pse import PSEFPN
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.train
 
 
 def test_backbones_are_those_of_the_schema() -> None:
-    rules = config_schema.root()["$defs"]["det_model"]["properties"]["backbone"]["properties"]["name"]
+    rules = schema.root()["$defs"]["det_model"]["properties"]["backbone"]["properties"]["name"]
     assert list(detector.BACKBONES) == rules["enum"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models.mobilenet_v3 import MobileNetV3, mobilenet_v3, scaled
 from tests.ocr.models import golden
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models import dropout, svtr
 from hccl_kit.ocr.models.dropout import DropPath
 from hccl_kit.ocr.models.svtr_blocks import Mixer, window

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models.svtr_shape import SvtrShape
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor
 
-from hccl_kit.errors import KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models import tps
 from tests.ocr.models import golden
 from tests.shared import fixture

@@ -23,10 +23,22 @@ size=4
 port_name=MASTER_PORT
 server=${HCCL_KIT_SERVER:-}
 # shellcheck disable=SC2016  # a program in Python
-worker='import ctypes, os, signal, subprocess, sys
+worker='"""msrun starts this as every worker, and as its scheduler. It notes who fails, in the order of failing, with the exit
+code: msrun itself tells neither. So any command can be started, not only a script in Python.
+"""
 
-def end_with_parent():
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+
+
+def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG of linux/prctl.h
+
 
 end_with_parent()
 logs, *command = sys.argv[1:]
@@ -43,7 +55,8 @@ if code:
             failed.write(f"{name} {code}\n")
     except OSError:  # the log folder is gone, or the disk is full: msrun ends all the same
         pass
-sys.exit(code)'
+sys.exit(code)
+'
 
 one_screen=''
 [[ ! /dev/fd/1 -ef /dev/fd/2 ]] || one_screen=1 # what goes to stdout and to stderr is read in one place

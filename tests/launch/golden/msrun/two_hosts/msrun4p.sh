@@ -28,10 +28,22 @@ size=4
 port_name=MASTER_PORT
 server=${HCCL_KIT_SERVER:-}
 # shellcheck disable=SC2016  # a program in Python
-worker='import ctypes, os, signal, subprocess, sys
+worker='"""msrun starts this as every worker, and as its scheduler. It notes who fails, in the order of failing, with the exit
+code: msrun itself tells neither. So any command can be started, not only a script in Python.
+"""
 
-def end_with_parent():
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+
+
+def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG of linux/prctl.h
+
 
 end_with_parent()
 logs, *command = sys.argv[1:]
@@ -48,7 +60,8 @@ if code:
             failed.write(f"{name} {code}\n")
     except OSError:  # the log folder is gone, or the disk is full: msrun ends all the same
         pass
-sys.exit(code)'
+sys.exit(code)
+'
 
 one_screen=''
 [[ ! /dev/fd/1 -ef /dev/fd/2 ]] || one_screen=1 # what goes to stdout and to stderr is read in one place
@@ -144,7 +157,7 @@ secret_file=${HCCL_KIT_SECRET_FILE:-$(readlink -f -- "${BASH_SOURCE[0]}").secret
 unset -v HCCL_KIT_SECRET_FILE
 
 # shellcheck disable=SC2016  # a program in Python
-link_program='from __future__ import annotations
+rendezvous_program='from __future__ import annotations
 
 
 """The messages that the nodes of a job exchange: one line each, every field parsed to its type and range.
@@ -1019,7 +1032,7 @@ start_link() {
     ((attempt == 0)) || patience=60
     [[ $link_port =~ ^[1-9][0-9]{0,4}$ && $link_port -le 65535 ]] || die "error: $link_port_name=$link_port is no port"
     exec 7<> <(:)
-    "$python" -I -c "$link_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
+    "$python" -I -c "$rendezvous_program" "$node" "$master" "$link_port" "$link_port_name" "$table_sha256" \
         "$patience" "$run" "$port" "$secret_file" "${servers[@]}" <&7 >&8 9>&- &
     link=$!
 }

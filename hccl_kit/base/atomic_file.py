@@ -1,0 +1,57 @@
+"""Files appear whole or not at all: written beside their place, synced, then renamed over it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+
+
+def write_atomically(
+    path: Path, content: bytes | str, *, mode: int = 0o644, like: os.stat_result | None = None
+) -> None:
+    """Write `content` (text as UTF-8) to `path`, which holds the old content or the new one at every moment.
+
+    `mode` holds the permission bits; the umask takes away from them, as from those of every new file. `like` is what
+    the old file was: its permission bits are kept as they are, and its owner where the user may give files away.
+    KitError names the path and the reason (no such folder, no permission, disk full); no temporary file is left.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    is_ours = False
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        is_ours = True
+        with os.fdopen(descriptor, "wb") as file:
+            if like:
+                _resemble(descriptor, like)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise KitError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if is_ours:
+            temporary.unlink(missing_ok=True)
+
+
+def _resemble(descriptor: int, old: os.stat_result) -> None:
+    """Only root gives files away; a table that only its owner may read would be lost to the job otherwise."""
+    with suppress(PermissionError):
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,96 @@
+"""Files that a user names are read up to a limit, and only where they end: no pipe and no device is waited for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import stat
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+
+_PIECE = 1 << 20
+"""Bytes of one read where the size of a file is not known."""
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The whole content of the regular file `path`, of at most `limit` bytes.
+
+    `/dev/stdin` and `/dev/fd/N` may be anything, since the user's shell opened them. KitError names the path and the
+    reason: it cannot be opened or read, it is no regular file, it is larger than `limit`.
+    """
+    # The size first: of a sparse file of terabytes nothing is read to learn that it is too large.
+    data = None if _is_larger(path, limit) else read_start(path, limit + 1)
+    if data is None or len(data) > limit:
+        raise KitError(f"{path} is larger than {limit} bytes, the most that is read of such a file")
+    return data
+
+
+def _is_larger(path: Path, limit: int) -> bool:
+    """Whether it is a regular file that says so; what cannot be asked is named where it is opened."""
+    try:
+        return path.is_file() and path.stat().st_size > limit
+    except (OSError, ValueError):
+        return False
+
+
+def read_start(path: Path, size: int) -> bytes:
+    """The first `size` bytes of what `read_bounded` accepts, for those who explain a larger file themselves."""
+    is_opened_by_shell = str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/")
+    # Without O_NONBLOCK, opening a named pipe waits for somebody to write; for a regular file it means nothing.
+    flags = 0 if is_opened_by_shell else os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if not is_opened_by_shell and not stat.S_ISREG(mode):
+                raise KitError(f"cannot read {path}: it is not a regular file", hint="pipe it in: /dev/stdin")
+            return read_descriptor(descriptor, size, str(path), waits=is_opened_by_shell)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise KitError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:  # a NUL character
+        raise KitError(f"cannot read {path}: {error}") from error
+
+
+def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True) -> bytes:
+    """The bytes of an open file up to its end, `size` at most; a part of a file is never taken for the whole.
+
+    A descriptor that does not block is waited for if `waits`. Raises KitError if it has nothing to read now and `waits`
+    is false, or if a regular file changes while it is read; OSError if it cannot be read.
+    """
+    before = os.fstat(descriptor)
+    pieces: list[bytes] = []
+    left = size
+    while left > 0:
+        try:
+            # One byte more than the file says: its end is seen by the same call, and /proc says 0.
+            piece = os.read(descriptor, min(left, max(before.st_size + 1, _PIECE)))
+        except BlockingIOError:
+            if not waits:
+                raise KitError(f"cannot read {name}: it has no end") from None
+            select.select([descriptor], [], [])
+            continue
+        if not piece:
+            break
+        pieces.append(piece)
+        left -= len(piece)
+    if stat.S_ISREG(before.st_mode) and before.st_size and _state(before) != _state(os.fstat(descriptor)):
+        raise KitError(f"cannot read {name}: it changed while it was read", hint="try again when its writer is done")
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _state(found: os.stat_result) -> tuple[int, int]:
+    return found.st_size, found.st_mtime_ns
+
+
+def read_text(path: Path, limit: int) -> str:
+    """The content of `read_bounded` as UTF-8 text without a byte order mark; KitError names the byte that is not."""
+    try:
+        return read_bounded(path, limit).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise KitError(f"{path} is not UTF-8: byte {error.start}") from error

@@ -1,0 +1,173 @@
+"""Names of many hosts as Slurm writes them: `node[01-04,7]` <-> node01, node02, node03, node04, node7.
+
+    list   = item ("," item)*
+    item   = (text | "[" ranges "]")+        several brackets count like the digits of a number, the last one fastest
+    ranges = range ("," range)*
+    range  = number | number "-" number      zeros in front are kept: [08-11] is 08, 09, 10, 11
+
+A name is any text without white space, comma and bracket, so `10.0.0.[1-4]` and `fd00::[1-4]` are lists as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, product
+from math import prod
+
+from hccl_kit.base.errors import KitError, ParseError
+
+MAX_HOSTS = 65_536
+"""HCCL knows no larger job; names are counted before they are made."""
+MAX_NAME = 255
+"""Characters of one name, as in the DNS."""
+
+ACCEPTED = 'accepted: "node1", "node1,node2", "node[01-16]", "rack[1-2]-node[01-04,7]"'
+
+_TOKEN = re.compile(r"([^\s,\[\]]+)|(.)", re.DOTALL)
+_RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_NUMBERED = re.compile(r"(.*?)([0-9]+)([^0-9]*)", re.DOTALL)
+_UNFIT = re.compile(r"[\s,\[\]]")
+
+
+def expand(text: str) -> tuple[str, ...]:
+    """The names that `text` stands for, in its order; doubles stay. ParseError points at what is wrong."""
+    names: list[str] = []
+    for item, column in _items(text):
+        count = prod(part.count for part in item)
+        width = sum(part.width for part in item)
+        if len(names) + count > MAX_HOSTS:
+            raise _error(f"the list names more than {MAX_HOSTS} hosts", text, column)
+        if width > MAX_NAME:
+            raise _error(f"a name of {width} characters is longer than {MAX_NAME}", text, column)
+        names += map("".join, product(*(part.texts() for part in item)))
+    return tuple(names)
+
+
+def fold(names: Sequence[str]) -> str:
+    """The short form of `names`, in their order. Law: `expand(fold(names)) == names`.
+
+    KitError where one is empty or holds what the grammar needs for itself; none at all is no list either.
+    """
+    if not names:
+        raise KitError("a host list names at least one host")
+    for name in names:
+        if not name or len(name) > MAX_NAME or _UNFIT.search(name):
+            raise KitError(f"{name[:MAX_NAME]!r} cannot stand in a host list; {ACCEPTED}")
+    split = [match.groups() if (match := _NUMBERED.fullmatch(name)) else (name, "", "") for name in names]
+    alike = groupby(split, key=lambda parts: (parts[0], parts[2], bool(parts[1])))
+    return ",".join(
+        head + _fold_numbers([digits for _, digits, _ in group]) + tail if has_number else ",".join(map("".join, group))
+        for (head, tail, has_number), group in alike
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A part of a name that is always the same."""
+
+    text: str
+    count = 1
+
+    @property
+    def width(self) -> int:
+        return len(self.text)
+
+    def texts(self) -> Iterator[str]:
+        yield self.text
+
+
+@dataclass(frozen=True, slots=True)
+class _Bracket:
+    """A part that counts: `(first, last, digits at least)` for every range."""
+
+    ranges: tuple[tuple[int, int, int], ...]
+
+    @property
+    def count(self) -> int:
+        return sum(last - first + 1 for first, last, _ in self.ranges)
+
+    @property
+    def width(self) -> int:
+        return max(max(digits, len(str(last))) for _, last, digits in self.ranges)
+
+    def texts(self) -> Iterator[str]:
+        for first, last, digits in self.ranges:
+            yield from (f"{number:0{digits}}" for number in range(first, last + 1))
+
+
+def _items(text: str) -> Iterator[tuple[list[_Text | _Bracket], int]]:
+    """Every item as its parts, and the column it starts at."""
+    parts: list[_Text | _Bracket] = []
+    tokens = _TOKEN.finditer(text)
+    start = 0
+    for token in tokens:
+        word, sign = token.groups()
+        if word:
+            parts.append(_Text(word))
+        elif sign == "[":
+            closing = text.find("]", token.end())
+            if closing < 0:
+                raise _error("the bracket is not closed", text, token.start())
+            parts.append(_bracket(text, token.end(), closing))
+            while next(tokens).end() <= closing:
+                pass
+        elif sign == "," and parts:
+            yield parts, start
+            parts, start = [], token.end()
+        else:
+            found = "a name is missing before ','" if sign == "," else f"{sign!r} cannot stand here"
+            raise _error(found, text, token.start())
+    if not parts:
+        raise _error("a name is missing at the end" if text else "the host list is empty", text, len(text))
+    yield parts, start
+
+
+def _bracket(text: str, start: int, end: int) -> _Bracket:
+    """The ranges between two brackets, which `start` and `end` stand inside of."""
+    ranges = []
+    column = start
+    for written in text[start:end].split(","):
+        match = _RANGE.fullmatch(written)
+        if not match:
+            found = repr(written[:40]) if written else "nothing"
+            message = f"expected a number or a range such as 01-16, found {found}"
+            raise ParseError(f"{message}; {ACCEPTED}", source=text, column=column, width=max(1, len(written)))
+        ranges.append(_range(text, column, match))
+        column += len(written) + 1
+    return _Bracket(tuple(ranges))
+
+
+def _range(text: str, column: int, match: re.Match[str]) -> tuple[int, int, int]:
+    low, high = match[1], match[2] or match[1]
+    if max(len(low), len(high)) > MAX_NAME:
+        raise _error(f"a number of {max(len(low), len(high))} digits is longer than a name", text, column)
+    first, last = int(low), int(high)
+    hint = None
+    if last < first:
+        message, hint = f"{match[0]} runs backwards", f'did you mean "{high}-{low}"?'
+    elif len(high) < len(low) or (high.startswith("0") and len(high) > len(low)):
+        message = f"the two ends of {match[0]} have different numbers of zeros in front"
+        hint = f'did you mean "{first:0{len(low)}}-{last:0{len(low)}}"?'
+    else:
+        return first, last, len(low)
+    raise ParseError(f"{message}; {ACCEPTED}", source=text, column=column, width=len(match[0]), hint=hint)
+
+
+def _fold_numbers(written: Sequence[str]) -> str:
+    """Digits that follow each other as `[01-04,7]`; one alone stays as it is."""
+    runs: list[tuple[str, str]] = []
+    for digits in written:
+        if runs:
+            first, last = runs[-1]
+            if digits == f"{int(last) + 1:0{len(first)}}":
+                runs[-1] = first, digits
+                continue
+        runs.append((digits, digits))
+    texts = [first if first == last else f"{first}-{last}" for first, last in runs]
+    return texts[0] if len(written) == 1 else f"[{','.join(texts)}]"
+
+
+def _error(message: str, text: str, column: int) -> ParseError:
+    return ParseError(f"{message}; {ACCEPTED}", source=text, column=column)

@@ -1,0 +1,74 @@
+"""Where a program will write after long work: every place is tried before it, and what lies there is not lost."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+
+from hccl_kit.base.errors import KitError
+
+
+def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> None:
+    """Raises KitError if a file cannot be written at one of `paths`, or lies there already and `force` is false.
+
+    `option` names them on the command line.
+    """
+    taken = []
+    for path in paths:
+        _assert_takes_files(path.parent, option)
+        if not os.path.lexists(path):
+            continue
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "not a regular file"
+            raise KitError(f"{option}: {path} is {what}", hint="name a file to write")
+        taken.append(path)
+    _refuse(taken, option, force=force)
+
+
+def assert_free_folder(folder: Path, option: str, *, force: bool) -> None:
+    """Raises KitError if `folder` does not take files or cannot be made, or holds some and `force` is false."""
+    above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    _assert_takes_files(above, option)
+    try:
+        holds_files = above == folder and any(folder.iterdir())
+    except OSError as error:
+        raise KitError(f"{option}: cannot read {folder}: {error.strerror}") from error
+    _refuse([folder] if holds_files else [], option, force=force)
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """A folder to fill, whose files are moved to `folder` when the block has ended; if it fails nothing is left of it.
+
+    Files of the same name are replaced, others stay. Raises KitError if `folder` does not take files.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp") as temporary:
+            yield Path(temporary)
+            folder.mkdir(exist_ok=True)
+            for path in Path(temporary).iterdir():
+                path.replace(folder / path.name)
+    except OSError as error:
+        raise KitError(f"cannot write into {folder}: {error.strerror or error}") from error
+
+
+def _refuse(taken: list[Path], option: str, *, force: bool) -> None:
+    if taken and not force:
+        raise KitError(
+            f"{option}: {', '.join(map(str, taken))} exists already", hint="--force overwrites it, or write elsewhere"
+        )
+
+
+def _assert_takes_files(folder: Path, option: str) -> None:
+    if not os.path.lexists(folder):
+        raise KitError(f"{option}: there is no folder {folder}", hint=f"mkdir -p {shlex.quote(str(folder))}")
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise KitError(f"{option}: cannot write into {folder}: {error.strerror}") from error

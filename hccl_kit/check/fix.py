@@ -1,0 +1,93 @@
+"""Mend what has one right answer in the text of a rank table, and leave every other character as it is.
+
+Rules and readers say what is to be written where (`Finding.fix`); here the text is changed, judged again, and changed
+again, since a mended fault may have hidden another: a misspelt key the number without quotes behind it. What needs a
+choice, such as a doubled rank or a missing value, stays and is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from hccl_kit.check.engine import Report, check_document
+from hccl_kit.table.document import Document, parse
+from hccl_kit.table.finding import Diagnostic, Edit
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+MAX_ROUNDS = 8
+"""A fault hides the next through the stages of a check: key, type of its value, what the rules say of the table."""
+MAX_FAULTS = 2**18
+"""Faults of structure mended in one round: four for each of the 65,536 ranks that HCCL takes."""
+_MARK, _MARK_RULE = "\ufeff", "HK003"
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """The text after mending, and the report on it.
+
+    `applied` is what was mended, in the order it was done; a place in it is that in the text of its round. Where it
+    is empty the text is the one given, or what could be decoded of it.
+    """
+
+    text: str
+    applied: tuple[Diagnostic, ...]
+    report: Report
+
+
+def mended(
+    data: bytes | str,
+    name: str,
+    product: Product | None = None,
+    *,
+    narrow: Callable[[Report], Report] = lambda report: report,
+) -> Mended:
+    """Mend a document as `check_text` would judge it. Total: any input gives a text and a report.
+
+    `narrow` takes away the findings that are to stay unmended; the report returned holds them.
+    Laws: a table without fixable finding is unchanged; mending twice is mending once; a table without error gets none.
+    """
+    document = parse(data, name)
+    report = check_document(document, product, limit=MAX_FAULTS)
+    applied = [found for found in narrow(report).diagnostics if found.rule == _MARK_RULE]
+    mark = "" if applied or all(found.rule != _MARK_RULE for found in report.diagnostics) else _MARK
+    if applied:
+        document = parse(document.text.lstrip(_MARK), name)
+        report = check_document(document, product, limit=MAX_FAULTS)
+    for _ in range(MAX_ROUNDS):
+        todo = [found for found in narrow(report).diagnostics if found.fix]
+        if not todo:
+            break
+        changed = parse(mark + edited(document, [edit for found in todo for edit in found.fix]), name)
+        then = check_document(changed, product, limit=MAX_FAULTS)
+        if report.ok and not then.ok:
+            # What a misspelt key hides is wrong too, and HCCL reads past that key: this needs a choice.
+            report = report._replace(diagnostics=tuple(found._replace(fix=()) for found in report.diagnostics))
+            break
+        document, report = changed, then
+        applied += todo
+    return Mended(mark + document.text, tuple(applied), report)
+
+
+def edited(document: Document, edits: Iterable[Edit]) -> str:
+    """The text of the document with the edits made; of two at one place the first is."""
+    pieces, position = [], 0
+    at = {_offsets(document, edit): edit.text for edit in reversed([*edits])}
+    for (start, end), text in sorted(at.items()):
+        pieces += [document.text[position:start], text]
+        position = end
+    return "".join([*pieces, document.text[position:]])
+
+
+def _offsets(document: Document, edit: Edit) -> tuple[int, int]:
+    value = _value(document, edit.pointer)
+    assert edit.on_key or not isinstance(value, (dict, list)), edit
+    return document.offsets(edit.pointer, on_key=edit.on_key)
+
+
+def _value(document: Document, pointer: Pointer) -> object:
+    value = document.value
+    for part in pointer:
+        value = value[part]
+    return value

@@ -1,0 +1,83 @@
+"""The rules for other people's tables, held against the one that hccl-gen is about to write."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from hccl_kit.base.errors import KitError, ParseError
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.rules.topology import nearest_legal
+from hccl_kit.table.device_range import DeviceRange
+from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.formats import write
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.operations.generate import file_name, generate_cluster
+from hccl_kit.table.products import Product
+
+_TOPOLOGY = "HK4"
+"""The family of rules whose warnings are refusals here: what we write ourselves should not be slow or unsupported."""
+_ON_IDS = ("HK203", "HK204", _TOPOLOGY)
+"""The rules that look at ids alone; the others want the addresses, where there are several servers."""
+
+
+def judge_ids(options: argparse.Namespace, ids: Sequence[int], servers: Sequence[str], product: Product) -> None:
+    """Judge the ids alone, before any card is asked; ParseError points into the range as it was written.
+
+    All servers bring the same cards, so two stand for many.
+    """
+    if "1.0" not in product.table_versions:
+        return  # the ids of version 2.0 are bounded by its format
+    refusal = _on_ids(ids, servers, product)
+    if refusal is None:
+        return
+    text, message = options.device_num, f"{refusal.rule}: {refusal.message}"
+    written = text.strip()
+    column = text.index(written)
+    if (
+        written.endswith("]")
+        and len(ids) > 1
+        and options.visible_devices is None
+        and _on_ids(ids[:-1], servers, product) is None
+    ):
+        meant = f'did you mean "[{ids[0]},{ids[-1]})"?'
+        raise ParseError(message, source=text, column=column + len(written) - 1, hint=meant)
+    if written.isdigit() and _on_ids(range(int(written)), servers, product) is None:  # a count of cards
+        meant = f'a single number is the id of a card; did you mean "[0,{written})"?'
+        raise ParseError(message, source=text, column=column, width=len(written), hint=meant)
+    nearest = nearest_legal(ids, product)
+    hint = None
+    if nearest and options.visible_devices is None:
+        hint = f'--device_num "{DeviceRange(nearest)}"'
+    elif nearest:
+        hint = f"the nearest legal choice is {DeviceRange(nearest)} in physical ids"
+    raise ParseError(message, source=text, column=column, width=len(written), hint=hint)
+
+
+def judge(text: str, name: str, hosts: Sequence[Host], product: Product) -> list[str]:
+    """Judge the whole table, given as the text of its file; the warnings that do not keep it from being written."""
+    diagnostics = check_text(text, name, _with_prefix(product, hosts)).diagnostics
+    if refusal := _refusal(diagnostics):
+        raise KitError(f"{refusal.rule}: {refusal.message}", hint=refusal.hint)
+    return [f"warning: {found.rule}: {found.message}" for found in diagnostics if found.severity == "warning"]
+
+
+def _on_ids(ids: Sequence[int], servers: Sequence[str], product: Product) -> Diagnostic | None:
+    hosts = [Host(name, {i: Card() for i in ids}) for name in servers[:2]]
+    table = generate_cluster(hosts, version="1.0")
+    diagnostics = check_text(write(table), file_name(table), product).diagnostics
+    return _refusal([found for found in diagnostics if len(hosts) == 1 or found.rule.startswith(_ON_IDS)])
+
+
+def _refusal(diagnostics: Sequence[Diagnostic]) -> Diagnostic | None:
+    """The first that is an error, or a warning of topology."""
+    for found in diagnostics:
+        if found.severity == "error" or found.rule.startswith(_TOPOLOGY):
+            return found
+    return None
+
+
+def _with_prefix(product: Product, hosts: Sequence[Host]) -> Product:
+    """With the prefix of the RoCE networks, where all cards of several servers have the same."""
+    prefixes = {card.prefix for host in hosts for card in host.cards.values()}
+    return product._replace(prefix=prefixes.pop()) if len(hosts) > 1 and len(prefixes) == 1 else product

@@ -1,0 +1,99 @@
+"""A verdict as SARIF 2.1.0, the form that code scanning services and editors read (OASIS standard of 2020)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from hccl_kit import __version__
+from hccl_kit.check.engine import Report
+from hccl_kit.check.rule_pages import as_sections, markdown_page
+from hccl_kit.check.rules import RULE_BY_ID
+from hccl_kit.table.finding import Diagnostic, Rule
+from hccl_kit.table.pointer import Span
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+MAX_RESULTS = 25_000
+"""GitHub refuses a run with more."""
+
+
+def as_sarif(reports: Sequence[Report]) -> str:
+    """All reports as one run; ASCII. The rules that have a result are described in it; levels are our severities,
+    which SARIF calls by the same words.
+
+    Beyond MAX_RESULTS errors come first, and a notification counts what was left out.
+    """
+    found = [(report, one) for report in reports for one in report.diagnostics]
+    if len(found) > MAX_RESULTS:
+        found.sort(key=lambda pair: pair[1].severity != "error")
+    results = found[:MAX_RESULTS]
+    rules = sorted({one.rule for _, one in results})
+    index = {rule: position for position, rule in enumerate(rules)}
+    driver = {
+        "name": "hccl-check",
+        "version": __version__,
+        "rules": [_rule(RULE_BY_ID[rule]) for rule in rules],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"executionSuccessful": True, **_left_out(len(found) - len(results))}],
+        "results": [_result(report, one, index) for report, one in results],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    summary, sections = as_sections(rule)
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": summary},
+        "fullDescription": {"text": sections["What"]},
+        "help": {"text": rule.page, "markdown": markdown_page(rule)},
+        "defaultConfiguration": {"level": rule.severity},
+    }
+
+
+def _result(report: Report, found: Diagnostic, index: Mapping[str, int]) -> dict[str, Any]:
+    stop = [f"HCCL would stop with {found.hccl_error}."] if found.hccl_error else []
+    hint = [f"Fix: {found.hint}"] if found.hint else []
+    related = [{**_location(report.name, span), "message": {"text": message}} for span, message in found.related]
+    return {
+        "ruleId": found.rule,
+        "ruleIndex": index[found.rule],
+        "level": found.severity,
+        "message": {"text": _literal("\n".join([found.message, *stop, *hint]))},
+        "locations": [_location(report.name, found.span)],
+        **({"relatedLocations": related} if related else {}),
+    }
+
+
+def _literal(text: str) -> str:
+    """A message in which nothing that came from a file is a placeholder (3.11.5) or a link (3.11.6)."""
+    return text.replace("{", "{{").replace("}", "}}").replace("](", "] (")
+
+
+def _location(name: str, span: Span) -> dict[str, Any]:
+    """A fault of the whole file stands at its first line."""
+    columns = {"startColumn": span.column, "endColumn": span.column + span.width} if span.width else {}
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": as_uri(name)},
+            "region": {"startLine": span.line, **columns},
+        }
+    }
+
+
+def as_uri(name: str) -> str:
+    """A path as the user wrote it as a URI reference (RFC 3986): relative paths stay relative."""
+    path = quote(name, errors="surrogateescape")
+    return f"file:///{path.lstrip('/')}" if path.startswith("/") else path
+
+
+def _left_out(count: int) -> Mapping[str, Iterable[Any]]:
+    if not count:
+        return {}
+    text = f"{count} further findings are left out; --format json lists all"
+    return {"toolExecutionNotifications": [{"level": "warning", "message": {"text": text}}]}

@@ -1,0 +1,255 @@
+"""HK3: the addresses of the devices and hosts."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections import Counter
+from collections.abc import Iterator
+
+from hccl_kit.check.rules.keys import meant
+from hccl_kit.check.rules.nics import has_host, ports_differ, some_ports
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Edit, Finding, Related
+from hccl_kit.table.ip import Address, parse_address, parse_usable, split_addresses
+from hccl_kit.table.model import Device, RankTable, Server
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+_FAMILIES = {int(socket.AF_INET): "IPv4", int(socket.AF_INET6): "IPv6"}
+_ACCEPTED = "an IPv4 or IPv6 address without spaces around it is expected"
+
+
+def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A device address is none.
+
+    What:           `device_ip` holds something that is not an IPv4 or IPv6 address (several are parted by commas), or
+                    0.0.0.0, which stands for no address.
+    Why it matters: it is the address of the RoCE port of the NPU, by which the ranks of other servers reach it.
+    Example:        "192.1.*.6" copied from a document; " 192.168.1.1" with a space; "-1" from a tool that failed.
+    Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
+    HCCL:           EI0014, IP "a valid IP address" (R12).
+    """
+    if table.has_plain_addresses:
+        return
+    for device in table.addressed:
+        wrong = [text for text in split_addresses(device.ip) if parse_usable(text) is None]
+        if wrong:
+            stands = ", which stands for no address" if parse_address(wrong[0]) else ""
+            message = f'"device_ip" holds {shown(wrong[0])}{stands}; {_ACCEPTED}'
+            at = (*device.at, "device_ip")
+            yield Finding(at, message, _advice(wrong[0], device), fix=_without_spaces(at, device.ip or ""))
+
+
+def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two devices have one address.
+
+    What:           an address in `device_ip` that stands in the table before, letter by letter.
+    Why it matters: the ranks of other servers would reach the wrong NPU.
+    Example:        the block of one device copied for the next.
+    Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
+    HCCL:           EI0014, `"IP" is repeate` (R12).
+    """
+    if table.has_plain_addresses:
+        return
+    first: dict[str, tuple[Pointer, int]] = {}
+    for device in table.addressed:
+        for text in split_addresses(device.ip):
+            if text in first and parse_usable(text):
+                pointer, other = first[text]
+                message = f"address {shown(text)} is already taken by device {other}"
+                yield _pointing_back(device, message, pointer)
+            first.setdefault(text, (device.at, device.id))
+
+
+def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two devices have one IPv6 address in two spellings.
+
+    What:           an address in `device_ip` that stands in the table before, written in another way.
+    Why it matters: HCCL compares letters, so it takes the table, and two ranks share one address.
+    Example:        "fd00::1" and "fd00:0::1"
+    Fix:            write what `hccn_tool -i N -ip -inet6 -g` prints for device N.
+    HCCL:           takes it; the job fails later.
+    """
+    if table.has_plain_addresses:
+        return
+    first: dict[Address, tuple[Pointer, str]] = {}
+    spellings: set[str] = set()
+    for device in table.addressed:
+        for text in split_addresses(device.ip):
+            address = parse_usable(text)
+            if address is None or text in spellings:
+                continue
+            spellings.add(text)
+            if address in first:
+                pointer, spelling = first[address]
+                message = f"address {shown(text)} is another spelling of {shown(spelling)}"
+                yield _pointing_back(device, message, pointer)
+            first.setdefault(address, (device.at, text))
+
+
+def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A device has more or fewer addresses than the others.
+
+    What:           the number of addresses in `device_ip` differs from that of most devices. No address counts as one.
+    Why it matters: HCCL pairs the ports of the devices.
+    Example:        "192.168.1.1,192.168.2.1" on one device only.
+    Fix:            give every device as many addresses.
+    HCCL:           no code; the log says "size[1] neq first device size[2]" (R12).
+    """
+    if table.has_plain_addresses:
+        return
+    counts = [
+        (max(1, len(texts)), device)
+        for device in table.every
+        if all(map(parse_usable, texts := split_addresses(device.ip)))  # the others have their own finding
+    ]
+    if not counts:
+        return
+    usual = Counter(count for count, _ in counts).most_common(1)[0][0]
+    for count, device in counts:
+        if count != usual:
+            message = f'"device_ip" holds {_addresses_in_words(count)}, on most devices {_addresses_in_words(usual)}'
+            yield Finding(
+                (*device.at, "device_ip"),
+                message,
+                f"write {_addresses_in_words(usual)}" + (", parted by commas" if usual > 1 else ""),
+            )
+
+
+def device_ip_absent(table: RankTable, product: Product) -> Iterator[Finding]:
+    """Several servers, and a device has no address.
+
+    What:           `device_ip` is absent, and so is the server's `host_ip`, or it is 0.0.0.0; on A2, which looks for
+                    the address of the card, a `host_ip` does not help. Reported once for a server.
+    Why it matters: between servers the ranks meet over RoCE; without an address there is no way to a device.
+    Example:        the tables of two servers, made for one server each, put together.
+    Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
+    HCCL:           EI0014, device_ip "a valid IP address"; the parser of A3 lets it pass (R13).
+    """
+    if len(table.servers) == 1 or None not in table.addresses:
+        return
+    for server in table.servers:
+        without = [device for device in server.devices if device.ip is None]
+        if without and not (product.host_ip_suffices and has_host(server)):
+            message = f'{_some(without, server)} have no "device_ip", which a job of several servers needs'
+            hint, fix = meant("device_ip", without)
+            yield Finding(without[0].at, message, hint or _advice("", without[0]), fix=fix)
+
+
+def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
+    """Several servers, and the address of a device is empty.
+
+    What:           `device_ip` is "". Reported once for a server.
+    Why it matters: between servers the ranks meet over RoCE; without an address there is no way to a device.
+    Example:        "device_ip": "", which is fine on one server.
+    Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
+    HCCL:           EI0014 on A2; the parser of 910, 300I Duo and A3 lets it pass, and the job fails later (R13).
+                    HK405 judges the ports of servers of eight cards.
+    """
+    if len(table.servers) == 1 or "" not in table.addresses or _ports_are_judged(table, product):
+        return
+    for server in table.servers:
+        without = [device for device in server.devices if device.ip == ""]
+        if without:
+            message = f'{_some(without, server)} have an empty "device_ip"; a job of several servers needs addresses'
+            yield Finding((*without[0].at, "device_ip"), message, _advice("", without[0]))
+
+
+def _ports_are_judged(table: RankTable, product: Product) -> bool:
+    """By HK405: on 910, whose ports form planes, all of eight cards; elsewhere where HCCL refuses them."""
+    return (product.planes > 1 and some_ports(table, product)) or any(ports_differ(table, product))
+
+
+def host_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A host address is none.
+
+    What:           `host_ip` is there, but is not an IPv4 or IPv6 address.
+    Why it matters: the key may be absent, but HCCL reads it where it is, even when it is empty.
+    Example:        "host_ip": ""
+    Fix:            write the address of the host, or remove the key.
+    HCCL:           EI0014, IP "a valid IP address" (R16).
+    """
+    for server in table.servers:
+        text = server.extra.get("host_ip")
+        if isinstance(text, str) and parse_address(text) is None:
+            message = f'"host_ip" is {shown(text)}; {_ACCEPTED}'
+            at = (*server.at, "host_ip")
+            hint = "write the address of the host, or remove the key"
+            yield Finding(at, message, hint, fix=_without_spaces(at, text))
+
+
+def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Devices of several servers have addresses of two families.
+
+    What:           some `device_ip` are IPv4, others IPv6; in version 1.1, `rank_ip`, which stands for `node_addr`
+                    where it is empty or absent. Reported once for a table.
+    Why it matters: the two cannot reach each other.
+    Example:        one server was set up with IPv6, the other with IPv4.
+    Fix:            use one family on all servers.
+    HCCL:           EI0001, RankIpFamily (R21).
+    """
+    if len(table.servers) == 1 or (table.has_plain_addresses and table.version != "1.1"):
+        return
+    named = [((*d.at, "device_ip"), d.ip.split(",")[0]) for d in table.addressed if d.ip]
+    if table.version == "1.1":
+        nodes = [server for server in table.servers if not all(rank.ip for rank in server.devices)]
+        named += [((*node.at, "node_addr"), node.id) for node in nodes]
+        if next(host_ip_families(table, _product), None):
+            return  # that is the mistake, and the ranks follow their nodes
+    yield from _mixed("device_ip" if table.version != "1.1" else "rank_ip", named)
+
+
+def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Several servers have host addresses of two families.
+
+    What:           some `host_ip` are IPv4, others IPv6; in version 1.1, `node_addr`. Reported once for a table.
+    Why it matters: the two cannot reach each other.
+    Example:        "192.168.0.1" on one server and "fd00::2" on the other.
+    Fix:            use one family on all servers.
+    HCCL:           EI0014, "Device Id of server Id X" with the number of the family (R21).
+    """
+    key = "node_addr" if table.version == "1.1" else "host_ip"
+    hosts = [(s.at, s.id if table.version == "1.1" else s.extra.get("host_ip")) for s in table.servers]
+    if len(table.servers) > 1:
+        yield from _mixed(key, [((*at, key), text) for at, text in hosts if isinstance(text, str)])
+
+
+def _mixed(key: str, named: list[tuple[Pointer, str]]) -> Iterator[Finding]:
+    """The first address that is not of the family of most."""
+    known = [(at, text, address[0]) for at, text in named if (address := parse_usable(text))]
+    families = Counter(family for _, _, family in known)
+    if len(families) > 1:
+        usual = families.most_common(1)[0][0]
+        odd_at, text, family = next(one for one in known if one[2] != usual)
+        usual_at = next(at for at, _, other in known if other == usual)
+        message = f'"{key}" {shown(text)} is {_FAMILIES[family]}, and most of the table is {_FAMILIES[usual]}'
+        related = (Related(usual_at, f"{_FAMILIES[usual]}"),)
+        yield Finding(odd_at, message, "use one family on all servers", related)
+
+
+def _some(devices: list[Device], server: Server) -> str:
+    return f"{len(devices)} of the {len(server.devices)} devices of server {shown(server.id)}"
+
+
+def _addresses_in_words(count: int) -> str:
+    return "one address" if count == 1 else f"{count} addresses"
+
+
+def _advice(wrong: str, device: Device) -> str:
+    if parse_usable(wrong.strip()):
+        return "remove the spaces, HCCL does not"
+    ask = f"write what `hccn_tool -i {device.id} -ip -g` prints on that server"
+    return f'replace the "*" of the sample: {ask}' if "*" in wrong else ask
+
+
+def _without_spaces(at: Pointer, written: str) -> tuple[Edit, ...]:
+    """The edit that takes the spaces around the addresses away, where each is one then."""
+    parts = [part.strip() for part in written.split(",")]
+    is_mended = all(parse_usable(part) for part in parts)
+    return (Edit(at, json.dumps(",".join(parts))),) if is_mended else ()
+
+
+def _pointing_back(device: Device, message: str, earlier: Pointer) -> Finding:
+    related = (Related((*earlier, "device_ip"), "first defined"),)
+    return Finding((*device.at, "device_ip"), message, _advice("", device), related)

@@ -1,0 +1,181 @@
+"""HK3: the addresses that a device falls back to on Atlas A3 (R14).
+
+HCCL reads them only where AI CPUs run the operators and retry between super pods is on, and a table does not tell that:
+so nothing here is an error. Where both hold, HCCL refuses what is a warning here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding, Related
+from hccl_kit.table.ip import Address, parse_address, split_addresses
+from hccl_kit.table.model import NOTHING, Device, RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+_KEY = "backup_device_ip"
+_PEER = 'write the "device_ip" of the other die of its NPU: devices 0 and 1 back each other, 2 and 3, and so on'
+
+
+class _Backup(NamedTuple):
+    """A backup address of a device, and the device of the table that has it for its own; None: no device has."""
+
+    device: Device
+    text: str
+    owner: Device | None
+
+    @property
+    def is_of_peer(self) -> bool:
+        """The other die of the same NPU has the address. Places tell the server: they differ in the last index only."""
+        return (
+            self.owner is not None and self.owner.id == self.device.id ^ 1 and self.owner.at[:-1] == self.device.at[:-1]
+        )
+
+
+def backup_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A backup address is none.
+
+    What:           `backup_device_ip` holds something that is not an IPv4 or IPv6 address. It may be empty.
+    Why it matters: where retry between super pods is on, HCCL refuses the table.
+    Example:        "backup_device_ip": "-"
+    Fix:            write the address of the other die of the NPU, or remove the key.
+    HCCL:           EI0014, IP "a valid IP address", but only where it reads the key (R14).
+    """
+    for device in _doubtful(table, product):
+        wrong = [text for text in _backups(device) if parse_address(text) is None]
+        if wrong:
+            message = f'"{_KEY}" holds {shown(wrong[0])}; an IPv4 or IPv6 address without spaces around it is expected'
+            yield Finding((*device.at, _KEY), message, _PEER)
+
+
+def backup_twice(table: RankTable, product: Product) -> Iterator[Finding]:
+    """Two devices have one backup address.
+
+    What:           an address in `backup_device_ip` that an earlier device of the table has there too.
+    Why it matters: every device falls back to its own peer.
+    Example:        the block of one device copied for the next.
+    Fix:            write the address of the other die of the NPU.
+    HCCL:           EI0014, `"IP" is repeate`, but only where it reads the key (R14).
+    """
+    first: dict[str, Pointer] = {}
+    for device in _doubtful(table, product):
+        at = (*device.at, _KEY)
+        for text in _backups(device):
+            if text in first and parse_address(text):
+                message = f"backup address {shown(text)} is already taken"
+                yield Finding(at, message, _PEER, (Related(first[text], "first defined"),))
+            first.setdefault(text, at)
+
+
+def backup_not_peer(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A backup address is not that of the other die.
+
+    What:           `backup_device_ip` is the `device_ip` of the device itself, or of another than its peer: the
+                    other die of the same NPU, which is device 1 for 0, 0 for 1, 3 for 2.
+    Why it matters: only to its peer a device has the link (SIO) by which it can use the port of another.
+    Example:        device 1 falls back to device 2.
+    Fix:            write the `device_ip` of the peer.
+    HCCL:           no code; the log says "is not sio link" or "Please do not use self ip as backup ip!" (R14). It looks
+                    the owner up by its place on its server, but among all devices from the first server on; so it may
+                    refuse good addresses where the servers do not all list the same devices in the same order.
+    """
+    for backup in _owned(table, product, _doubtful(table, product)):
+        device, owner = backup.device, backup.owner
+        if owner and not backup.is_of_peer:
+            of = "the device itself" if owner is device else f"device {owner.id}"
+            where = "" if owner.at[:-1] == device.at[:-1] else " of another server"
+            message = f"backup address {shown(backup.text)} is that of {of}{where}, not of device {device.id ^ 1}"
+            yield Finding((*device.at, _KEY), message, _PEER, (Related((*owner.at, "device_ip"), "its owner"),))
+
+
+def backup_port_taken(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A backup port is the port of the other die.
+
+    What:           `backup_device_port` is the `device_port` of the device that has the backup address.
+    Why it matters: after a fallback both devices would listen on one port of one address.
+    Example:        "backup_device_port": "16666" on device 0, and "device_port": "16666" on device 1.
+    Fix:            write another free port.
+    HCCL:           no code; the log says "should not be the same with device port" (R14).
+    """
+    backed = _backed(table, product)
+    fallen_back = {_port(device, "backup_device_port") for device in backed} - {None}
+    if fallen_back.isdisjoint([_port(device, "device_port") for device in (table.every if fallen_back else ())]):
+        return
+    for backup in _owned(table, product, backed):
+        port = _port(backup.device, "backup_device_port")
+        if port is not None and backup.owner and backup.is_of_peer and port == _port(backup.owner, "device_port"):
+            at, taken = (*backup.device.at, "backup_device_port"), (*backup.owner.at, "device_port")
+            message = f"backup port {port} of device {backup.device.id} is the port of device {backup.owner.id}"
+            yield Finding(at, message, "write another free port", (Related(taken, "taken here"),))
+
+
+def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A backup address is of no device of the table.
+
+    What:           no device of the table has the `backup_device_ip` for its `device_ip`. Reported once for a table.
+    Why it matters: nobody can tell from the table whether the address is that of the other die.
+    Example:        a job on the even devices only, whose peers are not in the table.
+    Fix:            none is needed if `hccn_tool -i N -ip -g` prints the address for the peer of the device.
+    HCCL:           takes it; the log says "it might be an invalid backup ip" (R14).
+    """
+    unknown = [backup for backup in _owned(table, product, _doubtful(table, product)) if backup.owner is None]
+    if unknown:
+        device = unknown[0].device
+        others = f"; the same holds for {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        message = f"no device of the table has backup address {shown(unknown[0].text)}{others}"
+        hint = f"compare it with what `hccn_tool -i {device.id ^ 1} -ip -g` prints on that server"
+        yield Finding((*device.at, _KEY), message, hint)
+
+
+def _backed(table: RankTable, product: Product) -> list[Device]:
+    """The devices that HCCL of the product may read a backup address of."""
+    if not product.has_super_pods:
+        return []
+    return [device for device in table.every if device.extra is not NOTHING and _KEY in device.extra]
+
+
+def _doubtful(table: RankTable, product: Product) -> list[Device]:
+    """As `_backed`; none where every backup address is letter by letter the plain one of the peer, as usual."""
+    backed = _backed(table, product)
+    for server in table.servers if backed else ():
+        peers = {device.id ^ 1: device.ip for device in server.devices}
+        if [device for device in server.devices if device.extra.get(_KEY) not in (None, peers.get(device.id))]:
+            return backed
+    return [] if table.has_plain_addresses else backed
+
+
+def _backups(device: Device) -> list[str]:
+    return split_addresses(device.extra[_KEY])
+
+
+def _owned(table: RankTable, product: Product, backed: list[Device]) -> Iterator[_Backup]:
+    """The backup addresses of these devices with their owners; what other rules find fault with is left to them.
+
+    These are addresses that are none (HK314) or doubled (HK315), and devices whose ids or addresses are wrong.
+    """
+    owners: dict[Address | None, Device] = {}
+    for device in table.every if backed else ():
+        for text in split_addresses(device.ip):
+            address = parse_address(text)
+            if address is None or owners.setdefault(address, device) is not device:
+                return  # HK301 to HK303
+    times = Counter(text for device in backed for text in _backups(device))
+    odd = {
+        server.at
+        for server in (table.servers if backed else ())
+        if len(ids := {device.id for device in server.devices}) < len(server.devices)
+        or max(ids, default=0) > product.max_device_id
+    }
+    for device in backed:
+        for text in _backups(device) if device.at[:2] not in odd else ():
+            if times[text] == 1 and (address := parse_address(text)):
+                yield _Backup(device, text, owners.get(address))
+
+
+def _port(device: Device, key: str) -> int | None:
+    text = device.extra.get(key, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else None

@@ -1,0 +1,21 @@
+"""A count that differs from its list, of servers, groups or ranks.
+
+HCCL compares the two, so either may be the slip. Where the list holds more than is counted, nothing of it is lost, and
+its length is the one value that HCCL takes with it: `--fix` writes that. Where it holds less, it may have been cut, and
+a count made to fit would turn a table that stops into a job of too few ranks: what is right, somebody else must say.
+"""
+
+from __future__ import annotations
+
+from hccl_kit.table.finding import Edit, Finding
+from hccl_kit.table.pointer import Pointer
+
+
+def miscounted(at: Pointer, declared: int, count: int, found: str, *, is_text: bool = True) -> Finding:
+    """The finding at the key `at[-1]`; `found` says what holds how many, with "{}" for the number."""
+    quote = '"' if is_text else ""
+    message = f'"{at[-1]}" is {quote}{declared}{quote}, but {found.format(count)}'
+    right = f"{quote}{count}{quote}"
+    if declared > count:
+        return Finding(at, message, f'add what is missing; if nothing is missing, write "{at[-1]}": {right}')
+    return Finding(at, message, f'write "{at[-1]}": {right}', fix=(Edit(at, right),))

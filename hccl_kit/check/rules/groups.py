@@ -1,0 +1,218 @@
+"""HK2: what template 2 says of its groups, pods and ranks. The lab form is the one with `deploy_mode`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hccl_kit.check.rules.counts import miscounted
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Edit, Finding, Related
+from hccl_kit.table.formats.group_list import LAB, LOCATION
+from hccl_kit.table.ip import parse_address, split_addresses
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+MAX_NAME = 127
+"""HCCL takes names of groups and pods up to this many bytes."""
+
+
+def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A count is not the number of what it counts.
+
+    What:           `group_count`, `instance_count`, `device_count` (lab: `device_num`) or `server_num` differs from
+                    what the lists hold: groups, instances, their devices, the servers that these are on.
+    Why it matters: HCCL compares each of them and takes no zero.
+    Example:        "instance_count": "0" over a list of one pod.
+    Fix:            add what is missing, or write the number that the finding names. `--fix` writes it only where
+                    the lists hold more than is counted: a list that holds less may have been cut.
+    HCCL:           no code, the log only; a wrong server_num may end in EI0014, DeviceNum of server Id X (R23).
+    """
+    if table.groups and table.declared_groups != len(table.groups):
+        yield miscounted(("group_count",), table.declared_groups or 0, len(table.groups), "group_list holds {}")
+    is_lab = LAB in table.extra
+    for g, group in enumerate(table.groups):
+        at: Pointer = ("group_list", g)
+        sizes = [len(instance.devices) for instance in group.instances]
+        if sizes and group.declared_instances != len(sizes):
+            yield miscounted((*at, "instance_count"), group.declared_instances, len(sizes), "instance_list holds {}")
+        # Where HK221 or HK230 speaks, nobody can tell how many devices are meant.
+        can_tell = sizes and min(sizes) > 0 and not (is_lab and max(sizes) > 1)
+        if can_tell and group.declared_devices != sum(sizes):
+            key = "device_num" if is_lab else "device_count"
+            yield miscounted((*at, key), group.declared_devices, sum(sizes), "the instances hold {} devices")
+    yield from _wrong_servers(table)
+
+
+def _wrong_servers(table: RankTable) -> Iterator[Finding]:
+    """Servers with different numbers of devices are the business of HK401 and HK404: one of their ids may be wrong."""
+    are_equal = len({len(server.devices) for server in table.servers}) == 1
+    counted: set[str] = set()
+    for g, group in enumerate(table.groups if LAB in table.extra else ()):
+        servers = {instance.server for instance in group.instances}
+        declared, at = group.declared_servers or 0, ("group_list", g, "server_num")
+        twice = sorted(servers & counted)
+        if servers and declared != len(servers) and (are_equal or not declared):
+            yield miscounted(at, declared, len(servers), "the instances name {} servers")
+        elif twice:
+            message = f'"server_num" counts server {shown(twice[0])}, and so does that of an earlier group'
+            yield Finding(at, message, "HCCL adds the numbers up: list all ranks of a server in one group")
+        counted |= servers
+
+
+def empty_part(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """There is no group, a group without instance, or an instance without device.
+
+    What:           `group_list`, an `instance_list` or a `devices` list is empty.
+    Why it matters: a job needs at least one rank, and so does every part of it.
+    Example:        "devices": []
+    Fix:            add what belongs there, or remove the part.
+    HCCL:           no code; the log says "size is zero" (R9).
+    """
+    if not table.groups:
+        yield Finding(("group_list",), "there is no group in the table; at least one is expected")
+    for g, group in enumerate(table.groups):
+        at: Pointer = ("group_list", g, "instance_list")
+        if not group.instances:
+            message = f"group {shown(group.name)} has no instance; at least one is expected"
+            yield Finding(at, message, "add its instances, or remove the group")
+        for i, instance in enumerate(group.instances):
+            if not instance.devices:
+                message = "the instance has no device; at least one is expected"
+                yield Finding((*at, i, "devices"), message, "add its devices, or remove the instance")
+
+
+def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two groups or two pods have one name.
+
+    What:           a `group_name` or a `pod_name` that an earlier one of the table has.
+    Why it matters: a process finds its ranks by the name of its pod, a communication group its members by that of the
+                    group.
+    Example:        the block of one pod copied for the next.
+    Fix:            write the name that the pod has in the cluster.
+    HCCL:           EI0014, with the misleading variable "IP" (R10).
+    """
+    groups, pods = _names(table)
+    if len({*groups}) == len(groups) and len({*pods}) == len(pods):
+        return
+    for kind, names in (("group", _placed_groups(table)), ("pod", _placed_pods(table))):
+        first: dict[str, Pointer] = {}
+        for at, name in names:
+            if name in first and (name or kind == "group"):  # a pod without name is the business of HK223
+                message = f"{kind} name {shown(name)} is already taken by another {kind}"
+                yield Finding(at, message, f"give every {kind} its own name", (Related(first[name], "first defined"),))
+            first.setdefault(name, at)
+
+
+def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A pod has no name, or a name is too long.
+
+    What:           an empty `pod_name`, or a `pod_name` or `group_name` of more than 127 bytes. A group may go without
+                    name.
+    Why it matters: a process finds its ranks by the name of its pod; names that are longer HCCL refuses.
+    Example:        "pod_name": ""
+    Fix:            write the name that the pod has in the cluster.
+    HCCL:           no code for a long name, the log only; without name a pod ends in EI0014, rank_id.
+    """
+    groups, pods = _names(table)
+    if all(pods) and max(map(len, groups + pods), default=0) * 4 <= MAX_NAME:  # a character is 1 to 4 bytes
+        return
+    for least, names in ((0, _placed_groups(table)), (1, _placed_pods(table))):
+        for at, name in names:
+            length = len(name.encode("utf-8", errors="replace"))
+            if not least <= length <= MAX_NAME:
+                found = "is empty" if not length else f"has {length} bytes"
+                message = f'"{at[-1]}" {found}; {least} to {MAX_NAME} are accepted'
+                yield Finding(at, message, "write the name that it has in the cluster")
+
+
+def device_per_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """An instance of the lab form holds several devices.
+
+    What:           a `devices` list of more than one entry beside one `rank_id`. Ranks are not judged then.
+    Why it matters: in the lab form an instance is one rank, which is one device; HCCL has no rank for the second.
+    Example:        the pods of the cloud form in a table with `deploy_mode`.
+    Fix:            give every device its own instance, or make it the cloud form: no `deploy_mode`, no `rank_id`.
+    HCCL:           EI0014, rank_id (R17); no code where instance_count and device_num differ, which it compares before.
+    """
+    for g, group in enumerate(table.groups if LAB in table.extra else ()):
+        for i, instance in enumerate(group.instances):
+            if len(instance.devices) > 1:
+                message = f"rank {instance.rank} has {len(instance.devices)} devices; one is expected"
+                at = ("group_list", g, "instance_list", i, "devices")
+                yield Finding(at, message, "give every device its own instance with its own rank_id")
+
+
+def nic_location(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """The network cards are not those of the devices.
+
+    What:           `para_plane_nic_location` of the lab form is not "device".
+    Why it matters: HCCL has given up the network cards of the host here.
+    Example:        "para_plane_nic_location": "host"
+    Fix:            write "device", with the addresses of the devices in `device_ip`.
+    HCCL:           no code; the log says "host nic is unsupported", or "should be 'device'".
+    """
+    location = table.extra.get(LOCATION)
+    if LAB in table.extra and location != "device":
+        message = f'"{LOCATION}" is {shown(location)}, and "device" is expected'
+        is_meant = str(location).strip().lower() == "device"
+        fix = (Edit((LOCATION,), '"device"'),) if is_meant else ()
+        yield Finding((LOCATION,), message, 'write "device"; device_ip holds the addresses', fix=fix)
+
+
+def several_addresses(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A device of template 2 has several addresses.
+
+    What:           `device_ip` is a list of addresses with commas, as version 1.0 takes it.
+    Why it matters: the parser of template 2 reads the whole text as one address.
+    Example:        "device_ip": "192.168.1.1,192.168.2.1"
+    Fix:            write the one address of the RoCE port of the NPU.
+    HCCL:           EI0014, IP "a valid IP address" (R12).
+    """
+    if table.has_plain_addresses:
+        return
+    for device in table.addressed:
+        # HK301 looks at every part; where one of them is no address, that is the mistake.
+        if device.ip and "," in device.ip and all(map(parse_address, split_addresses(device.ip))):
+            message = f'"device_ip" holds {shown(device.ip)}; template 2 takes one address'
+            hint = f"write what `hccn_tool -i {device.id} -ip -g` prints on that server"
+            yield Finding((*device.at, "device_ip"), message, hint)
+
+
+def forgotten_key(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A key that HCCL reads no more contradicts the table.
+
+    What:           `chip_info` of the lab form is not "910", or `para_plane_nic_num` not the number of names in
+                    `para_plane_nic_name`.
+    Why it matters: today's HCCL skips these keys, older ones may not; a wrong chip may be a table for other hardware.
+    Example:        "para_plane_nic_num": "1" beside an empty list of names.
+    Fix:            write what is true.
+    HCCL:           takes it.
+    """
+    chip, count, names = (table.extra.get(key) for key in ("chip_info", "para_plane_nic_num", "para_plane_nic_name"))
+    if LAB not in table.extra:
+        return
+    if chip not in (None, "910"):
+        yield Finding(("chip_info",), f'"chip_info" is {shown(chip)}; tables of template 2 are for "910"')
+    if count is not None and isinstance(names, list) and count != str(len(names)):
+        message = f'"para_plane_nic_num" is {shown(count)}, but para_plane_nic_name holds {len(names)}'
+        yield Finding(("para_plane_nic_num",), message)
+
+
+def _names(table: RankTable) -> tuple[list[str], list[str]]:
+    """The names of all groups and of all pods."""
+    pods = [instance.pod for group in table.groups for instance in group.instances if instance.pod is not None]
+    return [group.name for group in table.groups], pods
+
+
+def _placed_groups(table: RankTable) -> Iterator[tuple[Pointer, str]]:
+    return ((("group_list", g, "group_name"), group.name) for g, group in enumerate(table.groups))
+
+
+def _placed_pods(table: RankTable) -> Iterator[tuple[Pointer, str]]:
+    return (
+        (("group_list", g, "instance_list", i, "pod_name"), instance.pod)
+        for g, group in enumerate(table.groups)
+        for i, instance in enumerate(group.instances)
+        if instance.pod is not None
+    )

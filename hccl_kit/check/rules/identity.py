@@ -1,0 +1,173 @@
+"""HK2: which devices of which servers take part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hccl_kit.base.host_name import is_host
+from hccl_kit.base.network import is_loopback
+from hccl_kit.check.rules.counts import miscounted
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding, Related
+from hccl_kit.table.model import MAX_SERVER_ID, RankTable, trimmed
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+
+def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A server names one device twice.
+
+    What:           two devices of one server have the same `device_id`.
+    Why it matters: two processes would open one NPU.
+    Example:        device_id "0" for rank 0 and for rank 1.
+    Fix:            write the physical id of each NPU.
+    HCCL:           EI0014, Device Id of server Id X "is unique" (R22).
+    """
+    for server in table.servers:
+        if len({device.id for device in server.devices}) == len(server.devices):
+            continue
+        first: dict[int, Pointer] = {}
+        for device in server.devices:
+            if device.id in first:
+                yield Finding(
+                    (*device.at, "device_id"),
+                    f"server {shown(server.id)} names device {device.id} twice",
+                    related=(Related((*first[device.id], "device_id"), "first defined"),),
+                )
+            first.setdefault(device.id, device.at)
+
+
+def device_beyond(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A device id is higher than the product has.
+
+    What:           a `device_id` above the highest physical id of a server.
+    Why it matters: there is no such NPU.
+    Example:        device_id "8" on 910, whose servers hold 0 to 7.
+    Fix:            write physical ids, or name the product that the table is for.
+    HCCL:           no code; the log says "device_id[8] more than 7 is invalid" (R11).
+    """
+    highest = product.max_device_id
+    for device in table.every:
+        if device.id > highest:
+            message = f"device {device.id} does not exist: ids go from 0 to {highest} on {product.title}"
+            yield Finding((*device.at, "device_id"), message)
+
+
+def server_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two servers have one id.
+
+    What:           a `server_id` that an earlier server of the table already has.
+    Why it matters: HCCL tells hosts apart by this id only.
+    Example:        two tables made on two hosts, both with server_id "127.0.0.1".
+    Fix:            give every server its own id, by convention its address.
+    HCCL:           EI0014, with the misleading variable "IP" (R10).
+    """
+    first: dict[str, Pointer] = {}
+    for server in table.servers:
+        if server.id in first:
+            yield Finding(
+                (*server.at, "server_id"),
+                f"server id {shown(server.id)} is already taken by another server",
+                "give every server its own id, or put the devices of one host into one entry",
+                (Related((*first[server.id], "server_id"), "first defined"),),
+            )
+        first.setdefault(server.id, server.at)
+
+
+def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A server id is empty or too long.
+
+    What:           a `server_id` that has not 1 to 64 characters.
+    Why it matters: HCCL refuses the table.
+    Example:        "server_id": ""
+    Fix:            write the address or the name of the host.
+    HCCL:           no code; the log only (R10).
+    """
+    for server in table.servers:
+        length = len(server.id.encode("utf-8", errors="replace"))
+        if not 1 <= length <= MAX_SERVER_ID:
+            found = "is empty" if not length else f"has {length} bytes"
+            message = f'"server_id" {found}; 1 to {MAX_SERVER_ID} are accepted'
+            yield Finding((*server.at, "server_id"), message, "write the address or the name of the host")
+
+
+def server_count(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """`server_count` is not the number of servers.
+
+    What:           `server_count` differs from the length of `server_list`.
+    Why it matters: HCCL compares the two.
+    Example:        "server_count": "1" after a second server was added by hand.
+    Fix:            add what is missing, or write the number of servers. `--fix` writes it only where the list holds
+                    more than is counted: a list that holds less may have been cut.
+    HCCL:           EI0014, server_count, expected the length of the list (R8).
+    """
+    count = len(table.servers)
+    if count and table.declared_servers is not None and table.declared_servers != count:
+        yield miscounted(("server_count",), table.declared_servers, count, "server_list holds {}")
+
+
+def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """There is no server, or a server without device.
+
+    What:           `server_list` or a `device` list is empty.
+    Why it matters: a job needs at least one rank, and a server without ranks is none of its hosts.
+    Example:        "device": []
+    Fix:            add the devices or remove the server.
+    HCCL:           no code; the log says "size is zero" (R9).
+    """
+    if not table.servers:
+        yield Finding(("server_list",), "there is no server in the table; at least one is expected")
+    for server in table.servers:
+        if not server.devices:
+            message = f"server {shown(server.id)} has no device; at least one is expected"
+            yield Finding((*server.at, "device"), message, "add its devices, or remove the server")
+
+
+def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A loopback address names one of several servers.
+
+    What:           a `server_id` such as 127.0.0.1 in a table of more than one server.
+    Why it matters: the address means every host to itself, so a host that looks for its entry by address takes it.
+    Example:        a table made without naming the address of the host.
+    Fix:            write the address by which the other servers reach this one.
+    HCCL:           takes it; the launcher or the person who reads the table does not.
+    """
+    names = Counter(server.id for server in table.servers)
+    for server in table.servers:
+        if len(table.servers) > 1 and names[server.id] == 1 and is_loopback(server.id):
+            message = f"server id {shown(server.id)} is a loopback address, which no other server can reach"
+            yield Finding((*server.at, "server_id"), message, "write the address of the host in the cluster")
+
+
+def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A loopback address names the only server.
+
+    What:           `server_id` is a loopback address in a table of one server.
+    Why it matters: the job runs, but this table cannot be merged with that of another host.
+    Example:        "server_id": "127.0.0.1", as in the MindSpore tutorial.
+    Fix:            none is needed on one server.
+    HCCL:           takes it.
+    """
+    if len(table.servers) == 1 and is_loopback(table.servers[0].id):
+        name = shown(table.servers[0].id)
+        message = f"server id {name} is a loopback address: good for one server, not for merging with others"
+        yield Finding((*table.servers[0].at, "server_id"), message)
+
+
+def server_without_address(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Of several servers, one has no address or host name.
+
+    What:           a `server_id` that is neither an IP address nor a host name, on a server without `host_ip`.
+    Why it matters: a launch script, mpirun and `hccl-kit preflight --all` reach the other servers by that text. ssh
+                    would take "-x" for an option, and they refuse it.
+    Example:        "server_id": "-oProxyCommand=id" or "rack 1, left"
+    Fix:            write the host's address as `server_id`, or add it as `host_ip`.
+    HCCL:           takes it.
+    """
+    for server in table.servers if len(table.servers) > 1 else ():
+        # An id with spaces around it is a slip, for which HK410 speaks where HCCL minds.
+        if server.id and not is_host(trimmed(server.id)) and not isinstance(server.extra.get("host_ip"), str):
+            message = f"server id {shown(server.id)} is not an address or a host name, so ssh cannot reach the server"
+            hint = 'write the address of the host, or add it as "host_ip"'
+            yield Finding((*server.at, "server_id"), message, hint)

@@ -1,0 +1,134 @@
+"""HK1: slips in keys that may be left out, so that nobody misses them. A required one is missing then (HK101)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from hccl_kit.base.typos import MAX_UNKNOWN, is_slip, slips
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Edit, Finding
+from hccl_kit.table.model import NOTHING, Address, Device, Level, RankTable, Server
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+Holder = RankTable | Server | Device | Level | Address
+
+_PORTS = ("device_port", "host_port", "device_vnic_port", "backup_device_port")
+_DEVICE = ("device_ip", *_PORTS, "backup_device_ip", "net_position", "net_protocol")
+_OPTIONAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "1.0": {"table": ("server_count",), "server": ("host_ip",), "device": _DEVICE},
+    "1.2": {
+        "table": ("server_count", "super_pod_list"),
+        "server": ("host_ip",),
+        "device": (*_DEVICE, "super_device_id"),
+    },
+    "1.1": {
+        "table": ("heterog_sub_version", "mode", "master_ip", "master_port"),
+        "device": ("device_id", "rank_ip", "port", "sdid", "bind_device_id"),
+    },
+    "2.0": {
+        "table": ("status", "detour"),
+        "device": ("device_port", "host_port", "replaced_local_id", "control_plane"),
+        "level": ("net_type", "net_attr"),
+        "address": ("plane_id", "backup_addr"),
+    },
+    "": {"table": ("board_id", "chip_info", "deploy_mode", "para_plane_nic_num"), "device": ("device_ip",)},
+}
+"""By version and kind of object: the keys that HCCL reads where they are. It knows no other that may be absent."""
+_FIELDS: Mapping[str, tuple[str, object]] = {
+    "device_ip": ("ip", None),
+    "rank_ip": ("ip", None),
+    "device_id": ("id", -1),
+    "super_device_id": ("sdid", None),
+    "server_count": ("declared_servers", None),
+    "super_pod_list": ("super_pods", None),
+    "status": ("status", ""),
+    "net_type": ("type", None),
+}
+"""Keys that a reader keeps in a field of the value, not in its `extra`, and what is in the field without the key."""
+
+
+def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A key looks like a slip.
+
+    What:           a key that HCCL does not know is one letter off one that it does, which is absent there. Reported
+                    once for a table, with the number of places.
+    Why it matters: HCCL skips unknown keys, so what stands there has no effect.
+    Example:        "devcie_ip" for "device_ip", "replaced_loacl_id" for "replaced_local_id"
+    Fix:            write the key as HCCL knows it, or leave it if another program reads it.
+    HCCL:           takes it.
+    """
+    for kind, known in _OPTIONAL[table.version].items():
+        unknown = set().union(*_extras(table, kind)).difference(known)
+        for written in islice(sorted(unknown), MAX_UNKNOWN):
+            near = [key for key in known if is_slip(written, key) and not _is_needed(key, table, product)]
+            places = [
+                at
+                for at, holder in (_placed(table, kind) if near else ())
+                if written in holder.extra and any(_is_absent(key, holder) for key in near)
+            ]
+            if places:
+                more = f", in {len(places)} places" if len(places) > 1 else ""
+                message = f"{shown(written)} is not a key HCCL knows{more}; it is skipped"
+                hint = "did you mean {}?".format(" or ".join(f'"{key}"' for key in near))
+                yield Finding((*places[0], written), message, hint, on_key=True)
+
+
+def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[str | None, tuple[Edit, ...]]:
+    """Where devices without `key` have it by a slip, what was meant, and the edits that write it; else None and none.
+
+    For the rules that find the key missing, which then say why. Nothing is edited where any of the values is no text of
+    `pattern`: under its right key it would be refused.
+    """
+    slip = next(iter(slips(without[0].extra, (key,))), None) if without else None
+    if slip is None:
+        return None, ()
+    written = [(device.at, device.extra[slip]) for device in without if slip in device.extra]
+    is_good = all(isinstance(value, str) and re.match(pattern, value) for _, value in written)
+    edits = tuple(Edit((*at, slip), f'"{key}"', on_key=True) for at, _ in written) if is_good else ()
+    return f'did you mean "{key}" by {shown(slip)}?', edits
+
+
+def _is_needed(key: str, table: RankTable, product: Product) -> bool:
+    """Whether another rule finds the key missing: HK305 the address between servers, HK216 the SDID in super pods."""
+    is_pod = table.super_pods is not None and product.has_super_pods
+    return (key == "device_ip" and len(table.servers) > 1) or (key == "super_device_id" and is_pod)
+
+
+def _is_absent(key: str, holder: Holder) -> bool:
+    field, nothing = _FIELDS.get(key, ("", None))
+    return key not in holder.extra and getattr(holder, field, nothing) == nothing
+
+
+def _extras(table: RankTable, kind: str) -> list[Mapping[str, object]]:
+    """The unknown members of all objects of a kind; of a sound table there are few, and this is quick to see."""
+    if kind == "table":
+        return [table.extra]
+    if kind == "server":
+        return [server.extra for server in table.servers]
+    if kind == "device":
+        return [device.extra for device in table.every if device.extra is not NOTHING]
+    levels = [level for device in table.every for level in device.levels]
+    if kind == "level":
+        return [level.extra for level in levels if level.extra is not NOTHING]
+    return [address.extra for level in levels for address in level.addresses if address.extra is not NOTHING]
+
+
+def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:
+    """The objects of a kind with their places."""
+    if kind == "table":
+        yield (), table
+    elif kind == "server":
+        yield from ((server.at, server) for server in table.servers)
+    elif kind == "device":
+        yield from ((device.at, device) for device in table.every)
+    else:
+        for device in table.every:
+            for index, level in enumerate(device.levels):
+                at = (*device.at, "level_list", index)
+                if kind == "level":
+                    yield at, level
+                else:
+                    yield from (((*at, "rank_addr_list", n), address) for n, address in enumerate(level.addresses))

@@ -1,0 +1,193 @@
+"""HK2 of version 2.0: counts, backups, and the networks of the ranks (R34). The addresses are in `rank_addresses`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hccl_kit.check.rules.counts import miscounted
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding, Related
+from hccl_kit.table.hccl_parser.bounds import BACKUP
+from hccl_kit.table.hccl_parser.reading import INVALID, MISSING
+from hccl_kit.table.model import Device, RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+
+def rank_count(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """`rank_count` is not the number of ranks.
+
+    What:           `rank_count` differs from the length of `rank_list`.
+    Why it matters: HCCL compares the two.
+    Example:        "rank_count": 2 after a third rank was added by hand.
+    Fix:            add what is missing, or write the number of ranks. `--fix` writes it only where the list holds
+                    more than is counted: a list that holds less may have been cut.
+    HCCL:           EI0014, rankCount "rankCount is equal to rankSize"; older releases give no code (R34).
+    """
+    count = table.world_size
+    if table.declared_ranks is not None and table.declared_ranks != count:
+        yield miscounted(("rank_count",), table.declared_ranks, count, "rank_list holds {}", is_text=False)
+
+
+def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A backup does not say whom it replaces, or there are two.
+
+    What:           a rank has local id 64, which marks a backup, without a good `replaced_local_id`; or a second has.
+    Why it matters: a job may have one NPU that stands in for another, and HCCL must know for which.
+    Example:        "local_id": 64 alone.
+    Fix:            add "replaced_local_id" with the local id of the NPU that failed, 0 to 63.
+    HCCL:           EI0017 without `replaced_local_id`, EI0014 for one below 0 and for a second backup, else no code
+                    (R34).
+    """
+    hint = 'give it "replaced_local_id" with a local id from 0 to 63'
+    backups = _backups(table)
+    for number, device in enumerate(backups):
+        if "replaced_local_id" not in device.extra:
+            message = f"rank {device.rank} is a backup (local id {BACKUP}), and does not say for which NPU"
+            yield Finding((*device.at, "local_id"), message, hint, hccl_error=MISSING)
+        elif _replaced(device) is None:
+            found = shown(device.extra["replaced_local_id"])
+            message = f'"replaced_local_id" of a backup is {found}, and a whole number from 0 to 63 is expected'
+            yield Finding((*device.at, "replaced_local_id"), message)
+        elif number:
+            message = f"rank {device.rank} is a backup (local id {BACKUP}), and so is rank {backups[0].rank}"
+            related = (Related((*backups[0].at, "local_id"), "first defined"),)
+            yield Finding((*device.at, "local_id"), message, "one backup is accepted", related, hccl_error=INVALID)
+
+
+def replaced_is_there(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A backup replaces an NPU that is in the table.
+
+    What:           `replaced_local_id` of the backup is the local id of another rank. HCCL looks in all networks.
+    Why it matters: the backup stands in for an NPU that failed, so that one may not take part.
+    Example:        "local_id": 64 with "replaced_local_id": 3, beside a rank with local id 3.
+    Fix:            remove the rank that failed, or write the local id that is missing.
+    HCCL:           EI0014, recordedReplacedLocalId; older releases give no code (R34).
+    """
+    for device in _backups(table)[:1]:
+        replaced = _replaced(device)
+        other = next((other for other in table.every if other.local_id == replaced), None)
+        if other is not None:
+            message = f"the backup, rank {device.rank}, replaces local id {replaced}, which rank {other.rank} has"
+            related = (Related((*other.at, "local_id"), "it stands here"),)
+            hint = "remove the rank that failed, or write the local id that is missing"
+            yield Finding((*device.at, "replaced_local_id"), message, hint, related)
+
+
+def layers_not_ascending(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """The layers of a rank do not ascend.
+
+    What:           a `net_layer` that is not higher than the one before it in the same `level_list`.
+    Why it matters: HCCL reads the networks of a rank from the innermost outwards.
+    Example:        layer 3 before layer 0, or layer 0 twice.
+    Fix:            order the levels by their layer, each layer once.
+    HCCL:           no code; the parser refuses the table (R34).
+    """
+    orders = {tuple([level.layer for level in device.levels]) for device in table.every}
+    wrong = {order for order in orders if list(order) != sorted(set(order))}
+    for device in table.every if wrong else ():
+        for place, (before, level) in enumerate(zip(device.levels, device.levels[1:]), start=1):  # noqa: B905 - pairs
+            if level.layer <= before.layer:
+                message = f'"net_layer" is {level.layer} after {before.layer}; layers ascend, each stands once'
+                yield Finding(_level(device, place, "net_layer"), message, "order the levels by net_layer")
+                break
+
+
+def address_count(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A rank has more or fewer addresses in a network than the others.
+
+    What:           the length of `rank_addr_list` differs from that of most ranks in the same network.
+    Why it matters: HCCL pairs the addresses of the ranks of one network.
+    Example:        two addresses for rank 0 and one for rank 1, both in layer 0 of "superpod_0".
+    Fix:            list as many addresses for every rank of the network.
+    HCCL:           no code; the parser refuses the table (R34).
+    """
+    sizes = {(level.layer, level.instance, len(level.addresses)) for level in table.every_level}
+    several = Counter([size[:2] for size in sizes])
+    if several.total() == len(several):
+        return
+    counts: dict[tuple[int, str], Counter[int]] = {network: Counter() for network, n in several.items() if n > 1}
+    for level in table.every_level:
+        if (level.layer, level.instance) in counts:
+            counts[level.layer, level.instance][len(level.addresses)] += 1
+    usual = {network: found.most_common(1)[0][0] for network, found in counts.items()}  # the first of two as common
+    for device in table.every:
+        for place, level in enumerate(device.levels):
+            size = usual.get((level.layer, level.instance), len(level.addresses))
+            if len(level.addresses) != size:
+                network = f"layer {level.layer} of {shown(level.instance)}"
+                message = f"rank {device.rank} has {len(level.addresses)} addresses in {network}, others have {size}"
+                yield Finding(_level(device, place, "rank_addr_list"), message, "list as many for every rank")
+
+
+def local_id_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two ranks of one network have one local id.
+
+    What:           a `local_id` that an earlier rank of the same innermost network already has.
+    Why it matters: the local id is the NPU's place in the topology file, so two ranks would be one NPU.
+    Example:        the block of one rank copied for the next.
+    Fix:            write the place of each NPU.
+    HCCL:           does not look for it.
+    """
+    for server in table.servers:
+        if len({device.local_id for device in server.devices}) == len(server.devices) or not server.devices[0].levels:
+            continue
+        first: dict[int | None, Device] = {}
+        for device in server.devices:
+            earlier = first.setdefault(device.local_id, device)
+            if earlier is not device and device.local_id != BACKUP:
+                message = f"local id {device.local_id} is already taken by rank {earlier.rank} of {shown(server.id)}"
+                related = (Related((*earlier.at, "local_id"), "first defined"),)
+                yield Finding((*device.at, "local_id"), message, "write the place of each NPU", related)
+
+
+def innermost_type(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """The innermost network is not described by the topology file.
+
+    What:           a level of layer 0 has another `net_type` than TOPO_FILE_DESC. Reported once for a table.
+    Why it matters: the manual asks for it: the links inside a super pod are those of the topology file.
+    Example:        layer 0 without net_type, which stands for CLOS.
+    Fix:            write "net_type": "TOPO_FILE_DESC" on layer 0.
+    HCCL:           documented, not enforced.
+    """
+    for device in table.every:
+        if not device.levels:
+            continue
+        level = device.levels[0]
+        if level.layer == 0 and level.type != "TOPO_FILE_DESC":
+            pointer = _level(device, 0, *(["net_type"] if level.type else []))
+            found = shown(level.type) if level.type else "left out, which means CLOS"
+            message = f'"net_type" of layer 0 is {found}; the manual asks for TOPO_FILE_DESC'
+            yield Finding(pointer, message, 'write "net_type": "TOPO_FILE_DESC" on layer 0 of every rank')
+            return
+
+
+def network_missing(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A rank is in no network.
+
+    What:           an empty `level_list`.
+    Why it matters: HCCL connects ranks through the networks that they share; a rank in none reaches no other.
+    Example:        "level_list": []
+    Fix:            list the networks of the rank, from the innermost outwards.
+    HCCL:           its parser takes it (R34), and gives the rank no link. A snapshot of the job cannot be saved then.
+    """
+    for device in table.every:
+        if not device.levels:
+            message = f"rank {device.rank} is in no network"
+            yield Finding((*device.at, "level_list"), message, "list its networks, from the innermost outwards")
+
+
+def _level(device: Device, place: int, *keys: str | int) -> Pointer:
+    return (*device.at, "level_list", place, *keys)
+
+
+def _backups(table: RankTable) -> list[Device]:
+    """In the order of the document, which networks may interleave."""
+    return sorted([device for device in table.every if device.local_id == BACKUP], key=lambda device: device.at)
+
+
+def _replaced(backup: Device) -> int | None:
+    """The local id that a backup stands in for; None where it does not say one."""
+    replaced = backup.extra.get("replaced_local_id")
+    return replaced if type(replaced) is int and 0 <= replaced < BACKUP else None

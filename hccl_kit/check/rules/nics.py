@@ -1,0 +1,149 @@
+"""HK3 and HK4: whose network ports a job uses: of all cards, of some cards (R27), or of the hosts (R28)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from hccl_kit.check.rules.super_pods import pods_read
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Edit, Finding, Related
+from hccl_kit.table.ip import parse_address, parse_usable
+from hccl_kit.table.model import RankTable, Server, trimmed
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+_CARDS = 8
+"""HCCL compares the ports of servers of so many cards, on every product."""
+
+
+def some_ports(table: RankTable, product: Product) -> bool:
+    """Whether HCCL compares the ports of the servers, and some of their cards have none (R27)."""
+    return _ports_count(table, product) and len([device for device in table.addressed if device.ip]) < table.world_size
+
+
+def _ports_count(table: RankTable, product: Product) -> bool:
+    """Several servers of eight cards on the average, the ports of cards, and not one super pod of them all."""
+    several = len(table.servers) > 1 and table.world_size == len(table.servers) * _CARDS
+    return several and len(pods_read(table, product)) != 1 and _on_hosts(table) is None
+
+
+def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
+    """Servers have addresses on different cards.
+
+    What:           several servers of eight cards, and not every card has an address; the cards that have one differ
+                    between servers, are none at all, or their number does not divide that of all cards. A server with
+                    `host_ip` counts as one with all addresses, and one super pod of all servers needs none. Of a pod
+                    that is alone in its group (template 2) HCCL reads no address.
+    Why it matters: each port is paired with the same port of the other servers.
+    Example:        addresses on cards 0 to 3 of one server, and on cards 4 to 7 of the other.
+    Fix:            give every card its address, or the same 1, 2 or 4 cards of every server.
+    HCCL:           no code; the log says "nic idx size is 0", or "nic list should be the same between servers" (R27).
+    """
+    if not some_ports(table, product) or _is_judged_before(table, product):
+        return
+    unread = {device.at for device in table.every} - {device.at for device in table.addressed}
+    ports = [_ports(server, unread) for server in table.servers]
+    needy = [found for server, found in zip(table.servers, ports, strict=True) if _needs_ports(server, found)]
+    if all(_fit(found, ports, table.world_size) for found in needy):
+        return
+    usual = Counter(ports).most_common(1)[0][0]
+    hint = "give every card its address, or the same 1, 2 or 4 cards of every server"
+    if unread:
+        hint = "put the pods into one group: HCCL reads no address of a pod that is alone in its group"
+    if len(set(ports)) == 1:
+        message = f"addresses stand on {len(usual)} of the {_CARDS} cards of each server"
+        yield Finding((*table.servers[0].at, "device"), message, hint)
+    for server, found in zip(table.servers, ports, strict=True):
+        if found != usual:
+            message = f"server {shown(server.id)} has addresses on {_cards(found)}, most servers on {_cards(usual)}"
+            yield Finding((*server.at, "device"), message, hint)
+
+
+def _is_judged_before(table: RankTable, product: Product) -> bool:
+    """HK305 and HK306 are errors on A2, and HK305 is one wherever the parser asks for an address. Not in template 2."""
+    return table.version != "" and (
+        not product.host_ip_suffices or (not product.has_super_pods and any(map(_is_absent, table.servers)))
+    )
+
+
+def _ports(server: Server, unread: set[Pointer]) -> tuple[int, ...]:
+    return tuple(sorted(device.id for device in server.devices if device.ip and device.at not in unread))
+
+
+def _needs_ports(server: Server, ports: tuple[int, ...]) -> bool:
+    return len(server.devices) == _CARDS and len(ports) < _CARDS and not has_host(server)
+
+
+def _fit(found: tuple[int, ...], ports: list[tuple[int, ...]], total: int) -> bool:
+    """Whether some cards of a server may stand for all: they divide the total and are those of all with addresses."""
+    return bool(found) and total % len(found) == 0 and {*ports} <= {found, ()}
+
+
+def untrimmed_server(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A server id has spaces around it, and HCCL does not find the ports of its cards.
+
+    What:           several servers of eight cards, and a `server_id` that begins or ends with a space.
+    Why it matters: HCCL trims the ids in one place and looks for the untrimmed one in another.
+    Example:        "server_id": "10.0.0.1 "
+    Fix:            remove the spaces.
+    HCCL:           no code; the log says "nic idx size is 0". It takes such an id in tables of other sizes.
+    """
+    if not _ports_count(table, product):
+        return
+    names = {server.id for server in table.servers}
+    for server in table.servers:
+        plain = trimmed(server.id)
+        if plain != server.id and len(server.devices) == _CARDS:
+            at = (*server.at, "server_id")
+            message = f"server id {shown(server.id)} has spaces around it, and HCCL does not find its ports"
+            is_free = plain not in names and table.super_pods is None
+            yield Finding(at, message, "remove the spaces", fix=(Edit(at, json.dumps(plain)),) if is_free else ())
+
+
+def host_ip_missing(table: RankTable, product: Product) -> Iterator[Finding]:
+    """The job uses the ports of the hosts, and a server has no host address.
+
+    What:           rank 0 has no `device_ip` and its server a `host_ip`, or a device has "net_position": "host"; so the
+                    job uses the ports of the hosts, and another server has no `host_ip`, or 0.0.0.0.
+    Why it matters: all ranks meet over the ports of the hosts then, or all over those of the cards.
+    Example:        "host_ip" written for the first server only.
+    Fix:            write the `host_ip` of every server, or the `device_ip` of every device.
+    HCCL:           no code; the log says "hostIp config between ranks is different." (R28).
+    """
+    reason = _on_hosts(table)
+    if reason is None:
+        return
+    related = (Related(reason, "by this the job uses the ports of the hosts"),)
+    for server in table.servers:
+        if not has_host(server) and (len(table.servers) == 1 or product.has_super_pods or not _is_absent(server)):
+            message = f'server {shown(server.id)} has no "host_ip", and the job uses the ports of the hosts'
+            hint = 'write the "host_ip" of every server, or the "device_ip" of every device'
+            yield Finding(server.at, message, hint, related)
+
+
+def has_host(server: Server) -> bool:
+    """Whether the server has a host address. 0.0.0.0 stands for none; HK307 has those that are none."""
+    text = server.extra.get("host_ip")
+    return text is not None and (parse_address(text) is None or parse_usable(text) is not None)
+
+
+def _is_absent(server: Server) -> bool:
+    """Between servers, HK305 has this already."""
+    return not has_host(server) and any(device.ip is None for device in server.devices)
+
+
+def _on_hosts(table: RankTable) -> Pointer | None:
+    """What makes the job use the ports of the hosts; None where it uses those of the cards, as nearly always."""
+    for device in table.every if "net_position" in table.keys else ():
+        if device.extra.get("net_position") == "host":
+            return (*device.at, "net_position")
+    for server in table.servers:
+        if has_host(server) and any(device.rank == 0 and not device.ip for device in server.devices):
+            return (*server.at, "host_ip")
+    return None
+
+
+def _cards(ids: tuple[int, ...]) -> str:
+    return "no card" if not ids else f"card {ids[0]}" if len(ids) == 1 else f"cards {', '.join(map(str, ids))}"

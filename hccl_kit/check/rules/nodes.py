@@ -1,0 +1,111 @@
+"""HK2: what is judged of version 1.1, which is rare: its addresses, beside structure and ranks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import NO_CODE, Finding, Related
+from hccl_kit.table.formats.node_list import HOST, SUB_VERSION_KEY
+from hccl_kit.table.ip import parse_address, usable
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+MAX_NAME = 127
+"""Bytes."""
+_MAX_SIGNED = 2**31 - 1
+_OF_A3 = ("device_id", "port", "rank_ip", "sdid")
+"""Keys of every rank in a table with `heterog_sub_version`."""
+
+
+def node_address(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """The address of a node or of a rank is none.
+
+    What:           `node_addr` or `rank_ip` of version 1.1 is not an IPv4 or IPv6 address; `rank_ip` may be empty.
+    Why it matters: by these addresses the ranks reach each other; an empty `rank_ip` stands for that of the node.
+    Example:        "node_addr": "node0"
+    Fix:            write the address; a name is none.
+    HCCL:           EI0014, IP "a valid IP address" (R12). For 0.0.0.0, which only one node alone may have, no code.
+    """
+    named = [((*node.at, "node_addr"), node.id) for node in table.servers]
+    named += [((*rank.at, "rank_ip"), rank.ip) for rank in table.every if rank.ip]
+    for at, address in named:
+        if parse_address(address) is None:
+            message = f'"{at[-1]}" is {shown(address)}; an IPv4 or IPv6 address without spaces around it is expected'
+            yield Finding(at, message, "write the address; a name is none")
+    for node in table.servers if len(table.servers) > 1 else ():
+        if (parsed := parse_address(node.id)) and not usable(parsed):
+            message = f'"node_addr" is {shown(node.id)}, which stands for no address, and the table has several nodes'
+            yield Finding((*node.at, "node_addr"), message, "write the address of the node", hccl_error=NO_CODE)
+
+
+def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A key of version 1.1 has a value that HCCL refuses, or a rank lacks a key of Atlas A3.
+
+    What:           `collective_id` has more than 127 bytes, or `mode` is neither "tcp" nor "rdma". Where the table has
+                    `heterog_sub_version`, a rank lacks `device_id`, `port`, `rank_ip`, `sdid`, or on the CPU
+                    `bind_device_id`, or its `sdid` or `bind_device_id` is no whole number of 32 bits. A `device_id` is
+                    above 2147483647.
+    Why it matters: HCCL refuses the table.
+    Example:        "mode": "roce"
+    Fix:            write one of the values that the message names, or add the key.
+    HCCL:           no code; EI0017 for a key that is missing.
+    """
+    length = len(str(table.extra.get("collective_id", "")).encode("utf-8", errors="replace"))
+    if length > MAX_NAME:
+        yield Finding(("collective_id",), f'"collective_id" has {length} bytes; up to {MAX_NAME} are accepted')
+    mode = table.extra.get("mode", "tcp")
+    if mode not in ("tcp", "rdma"):
+        yield Finding(("mode",), f'"mode" is {shown(mode)}; accepted: "tcp", "rdma"')
+    for rank in table.every if SUB_VERSION_KEY in table.extra else ():
+        has = {*rank.extra, *(["rank_ip"] if rank.ip is not None else ()), *(["device_id"] if rank.id != HOST else ())}
+        wanted = (*_OF_A3, "bind_device_id") if rank.id == HOST else _OF_A3
+        for key in wanted:
+            if key not in has:
+                message = f'the key "{key}" is missing, which "{SUB_VERSION_KEY}" asks for'
+                yield Finding(rank.at, message, f'add "{key}" here', hccl_error="EI0017")
+            elif key in ("sdid", "bind_device_id") and not _is_small(rank.extra[key]):
+                message = f'"{key}" is {shown(rank.extra[key])}, and a whole number of 32 bits is expected'
+                yield Finding((*rank.at, key), message)
+    for rank in table.every:
+        if rank.id > _MAX_SIGNED:
+            yield Finding((*rank.at, "device_id"), f'"device_id" is {rank.id}; up to {_MAX_SIGNED} is accepted')
+
+
+def _is_small(text: str) -> bool:
+    return re.fullmatch("-?[0-9]{1,10}", text) is not None and -_MAX_SIGNED <= int(text) <= _MAX_SIGNED
+
+
+def node_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two nodes have one address.
+
+    What:           a `node_addr` of version 1.1 that an earlier node of the table has.
+    Why it matters: HCCL tells nodes apart by this address only.
+    Example:        the ranks of one host in two entries of `node_list`.
+    Fix:            put all ranks of a host into one node, and give every node its own address.
+    HCCL:           EI0014, with the misleading variable "IP" (R10).
+    """
+    first: dict[str, Pointer] = {}
+    for node in table.servers:
+        at = (*node.at, "node_addr")
+        if node.id in first:
+            message = f"node address {shown(node.id)} is already taken by another node"
+            hint = "put all ranks of a host into one node"
+            yield Finding(at, message, hint, (Related(first[node.id], "first defined"),))
+        first.setdefault(node.id, at)
+
+
+def judged_in_part(_table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A table of version 1.1 is judged in part.
+
+    What:           every table of version 1.1, whose jobs run on NPUs and CPUs together.
+    Why it matters: structure, ranks, addresses and ports are judged; the devices of such a job are not held to a
+                    product, and silence would look like a verdict.
+    Example:        any document with "version": "1.1"
+    Fix:            none is needed.
+    HCCL:           does not look at the devices while it reads the table.
+    """
+    message = "of a table of version 1.1 the structure, the ranks, the addresses and the ports are judged"
+    yield Finding(("version",), message)

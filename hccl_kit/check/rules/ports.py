@@ -1,0 +1,46 @@
+"""HK3: the ports on which devices and hosts listen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
+from hccl_kit.table.model import Device, RankTable
+from hccl_kit.table.products import Product
+
+_MAX_PORT = 65535
+_PORTS = ("device_port", "host_port", "port")
+_BESIDE = {"device_vnic_port": "device_port", "backup_device_port": "backup_device_ip"}
+"""HCCL reads these ports only where another key is."""
+
+
+def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A port is none.
+
+    What:           `device_port`, `host_port`, `device_vnic_port` beside `device_port`, or on Atlas A3
+                    `backup_device_port` beside `backup_device_ip` is not 1 to 65535; `port` of version 1.1 may be 0.
+    Why it matters: HCCL listens there; 0 is reserved, and in version 1.1 stands for the usual port.
+    Example:        "device_port": "0"
+    Fix:            write a free port, or remove the key: 16666 is taken then.
+    HCCL:           no code; the log only (R15). A port that is not the one written it takes: it reads "1.2" as 1, and
+                    any number for the `port` of version 1.1. It reads `backup_device_port` where retry between super
+                    pods is on.
+    """
+    for device in table.every if table.keys.intersection((*_PORTS, *_BESIDE)) else ():
+        for key in _read(device, product) if table.version != "1.1" else ("port",):
+            text, least = device.extra.get(key), 0 if key == "port" else 1
+            if text is not None and not (re.fullmatch("[0-9]{1,5}", text) and least <= int(text) <= _MAX_PORT):
+                message = f'"{key}" is {shown(text)}; a port from {least} to {_MAX_PORT} is expected'
+                yield Finding((*device.at, key), message, "write a free port, or remove the key for the usual one")
+
+
+def _read(device: Device, product: Product) -> Iterator[str]:
+    """The ports of a device of versions 1.0 and 1.2 that HCCL of the product reads."""
+    for key in device.extra:
+        if key in _BESIDE:
+            if _BESIDE[key] in device.extra and (key == "device_vnic_port" or product.has_super_pods):
+                yield key
+        elif key in _PORTS[:2]:
+            yield key

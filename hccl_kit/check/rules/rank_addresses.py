@@ -1,0 +1,111 @@
+"""HK3 of version 2.0: the addresses of the ranks and their ports (R34)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import repeat
+from socket import AF_INET, inet_pton
+
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Edit, Finding
+from hccl_kit.table.ip import EID_DIGITS, HEX, fits
+from hccl_kit.table.model import Address, Device, RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+_PORT = re.compile("[0-9]{1,4}/[0-9]{1,4}|d2h")
+_FORMS = {
+    "EID": "32 hexadecimal digits are expected",
+    "IPV4": "an IPv4 address is expected",
+    "IPV6": "an IPv6 address is expected",
+}
+
+
+def address_form(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """An address is not of its type.
+
+    What:           `addr`, or an item of `backup_addr`, has not the form that `addr_type` says: EID, IPV4 or IPV6.
+    Why it matters: the ranks reach each other by it.
+    Example:        "addr_type": "EID" with an IPv4 address.
+    Fix:            correct the address or its type.
+    HCCL:           no code; newer releases give EI0014, addr "A valid EID", but none for `backup_addr` and
+                    `control_plane` (R34).
+    """
+    for device in table.every if not _all_fit(table) else ():
+        for at, address in _addresses(device):
+            if not fits(address.type, address.text):
+                yield _misformed((*at, "addr"), address.type, address.text)
+            for number, backup in enumerate(address.extra.get("backup_addr", ()) if address.type != "EID" else ()):
+                if not fits(address.type, backup):
+                    yield _misformed((*at, "backup_addr", number), address.type, backup)
+        plane = device.extra.get("control_plane")
+        if plane and not fits(plane["addr_type"], plane["addr"]):
+            yield _misformed((*device.at, "control_plane", "addr"), plane["addr_type"], plane["addr"])
+
+
+def port_form(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A port of an address has another form than those of the manual.
+
+    What:           an item of `ports` is neither "die/port" nor "d2h".
+    Why it matters: HCCL looks the port up in the topology file.
+    Example:        "0-4" or "4"
+    Fix:            write the die and the port, such as "0/4", or "d2h".
+    HCCL:           documented; when it looks is not known.
+    """
+    texts = {port for ports in {address.ports for address in table.every_address} for port in ports}
+    wrong = {text for text in texts if not _PORT.fullmatch(text)}
+    for device in table.every if wrong else ():
+        for at, address in _addresses(device):
+            for index, port in enumerate(address.ports):
+                if port in wrong:
+                    message = f'the port {shown(port)} is neither "die/port", such as "0/4", nor "d2h"'
+                    yield Finding((*at, "ports", index), message)
+
+
+def backup_beside_eid(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """An EID has addresses to fall back to.
+
+    What:           `backup_addr` stands beside an address of type EID, and is not empty.
+    Why it matters: HCCL takes backups for IP addresses only.
+    Example:        "addr_type": "EID" with "backup_addr": ["192.168.100.101"]
+    Fix:            remove "backup_addr".
+    HCCL:           no code; the parser refuses the table (R34).
+    """
+    if not _have_backups(table):
+        return
+    for device in table.every:
+        for at, address in _addresses(device):
+            if address.type == "EID" and address.extra.get("backup_addr"):
+                message = '"backup_addr" stands beside an EID, which has none'
+                yield Finding((*at, "backup_addr"), message, "remove backup_addr")
+
+
+def _addresses(device: Device) -> Iterator[tuple[Pointer, Address]]:
+    for place, level in enumerate(device.levels):
+        for number, address in enumerate(level.addresses):
+            yield (*device.at, "level_list", place, "rank_addr_list", number), address
+
+
+def _have_backups(table: RankTable) -> bool:
+    return True in ["backup_addr" in address.extra for address in table.every_address]
+
+
+def _all_fit(table: RankTable) -> bool:
+    """Whether every address is of its type, said quickly of a sound table: EIDs and IPv4, and nothing besides."""
+    eids = [address.text for address in table.every_address if address.type == "EID"]
+    texts = [address.text for address in table.every_address if address.type == "IPV4"]
+    has_more = len(eids) + len(texts) < len(table.every_address)
+    if has_more or "control_plane" in table.keys or _have_backups(table):
+        return False
+    try:
+        are_eids = set(map(len, eids)) <= {EID_DIGITS} and (not eids or HEX.fullmatch("".join(eids)) is not None)
+        return are_eids and all(map(inet_pton, repeat(AF_INET), texts))
+    except (OSError, ValueError):
+        return False
+
+
+def _misformed(pointer: Pointer, kind: str, text: str) -> Finding:
+    fix = (Edit(pointer, json.dumps(text.strip())),) if fits(kind, text.strip()) else ()
+    return Finding(pointer, f"the address is {shown(text)}, and its type is {kind}: {_FORMS[kind]}", fix=fix)

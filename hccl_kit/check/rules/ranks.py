@@ -1,0 +1,79 @@
+"""HK2: every rank from 0 to N-1 exactly once (R17). The order in the file is free (R18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Edit, Finding, Related
+from hccl_kit.table.model import Device, RankTable, Server
+from hccl_kit.table.products import Product
+
+
+def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """Two devices have one rank.
+
+    What:           a `rank_id` that an earlier device of the table already has.
+    Why it matters: two processes would claim one place; HCCL wants N different ranks for N devices.
+    Example:        two tables put together without renumbering the second.
+    Fix:            give every device its own rank, 0 to N-1.
+    HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
+    """
+    size = table.world_size
+    if len({device.rank for device in table.every}) == size:
+        return
+    first: dict[int, tuple[Server, Device]] = {}
+    free = sorted(set(range(size)) - {device.rank for device in table.every})
+    for server, device in table.devices():
+        if device.rank not in first:
+            first[device.rank] = (server, device)
+            continue
+        holder, earlier = first[device.rank]
+        yield Finding(
+            (*device.at, "rank_id"),
+            f"rank {device.rank} is already taken by device {earlier.id} of server {shown(holder.id)}",
+            f"no device has rank {free[0]}" if len(free) == 1 else f"number the ranks 0 to {size - 1}",
+            (Related((*earlier.at, "rank_id"), "first defined"),),
+        )
+
+
+def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A rank is not below the number of devices.
+
+    What:           a `rank_id` of N or more in a table of N devices. Reported once for a table, at the first one.
+    Why it matters: ranks are 0 to N-1 without a gap; with one too high, another is missing.
+    Example:        eight devices ranked 1 to 8, or the second half of a table that was cut in two.
+    Fix:            number the ranks from 0. `--fix` writes the number that is left where one rank alone is wrong, and
+                    moves all down together where all are too high; ranks that can be right stay.
+    HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
+    """
+    size = table.world_size
+    outside = [device for device in table.every if device.rank >= size]
+    if outside:
+        others = f", nor are {len(outside) - 1} other ranks" if len(outside) > 1 else ""
+        missing = min(set(range(size)) - {device.rank for device in table.every})
+        message = f"rank {outside[0].rank} is not in 0..{size - 1}{others}; the first rank that is missing is {missing}"
+        fix = tuple(_renumbered(table, outside))
+        hint = f"number the ranks 0 to {size - 1}" + (
+            "" if fix else "; more than one numbering is possible: choose one"
+        )
+        yield Finding((*outside[0].at, "rank_id"), message, hint, fix=fix)
+
+
+def _renumbered(table: RankTable, outside: Sequence[Device]) -> Iterator[Edit]:
+    """What is to be written where there is one right answer; nothing where a person has to choose.
+
+    A rank that can be right stays. So one rank outside takes the place that is left; where all are outside and follow
+    each other without a gap, they are moved down together. Ranks 1 to N are neither: rank N may be meant for 0, or all
+    may be one too high.
+    """
+    ranks = {device.rank for device in table.every}
+    lowest, size = min(ranks), table.world_size
+    is_shifted = ranks == set(range(lowest, lowest + size))
+    quote = "" if table.version == "2.0" else '"'  # only there a rank is an integer
+    if len(ranks) < size or (is_shifted and 0 < lowest < size) or not (is_shifted or len(outside) == 1):
+        return
+    free = next(iter(set(range(size)) - ranks))
+    for device in outside:
+        right = device.rank - lowest if is_shifted else free
+        yield Edit((*device.at, "rank_id"), f"{quote}{right}{quote}")

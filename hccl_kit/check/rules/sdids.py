@@ -1,0 +1,139 @@
+"""HK2: the ids of devices in their super pod (SDID, R29 to R32)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hccl_kit.check.rules.keys import meant
+from hccl_kit.check.rules.super_pods import pods_read
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding, Related
+from hccl_kit.table.model import Device, RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+_NONE = 2**32 - 1
+"""What HCCL keeps for a device without SDID."""
+_DEVICES = 2**22
+"""An SDID is the index of the server in its super pod times this, and what tells the device."""
+_SMALL = 2**16
+"""An SDID below is a number of the user's own, as in the example of the documents."""
+_ASK = "write the SDID that `npu-smi info -t spod-info -i NPU -c CHIP` prints on that server"
+
+
+def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A device of a super pod has no SDID.
+
+    What:           there is a `super_pod_list`, and a device without `super_device_id`, or with 4294967295 or more,
+                    which stands for none. Reported once for a server. Without super pods, or on a product that has
+                    none, one of more than 4294967295.
+    Why it matters: in a super pod the devices reach each other by this id.
+    Example:        `super_pod_list` added by hand to a table of version 1.0.
+    Fix:            write the SDID of `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP.
+    HCCL:           no code; the log says "superDeviceId[0xffffffff] ... is invalid" (R31). EI0014, super_device_id, for
+                    one of more than 32 bits, on every product.
+    """
+    if not pods_read(table, product):
+        for device in table.every if table.version == "1.2" else ():
+            if device.sdid is not None and device.sdid > _NONE:
+                message = f'"super_device_id" is {device.sdid}; up to {_NONE - 1} is accepted'
+                yield Finding(_place(device), message, _ASK, hccl_error="EI0014")
+        return
+    good = [device for device in table.every if device.sdid is not None and device.sdid < _NONE]
+    for server in table.servers if len(good) < table.world_size else ():
+        without = [device for device in server.devices if device.sdid is None or device.sdid >= _NONE]
+        if without:
+            some = f"{len(without)} of the {len(server.devices)} devices of server {shown(server.id)}"
+            message = f'{some} have no valid "super_device_id", which a table with super_pod_list needs'
+            hint, fix = meant("super_device_id", [d for d in without if d.sdid is None], r"[0-9]{1,10}\Z")
+            yield Finding(_place(without[0]), message, hint or _ASK, fix=fix)
+
+
+def sdid_twice(table: RankTable, product: Product) -> Iterator[Finding]:
+    """Two devices of a super pod have one SDID.
+
+    What:           a `super_device_id` that an earlier device of the same super pod already has.
+    Why it matters: the ranks would reach the wrong NPU. In another super pod the same SDID is legal.
+    Example:        the block of one server copied for the next.
+    Fix:            write the SDID of `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP.
+    HCCL:           no code; the log says "superDeviceId[...] in superPod[...] already exists." (R30).
+    """
+    for device, earlier in _doubles(table, product):
+        message = f'"super_device_id" {device.sdid} is already taken in this super pod by device {earlier.id}'
+        yield Finding(_place(device), message, _ASK, (Related(_place(earlier), "first defined"),))
+
+
+def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
+    """An SDID looks like that of another device.
+
+    What:           a `super_device_id` from 65536 on that has not the usual form for its `device_id` d: server index
+                    * 4194304 + (d // 2) * 262144 + (d % 2) * 65536 + d. Reported once for a table.
+    Why it matters: one of the two ids may be wrong. The form is what real tables have; it is documented nowhere.
+    Example:        "device_id": "3" with "super_device_id": "98369551", which has the form of device 15.
+    Fix:            compare both with `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP.
+    HCCL:           takes it; EI0014, super_device_id, where the driver knows another for the device (R32).
+    """
+    if not product.has_super_pods:
+        return
+    forms = {(sdid % _DEVICES, device.id) for device in table.every if (sdid := device.sdid or 0) >= _SMALL}
+    odd = {form for form in forms if form[0] != _usual(form[1])}
+    if not odd:
+        return
+    doubled = {device.at for pair in _doubles(table, product) for device in pair}
+    found = [
+        (device, sdid)
+        for server in table.servers
+        if len({device.id for device in server.devices}) == len(server.devices)  # else HK203
+        for device in server.devices
+        if _SMALL <= (sdid := device.sdid or 0) < _NONE  # else HK216
+        and (sdid % _DEVICES, device.id) in odd
+        and device.id <= product.max_device_id  # else HK204
+        and device.at not in doubled  # else HK217
+    ]
+    if found:
+        device, sdid = found[0]
+        form = (
+            f"has the form of device {sdid % 2**16}" if _usual(sdid % 2**16) == sdid % _DEVICES else "has another form"
+        )
+        others = f"; the same holds for {len(found) - 1} more" if len(found) > 1 else ""
+        message = f'"super_device_id" {sdid} {form}, and this is device {device.id}{others}'
+        hint = "compare both with `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP"
+        yield Finding(_place(device), message, hint)
+
+
+def _usual(card: int) -> int:
+    """What stands below the index of the server in the SDID of a device, in all samples that are known."""
+    return card // 2 << 18 | card % 2 << 16 | card
+
+
+def _place(device: Device) -> Pointer:
+    return device.at if device.sdid is None else (*device.at, "super_device_id")
+
+
+def _doubles(table: RankTable, product: Product) -> Iterator[tuple[Device, Device]]:
+    """Devices with the SDID of an earlier one of the same super pod, which comes second."""
+    if not pods_read(table, product) or len({device.sdid for device in table.every}) == table.world_size:
+        return
+    for devices in _members(table, product).values():
+        if len({device.sdid for device in devices}) == len(devices):
+            continue
+        first: dict[int, Device] = {}
+        for device in devices:
+            if device.sdid is not None and device.sdid < _NONE:
+                earlier = first.setdefault(device.sdid, device)
+                if earlier is not device:
+                    yield device, earlier
+
+
+def _members(table: RankTable, product: Product) -> dict[int, list[Device]]:
+    """The devices of each super pod, by its index; without servers of which nobody knows (HK205, HK215)."""
+    pod_of: dict[str, int] = {}
+    listings = [(server.id, index) for index, pod in enumerate(pods_read(table, product)) for server in pod.servers]
+    contested = {name for name, index in listings if pod_of.setdefault(name, index) != index}
+    times = Counter(server.id for server in table.servers)
+    members: dict[int, list[Device]] = {}
+    for server in table.servers:
+        if server.id in pod_of and server.id not in contested and times[server.id] == 1:
+            members.setdefault(pod_of[server.id], []).extend(server.devices)
+    return members

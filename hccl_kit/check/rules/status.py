@@ -1,0 +1,38 @@
+"""HK1: is the table ready to be used?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hccl_kit.base.typos import is_slip
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Edit, Finding
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.products import Product
+
+_READY = "completed"
+
+
+def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """`status` is neither "completed" nor "initializing".
+
+    What:           the value of `status` is a word that no program writes.
+    Why it matters: HCCL waits until it reads "completed": one look a second, 1800 s, then the job fails (R6).
+    Example:        "status": "complete"
+    Fix:            write "completed".
+    HCCL:           no code; the job times out.
+    """
+    if table.status != _READY:
+        message = f'"status" is {shown(table.status)}; HCCL waits up to 1800 s for "completed" and then gives up'
+        fix = (Edit(("status",), f'"{_READY}"'),) if _means_ready(table.status) else ()
+        yield Finding(("status",), message, 'write "status": "completed"', fix=fix)
+
+
+def _means_ready(status: str) -> bool:
+    """Whether the word can only be "completed": in other letters or spaces, or one slip of the hand from it.
+
+    "complete" is one letter short of it and no other word of a rank table. "done", "ok" or "success" may well mean the
+    same, but whoever writes them has not read what HCCL waits for: a person should look whether the table is ready.
+    """
+    word = status.strip().lower()
+    return word == _READY or is_slip(word, _READY)

@@ -1,0 +1,222 @@
+"""The super pods of version 1.2: which server is in which. HCCL reads them on Atlas A3 only (R31)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from hccl_kit.base.network import is_loopback
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding, Related
+from hccl_kit.table.model import RankTable, SuperPod
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+_MAX_ID = 127
+"""Bytes."""
+
+
+def pods_read(table: RankTable, product: Product) -> tuple[SuperPod, ...]:
+    """The super pods of the table, as far as HCCL of the product reads them."""
+    return (table.super_pods or ()) if product.has_super_pods else ()
+
+
+def pods_unread(_table: RankTable, product: Product) -> Iterator[Finding]:
+    """A table of version 1.2 is for a product without super pods.
+
+    What:           `version` is "1.2", and the product named has no super pods.
+    Why it matters: HCCL skips `super_pod_list` there, so what it says has no effect.
+    Example:        a table made on Atlas A3, judged with --product a2.
+    Fix:            write "1.0", or name the product that the table is for.
+    HCCL:           takes it for a table of version 1.0 (R31).
+    """
+    if not product.has_super_pods:
+        message = f"{product.title} has no super pods: HCCL reads this table as one of version 1.0"
+        yield Finding(("version",), message, 'write "version": "1.0", or name the product that the table is for')
+
+
+def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A super pod id is empty or too long.
+
+    What:           a `super_pod_id` that has not 1 to 127 bytes.
+    Why it matters: HCCL refuses the table.
+    Example:        "super_pod_id": ""
+    Fix:            write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice.
+    HCCL:           EI0014, super_pod_id "a valid non-empty string." (R31); no code for one that is too long.
+    """
+    for pod in pods_read(table, product):
+        length = len(pod.id.encode("utf-8", errors="replace"))
+        if not 1 <= length <= _MAX_ID:
+            found = "is empty" if not length else f"has {length} bytes"
+            hint = "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice"
+            yield Finding((*pod.at, "super_pod_id"), f'"super_pod_id" {found}; 1 to {_MAX_ID} are accepted', hint)
+
+
+def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
+    """Two super pods have one id.
+
+    What:           a `super_pod_id` that an earlier super pod of the table already has.
+    Why it matters: HCCL tells super pods apart by this id only.
+    Example:        the tables of two super pods, both with super_pod_id "0", put together.
+    Fix:            give every super pod its own id, or put the servers of one into one entry.
+    HCCL:           EI0014, with the misleading variable "IP" (R10, R31).
+    """
+    first: dict[str, Pointer] = {}
+    for pod in pods_read(table, product):
+        at = (*pod.at, "super_pod_id")
+        if first.setdefault(pod.id, at) is not at and pod.id:
+            message = f"super pod id {shown(pod.id)} is already taken by another super pod"
+            hint = "give every super pod its own id, or put the servers of one super pod into one entry"
+            yield Finding(at, message, hint, (Related(first[pod.id], "first defined"),))
+
+
+def pod_server_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A super pod names a server that is not in the table.
+
+    What:           a `server_id` in `super_pod_list` that no server of `server_list` has.
+    Why it matters: HCCL looks the id up, letter by letter.
+    Example:        "node0" in `super_pod_list`, and "node_0" in `server_list`.
+    Fix:            write the id as `server_list` has it, or remove the entry.
+    HCCL:           EI0014, server_id "a valid non-empty string.", whatever stands there (R31).
+    """
+    known, named = _known(table), _named(table, product)
+    absent = sorted(known - named)
+    is_alone = len(table.servers) == 1  # then a loopback address is a good id
+    is_odd = any(not name or (is_loopback(name) and not is_alone) for name in absent)
+    if named <= known or len(known) < len(table.servers) or is_odd:
+        return  # where HK205, HK206 or HK209 finds the id of a server wrong, that of the super pod may be right
+    hint = "write the id as server_list has it, or remove the entry"
+    if len(absent) == 1:
+        hint = f"did you mean {shown(absent[0])}? It is in no super pod"
+    for name, _, at in _listings(table, product):
+        if name not in known:
+            yield Finding(at, f"server {shown(name)} is not in the server_list of the table", hint)
+
+
+def server_in_no_pod(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A server is in no super pod.
+
+    What:           the table has a `super_pod_list`, and a server of `server_list` is not in it.
+    Why it matters: where there are super pods, HCCL wants to know the one of every rank.
+    Example:        a server added to `server_list` only; "super_pod_list": []
+    Fix:            add the server to its super pod; remove `super_pod_list` where there are none.
+    HCCL:           no code; the log says "superPod[] in rank[...] is invalid" (R31).
+    """
+    known, named = _known(table), _named(table, product)
+    if table.super_pods is None or not product.has_super_pods or known <= named or not named <= known:
+        return  # a server that is not known (HK213) is most likely the one that is missing
+    if not table.super_pods:
+        message = '"super_pod_list" is empty, but HCCL looks in it for the super pod of every server'
+        hint = "add the super pods, or remove the key: the servers meet over RoCE then"
+        yield Finding(("super_pod_list",), message, hint)
+        return
+    again = next(_relisted(table, product), None)
+    related = (Related(again[2], f"server {shown(again[0])} is listed twice"),) if again else ()
+    for server in table.servers:
+        if server.id not in named:
+            message = f"server {shown(server.id)} is in no super pod of the table"
+            yield Finding((*server.at, "server_id"), message, "add it to the server_list of its super pod", related)
+
+
+def server_in_two_pods(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A server is in two super pods.
+
+    What:           a `server_id` that an earlier super pod of the table lists too.
+    Why it matters: no server is in two; its ranks would use links that they do not have.
+    Example:        a server that was moved to another super pod, and left in the old one.
+    Fix:            remove it from one of the two.
+    HCCL:           goes by the last one. It takes the table, and the job fails later; or it stops with no code where
+                    another device of the last one has the same SDID.
+    """
+    if _known(table) != _named(table, product):
+        return  # most likely another server was meant, which HK213 or HK214 names
+    for name, pod, at, earlier, earlier_at in _relisted(table, product):
+        if pod is not earlier:
+            message = f"server {shown(name)} is already in super pod {shown(earlier.id)}"
+            yield Finding(at, message, "remove it from one of the two", (Related(earlier_at, "first defined"),))
+
+
+def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A super pod lists one server twice.
+
+    What:           a `server_id` that stands in the same super pod before.
+    Why it matters: it does no harm, but whoever counts the lines counts one server too many.
+    Example:        the line of one server copied.
+    Fix:            remove one of the two.
+    HCCL:           takes it.
+    """
+    if _known(table) != _named(table, product):
+        return  # most likely another server was meant, which HK213 or HK214 names
+    for name, pod, at, earlier, earlier_at in _relisted(table, product):
+        if pod is earlier:
+            message = f"super pod {shown(pod.id)} lists server {shown(name)} twice"
+            yield Finding(at, message, "remove one of the two", (Related(earlier_at, "first defined"),))
+
+
+def pods_mixed(table: RankTable, product: Product) -> Iterator[Finding]:
+    """The servers of a super pod are not listed together.
+
+    What:           between two servers of one super pod, `server_list` has one of another. Reported once for a
+                    table.
+    Why it matters: the documents ask for it; HCCL builds its rings in the order of the ranks.
+    Example:        servers of the super pods 0, 1 and 0 again.
+    Fix:            list the servers of one super pod one after the other, and number the ranks in this order.
+    HCCL:           takes it; documented only.
+    """
+    if len(_known(table)) < len(table.servers) or next(_relisted(table, product), None):
+        return  # HK205, HK215
+    pods = {server.id: pod.at for pod in pods_read(table, product) for server in pod.servers}
+    order = [(server, pods[server.id]) for server in table.servers if server.id in pods]
+    left: set[Pointer] = set()
+    for (_, before), (server, pod) in pairwise(order):
+        if pod == before:
+            continue
+        left.add(before)
+        if pod in left:
+            message = f"server {shown(server.id)} stands apart from the other servers of its super pod"
+            hint = "list the servers of one super pod one after the other, and number the ranks in this order"
+            yield Finding((*server.at, "server_id"), message, hint)
+            return
+
+
+def pod_empty(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A super pod has no server.
+
+    What:           the `server_list` of a super pod is empty.
+    Why it matters: HCCL refuses the table.
+    Example:        "server_list": [], left behind when its servers were removed.
+    Fix:            remove the super pod, or add its servers.
+    HCCL:           no code; the log says "size is zero".
+    """
+    if not all(pod.servers for pod in pods_read(table, product)) and _known(table) <= _named(table, product):
+        for pod in pods_read(table, product):
+            if not pod.servers:
+                message = f"super pod {shown(pod.id)} has no server"
+                yield Finding((*pod.at, "server_list"), message, "remove the super pod, or add its servers")
+
+
+def _known(table: RankTable) -> set[str]:
+    return {server.id for server in table.servers}
+
+
+def _named(table: RankTable, product: Product) -> set[str]:
+    """The servers that super pods list."""
+    return {server.id for pod in pods_read(table, product) for server in pod.servers}
+
+
+def _listings(table: RankTable, product: Product) -> Iterator[tuple[str, SuperPod, Pointer]]:
+    """Every server as a super pod lists it, and the place of its id there."""
+    for pod in pods_read(table, product):
+        for index, server in enumerate(pod.servers):
+            yield server.id, pod, (*pod.at, "server_list", index, "server_id")
+
+
+def _relisted(table: RankTable, product: Product) -> Iterator[tuple[str, SuperPod, Pointer, SuperPod, Pointer]]:
+    """Every server that is listed again: where, and where first."""
+    if len(_named(table, product)) == sum(len(pod.servers) for pod in pods_read(table, product)):
+        return
+    first: dict[str, tuple[SuperPod, Pointer]] = {}
+    for name, pod, at in _listings(table, product):
+        earlier, earlier_at = first.setdefault(name, (pod, at))
+        if earlier_at is not at:
+            yield name, pod, at, earlier, earlier_at

@@ -1,0 +1,190 @@
+"""HK4: which cards of a server a job may take, and how many. What differs between products is in `products`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
+from hccl_kit.table.model import RankTable, Server
+from hccl_kit.table.products import Product
+
+
+def card_count(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A server brings a number of cards that the product cannot link.
+
+    What:           the number of devices of a server is not one that the product knows.
+    Why it matters: the rings between the cards exist for these numbers only.
+    Example:        three cards on 910, which takes 1, 2, 4 or 8.
+    Fix:            take more or fewer cards; the hint names the nearest choice.
+    HCCL:           EI0014, devNum "to be 1, 2 or 4, or a multiple of 8" on 910 (R25); documented only on A2.
+    """
+    counts = _legal_counts(table, product)
+    for server in table.servers:
+        count = len(server.devices)
+        if counts and count and count not in counts:
+            message = f"server {shown(server.id)} brings {_cards(count)}; {product.name} takes {_listed(counts, 'or')}"
+            yield Finding((*server.at, "device"), message, _nearest(server, product))
+
+
+def cards_across_groups(table: RankTable, product: Product) -> Iterator[Finding]:
+    """The cards of a server lie across its groups, and HCCL takes them all the same.
+
+    What:           a job on part of a server has cards of two groups; the documents ask for one group.
+    Why it matters: between the groups the cards meet over the host, not over their own links: slow, and not supported.
+    Example:        cards 0 and 4 on 910, whose groups are 0-3 and 4-7.
+    Fix:            take cards of one group; the hint names the nearest choice.
+    HCCL:           takes it; for four cards it knows six such sets (R24).
+    """
+    for server, ids in _crossing(table, product):
+        if len(ids) != len(product.groups[0]) or ids in product.parser_quads:
+            message = f"cards {_listed(ids)} of server {shown(server.id)} lie across the groups {_groups(product)}"
+            yield Finding((*server.at, "device"), message, _nearest(server, product))
+
+
+def cards_unlinked(table: RankTable, product: Product) -> Iterator[Finding]:
+    """Four cards of a server form no ring.
+
+    What:           four cards that are neither one group nor one of the sets that HCCL's parser knows.
+    Why it matters: HCCL refuses the table.
+    Example:        cards 0, 1, 6 and 7 on 910.
+    Fix:            take the cards of one group; the hint names the nearest choice.
+    HCCL:           EI0014 (R24).
+    """
+    for server, ids in _crossing(table, product):
+        if len(ids) == len(product.groups[0]) and ids not in product.parser_quads:
+            message = (
+                f"cards {_listed(ids)} of server {shown(server.id)} form no ring; the groups are {_groups(product)}"
+            )
+            yield Finding((*server.at, "device"), message, _nearest(server, product))
+
+
+def unequal_servers(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A server brings more or fewer cards than the others.
+
+    What:           the number of devices of a server differs from that of most servers.
+    Why it matters: HCCL of this product wants the same number on every server.
+    Example:        eight cards on one server and four on the other.
+    Fix:            take as many cards from every server.
+    HCCL:           EI0014, DeviceNum of server Id X "... under each server node is the same" (R23).
+    """
+    counts = [len(server.devices) for server in table.servers if server.devices]
+    legal = _legal_counts(table, product)
+    if not product.equal_counts or not counts or (legal and not set(counts) <= set(legal)):
+        return
+    usual = Counter(counts).most_common(1)[0][0]
+    for server in table.servers:
+        count = len(server.devices)
+        if count and count != usual:
+            message = f"server {shown(server.id)} brings {_cards(count)}, most servers bring {usual}"
+            hint = f"{product.name} takes as many cards from every server"
+            yield Finding((*server.at, "device"), message, hint)
+
+
+def ranks_interleaved(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """The ranks of a server form no block.
+
+    What:           between the ranks of one server stand ranks of others. Reported once for a table.
+    Why it matters: the documents ask for blocks: rings inside a server and between servers follow the ranks.
+    Example:        ranks 0 and 2 on one server, 1 and 3 on the other.
+    Fix:            number the ranks of one server through before those of the next.
+    HCCL:           takes it; documented only.
+    """
+    ranks = [device.rank for device in table.every]
+    if ranks == list(range(len(ranks))) or sorted(ranks) != list(range(len(ranks))):  # HK201, HK202 have the latter
+        return
+    apart = [server for server in table.servers if not _is_block([device.rank for device in server.devices])]
+    if apart:
+        devices = sorted(apart[0].devices, key=lambda device: device.rank)
+        after = next(b for a, b in pairwise(devices) if b.rank > a.rank + 1)
+        others = f"; the same holds for {len(apart) - 1} more" if len(apart) > 1 else ""
+        message = (
+            f"the ranks of server {shown(apart[0].id)} form no block: {after.rank - 1} is on another server{others}"
+        )
+        yield Finding((*after.at, "rank_id"), message, "number the ranks of one server through before the next")
+
+
+def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
+    """Servers bring different numbers of cards, which the product takes.
+
+    What:           the number of devices of a server differs from that of most servers. Reported once for a table.
+    Why it matters: on A2 the job is slower; for A3 the documents ask for the same number.
+    Example:        eight cards on one server and four on the other.
+    Fix:            take as many cards from every server.
+    HCCL:           takes it; documented only.
+    """
+    counts = [len(server.devices) for server in table.servers]
+    legal = _legal_counts(table, product)
+    if len(set(counts)) < 2 or product.equal_counts or 0 in counts or (legal and not set(counts) <= set(legal)):
+        return
+    usual = Counter(counts).most_common(1)[0][0]
+    uneven = [server for server in table.servers if len(server.devices) != usual]
+    others = f"; {len(uneven) - 1} more differ" if len(uneven) > 1 else ""
+    found = f"server {shown(uneven[0].id)} brings {_cards(len(uneven[0].devices))}, most servers bring {usual}{others}"
+    yield Finding((*uneven[0].at, "device"), found, "take as many cards from every server")
+
+
+def nearest_legal(ids: Sequence[int], product: Product) -> tuple[int, ...] | None:
+    """The cards of one server that `product` can link and that are nearest to `ids`, in ascending order.
+
+    Nearest: as many cards, then as many of those asked for, then the least distance. Cards that are legal are their
+    own nearest. None where the product takes any cards.
+    """
+    asked = set(ids)
+    if not product.server_counts or not asked:
+        return None
+    every = tuple(range(product.max_device_id + 1))
+    choices = []
+    for count in product.server_counts:
+        rooms = [group for group in product.groups if count <= len(group)] or [every]
+        choices += [_best_of(room, count, asked) for room in rooms]
+
+    def distance(choice: tuple[int, ...]) -> tuple[int, int, int]:
+        far = sum(min(abs(card - other) for other in asked) for card in choice)
+        return abs(len(choice) - len(asked)), -len(asked.intersection(choice)), far
+
+    return min(choices, key=distance)
+
+
+def _best_of(room: Sequence[int], count: int, asked: set[int]) -> tuple[int, ...]:
+    """The `count` cards of `room` that are asked for or next to one that is."""
+    return tuple(sorted(sorted(room, key=lambda card: (min(abs(card - other) for other in asked), card))[:count]))
+
+
+def _legal_counts(table: RankTable, product: Product) -> tuple[int, ...]:
+    return product.server_counts if len(table.servers) == 1 else product.cluster_counts
+
+
+def _crossing(table: RankTable, product: Product) -> Iterator[tuple[Server, tuple[int, ...]]]:
+    """Servers whose cards fit into a group but lie in several; what other rules report is left to them."""
+    for server in table.servers if product.groups else ():
+        ids = tuple(sorted({device.id for device in server.devices}))
+        sound = len(ids) == len(server.devices) and ids and ids[-1] <= product.max_device_id
+        if not sound or len(ids) not in product.server_counts:
+            continue
+        if len(ids) <= len(product.groups[0]) and not any(set(ids) <= set(group) for group in product.groups):
+            yield server, ids
+
+
+def _nearest(server: Server, product: Product) -> str | None:
+    choice = nearest_legal([device.id for device in server.devices], product)
+    return f"the nearest legal choice is {','.join(map(str, choice))}" if choice else None
+
+
+def _is_block(ranks: Sequence[int]) -> bool:
+    return not ranks or max(ranks) - min(ranks) == len(ranks) - 1
+
+
+def _cards(count: int) -> str:
+    return "1 card" if count == 1 else f"{count} cards"
+
+
+def _listed(numbers: Sequence[int], conjunction: str = "and") -> str:
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
+
+
+def _groups(product: Product) -> str:
+    return " and ".join(f"{group[0]}-{group[-1]}" for group in product.groups)

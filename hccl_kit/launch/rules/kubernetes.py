@@ -1,0 +1,116 @@
+"""Rules HK530 to HK549: what Kubernetes asks of a plan, and which wishes of a rank table it does not keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hccl_kit.launch.emitters import manifest
+from hccl_kit.launch.emitters.kubernetes import TABLE_KEY
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.rules.plan_rule import Fault, PlanRule, row
+from hccl_kit.table.document import shown
+
+WAYS = ("ascendjob", "volcano")
+
+
+def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+    """Two servers have different numbers of cards.
+
+    What:           the pods of a job are to have different numbers of cards.
+    Why it matters: they are made from one template, and the Ascend Operator numbers the ranks by its cards.
+    Example:        8 cards of the first server and 4 of the second.
+    Fix:            take equally many cards on every server, or start the job by bash or Slurm.
+    HCCL:           no code; ranks would be missing, and the job would not form (EI0006, EI0015).
+    """
+    first, *others = plan.nodes
+    for node in others:
+        if len(node.workers) != len(first.workers):
+            yield Fault(
+                f"server {shown(node.id)} has {len(node.workers)} cards, server {shown(first.id)} has "
+                f"{len(first.workers)}; the pods of a job have equally many",
+                "take as many cards on every server, or start it with --to bash",
+            )
+            return
+
+
+def choice_not_kept(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+    """The table chooses cards or an order of ranks that the cluster does not keep.
+
+    What:           the table leaves out the first cards of a server, or its ranks do not follow server by server.
+    Why it matters: Kubernetes gives a pod any cards that are free, of any server, and its ranks are numbered pod by
+                    pod. Only the numbers of servers and cards are kept of the table.
+    Example:        cards 4 to 7 of a server, while the cluster may give the pod cards 0 to 3.
+    Fix:            none is needed where any cards will do. Where these are meant, start the job by bash or Slurm.
+    HCCL:           no code.
+    """
+    rank = 0
+    for node in plan.nodes:
+        count = len(node.workers)
+        if node.devices != tuple(range(count)):
+            yield Fault(f"server {shown(node.id)} has {_cards(node.devices)}; the cluster chooses cards itself")
+            return
+        if node.ranks != tuple(range(rank, rank + count)):
+            yield Fault("the ranks do not follow server by server; the cluster numbers them so")
+            return
+        rank += count
+
+
+def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Fault]:
+    """The rank table does not fit into a ConfigMap.
+
+    What:           the table, without blanks, is larger than 1 MiB.
+    Why it matters: a ConfigMap holds no more, so neither can the table go to the pods, nor could the Ascend Operator
+                    write one for as many cards.
+    Example:        a table of version 1.0 with about 15,000 devices.
+    Fix:            start an AscendJob, which needs no table, or start the job by bash or Slurm.
+    HCCL:           no code; the pods would wait for the table until they give up.
+    """
+    size = len(manifest.compact(table.text).encode())
+    if size > manifest.MAX_MAP:
+        yield Fault(
+            f"the rank table for {plan.size} ranks has {size} bytes without blanks; a ConfigMap holds "
+            f"{manifest.MAX_MAP}",
+            "start it with --to ascendjob, which needs no table",
+        )
+
+
+def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fault]:
+    """The rank table is too large for `kubectl apply`.
+
+    What:           a ConfigMap with the table is larger than 256 KiB.
+    Why it matters: `kubectl apply` keeps a copy of each object in an annotation of it, and annotations hold no more.
+                    In that copy every quotation mark of the table takes two bytes.
+    Example:        a table of version 1.0 with about 3,200 devices, given to the pods as it is.
+    Fix:            kubectl create -f FILE, or kubectl apply --server-side -f FILE. Where the cluster writes the table,
+                    nothing is to do.
+    HCCL:           no code; kubectl refuses: "metadata.annotations: Too long".
+    """
+    text = manifest.compact(table.text)
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": {TABLE_KEY: text}}
+    size = manifest.applied_size(document)
+    if size > manifest.MAX_APPLIED and len(text.encode()) <= manifest.MAX_MAP:
+        yield Fault(
+            f"a ConfigMap with the rank table for {plan.size} ranks has {size} bytes; kubectl apply takes "
+            f"{manifest.MAX_APPLIED}",
+            "kubectl create -f FILE, where the pods get this table",
+        )
+
+
+def _cards(devices: tuple[int, ...]) -> str:
+    text = ", ".join(map(str, devices[:16])) + (", ..." if len(devices) > 16 else "")
+    return f"card{'s' if len(devices) > 1 else ''} {text}"
+
+
+ROWS: tuple[PlanRule, ...] = (
+    row("HK530", "servers have different numbers of cards", nodes_not_equal, ways=WAYS),
+    row("HK531", "a choice that the cluster does not keep", choice_not_kept, ways=WAYS, severity="warning"),
+    row("HK532", "rank table too large for a ConfigMap", table_too_large, ways=("volcano",)),
+    row(
+        "HK533",
+        "rank table too large for kubectl apply",
+        table_too_large_to_apply,
+        ways=("volcano",),
+        severity="warning",
+    ),
+)

@@ -1,0 +1,5 @@
+case ${BASH_VERSION:-} in
+    '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
+esac
+set +o posix # where sh is bash
+set -euo pipefail

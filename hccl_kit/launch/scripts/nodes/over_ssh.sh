@@ -1,0 +1,23 @@
+start_over_ssh() { # ARGUMENT ...
+    exec "$python" -I -c "$ssh_start_program" "$script" "${#servers[@]}" "${servers[@]}" "${addresses[@]}" \
+        ${own_options[@]+"${own_options[@]}"} -- "$@"
+}
+
+# Whoever started this script over ssh says a token on standard input, gives signs of life, and passes on messages.
+take_lifeline() { # sets lifeline, token and descriptor 7
+    read -r -t 60 -n 80 token || :
+    [[ $token =~ ^[0-9a-f]{32}$ ]] || die 'error: --lifeline is not for people; start the script with --ssh'
+    exec 7>&1
+    hold_lifeline <&0 >/dev/null 2>&1 7>&- &
+    lifeline=$!
+    trap 'kill "$lifeline" 2>/dev/null' EXIT
+}
+
+hold_lifeline() {
+    local line
+    while read -r -t 8 -n 200 line; do
+        [[ -z $line ]] || echo "$line" >&8
+    done
+    echo 'gone -2 129' >&8
+    return 129
+}

@@ -1,0 +1,61 @@
+# The guard shows ranks, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
+# cause. It has a session of its own, so that it outlives the script. It reads "RANK PID", names of signals to be sent
+# at the end, and with a "!" in front signals to be sent now. The script and the watch look whether the guard is alive;
+# one that takes the place of a dead one (SHOWN is none) finds the ranks by MARK.
+guard() { # LOGS MARK SHOWN
+    trap '' HUP INT TERM
+    local rank pid path signal screens=() signals=(TERM KILL) ranks=()
+    send() { # SIGNAL, once: to the group of every rank, or to the rank where it has no group of its own yet
+        local pid failed=1
+        for pid in "${ranks[@]}"; do
+            if kill -s "$1" -- "-$pid" || kill -s "$1" -- "$pid"; then failed=0; fi
+        done
+        return "$failed"
+    }
+    while read -r rank pid; do
+        if [[ $rank == '!'* ]]; then
+            send "${rank#!}"
+            continue
+        elif [[ -z $pid ]]; then
+            signals=("$rank" "${signals[@]}")
+            continue
+        fi
+        ranks+=("$pid")
+        log=$1/rank_$rank.log
+        if [[ $rank == watch ]]; then
+            continue
+        elif [[ $3 == all ]]; then
+            tail -n +1 -f -s 0.1 --pid="$pid" -- "$log" | sed -u "s/^/[${HOSTNAME//[^[:alnum:]._-]/}:$rank] /" &
+            screens+=($!)
+        elif [[ $rank == 0 ]]; then
+            tail -n +1 -f -s 0.1 --pid="$pid" -- "$log" &
+            screens+=($!)
+        fi
+    done
+    for signal in "${signals[@]}"; do
+        if [[ $signal == KILL || $3 == none ]]; then
+            # Who left the group of its rank still has MARK in its environment. Where a process hangs in a driver,
+            # reading its environment may hang too, which is not waited for.
+            while read -r -t 0.3 path; do
+                path=${path#/proc/}
+                ranks+=("${path%/environ}")
+            done < <(grep --line-buffered -lzxF -e "$2" /proc/[0-9]*/environ)
+        fi
+        send "$signal" || continue
+        for _ in {1..16}; do
+            sleep 0.05
+            send 0 || { ranks=(); break; }
+        done
+    done
+    # What outlives KILL hangs in a driver; its output is not waited for.
+    ! send 0 || kill -s KILL "${screens[@]}"
+    wait "${screens[@]}"
+    echo 'done' >&5
+} 2>/dev/null
+
+start_guard() { # SHOWN: first, all or none of the ranks; sets guard and on_screen
+    on_screen=$1
+    exec 5<> <(:)
+    exec 9> >(exec setsid "$BASH" -c "$(declare -f guard); guard \"\$@\"" guard "$logs" "$mark" "$1")
+    guard=$!
+}

@@ -1,0 +1,45 @@
+is_running() { # PID
+    kill -s 0 "$1" 2>/dev/null
+}
+
+hear_signals() {
+    trap 'quit HUP 129' HUP
+    trap 'quit INT 130' INT
+    trap 'quit TERM 143' TERM
+}
+
+tell_guard() { # WORD
+    (echo "$1" >&9) 2>/dev/null || { start_guard none && echo "$1" >&9; } # it was killed, and the pipe is broken
+}
+
+end_ranks() { # a signal meanwhile changes nothing but that there is no restart
+    trap 'max_restarts=0' HUP INT TERM
+    for _ in 1 2 3; do
+        exec 9>&-
+        while is_running "$guard"; do sleep 0.05; done
+        if read -r -t 0 -u 5; then break; fi
+        start_guard none # the other one was killed before it was done
+    done
+    guard='' # nobody is there to be told of a later signal
+    hear_signals
+}
+
+quit() { # SIGNAL CODE: every process gets the signal that this script got
+    trap '' HUP INT TERM
+    tell "failed -2 $2 0"
+    if [[ -n $guard ]]; then
+        [[ $1 == TERM ]] || tell_guard "$1" # TERM is sent anyway
+        end_ranks
+    fi
+    trap '' HUP INT TERM
+    if [[ -n ${before_nap:-} && $! != "$before_nap" ]]; then # the pause before a restart leaves no sleep behind
+        kill "$!" 2>/dev/null || :
+        wait "$!" || :
+    fi
+    for _ in {1..20}; do # the link ends with this script, and has to tell the others first
+        if ! { [[ -n $link ]] && kill -0 "$link"; } 2>/dev/null; then break; fi
+        sleep 0.05
+    done
+    echo "ended by SIG$1${logs:+; logs in $logs}" >&2 || :
+    exit "$2"
+}

@@ -1,0 +1,25 @@
+task() { # TABLE ARGUMENT ...
+    local rank device code=0 ranks devices
+    HOSTNAME=$(uname -n) # srun hands on that of the first node
+    table=$1
+    logs=$(dirname -- "${BASH_SOURCE[0]}")
+    shift
+    find_server
+    read -ra ranks <<<"${all_ranks[node]}"
+    read -ra devices <<<"${all_devices[node]}"
+    is_number "${SLURM_LOCALID:-}" ||
+        refuse "error: SLURM_LOCALID is not a number: $(printf '%.80q' "${SLURM_LOCALID:-}")"
+    ((SLURM_LOCALID < ${#ranks[@]})) || exit 0 # another node has more cards
+    rank=${ranks[SLURM_LOCALID]} device=${devices[SLURM_LOCALID]}
+    ((SLURM_LOCALID > 0)) || claim_server
+    check_table refuse
+    rank_environment
+    # A signal of Slurm reaches the rank as well, which is the one to answer it.
+    trap : HUP INT QUIT TERM USR1 USR2
+    { "${command[@]}" "$@" >>"$logs/rank_$rank.log" 2>&1 || code=$?; } 2>/dev/null # bash says what killed it
+    if ((code != 0)); then
+        echo "$code $device $HOSTNAME" >"$logs/end_$rank" || :
+        (set -C && echo "$rank" >"$logs/failed") 2>/dev/null || :
+    fi
+    exit "$code"
+}

@@ -1,0 +1,1 @@
+"""What changes a network between its construction and its training."""

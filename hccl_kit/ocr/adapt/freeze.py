@@ -1,0 +1,47 @@
+"""Parts of a network that do not learn: `model.freeze`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from mindspore import nn
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.adapt.batch_norm import batch_norms
+
+
+def freeze(network: nn.Cell, prefixes: Sequence[str]) -> int:
+    """Keep every parameter whose name begins with one of `prefixes` as it is; returns how many those are.
+
+    A prefix ends where a part of a name ends: "backbone.conv1" is not "backbone.conv10". A batch normalisation whose
+    gamma is frozen uses its moving statistics and leaves them alone. KitError for a prefix that no parameter has, and
+    where nothing is left to train.
+    """
+    parameters = list(network.get_parameters())
+    for prefix in prefixes:
+        if not any(_begins(parameter.name, prefix) for parameter in parameters):
+            raise _unknown(prefix, [parameter.name for parameter in parameters])
+    kept = {p.name for p in parameters if any(_begins(p.name, prefix) for prefix in prefixes)}
+    frozen = [parameter for parameter in network.trainable_params() if parameter.name in kept]
+    if len(frozen) == len(network.trainable_params()):
+        raise KitError(f"model.freeze: {', '.join(prefixes)} leave nothing to train")
+    for parameter in frozen:
+        parameter.requires_grad = False
+    for norm in batch_norms(network):
+        if norm.gamma.name in kept:
+            norm.use_batch_statistics = False
+    return len(frozen)
+
+
+def _begins(name: str, prefix: str) -> bool:
+    return name == prefix or name.startswith(prefix.rstrip(".") + ".")
+
+
+def _unknown(prefix: str, names: Sequence[str]) -> KitError:
+    parts = {".".join(name.split(".")[:end]) for name in names for end in range(1, name.count(".") + 2)}
+    near = difflib.get_close_matches(prefix, sorted(parts), n=1)
+    return KitError(
+        f"model.freeze: no parameter is named {prefix}" + (f"; did you mean {near[0]}?" if near else ""),
+        hint=f"the parts of this network are {', '.join(dict.fromkeys(name.split('.')[0] for name in names))}",
+    )

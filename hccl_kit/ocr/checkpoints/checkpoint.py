@@ -1,0 +1,201 @@
+"""Weights and everything else a run needs to go on, in MindSpore's checkpoint files, written whole or not at all.
+
+A file of ours begins and ends with a row that says so, and ends with MindSpore's checksum: where the checksum is cut
+off, the file is damaged. MindOCR's files have neither, and are taken without proof.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import re
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from google.protobuf.message import DecodeError
+from mindspore import Parameter, Tensor
+from mindspore.train.checkpoint_pb2 import Checkpoint
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import interrupt
+
+OURS = "hccl_kit."
+"""What the names of all rows begin with that are no parameters."""
+_STEP, _BEST, _JOB, _ROWS, _END = (OURS + name for name in ("step", "best", "job", "rows", "end"))
+_TRAILER, _TRAILER_BYTES = b"crc_num", 17
+"""MindSpore writes the word and the CRC-32 in ten bytes at the end of a file."""
+
+_BYTES = {
+    **dict.fromkeys(("Int8", "UInt8", "Bool"), 1),
+    **dict.fromkeys(("Int16", "UInt16", "Float16", "BFloat16"), 2),
+    **dict.fromkeys(("Int32", "UInt32", "Float32"), 4),
+    **dict.fromkeys(("Int64", "UInt64", "Float64"), 8),
+}
+"""Of one number, by the names that MindSpore has for types; rows of other types are left to MindSpore."""
+
+
+class DamagedError(KitError):
+    """The file is there, but is no whole checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: `step` steps are done, `best` is the best score so far (-1: none yet).
+
+    `job` names what is trained, a SHA-256 in hexadecimal; empty where nobody has said.
+    """
+
+    step: int = 0
+    best: float = -1.0
+    job: str = ""
+
+
+def save(
+    path: Path, parameters: Iterable[Parameter], progress: Progress | None = None, *, previous: Path | None = None
+) -> None:
+    """Write the parameters, with a checksum, to `path`; the file before it stays until the new one is complete.
+
+    It then becomes `previous`, where that is given.
+    """
+    weights = [{"name": parameter.name, "data": Tensor(parameter.asnumpy())} for parameter in parameters]
+    # The number of rows comes first: what is cut off between two rows lacks one of them.
+    rows = [*_rows_of(progress, len(weights)), *weights, *_rows({_END: np.int64(len(weights))})]
+    temporary = path.with_name(f".{path.stem}.{host()}.{os.getpid()}.ckpt")
+    try:
+        with interrupt.complete():
+            ms.save_checkpoint(rows, str(temporary), crc_check=True)
+            temporary.chmod(0o644)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            if previous is not None and path.exists():
+                path.replace(previous)
+            temporary.replace(path)
+    except (OSError, RuntimeError) as error:
+        raise KitError(f"cannot write the checkpoint {path}: {error}") from error
+    finally:
+        for left in (temporary, temporary.with_suffix(".tmp")):  # the second is what MindSpore itself writes first
+            with suppress(OSError):  # such as: the folder is a file
+                left.unlink()
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes of this host have left of a checkpoint; what one that runs is writing stays."""
+    temporary = re.compile(rf"\..+\.{re.escape(host())}\.([1-9][0-9]{{0,9}})\.(ckpt|tmp)")
+    with suppress(OSError):  # such as: no such folder, or one that may not be changed
+        for path in folder.iterdir():
+            found = temporary.fullmatch(path.name)
+            if found and not Path("/proc", found[1]).exists():
+                path.unlink()
+
+
+def host() -> str:
+    """The name of this host as part of a file name."""
+    return re.sub("[^0-9A-Za-z-]", "_", socket.gethostname())
+
+
+def _rows_of(progress: Progress | None, count: int) -> list[dict[str, Any]]:
+    values: dict[str, Any] = {_ROWS: np.int64(count)}
+    if progress is not None:
+        values |= {_STEP: np.int64(progress.step), _BEST: np.float64(progress.best)}
+        if progress.job:
+            values[_JOB] = np.frombuffer(bytes.fromhex(progress.job), np.uint8)
+    return _rows(values)
+
+
+def _rows(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"name": name, "data": Tensor(value)} for name, value in values.items()]
+
+
+def load(path: Path, parameters: Iterable[Parameter]) -> Progress:
+    """Set the parameters from `path`, all or none, and return how far that run was.
+
+    DamagedError where the file is not whole; KitError where it is not there or lacks a parameter.
+    """
+    rows, wanted = read(path), list(parameters)
+    problems = []
+    for parameter in wanted:
+        row = rows.get(parameter.name)
+        if row is None:
+            problems.append(f"{parameter.name} is missing")
+        elif row.shape != parameter.shape:
+            problems.append(f"{parameter.name} is {row.shape}, the network has {parameter.shape}")
+    if problems:
+        shown = "\n       ".join(problems[:5] + ([f"and {len(problems) - 5} more"] if len(problems) > 5 else []))
+        raise KitError(f"{path} does not fit this configuration:\n       {shown}")
+    for parameter in wanted:
+        parameter.set_data(Tensor(rows[parameter.name].asnumpy(), parameter.dtype))
+    if _STEP not in rows:
+        return Progress()
+    job = rows[_JOB].asnumpy().tobytes().hex() if _JOB in rows else ""
+    return Progress(int(rows[_STEP].asnumpy()), float(rows[_BEST].asnumpy()), job)
+
+
+def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[str, Parameter]:
+    """Everything in a checkpoint by name, also of one without checksum, as other programs write them: that is said.
+
+    DamagedError where the file is not whole, as one of ours without checksum; KitError where it is not there.
+    """
+    if not path.is_file():
+        raise KitError(f"there is no checkpoint {path}", hint="train first, or name a file that exists")
+    try:
+        has_checksum = _has_checksum(path)
+        if not has_checksum and _is_ours(path):  # before MindSpore reads it: damaged sizes may crash it
+            raise _damaged(path, "its checksum is cut off")
+        if not has_checksum:
+            _assert_sizes(path)
+        rows: Mapping[str, Parameter] = ms.load_checkpoint(str(path), crc_check=True)
+    except OSError as error:
+        raise KitError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, RuntimeError) as error:
+        raise _damaged(path, str(error).strip().split("\n")[0]) from error
+    if not has_checksum:
+        say(f"{path} has no checksum, so whether it is whole is not known")
+    present = sum(name not in (_ROWS, _END, _STEP, _BEST, _JOB) for name in rows)
+    if any(name in rows and present != int(rows[name].asnumpy()) for name in (_ROWS, _END)):
+        raise _damaged(path, "it is cut off")
+    return rows
+
+
+def _has_checksum(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TRAILER_BYTES))
+        return file.read().startswith(_TRAILER)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a row of ours is in the file: one that is damaged in one place still has another, at its other end."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(OURS.encode()) >= 0
+
+
+def _assert_sizes(path: Path) -> None:
+    """MindSpore takes memory as a shape says, and where a row is too short it fills up with zeros and says nothing."""
+    file = Checkpoint()
+    try:
+        file.ParseFromString(path.read_bytes())
+    except DecodeError:
+        return  # which MindSpore finds as well
+    held: dict[str, int] = {}  # a large parameter is in several rows, each with its whole shape
+    wanted: dict[str, int] = {}
+    for row in file.value:
+        if row.tensor.tensor_type in _BYTES:
+            count = 1 if list(row.tensor.dims) == [0] else math.prod(row.tensor.dims)
+            wanted[row.tag] = count * _BYTES[row.tensor.tensor_type]
+            held[row.tag] = held.get(row.tag, 0) + len(row.tensor.tensor_content)
+    for name, size in wanted.items():
+        if held[name] != size:
+            raise _damaged(path, f"{name} has {held[name]} bytes, and {size} by its shape and type")
+
+
+def _damaged(path: Path, why: str) -> DamagedError:
+    return DamagedError(f"the checkpoint {path} is damaged or not a checkpoint: {why}")

@@ -1,0 +1,115 @@
+"""One file over http or https: bounded in size, time and redirects, certificates verified, no password sent."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import re
+import shutil
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from typing import IO
+
+from hccl_kit.base.errors import KitError
+
+MAX_BYTES = 4 << 30
+MAX_REDIRECTS = 5
+SILENCE, DEADLINE = 30.0, 3600.0
+"""Seconds that a server may say nothing, and that a file may take in all."""
+BLOCK = 1 << 20
+Say = Callable[[str], None]
+
+
+def copy(url: str, file: IO[bytes], say: Say) -> str:
+    """The SHA-256 of what a URL gives, written into `file`; KitError says why it does not come whole."""
+    end, digest, count = time.monotonic() + DEADLINE, hashlib.sha256(), 0
+    with _opened(url) as answer:
+        size = _size(answer, file)
+        say(f"fetching {url}" + (f", {size / 1e6:.1f} MB" if size is not None else ""))
+        while block := _read(answer):
+            count += len(block)
+            if count > MAX_BYTES:
+                raise KitError(f"it is larger than {MAX_BYTES} bytes")
+            if time.monotonic() > end:
+                raise KitError(f"it did not come within {DEADLINE:.0f} s")
+            digest.update(block)
+            file.write(block)
+    if not count or (size is not None and count != size):
+        raise KitError(f"it is cut off: {count} bytes came{'' if size is None else f' of {size}'}")
+    return digest.hexdigest()
+
+
+def _opened(url: str) -> http.client.HTTPResponse:
+    try:
+        # S310 fears other schemes: the caller and _Redirects let only http and https through.
+        request = urllib.request.Request(url, headers={"User-Agent": "hccl_kit"})  # noqa: S310
+        answer: http.client.HTTPResponse = urllib.request.build_opener(_Redirects).open(request, timeout=SILENCE)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise KitError(_answered(error.code, str(error.reason))) from error
+    except urllib.error.URLError as error:
+        raise KitError(str(getattr(error.reason, "strerror", None) or error.reason)) from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise KitError(str(error) or type(error).__name__) from error
+    return answer
+
+
+def _answered(code: int, reason: str) -> str:
+    """A server may give a code without a reason; what urllib adds to one stands in further lines."""
+    first = reason.strip().partition("\n")[0]
+    return f"the server answers {code} {first}".rstrip()
+
+
+def _size(answer: http.client.HTTPResponse, file: IO[bytes]) -> int | None:
+    """What the server says of the size; KitError where that is too much, or the answer is a page and no file."""
+    if answer.status != http.client.OK:
+        raise KitError(_answered(answer.status, answer.reason))
+    if answer.headers.get_content_type() == "text/html":
+        raise KitError("the server answers with a page of HTML")
+    said = answer.headers.get("Content-Length") or ""
+    if not re.fullmatch("[0-9]{1,18}", said):
+        return None
+    size, free = int(said), shutil.disk_usage(file.fileno()).free
+    if size > min(MAX_BYTES, free):
+        raise KitError(f"it has {size} bytes; accepted: up to {MAX_BYTES}, and the disk has {free} free")
+    return size
+
+
+def _read(answer: http.client.HTTPResponse) -> bytes:
+    try:
+        return answer.read1(BLOCK)  # what is there: a slow server meets the deadline too
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise KitError(f"the connection broke: {error or type(error).__name__}") from error
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Few, to http and https alone, never from https to http and never with a password."""
+
+    max_redirections = MAX_REDIRECTS
+    max_repeats = 1
+
+    def redirect_request(  # noqa: PLR0917  # urllib calls it so
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """The request that follows; KitError where it is refused."""
+        fp.close()  # or urllib would read all that stands beside the redirect into memory, however much that is
+        refusal = _refusal(*(urllib.parse.urlsplit(url) for url in (req.full_url, newurl)))
+        if refusal:
+            raise KitError(f"it redirects {refusal}, which is not followed")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _refusal(before: urllib.parse.SplitResult, after: urllib.parse.SplitResult) -> str | None:
+    """Why a redirect is not followed, if so."""
+    if after.scheme not in ("http", "https") or (before.scheme == "https" and after.scheme == "http"):
+        return f"from {before.scheme} to {after.scheme[:20]}"
+    return "to a URL with a user name or a password" if "@" in after.netloc else None

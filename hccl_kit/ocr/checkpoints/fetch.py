@@ -1,0 +1,216 @@
+"""Weights that a configuration names by a URL: fetched once into a cache, with their SHA-256, whole or not at all.
+
+What was fetched by hand may be put at the same place.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import time
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.checkpoints.download import BLOCK, DEADLINE, Say, copy
+
+CACHE = "HCCL_KIT_CACHE"
+"""The environment variable that names the folder of what is fetched; else it is in the user's cache."""
+
+_SCHEME = re.compile("([A-Za-z][A-Za-z0-9+.-]*):/")
+_SUM = re.compile("[0-9a-f]{64}")
+_NAMED_SUM = re.compile(r"-([0-9a-f]{8})\.[A-Za-z]+$")
+
+
+def wanted(model: Mapping[str, Any]) -> dict[str, str]:
+    """The keys of the section `model` that name weights, with the names: paths or URLs.
+
+    Those of the backbone are not needed where the whole network gets others: every one of its parameters is in them.
+    """
+    whole, backbone = model["pretrained"], model["backbone"].get("pretrained")
+    names = {}
+    if isinstance(backbone, str) and backbone and not (whole and model["pretrained_strict"]):
+        names["model.backbone.pretrained"] = backbone
+    if whole:
+        names["model.pretrained"] = whole
+    return names
+
+
+def fetch(model: Mapping[str, Any], environ: Mapping[str, str], say: Say) -> list[str]:
+    """See that all weights of the section `model` are on this computer and what they are said to be; returns notes.
+
+    `say` is called before a wait. KitError where a file cannot be fetched, says where it is to be put by hand; or
+    where a SHA-256 differs.
+    """
+    notes = []
+    for key, name in wanted(model).items():
+        expected = model["pretrained_sha256"] if key == "model.pretrained" else None
+        path = local_path(key, name, environ)
+        if _scheme(name) in ("http", "https"):
+            notes.append(_fetched(name, path, expected, say))
+        elif expected:
+            _assert_sum(path, _digest(path), expected)
+    return notes
+
+
+def local_path(key: str, name: str, environ: Mapping[str, str]) -> Path:
+    """Where the weights lie that `key` names: the path itself, or the place in the cache that belongs to a URL."""
+    scheme = _scheme(name)
+    if scheme is None:
+        return Path(name)
+    parts = _split(key, name)
+    if scheme == "file" and parts.netloc in ("", "localhost"):
+        return Path(urllib.parse.unquote(parts.path))
+    if scheme not in ("http", "https") or not parts.hostname:
+        raise KitError(f"{key} is {name}; accepted: a path, or a URL that begins with https://, http:// or file:///")
+    file = re.sub("[^A-Za-z0-9._+-]", "_", urllib.parse.unquote(parts.path).rsplit("/", 1)[-1])[-128:]
+    if not file.strip("."):
+        raise KitError(f"{key} is {name}, which names no file", hint="give the URL of a .ckpt or .safetensors file")
+    return cache(environ) / hashlib.sha256(name.encode()).hexdigest()[:12] / file
+
+
+def cache(environ: Mapping[str, str]) -> Path:
+    """The folder of what is fetched."""
+    if environ.get(CACHE):
+        return Path(environ[CACHE])
+    user = Path(environ.get("XDG_CACHE_HOME") or "")
+    return (user if user.is_absolute() else Path(environ.get("HOME") or "~").expanduser() / ".cache") / "hccl_kit"
+
+
+def _scheme(name: str) -> str | None:
+    match = _SCHEME.match(name)
+    return match[1].lower() if match else None
+
+
+def _split(key: str, name: str) -> urllib.parse.SplitResult:
+    if not name.isascii() or not name.isprintable() or " " in name:
+        raise KitError(f"{key} is {name!r}; accepted: a URL of visible ASCII characters, others as %20 and the like")
+    try:
+        parts = urllib.parse.urlsplit(name)
+        _ = parts.port  # ValueError where it is no number
+    except ValueError as error:
+        raise KitError(f"{key} is {name!r}, which is not a valid URL: {error}") from error
+    if "@" in parts.netloc:
+        raise KitError(
+            f"{key} holds a user name or a password before {parts.hostname}; no credentials are sent",
+            hint="fetch the file yourself, and name it by its path",
+        )
+    return parts
+
+
+def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
+    """The note on a URL whose file is at `path` now; fetched, or there already."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _alone(path.parent, say):
+            is_new = not path.is_file()
+            digest = _download(url, path, expected, say) if is_new else _digest(path)
+    except OSError as error:
+        raise KitError(f"cannot write {path}: {error.strerror}", hint=f"{CACHE} names another folder") from error
+    record = path.with_name(path.name + ".sha256")
+    if is_new or not record.is_file():
+        write_atomically(record, f"{digest}  {path.name}\n")
+    _assert_sum(path, digest, expected or _recorded(record))
+    where = f"fetched from {url} to {path}" if is_new else f"{path}, fetched from {url} before"
+    return f"weights: {where}; SHA-256 {digest}{_doubt(path, digest, expected)}"
+
+
+def _doubt(path: Path, digest: str, expected: str | None) -> str:
+    """Names such as resnet50-e0733ab8.ckpt hold the beginning of a checksum, of a kind that nothing tells."""
+    named = _NAMED_SUM.search(path.name)
+    if expected or not named:
+        return ""
+    others = [_digest(path, kind) for kind in ("md5", "sha1")]
+    if any(one.startswith(named[1]) for one in (digest, *others)):
+        return ", which its name confirms"
+    return (
+        f"; the {named[1]} in its name begins neither its SHA-256 nor its SHA-1 or MD5: "
+        "model.pretrained_sha256 holds it to what you know"
+    )
+
+
+def _recorded(record: Path) -> str:
+    """What was written down when the file came; KitError where that is not a checksum."""
+    text = read_text(record, 4096).partition(" ")[0]
+    if not _SUM.fullmatch(text):
+        raise KitError(f"{record} holds no SHA-256", hint=f"rm {record}")
+    return text
+
+
+def _assert_sum(path: Path, digest: str, expected: str) -> None:
+    if digest != expected.lower():
+        raise KitError(
+            f"{path} has the SHA-256 {digest}; expected {expected.lower()}",
+            hint=f"it is damaged or another file: remove {path} and fetch it again, or correct the checksum",
+        )
+
+
+def _digest(path: Path, kind: str = "sha256") -> str:
+    """The checksum of a regular file, in hexadecimal."""
+    if not path.is_file():
+        raise KitError(f"there is no file {path}")
+    found = hashlib.new(kind, usedforsecurity=False)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                found.update(block)
+    except OSError as error:
+        raise KitError(f"cannot read {path}: {error.strerror}") from error
+    return found.hexdigest()
+
+
+@contextmanager
+def _alone(folder: Path, say: Say) -> Iterator[None]:
+    """One process of this computer at a time: the ranks of a job share a cache. Some file systems have no locks."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            _lock(descriptor, folder, say)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path, say: Say) -> None:
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if say is not _silent:
+                say(f"another process fetches weights into {folder}")
+            say = _silent
+            time.sleep(0.2)
+    return None
+
+
+def _silent(_: str) -> None:
+    """The word has been said."""
+
+
+def _download(url: str, path: Path, expected: str | None, say: Say) -> str:
+    """Fetch a file; returns its SHA-256. OSError only where it cannot be written."""
+    by_hand = f"fetch it by hand and put it at {path}, or name the file itself by its path"
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    for left in path.parent.glob(".*.part"):  # of a process that was killed; who is alive holds the lock
+        left.unlink(missing_ok=True)
+    try:
+        with temporary.open("xb") as file:
+            digest = copy(url, file, say)
+            os.fsync(file.fileno())
+        if expected and digest != expected.lower():
+            raise KitError(f"what came has the SHA-256 {digest}; expected {expected.lower()}")
+        temporary.replace(path)
+    except KitError as error:
+        raise KitError(f"cannot fetch {url}: {error.message}", hint=by_hand) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return digest

@@ -1,0 +1,65 @@
+"""Which weights of a run are kept besides the best and those to resume from: the latest, or those with the best scores.
+
+An index in the folder says which files are this run's, so that a resumed run goes on with them and no other file is
+ever removed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from mindspore import Parameter
+
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.checkpoints.previous_run import KEPT
+
+MAX_BYTES = 1 << 20
+
+
+class Kept(NamedTuple):
+    """A file of weights, the step it was written after and its score."""
+
+    file: str
+    step: int
+    score: float
+
+
+def save(folder: Path, parameters: Iterable[Parameter], found: tuple[int, float], *, policy: str, most: int) -> None:
+    """Keep the weights after step `found[0]` with the score `found[1]`, where they are among the `most` of `policy`.
+
+    `policy` is latest_k or top_k (of equal scores the later one). The new file is written before an old one goes.
+    """
+    before = read(folder)
+    one = Kept(f"step_{found[0]}.ckpt", *found)
+    rows = [row for row in before if row.step < one.step]  # a resumed run does the others again
+    chosen = sorted([*rows, one], key=lambda row: (row.score if policy == "top_k" else 0.0, row.step))[-most:]
+    if one in chosen:
+        checkpoint.save(folder / one.file, parameters)
+    write_atomically(folder / KEPT, json.dumps([row._asdict() for row in chosen], indent=1) + "\n")
+    for name in {row.file for row in before} - {row.file for row in chosen}:
+        with suppress(OSError):  # gone already
+            (folder / name).unlink()
+
+
+def read(folder: Path) -> list[Kept]:
+    """What is kept in `folder`, none where there is no index; KitError where it cannot be read."""
+    path = folder / KEPT
+    if not path.exists():
+        return []
+    try:
+        rows = [
+            Kept(str(row["file"]), int(row["step"]), float(row["score"]))
+            for row in json.loads(read_text(path, MAX_BYTES))
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        raise KitError(f"{path} is damaged: {error}", hint="remove it; the files that it named stay") from error
+    if any(row.file != f"step_{row.step}.ckpt" for row in rows):
+        raise KitError(f"{path} names files that are none of a run", hint="remove it")
+    return rows

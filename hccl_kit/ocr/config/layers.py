@@ -1,0 +1,201 @@
+"""What a configuration is put together from: files that build on others by `__base__`, and `-o` on top of them.
+
+A value of the section `common` is only there to be used elsewhere by its anchor. Who gives it anew, by `-o` or in a
+file that builds on another, means these uses: the new value reaches them all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.config import yaml_text
+from hccl_kit.table.pointer import Pointer
+
+MAX_BYTES = 1 << 20
+MAX_FILES = 32
+BASE, COMMON = "__base__", "common"
+MOVED: dict[Pointer, Pointer] = {
+    ("model", "resume"): ("system", "resume"),
+    ("train", "dataset", "sample_ratios"): ("train", "dataset", "sample_ratio"),
+    ("eval", "dataset", "sample_ratios"): ("eval", "dataset", "sample_ratio"),
+}
+"""MindOCR's places of keys that stand elsewhere here."""
+TWINS = {**MOVED, **{new: old for old, new in MOVED.items()}}
+RENAMED: dict[Pointer, dict[Any, Any]] = {("loss", "name"): {"L1BalancedCELoss": "DBLoss"}}
+"""Names of MindOCR's older files, and what they are called since."""
+_INDEX = re.compile("0|[1-9][0-9]{0,8}")
+
+
+@dataclass(slots=True)
+class Parts:
+    """Values that still grow, each with the `file:line` or `-o` it came from.
+
+    `uses` are the places where an anchor of the section `common` is used.
+    """
+
+    values: dict[str, Any]
+    places: dict[Pointer, str]
+    uses: dict[Pointer, set[Pointer]]
+
+    def put(self, pointer: Pointer, value: Any, places: dict[Pointer, str]) -> None:
+        """Set one value, and for one of `common` all its uses; the sections on the way are made."""
+        for using in self.uses.values():
+            using.discard(pointer)  # what is set directly no longer follows the anchor
+        for target in (pointer, *sorted(self.uses.get(pointer, ()), key=str)):
+            self._forget(target)
+            parent: Any = self.values
+            for key in target[:-1]:
+                if not isinstance(parent, list) and parent.get(key) is None:
+                    parent[key] = {}
+                parent = parent[key]
+            parent[target[-1]] = yaml_text.copied(value)
+            self.places |= {(*target, *inner): place for inner, place in places.items()}
+            for end in range(1, len(target)):
+                self.places.setdefault(target[:end], places[()])
+
+    def _forget(self, pointer: Pointer) -> None:
+        """Drop what is known of the values below a place that gets another value."""
+        depth = len(pointer)
+        for inside in [place for place in self.places if place[:depth] == pointer]:
+            del self.places[inside]
+        for using in self.uses.values():
+            using -= {place for place in using if place[:depth] == pointer and len(place) > depth}
+
+    def merge(self, other: Parts) -> None:
+        """Lay another file over this one: sections are merged, all else is replaced, lists as a whole."""
+        for pointer in list(_leaves(other.values, self.values)):
+            depth = len(pointer)
+            if pointer in TWINS and _at(other.values, TWINS[pointer]) is None:
+                self._drop(TWINS[pointer])
+            below = {place[depth:]: said for place, said in other.places.items() if place[:depth] == pointer}
+            self.put(pointer, _at(other.values, pointer), {(): other.places[()], **below})
+        self.places[()] = other.places[()]
+        for pointer, using in other.uses.items():
+            self.uses.setdefault(pointer, set()).update(using)
+
+    def override(self, option: str) -> None:
+        """Set one `a.b=c` of the command line; the value is YAML and may hold '='; `a.2.b` is in item 2 of a list."""
+        said = f"-o {option}"
+        name, sign, text = option.partition("=")
+        keys = name.strip().split(".")
+        if not sign or not all(keys):
+            raise KitError(f"{said}: expected key=value, such as train.ckpt_save_dir=./out")
+        pointer = self._pointer(keys, said)
+        if keys[0] == COMMON and not self.uses.get(pointer):
+            raise KitError(
+                f"{said}: no other section uses an anchor of {name.strip()}, so this would change nothing",
+                hint="name the key that is used, such as train.loader.batch_size",
+            )
+        value, _ = yaml_text.parse(text, f"{said}: the value")
+        self._drop(TWINS.get(pointer))
+        self.put(pointer, value, {(): said})
+
+    def _pointer(self, keys: list[str], said: str) -> Pointer:
+        target: Any = self.values
+        pointer: Pointer = ()
+        for key in keys:
+            if isinstance(target, list):
+                if not _INDEX.fullmatch(key) or int(key) >= len(target):
+                    raise KitError(f"{said}: {_dotted(pointer)} is a list; accepted: 0 to {len(target) - 1}")
+                pointer, target = (*pointer, int(key)), target[int(key)]
+            elif isinstance(target, (dict, type(None))):
+                pointer, target = (*pointer, key), (target or {}).get(key)
+            else:
+                raise KitError(f"{said}: {_dotted(pointer)} is a value, not a section")
+        return pointer
+
+    def _drop(self, pointer: Pointer | None) -> None:
+        """Take away the other place of a key that is given anew: the later one counts, whatever it is called."""
+        section = _at(self.values, pointer[:-1]) if pointer else None
+        if pointer and isinstance(section, dict) and section.pop(pointer[-1], None) is not None:
+            self._forget(pointer)
+
+    def settle(self) -> None:
+        """Bring what MindOCR writes in its own way to the way it is written here."""
+        for old, new in MOVED.items():
+            value, section = _at(self.values, old), _at(self.values, new[:-1])
+            if value is not None and (section is None or (isinstance(section, dict) and new[-1] not in section)):
+                self.put(new, value, {(): self.places.get(old, _dotted(old))})
+                del _at(self.values, old[:-1])[old[-1]]
+        for place, names in RENAMED.items():
+            name = _at(self.values, place)
+            if isinstance(name, str) and name in names:
+                _at(self.values, place[:-1])[place[-1]] = names[name]
+        post = self.values.get("postprocess")
+        if isinstance(post, dict) and isinstance(post.get("output_polygon"), bool) and "box_type" not in post:
+            post["box_type"] = "poly" if post.pop("output_polygon") else "quad"
+        optimizer = self.values.get("optimizer")
+        if isinstance(optimizer, dict) and isinstance(optimizer.get("opt"), str):
+            optimizer["opt"] = optimizer["opt"].lower()  # SGD
+
+
+def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None = None) -> Parts:
+    """A file laid over those that it names as `__base__`, a path or a list of paths, each from its own folder.
+
+    `above` are the files that build on it. KitError names the line that is wrong, and a file that builds on itself.
+    """
+    count = count or iter(range(MAX_FILES))
+    if next(count, None) is None:
+        raise KitError(f"{above[0]} builds on more than {MAX_FILES} files by {BASE}")
+    own = _read_one(path)
+    if BASE not in own.values:
+        return own
+    parts = Parts({}, {}, {})
+    names = own.values.pop(BASE)
+    for name in names if isinstance(names, list) else [names]:
+        line = own.places[(BASE,)]
+        if not isinstance(name, str) or not name.isprintable():
+            raise KitError(f"{line}: {BASE} is {name!r}; accepted: a path or a list of paths")
+        base = path.parent / name
+        if os.path.realpath(base) in map(os.path.realpath, (*above, path)):
+            raise KitError(f"{line}: {base} builds on itself")
+        try:
+            parts.merge(read(base, (*above, path), count))
+        except KitError as error:
+            raise KitError(f"{line}: {error.message}", hint=error.hint) from error
+    parts.merge(own)
+    return parts
+
+
+def _read_one(path: Path) -> Parts:
+    values, root = yaml_text.parse(read_text(path, MAX_BYTES), str(path))
+    if not isinstance(values, dict):
+        raise KitError(f"{path} holds no sections", hint="see configs/rec/crnn/crnn_small.yaml")
+    found = list(yaml_text.nodes(root))
+    same: dict[int, set[Pointer]] = {}
+    for pointer, node, _ in found:
+        same.setdefault(id(node), set()).add(pointer)
+    uses = {
+        pointer: {use for use in same[id(node)] if use[0] != COMMON}
+        for pointer, node, _ in found
+        if pointer[:1] == (COMMON,)
+    }
+    return Parts(values, {pointer: f"{path}:{line}" for pointer, _, line in found}, uses)
+
+
+def _leaves(values: dict[str, Any], over: dict[str, Any], pointer: Pointer = ()) -> Iterator[Pointer]:
+    """The places of `values` that are not merged with what is in `over` but replace it."""
+    for key, value in values.items():
+        other = over.get(key)
+        if isinstance(value, dict) and isinstance(other, dict):
+            yield from _leaves(value, other, (*pointer, key))
+        else:
+            yield (*pointer, key)
+
+
+def _at(values: Any, pointer: Pointer) -> Any:
+    """What stands at a place that sections lead to; None where nothing does."""
+    for key in pointer:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values
+
+
+def _dotted(pointer: Pointer) -> str:
+    return ".".join(map(str, pointer))

@@ -1,0 +1,174 @@
+"""The page of all keys of a configuration, made of the schema: docs/config.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hccl_kit.ocr.config.schema import NO_EFFECT, NO_EFFECT_FOR, Rule, root
+
+INTRODUCTION = """\
+# Configuration
+
+Written from schemas/train_config.schema.json by `pytest tests/ocr/config/test_page.py --update-golden`; what is changed
+here is lost. Sections and keys are MindOCR's, as far as DBNet, PSENet, EAST, CRNN, RARE, SVTR and the classifier of
+directions use them.
+
+- A file may build on others: `__base__: other.yaml`, or a list of paths, from the folder of the file. Sections are
+  merged, all else is replaced, lists as a whole.
+- `-o train.loader.batch_size=8` replaces or adds a key. The value is YAML and may hold `=`. Items of a list are counted
+  from 0: `-o 'train.dataset.transform_pipeline.2.RecResizeImg.image_shape=[32, 128]'`.
+- `-o common.batch_size=8` changes every place where the anchor of that value is used.
+- `train_config.yaml` in `train.ckpt_save_dir` holds the whole configuration and starts the same job again.
+- Numbers may be written as 1e-4. Unknown keys are refused; keys that do nothing here are accepted and named at the
+  start.
+
+Defaults are MindOCR's (compared with its release 0.5.0), and so is what a key means, even where it is not what its name
+says. Where another way is better, a key of our own asks for it, and the files in `configs/` that were measured with it
+set it: `optimizer.decay_as_named`, `DBHead.k_scales_threshold`, `DBPostprocess.score_mode`, `EASTLoss.geometric_iou`,
+`CrossEntropySmooth.of_probabilities`, `DetMetric.count_doubles`, `RecResizeImg.min_width`. What differs all the same:
+
+- Labels that are empty or too long are left out and counted. MindOCR trains them as lines without a text, and counts
+  characters that the dictionary lacks.
+- Pages without a text, or with one that lies off the image, are left out of the training and named; MindOCR keeps them.
+- A polygon that crosses itself is left out; in MindOCR its page fails and another one takes its place. One that falls
+  apart when it shrinks is drawn whole; MindOCR draws one piece.
+- The warm-up is one step ahead (with `lr_epoch_stair` one epoch): MindOCR's first one has the rate 0, by default, and
+  teaches nothing.
+- Pages are turned by any angle, not by whole degrees; moves that follow each other are drawn at once, and pages that
+  shrink to less than half are averaged.
+- `eps` counts for adam and adamw, and `nesterov` for momentum on CPU; in MindOCR they do nothing there.
+- `RecMetric` compares by the dictionary of `postprocess`, and `filter_ood` leaves spaces in.
+"""
+KINDS = {"string": "text", "boolean": "True, False", "null": "null", "object": "section"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A key of a section; `of` are the names for which alone it is there."""
+
+    key: str
+    rule: Rule
+    titled: tuple[str, ...]
+    is_required: bool
+    of: tuple[str, ...] = ()
+
+
+def as_markdown() -> str:
+    """The page; ends with a newline."""
+    parts, seen, waiting = [INTRODUCTION], set(), ["det", "rec", "cls"]
+    while waiting:
+        name = waiting.pop(0)
+        if name not in seen:
+            seen.add(name)
+            rows = merged(_rows(_definition(name), ""))
+            waiting += [other for row in rows for other in row.titled]
+            parts.append(_section(_definition(name), rows))
+    return "\n".join(parts)
+
+
+def merged(rows: Iterator[Row]) -> list[Row]:
+    """The rows, with equal ones of several names made one."""
+    found: list[Row] = []
+    for row in rows:
+        same = next((n for n, one in enumerate(found) if replace(one, of=row.of) == row), None)
+        if same is None:
+            found.append(row)
+        else:
+            found[same] = replace(row, of=found[same].of + row.of)
+    return found
+
+
+def _section(rule: Rule, rows: list[Row]) -> str:
+    lines = [f"## {rule['title']}", "", rule["description"], ""]
+    if NO_EFFECT in rule:
+        lines += [f"No effect: {rule[NO_EFFECT]}.", ""]
+    if rows:
+        lines += ["| key | accepted | default | meaning |", "|---|---|---|---|", *map(_line, rows), ""]
+    return "\n".join(lines)
+
+
+def _line(row: Row) -> str:
+    rule = row.rule
+    default = f"`{plain(rule['default'])}`" if "default" in rule else "required" if row.is_required else ""
+    meaning = [rule["description"]] if "description" in rule else []
+    of_one = f" for {plain(rule[NO_EFFECT_FOR])}" if NO_EFFECT_FOR in rule else ""
+    meaning += [f"No effect{of_one}: {rule[NO_EFFECT]}."] if NO_EFFECT in rule else []
+    if row.titled:
+        titles = [_definition(name)["title"] for name in row.titled]
+        meaning += ["See " + ", ".join(f"[{title}](#{_anchor(title)})" for title in titles) + "."]
+        default = "" if rule.get("default") == {} else default
+    of = f"{', '.join(row.of)}: " if row.of else ""
+    return f"| `{row.key}` | {accepted(rule)} | {default} | {of}{' '.join(meaning)} |"
+
+
+def _rows(rule: Rule, prefix: str, of: tuple[str, ...] = ()) -> Iterator[Row]:
+    """The keys of a section, and those of the sections in it that have no title of their own."""
+    for key, given in rule.get("properties", {}).items():
+        titled, inner = _titled(given), _resolved(given)
+        if inner:
+            yield Row(prefix + key, inner, titled, key in rule.get("required", ()), of)
+        yield from _rows(given if titled else inner, f"{prefix}{key}.", of)
+    for choice in rule.get("allOf", ()):
+        (value,) = choice["if"]["properties"].values()
+        if not _titled(choice["then"]):
+            yield from _rows(_resolved(choice["then"]), prefix, (value["const"],))
+
+
+def _titled(rule: Rule) -> tuple[str, ...]:
+    """The definitions with a title that a rule leads to: directly, by a choice, or for the items of a list."""
+    names: list[str] = []
+    for one in (rule, rule.get("items", {}), *(choice["then"] for choice in rule.get("allOf", ()))):
+        if "$ref" in one:
+            name = one["$ref"].rsplit("/", 1)[1]
+            names += [name] if "title" in _definition(name) else _titled(_definition(name))
+    return tuple(names)
+
+
+def _definition(name: str) -> Rule:
+    rule: Rule = root()["$defs"][name]
+    return rule
+
+
+def _resolved(rule: Rule) -> Rule:
+    """A rule with what it refers to."""
+    if "$ref" not in rule:
+        return rule
+    own = {key: value for key, value in rule.items() if key != "$ref"}
+    return {**_resolved(_definition(rule["$ref"].rsplit("/", 1)[1])), **own}
+
+
+def accepted(rule: Rule) -> str:
+    """What a key takes, in words."""
+    rule = _resolved(rule)
+    if "x-accepted" in rule and "enum" not in rule:
+        return str(rule["x-accepted"])
+    if "enum" in rule or "const" in rule:
+        return ", ".join(plain(value) for value in rule.get("enum", [rule.get("const")]))
+    kinds = rule.get("type", "object")
+    return " or ".join(_kind(kind, rule) for kind in ([kinds] if isinstance(kinds, str) else kinds))
+
+
+def _kind(kind: str, rule: Rule) -> str:
+    if kind in ("integer", "number"):
+        ends = (("minimum", "from"), ("exclusiveMinimum", "above"), ("maximum", "to"), ("exclusiveMaximum", "below"))
+        bounds = [f" {word} {plain(rule[end])}" for end, word in ends if end in rule]
+        return ("whole number" if kind == "integer" else "number") + "".join(bounds)
+    if kind == "array":
+        least, most = rule.get("minItems"), rule.get("maxItems")
+        count = f"{least} times " if least == most and least is not None else ""
+        return f"list: {count}{accepted(rule['items'])}" if "items" in rule else "list"
+    return KINDS[kind]
+
+
+def plain(value: Any) -> str:
+    """A value as it is written in YAML, on one line."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(plain, value))}]"
+    return "null" if value is None else "{}" if value == {} else str(value)
+
+
+def _anchor(title: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")

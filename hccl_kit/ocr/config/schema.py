@@ -1,0 +1,227 @@
+"""What the schema says of a configuration: what is wrong with it, which defaults it leaves out, what has no effect.
+
+The schema is plain JSON Schema, so an editor can use it too. Where `model.type` or a `name` decides which keys there
+are, it says so by `allOf` of `if` and `then`; the conditions are made of `properties` and `const` alone.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hccl_kit.base import schemas
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.config.yaml_text import copied
+from hccl_kit.table.pointer import Pointer
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+SCHEMA = "train_config"
+NO_EFFECT = "x-no-effect"
+"""Keys of MindOCR that are accepted and do nothing here, with the reason. Their default is what happens anyway."""
+NO_EFFECT_FOR = "x-no-effect-for"
+"""The one value of such a key that does nothing, where others do something."""
+MAX_PROBLEMS = 20
+Rule = Mapping[str, Any]
+
+_KINDS = {
+    "object": "a section",
+    "array": "a list",
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "True or False",
+    "null": "null",
+}
+_BOUNDS = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "minLength": "a text of at least {} characters",
+    "maxLength": "a text of at most {} characters",
+}
+
+
+@cache
+def root() -> Rule:
+    """The whole schema."""
+    return schemas.load(SCHEMA)
+
+
+def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) -> None:
+    """KitError names every mistake in `values` with its place, `places` saying what stands where."""
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  # 80 ms, not for --help
+
+    # JSON Schema takes 16.0 for an integer, which no batch size is, and knows nothing of nan and inf.
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    types = types.redefine("number", lambda _, value: type(value) in (int, float) and abs(value) <= sys.float_info.max)
+    validator: Any = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    problems = dict.fromkeys(
+        f"{_place(pointer, places, source)}: {message}"
+        for error in validator(root()).iter_errors(values)
+        for pointer, message in _explain(error, values)
+    )
+    if problems:
+        rest = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
+        raise KitError("\n       ".join([*list(problems)[:MAX_PROBLEMS], *rest]))
+
+
+def fill(values: dict[str, Any], rule: Rule | None = None) -> None:
+    """Write the defaults of the schema into `values`, in place. Steps of a pipeline have their own."""
+    for chosen in list(chosen_rules(root() if rule is None else rule, values)):
+        for key, inner in chosen.get("properties", {}).items():
+            rules = list(chosen_rules(inner, None))
+            default = next((one["default"] for one in rules if "default" in one), ...)
+            if key not in values and default is not ... and not any(NO_EFFECT in one for one in rules):
+                values[key] = copied(default)
+            if isinstance(values.get(key), dict):
+                fill(values[key], inner)
+
+
+def ineffective(values: Mapping[str, Any]) -> list[str]:
+    """A line for every reason for which keys of `values` do nothing here."""
+    found: dict[str, list[str]] = {}
+    for pointer, rule in _present(values, root(), ()):
+        found.setdefault(rule[NO_EFFECT], []).append(_dotted(*pointer))
+    return [f"no effect: {', '.join(dict.fromkeys(keys))}: {reason}" for reason, keys in found.items()]
+
+
+def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer, Rule]]:
+    """The places of `value` whose rule says that they have no effect, where that makes a difference."""
+    for chosen in chosen_rules(rule, value):
+        if NO_EFFECT in chosen:
+            if value != chosen.get("default", ...) and value == chosen.get(NO_EFFECT_FOR, value):
+                yield pointer, chosen
+            return
+        if isinstance(value, Mapping):
+            for key, inner in chosen.get("properties", {}).items():
+                if key in value:
+                    yield from _present(value[key], inner, (*pointer, key))
+        if isinstance(value, list) and "items" in chosen:
+            for index, item in enumerate(value):
+                yield from _present(item, chosen["items"], (*pointer, index))
+
+
+def chosen_rules(rule: Rule, value: Any) -> Iterator[Rule]:
+    """A rule, what it refers to, and what it chooses for `value`."""
+    yield rule
+    if "$ref" in rule:
+        yield from chosen_rules(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], value)
+    for choice in rule.get("allOf", ()):
+        if _holds(choice["if"], value):
+            yield from chosen_rules(choice["then"], value)
+
+
+def _holds(condition: Rule, value: Any) -> bool:
+    if "const" in condition:
+        return bool(value == condition["const"])
+    inner = value if isinstance(value, Mapping) else {}
+    return all(_holds(rule, inner.get(key)) for key, rule in condition["properties"].items())
+
+
+def _place(pointer: Pointer, places: Mapping[Pointer, str], source: str) -> str:
+    """The file and line of the pointer or of the nearest part that stands in the file."""
+    for end in range(len(pointer), -1, -1):
+        if pointer[:end] in places:
+            return places[pointer[:end]]
+    return source
+
+
+def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tuple[Pointer, str]]:
+    """One message a mistake: the name of the key, what was found, what is accepted."""
+    pointer: Pointer = tuple(error.absolute_path)
+    found: Any = error.instance
+    rule: Any = error.validator_value
+    name = _dotted(*pointer)
+    known = list(error.schema.get("properties", ())) if isinstance(error.schema, Mapping) else []
+    if error.validator == "additionalProperties":
+        if len(found) > error.schema.get("maxProperties", len(found)):  # type: ignore[union-attr]  # an object, here
+            return  # that is said as well
+        for key in found.keys() - known:
+            near = _nearest(key, known) or _elsewhere(key, values)
+            yield (*pointer, key), f"{_dotted(*pointer, key)} is not a key of this release{near}"
+    elif error.validator == "required":
+        for key in rule:
+            if key not in found and not difflib.get_close_matches(key, found.keys() - known):
+                yield pointer, f"{_dotted(*pointer, key)} is missing"
+    elif error.validator in ("enum", "const"):
+        accepted = rule if error.validator == "enum" else [rule]
+        near = _nearest(str(found), accepted)
+        yield pointer, f"{name} is {_shown(found)}; accepted: {', '.join(map(_plain, accepted))}{near}"
+    elif error.validator == "type":
+        kinds = [rule] if isinstance(rule, str) else rule
+        quoted = (
+            """; a text is quoted: key='"1"'""" if "string" in kinds and not isinstance(found, (dict, list)) else ""
+        )
+        yield pointer, f"{name} is {_shown(found)}; expected {' or '.join(_KINDS[kind] for kind in kinds)}{quoted}"
+    elif error.validator in _BOUNDS:
+        yield pointer, f"{name} is {_shown(found)}; accepted: {_BOUNDS[str(error.validator)].format(rule)}"
+    else:
+        meant = error.schema.get("x-accepted", error.message) if isinstance(error.schema, Mapping) else error.message
+        yield pointer, f"{name} is {_shown(found)}; accepted: {meant}"
+
+
+def _elsewhere(key: str, values: Mapping[str, Any]) -> str:
+    """Where a key stands that is unknown in its section, or what else must be chosen for it."""
+    found = [
+        (pointer, next((one for one in conditions if _at(values, one[0]) != one[1]), None))
+        for pointer, conditions in _all_keys(root(), ())
+        if pointer[-1] == key
+    ]
+    for pointer, unmet in sorted(found, key=lambda row: row[1] is not None):
+        where = f" where {_dotted(*unmet[0])} is {unmet[1]}" if unmet else ""
+        return f"; {_dotted(*pointer)} is one{where}"
+    return ""
+
+
+def _at(values: Any, pointer: Pointer) -> Any:
+    for key in pointer:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
+
+
+Conditions = tuple[tuple[Pointer, Any], ...]
+
+
+def _all_keys(rule: Rule, pointer: Pointer, conditions: Conditions = ()) -> Iterator[tuple[Pointer, Conditions]]:
+    """Every key of the schema outside of lists, with the values elsewhere that make it one."""
+    if "$ref" in rule:
+        yield from _all_keys(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], pointer, conditions)
+    for key, inner in rule.get("properties", {}).items():
+        yield (*pointer, key), conditions
+        yield from _all_keys(inner, (*pointer, key), conditions)
+    for choice in rule.get("allOf", ()):
+        yield from _all_keys(choice["then"], pointer, (*conditions, _condition(choice["if"], pointer)))
+
+
+def _condition(rule: Rule, pointer: Pointer) -> tuple[Pointer, Any]:
+    """The place and the value that a rule of one `const` asks for."""
+    while "const" not in rule:
+        ((key, rule),) = rule["properties"].items()
+        pointer = (*pointer, key)
+    return pointer, rule["const"]
+
+
+def _dotted(*parts: str | int) -> str:
+    return ".".join(map(str, parts))
+
+
+def _nearest(word: str, known: Iterable[Any]) -> str:
+    match = difflib.get_close_matches(word, map(str, known), n=1)
+    return f"; did you mean {match[0]}?" if match else ""
+
+
+def _plain(value: Any) -> str:
+    return "null" if value is None else str(value)
+
+
+def _shown(value: Any) -> str:
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

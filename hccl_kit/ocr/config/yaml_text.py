@@ -1,0 +1,118 @@
+"""The YAML of configurations: from a text to its nodes and values, and back."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.table.pointer import Pointer
+
+MAX_VALUES = 10_000
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader, with 1e-3 read as a number: YAML 1.1 takes it for a text."""
+
+
+_EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, [*"-+0123456789"])
+
+
+class _Dumper(yaml.SafeDumper):
+    """SafeDumper that quotes the texts which _Loader would not give back."""
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, [*"-+0123456789"])
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""NUL and halves of surrogate pairs, which quoted YAML can hold: no path and no file of UTF-8 takes them."""
+_OTHER_BREAKS = frozenset("\x85\u2028\u2029")
+"""Unquoted, YAML takes them for ends of lines and gives a blank back."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = '"' if _OTHER_BREAKS & set(value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def dump(values: Mapping[str, Any]) -> str:
+    """The text that `parse` reads as the same values."""
+    return yaml.dump(dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
+    """The value of a document, every alias a copy of its own, and its nodes; KitError where it is no YAML.
+
+    An alias is the very node that its anchor is.
+    """
+    try:
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        if root is None:
+            return None, None
+        _bound(root, source, itertools.count(1))
+        return copied(loader.construct_document(root)), root
+    except yaml.YAMLError as error:
+        raise KitError(f"{source} is not YAML: {error}") from error
+    except RecursionError:
+        raise KitError(f"{source} is nested too deeply") from None
+    except (ValueError, LookupError, AttributeError) as error:  # PyYAML's own, at dates such as 2024-13-45
+        raise KitError(f"{source} holds a number or date that cannot be read: {error}") from error
+
+
+def nodes(node: yaml.Node | None, pointer: Pointer = ()) -> Iterator[tuple[Pointer, yaml.Node, int]]:
+    """Every place of a document with its node and its line, which for a key is that of the key."""
+    if node is None:
+        return
+    yield pointer, node, node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*pointer, str(key.value))
+            yield from nodes(value, inner)
+            yield inner, value, key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield from nodes(value, (*pointer, index))
+
+
+def copied(value: Any) -> Any:
+    """A copy that shares nothing, with texts for keys, dates and what else JSON does not have."""
+    if isinstance(value, dict):
+        return {str(key): copied(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [copied(inner) for inner in value]
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _bound(node: yaml.Node, source: str, counter: Iterator[int]) -> None:
+    """Count the nodes before values are made of them: aliases of aliases, also by '<<', grow without bound."""
+    if next(counter) > MAX_VALUES:
+        raise KitError(f"{source} holds more than {MAX_VALUES} values; aliases count as often as they are used")
+    if isinstance(node, yaml.ScalarNode) and _NO_TEXT.search(node.value):
+        raise KitError(
+            f"{source}:{node.start_mark.line + 1}: {node.value[:40]!r} holds a character that no file name can have "
+            "(NUL or half of a surrogate pair)"
+        )
+    if isinstance(node, yaml.MappingNode):
+        _assert_no_doubles(node, source)
+    if isinstance(node, yaml.CollectionNode):
+        for inner in node.value:
+            for part in inner if isinstance(inner, tuple) else (inner,):
+                _bound(part, source, counter)
+
+
+def _assert_no_doubles(node: yaml.MappingNode, source: str) -> None:
+    """YAML would take the last of two equal keys without a word."""
+    seen: dict[str, int] = {}
+    for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+        line = key.start_mark.line + 1
+        if key.value in seen:
+            raise KitError(f"{source}:{line}: {key.value} is given twice, first in line {seen[key.value]}")
+        seen[key.value] = line

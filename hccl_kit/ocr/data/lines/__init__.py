@@ -1,0 +1,1 @@
+"""Images of one line of text: sources, transforms and augmentations."""

@@ -1,0 +1,37 @@
+"""From a page to its lines: what lies in a quadrilateral, made straight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.data.pages.pages import assert_drawable
+from hccl_kit.ocr.data.samples import BadSampleError
+
+UPRIGHT = 1.5
+"""A line at least so many times as high as wide is taken for one that was turned."""
+
+
+def crop_line(image: NDArray[Any], quad: NDArray[Any]) -> NDArray[Any]:
+    """The part HxWx3 of an image inside the corners `quad` (4, 2), which go clockwise from the start of the text.
+
+    It is as wide and high as the longer of its opposite sides. An upright one is turned against the clock, so that
+    its text runs from left to right, as MindOCR and PaddleOCR do. Beyond the image its border goes on. Raises
+    BadSampleError if the line or the image is larger than OpenCV straightens.
+    """
+    corners = quad.astype(np.float32)
+    sides = np.linalg.norm(corners - np.roll(corners, -1, axis=0), axis=1)
+    most = sum(image.shape[:2])  # a corner far off the image takes no memory
+    width, height = (int(np.clip(max(sides[n], sides[n + 2]), 1, most)) for n in (0, 1))
+    straight = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+    assert_drawable(height, width)
+    matrix = cv2.getPerspectiveTransform(corners, straight)
+    size, border = (width, height), cv2.BORDER_REPLICATE
+    try:
+        line = cv2.warpPerspective(image, matrix, size, flags=cv2.INTER_CUBIC, borderMode=border)
+    except cv2.error as error:  # a side of more than 32,766 pixels
+        raise BadSampleError(str(error).strip()) from error
+    return np.rot90(line).copy() if height >= UPRIGHT * width else line

@@ -1,0 +1,96 @@
+"""The lines of a data set of text recognition: label files or LMDB folders, several of them, a share of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.lines.lmdb_lines import LmdbLines, find_folders
+from hccl_kit.ocr.data.samples import TextLine, read_labels
+from hccl_kit.ocr.data.sources import LMDB, share, sources
+
+Numbers = NDArray[np.int64]
+
+
+class Lines(Sequence[TextLine]):
+    """The lines of several parts, one part after the other, of which only those in `chosen` are there.
+
+    Nothing but their numbers is kept, 8 bytes a line.
+    """
+
+    def __init__(self, parts: Sequence[Sequence[TextLine]], chosen: Numbers | None = None) -> None:
+        self._parts = parts
+        self._ends = np.cumsum([len(part) for part in parts])
+        self._chosen = np.arange(self._ends[-1]) if chosen is None else chosen
+
+    def take(self, numbers: Sequence[int] | Numbers) -> Lines:
+        """Those lines of this sequence."""
+        return Lines(self._parts, self._chosen[np.asarray(numbers, np.int64)])
+
+    def __len__(self) -> int:
+        """The number of lines."""
+        return len(self._chosen)
+
+    @overload
+    def __getitem__(self, index: int) -> TextLine: ...
+    @overload
+    def __getitem__(self, index: slice) -> Lines: ...
+    def __getitem__(self, index: int | slice) -> TextLine | Lines:
+        """A line, or the sequence of those that a slice names."""
+        if isinstance(index, slice):
+            return Lines(self._parts, self._chosen[index])
+        number = int(self._chosen[index])
+        part = int(np.searchsorted(self._ends, number, side="right"))
+        return self._parts[part][number - int(self._ends[part - 1] if part else 0)]
+
+    def __iter__(self) -> Iterator[TextLine]:
+        """All lines in order."""
+        return (self[number] for number in range(len(self)))
+
+
+def read_lines(dataset: Mapping[str, Any]) -> Lines:
+    """The lines of a `dataset` section; KitError where a place is not there or holds nothing.
+
+    RecDataset: `label_file` has lines `path TAB text`, `data_dir` the images. LMDBDataset: `data_dir` is a folder of
+    LMDB or holds such. Each may be a list, with a `sample_ratio` for each; above 1 lines are there several times.
+    `split: [from, to]` leaves the lines between these shares of all, in an order that `split_seed` alone decides:
+    [0, 0.9] and [0.9, 1] have no line in common.
+    """
+    read = _from_lmdb if dataset["type"] == LMDB else _from_label_files
+    parts = list(read(dataset))
+    numbers, start = [], 0
+    for part, ratio in parts:
+        numbers.append(start + share(len(part), ratio))
+        start += len(part)
+    chosen = np.concatenate(numbers)
+    if dataset.get("split"):
+        if any(ratio > 1 for _, ratio in parts):
+            raise KitError(
+                "split with a sample_ratio above 1: copies of one line would lie on both sides",
+                hint="leave sample_ratio at 1, or give the evaluation label files of its own",
+            )
+        chosen = chosen[between(len(chosen), dataset["split"], seed=dataset.get("split_seed", 0))]
+    if not len(chosen):
+        raise KitError(f"sample_ratio and split leave none of the {start} lines of the data set")
+    return Lines([part for part, _ in parts], chosen)
+
+
+def between(count: int, split: Sequence[float], *, seed: int) -> Numbers:
+    """The numbers below `count` that lie between the shares `split` of a random order, themselves in order."""
+    first, last = (round(part * count) for part in split)
+    return np.sort(np.random.default_rng(seed).permutation(count)[first:last])
+
+
+def _from_label_files(dataset: Mapping[str, Any]) -> Iterator[tuple[Sequence[TextLine], float]]:
+    for path, folder, ratio in sources(dataset):
+        yield [TextLine(folder / name, text=text) for name, text in read_labels(path)], ratio
+
+
+def _from_lmdb(dataset: Mapping[str, Any]) -> Iterator[tuple[Sequence[TextLine], float]]:
+    for folder, _, ratio in sources(dataset):
+        for inner in find_folders(folder):
+            yield LmdbLines(inner), ratio

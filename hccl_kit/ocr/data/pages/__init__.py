@@ -1,0 +1,1 @@
+"""Images of whole pages with their texts: labels, transforms and target maps."""

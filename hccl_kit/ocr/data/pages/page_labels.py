@@ -1,0 +1,138 @@
+"""The label files of text detection: folders as those of ICDAR 2015, and MindOCR's det_gt.txt.
+
+A page whose label cannot be read is left out and named, and stops nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
+from hccl_kit.ocr.data.pages.synth_text import read_mat
+from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
+from hccl_kit.ocr.data.sources import share, sources
+
+SYNTH_TEXT = "SynthTextDataset"
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")
+MAX_PAGE_BYTES = 1 << 22
+
+_NUMBER = re.compile(r"\s*-?[0-9]{1,9}(\.[0-9]*)?\s*")
+
+
+def read_pages(dataset: Mapping[str, Any]) -> tuple[list[Page], list[str]]:
+    """The pages of a `dataset` section, and a line `path: reason` for each that is left out.
+
+    `label_file` is a folder with a file for each image, or a file of lines `path TAB json`; `data_dir` is the folder
+    of the images. Both may be lists, with a `sample_ratio` for each. SynthTextDataset: see `synth_text`. KitError where
+    a place is not there or no page can be used.
+    """
+    pages: list[Page] = []
+    bad: list[str] = []
+    for label, folder, ratio in sources(dataset):
+        read = _reader(dataset, label)
+        rows = list(read(label, folder))
+        for number in share(len(rows), ratio):
+            row = rows[number]
+            if isinstance(row, Page):
+                pages.append(row)
+            else:
+                bad.append(row)
+    if not pages:
+        first = f"; the first: {bad[0]}" if bad else ""
+        raise KitError(f"no page of {dataset['label_file']} can be used{first}")
+    return pages, bad
+
+
+def _reader(dataset: Mapping[str, Any], label: Path) -> Callable[[Path, Path], Iterator[Page | str]]:
+    if dataset.get("type") == SYNTH_TEXT:
+        return read_mat
+    return read_folder if label.is_dir() else read_label_file
+
+
+def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
+    """A page for each image `NAME.jpg` whose labels are `gt_NAME.txt` or `NAME.txt`; `path: reason` for the others."""
+    try:
+        found = {path.stem: path for path in images.iterdir() if path.suffix.lower() in SUFFIXES}
+        files = {path.stem.removeprefix("gt_"): path for path in labels.iterdir() if path.suffix == ".txt"}
+    except OSError as error:
+        raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
+    for name in sorted(found.keys() | files.keys(), key=_natural):
+        if name not in found:
+            yield f"{files[name]}: {images} has no image {name}.jpg"
+        elif name not in files:
+            yield f"{found[name]}: {labels} has no file gt_{name}.txt"
+        else:
+            yield _page(found[name], files[name], lambda path: parse_rows(read_text(path, MAX_PAGE_BYTES)))
+
+
+def read_label_file(path: Path, images: Path) -> Iterator[Page | str]:
+    """A page for each line `path TAB [{"transcription": text, "points": [[x, y], ...]}, ...]`; `path: reason` else."""
+    for number, line in numbered_lines(path):
+        name, tab, label = line.partition("\t")
+        if tab and name:
+            yield _page(images / name, label, parse_json)
+        else:
+            yield f"{path}:{number}: expected path TAB regions, found {line[:60]!r}"
+
+
+def parse_rows(text: str) -> list[Region]:
+    """The regions of an ICDAR file: rows `x1,y1,x2,y2,x3,y3,x4,y4,text`, whose text may hold commas."""
+    regions: list[Region] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        row = line.removesuffix("\r")
+        if not row.strip():
+            continue
+        *fields, transcription = row.split(",", 8)
+        if len(fields) != 8 or not all(map(_NUMBER.fullmatch, fields)):
+            raise BadSampleError(f"line {number}: expected x1,y1,x2,y2,x3,y3,x4,y4,text, found {row[:60]!r}")
+        values = list(map(float, fields))
+        regions.append((transcription, [values[n : n + 2] for n in range(0, 8, 2)]))
+    return regions
+
+
+def parse_json(text: str) -> list[Region]:
+    """The regions of a line of det_gt.txt."""
+    if len(text) > MAX_PAGE_BYTES:
+        raise BadSampleError(f"regions of {len(text)} characters; accepted: up to {MAX_PAGE_BYTES}")
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadSampleError(f"the regions are not JSON: {error}") from error
+    if not isinstance(rows, list):
+        raise BadSampleError(f"expected a JSON list of regions, found {text[:60]!r}")
+    return [_region(row, f"region {number}") for number, row in enumerate(rows, 1)]
+
+
+def _region(row: Any, place: str) -> Region:
+    if not isinstance(row, dict) or not isinstance(row.get("transcription"), str):
+        raise BadSampleError(f"{place} has no transcription: {str(row)[:60]}")
+    points = row.get("points")
+    pairs = points if isinstance(points, list) else []
+    if len(pairs) < 3 or not all(isinstance(p, list) and len(p) == 2 and all(map(_is_number, p)) for p in pairs):
+        raise BadSampleError(f"{place}: points must be three or more [x, y], found {str(points)[:60]}")
+    return row["transcription"], pairs
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _page(path: Path, label: Any, parse: Any) -> Page | str:
+    try:
+        regions = parse(label)
+        return checked_page(path, regions)
+    except (BadSampleError, KitError) as error:
+        return f"{path}: {error}"
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Orders img_2 before img_10."""
+    return [
+        (int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split("([0-9]{1,18})", name)
+    ]

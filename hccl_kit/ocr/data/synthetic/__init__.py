@@ -1,0 +1,1 @@
+"""Images drawn from texts and fonts."""

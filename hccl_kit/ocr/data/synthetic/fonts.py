@@ -1,0 +1,86 @@
+"""Texts drawn with fonts that the user names (TrueType and OpenType), by Pillow."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from fontTools.ttLib import TTFont, TTLibError
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.errors import KitError
+
+SMALLEST, LARGEST = 24, 36
+"""Pixels of a letter's body."""
+KEPT = 64
+"""Fonts of one size that stay loaded."""
+MAX_BYTES = 1 << 28
+"""Of a font; collections of all CJK characters have half of that."""
+MAX_PIXELS = 1 << 24
+"""Of a text that is drawn; a damaged font may have letters of any size."""
+
+
+class Font:
+    """A font file; KitError where it is none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            data = io.BytesIO(read_bounded(path, MAX_BYTES))
+            with TTFont(data, fontNumber=0) as font:  # number 0: the first of a collection
+                self._known = frozenset(font.getBestCmap() or ())
+            _loaded(path, SMALLEST)
+        except (KitError, OSError, TTLibError, AssertionError, KeyError, ValueError) as error:
+            raise KitError(f"{path} is no font that can be used: {error}", hint="accepted: .ttf, .otf, .ttc") from error
+
+    def lacks(self, text: str) -> str:
+        """The characters of a text that the font has no picture of."""
+        return "".join(sorted({character for character in text if ord(character) not in self._known}))
+
+    def coverage(self, text: str, size: int) -> NDArray[np.uint8]:
+        """How much ink is on each pixel (H, W), 0 to 255, of a text that is `size` pixels high; no margin."""
+        font = _loaded(self.path, size)
+        left, top, right, bottom = map(int, font.getbbox(text))
+        width, height = max(1, right - left), max(1, bottom - top)
+        if width * height > MAX_PIXELS:
+            raise KitError(
+                f"{self.path} draws {text[:40]!r} in {width} x {height} pixels; accepted: up to {MAX_PIXELS} in all",
+                hint="draw shorter texts, or name another font",
+            )
+        image = Image.new("L", (width, height))
+        ImageDraw.Draw(image).text((-left, -top), text, fill=255, font=font)
+        return np.asarray(image, np.uint8)
+
+
+class Fonts:
+    """Several fonts: which of them can draw a text."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.fonts = [Font(path) for path in paths]
+
+    def assert_complete(self, texts: Iterable[str]) -> None:
+        """KitError names the first text that no font has all characters of."""
+        for text in texts:
+            if not self._able(text):
+                lacking = {font.path.name: font.lacks(text)[:5] for font in self.fonts}
+                said = ", ".join(f"{name} lacks {characters!r}" for name, characters in lacking.items())
+                raise KitError(f"no font draws {text[:40]!r}: {said}", hint="name a font that has them with --font")
+
+    def draw(self, text: str, generator: np.random.Generator) -> NDArray[np.uint8]:
+        """The coverage of a text in a font and a size of the generator's choice."""
+        able = self._able(text)
+        font = able[int(generator.integers(len(able)))]
+        return font.coverage(text, int(generator.integers(SMALLEST, LARGEST + 1)))
+
+    def _able(self, text: str) -> list[Font]:
+        return [font for font in self.fonts if not font.lacks(text)]
+
+
+@lru_cache(KEPT)
+def _loaded(path: Path, size: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(path, size)

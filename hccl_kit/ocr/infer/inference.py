@@ -1,0 +1,57 @@
+"""What a network finds in samples, batch by batch, while threads prepare the next ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from mindspore import Tensor, nn
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.data import loader
+from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.tasks.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sample, transformed, and what the network found there; `fault` says why its image could not be used."""
+
+    sample: Any
+    found: Any
+    fault: str | None = None
+
+
+class Inference:
+    """Runs networks of a task as the section `eval` of a configuration says; it needs no labels."""
+
+    def __init__(self, task: Task, section: Mapping[str, Any]) -> None:
+        self.task = task
+        self.transform = pipeline(section["dataset"]["transform_pipeline"], without=task.label_steps)
+        self.batch_size: int = section["loader"]["batch_size"]
+        self.workers: int = section["loader"]["num_workers"]
+
+    def batches(
+        self, network: nn.Cell, samples: Sequence[Any], share: NDArray[np.intp] | None = None
+    ) -> Iterator[list[Finding]]:
+        """The findings of `samples`, or of those whose numbers `share` holds, in order.
+
+        An image that cannot be used counts as a blank one, and stops nothing.
+        """
+        numbers = np.arange(len(samples)) if share is None else share
+        tasks = [numbers[start : start + self.batch_size] for start in range(0, len(numbers), self.batch_size)]
+        make = partial(
+            loader.eval_batch, samples, transform=self.transform, blank=self.task.blank, batch_size=self.batch_size
+        )
+        network.set_train(False)
+        for batch in loader.prefetch(tasks, make, self.workers):
+            faults = {sample.path: reason for sample, reason in batch.bad}
+            # A network in mixed precision may end in float16, which OpenCV does not know.
+            outputs = network(Tensor(batch.images)).asnumpy().astype(np.float32, copy=False)
+            found = self.task.decode(outputs, batch.samples)
+            yield [
+                Finding(sample, one, faults.get(sample.path)) for sample, one in zip(batch.samples, found, strict=True)
+            ]

@@ -1,0 +1,1 @@
+"""What users do with a trained network: read images, export it."""

@@ -1,0 +1,1 @@
+"""Recognition, detection and classification: what a task learns from and how it is scored."""

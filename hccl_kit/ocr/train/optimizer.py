@@ -1,0 +1,199 @@
+"""The update of the weights, with the weight decay made explicit.
+
+MindSpore's kernels, without its optimizers: nn.AdamWeightDecay lacks Adam's bias correction (the CRNN does not learn
+with it), nn.Adam has one that leaves epsilon out, and what decays depends on whether parameters are grouped: without
+groups beta and gamma never do, with groups that name no decay of their own all do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
+
+from hccl_kit.ocr.train.optimizer_rules import Adagrad, Lamb, NAdam, RMSProp
+
+Section = Mapping[str, Any]
+
+
+def build(section: Section, network: nn.Cell) -> Update:
+    """The update that the section `optimizer` describes, over the trainable parameters of `network`.
+
+    sgd, momentum and nesterov are one: MindOCR gives nn.SGD the key `momentum` too, 0.9 where it is not set, and takes
+    the key `nesterov`, not the name, for it.
+    """
+    parameters = network.trainable_params()
+    decay = decays(section, parameters)
+    opt = section["opt"].lower()  # MindOCR's files say SGD as well as sgd
+    if opt == "lion":
+        rule: nn.Cell = Lion(parameters, decay, betas=_betas(section, 0.99))
+    elif opt in ("adam", "adamw"):
+        eps = section["eps"] or 1e-8
+        decoupled = decay if opt == "adamw" else [0.0] * len(decay)
+        nesterov = opt == "adam" and section["nesterov"]
+        rule = Adam(parameters, decoupled, betas=_betas(section, 0.999), eps=eps, nesterov=nesterov)
+    elif opt in ("nadam", "rmsprop", "adagrad", "lamb"):
+        rule = _adaptive(opt, section, parameters, decay)
+    else:
+        rule = Momentum(parameters, momentum=section["momentum"], nesterov=section["nesterov"])
+    return Update(parameters, rule, [0.0] * len(decay) if opt in ("adamw", "lion", "lamb") else decay)
+
+
+def _adaptive(opt: str, section: Section, parameters: Sequence[Parameter], decay: list[float]) -> nn.Cell:
+    if opt == "rmsprop":
+        eps, mean = section["eps"] or 1e-10, section["decay"]
+        return RMSProp(parameters, decay=mean, momentum=section["momentum"], eps=eps, centered=section["centered"])
+    if opt == "adagrad":
+        return Adagrad(parameters, accum=section["accum"])
+    betas = _betas(section, 0.999)
+    if opt == "lamb":
+        return Lamb(parameters, decay, betas=betas, eps=section["eps"] or 1e-6)
+    return NAdam(parameters, betas=betas, eps=section["eps"] or 1e-8, schedule_decay=section["schedule_decay"])
+
+
+def _betas(section: Section, second: float) -> tuple[float, float]:
+    return section["beta1"] or 0.9, section["beta2"] or second
+
+
+def decays(section: Section, parameters: Sequence[Parameter]) -> list[float]:
+    """The weight decay of every parameter: `weight_decay`, or 0 for those that are spared.
+
+    MindOCR puts those that its keys name into a group that has no decay of its own; MindSpore gives such a group the
+    decay of the whole optimizer. So with groups everything decays, and without them all but beta and gamma. With
+    `decay_as_named` those that are named are spared, and no others.
+    """
+    strategy: str | None = section["grouping_strategy"]
+    parts = _named_parts(section)
+    flat = strategy == "svtr"
+    if not section["decay_as_named"]:
+        parts, flat = () if parts else ("beta", "gamma"), False
+    weight_decay: float = section["weight_decay"]
+    spared = [
+        any(part in parameter.name for part in parts) or (flat and parameter.ndim == 1) for parameter in parameters
+    ]
+    return [0.0 if spare else weight_decay for spare in spared]
+
+
+def _named_parts(section: Section) -> tuple[str, ...]:
+    """Parts of the names of what MindOCR's keys mean to spare; none where they make no groups.
+
+    grouping_strategy svtr: normalisation, position embeddings and all that is one-dimensional; filter_norm_and_bias,
+    and filter_bias_and_bn where no strategy is named: biases and normalisation; no_weight_decay_params: its own.
+    """
+    strategy: str | None = section["grouping_strategy"]
+    named = tuple(section["no_weight_decay_params"])
+    if strategy == "svtr":
+        return ("norm", "pos_embed")
+    if strategy == "filter_norm_and_bias" or (not named and section["filter_bias_and_bn"]):
+        return ("beta", "gamma", "bias")
+    return named
+
+
+class Update(nn.Cell):
+    """Inputs: a factor for all gradients, the learning rate, and the gradients of all parameters.
+
+    `decay` is added to the gradients (L2); what is taken from the weights themselves is the business of `rule`.
+    """
+
+    def __init__(self, parameters: Sequence[Parameter], rule: nn.Cell, decay: list[float]) -> None:
+        super().__init__(auto_prefix=False)  # parameters keep the names of the network
+        self.parameters = ParameterTuple(parameters)
+        self.rule = rule
+        self.decay = decay
+
+    def construct(self, factor: Tensor, rate: Tensor, *gradients: Tensor) -> Tensor:
+        ready: tuple[Tensor, ...] = ()
+        for index in range(len(self.decay)):
+            gradient = gradients[index] * factor
+            if self.decay[index] > 0:
+                gradient = gradient + self.parameters[index] * self.decay[index]
+            ready = (*ready, gradient)
+        return self.rule(rate, ready)
+
+
+class Momentum(nn.Cell):
+    """v = momentum v + g; w = w - rate v, or with `nesterov` w - rate (g + momentum v) (Sutskever et al. 2013).
+
+    The latter is written out: on CPU MindSpore's kernel takes the key for it and leaves it alone (2.10, measured).
+    """
+
+    def __init__(self, parameters: Sequence[Parameter], *, momentum: float, nesterov: bool) -> None:
+        super().__init__(auto_prefix=False)
+        self.parameters = ParameterTuple(parameters)
+        self.velocities = self.parameters.clone(prefix="moments", init="zeros")
+        self.momentum = momentum
+        self.nesterov = nesterov
+        self.apply_momentum = ops.ApplyMomentum()
+
+    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+        for index in range(len(gradients)):
+            weight, velocity, gradient = self.parameters[index], self.velocities[index], gradients[index]
+            if self.nesterov:
+                ops.assign(velocity, velocity * self.momentum + gradient)
+                ops.assign_sub(weight, (gradient + velocity * self.momentum) * rate)
+            else:
+                self.apply_momentum(weight, velocity, rate, gradient, self.momentum)
+        return rate
+
+
+class Adam(nn.Cell):
+    """Adam (Kingma and Ba 2015), with `decay` taken from the weights themselves (AdamW, Loshchilov and Hutter 2019).
+
+    MindSpore's kernel adds epsilon to the moment that is not corrected yet, so it is given a corrected epsilon. With
+    `nesterov` the first moment looks one step ahead: beta1 m + (1 - beta1) g, as MindSpore has it.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        decay: list[float],
+        *,
+        betas: tuple[float, float],
+        eps: float,
+        nesterov: bool,
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        self.parameters = ParameterTuple(parameters)
+        self.first = self.parameters.clone(prefix="moment1", init="zeros")
+        self.second = self.parameters.clone(prefix="moment2", init="zeros")
+        self.beta1_power = Parameter(Tensor(1.0), name="beta1_power", requires_grad=False)
+        self.beta2_power = Parameter(Tensor(1.0), name="beta2_power", requires_grad=False)
+        self.betas = betas
+        self.eps = eps
+        self.decay = decay
+        self.apply_adam = ops.Adam(use_nesterov=nesterov)
+
+    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+        one, two = self.betas
+        ops.assign(self.beta1_power, self.beta1_power * one)
+        ops.assign(self.beta2_power, self.beta2_power * two)
+        powers = (self.beta1_power, self.beta2_power)
+        eps = self.eps * ops.sqrt(1.0 - self.beta2_power)
+        for index in range(len(gradients)):
+            weight = self.parameters[index]
+            if self.decay[index] > 0:
+                ops.assign(weight, weight * (1.0 - rate * self.decay[index]))
+            moments = (self.first[index], self.second[index])
+            self.apply_adam(weight, *moments, *powers, rate, one, two, eps, gradients[index])
+        return rate
+
+
+class Lion(nn.Cell):
+    """w = w - rate (sign(b1 m + (1 - b1) g) + decay w); m = b2 m + (1 - b2) g (Chen et al. 2023)."""
+
+    def __init__(self, parameters: Sequence[Parameter], decay: list[float], *, betas: tuple[float, float]) -> None:
+        super().__init__(auto_prefix=False)
+        self.parameters = ParameterTuple(parameters)
+        self.moments = self.parameters.clone(prefix="moment1", init="zeros")
+        self.betas = betas
+        self.decay = decay
+
+    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+        one, two = self.betas
+        for index in range(len(gradients)):
+            weight, moment, gradient = self.parameters[index], self.moments[index], gradients[index]
+            step = ops.sign(moment * one + gradient * (1.0 - one)) + weight * self.decay[index]
+            ops.assign_sub(weight, step * rate)
+            ops.assign(moment, moment * two + gradient * (1.0 - two))
+        return rate

@@ -1,0 +1,58 @@
+"""All parameters of a network at once: as one vector, as one digest, equal on every rank."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from mindspore import Parameter, Tensor, nn
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.train.step import TrainStep
+from hccl_kit.runtime import World
+
+
+def broadcast(parameters: Iterable[Parameter], world: World) -> None:
+    """Give every rank the values of rank 0, bit by bit: equal starts must not rest on equal seeds or files."""
+    for parameter in parameters if world.size > 1 else ():
+        value = parameter.asnumpy()
+        flat = value.reshape(-1)
+        if flat.dtype == np.float32:
+            shared = world.broadcast(flat)
+        else:  # a counter of the optimizer: its bytes, each as a number
+            shared = world.broadcast(flat.view(np.uint8).astype(np.float32)).astype(np.uint8).view(flat.dtype)
+        parameter.set_data(Tensor(shared.reshape(value.shape)))
+
+
+def copy(network: nn.Cell) -> dict[str, NDArray[np.float32]]:
+    """The trainable parameters by name, as they are now."""
+    return {parameter.name: parameter.asnumpy().copy() for parameter in network.trainable_params()}
+
+
+def still(before: Mapping[str, NDArray[np.float32]], network: nn.Cell) -> list[str]:
+    """The weights (not biases and norms, which start at 0 and move at any rate) that are as they were `before`."""
+    return [
+        parameter.name
+        for parameter in network.trainable_params()
+        if parameter.ndim > 1 and np.allclose(parameter.asnumpy(), before[parameter.name], rtol=1e-7, atol=1e-12)
+    ]
+
+
+def digest(network: nn.Cell) -> bytes:
+    """SHA-256 over all parameters, statistics of batch normalisation included, in the order of the network."""
+    sha = hashlib.sha256()
+    for parameter in network.get_parameters():
+        sha.update(np.ascontiguousarray(parameter.asnumpy()).tobytes())
+    return sha.digest()
+
+
+def gather_digests(network: nn.Cell, world: World) -> list[str]:
+    """The digest of every rank, in hexadecimal; equal digests are equal parameters, element by element."""
+    rows = world.gather(np.frombuffer(digest(network), np.uint8).astype(np.float32))
+    return [row.astype(np.uint8).tobytes().hex() for row in rows]
+
+
+def state(network: nn.Cell, step: TrainStep) -> list[Parameter]:
+    """Everything a resumed run needs besides its position: weights, statistics, optimizer, loss scale, average."""
+    return list({p.name: p for cell in (network, *step.cells) for p in cell.get_parameters()}.values())

@@ -1,0 +1,136 @@
+"""The learning rate of every step, as a pure function of the configuration.
+
+The section `scheduler` has MindOCR's names and keys. A curve begins after the warm-up and goes by epochs, whatever part
+of one a step is; with `lr_epoch_stair` the rate changes between epochs only.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hccl_kit.base.errors import KitError
+
+Section = Mapping[str, Any]
+
+
+def learning_rate(step: int, scheduler: Section, steps_per_epoch: int) -> float:
+    """The rate of step `step` (from 0) of a `scheduler` section; KitError where its numbers make no curve.
+
+    The warm-up rises from lr * warmup_factor and reaches lr with its last step. MindOCR's is one step later: its first
+    step has the rate lr * warmup_factor, by default 0, and teaches nothing.
+    """
+    highest: float = scheduler["lr"]
+    stair: bool = scheduler["lr_epoch_stair"]
+    warmup: float = scheduler["warmup_epochs"]
+    if step < warmup * steps_per_epoch:
+        done = (step // steps_per_epoch + 1) / warmup if stair else (step + 1) / (warmup * steps_per_epoch)
+        return highest * _rise(min(1.0, done), scheduler)  # a warm-up may end within a step
+    epoch = (step - warmup * steps_per_epoch) / steps_per_epoch
+    return highest * _CURVES[scheduler["scheduler"]](float(math.floor(epoch)) if stair else epoch, scheduler)
+
+
+def doubts(scheduler: Section, steps_per_epoch: int) -> list[str]:
+    """What a person should be told before such a run: from where on its learning rate is 0, and what to do about it."""
+    epochs: int = scheduler["num_epochs"]
+    for epoch in range(epochs):
+        if learning_rate(epoch * steps_per_epoch, scheduler, steps_per_epoch) <= 0:
+            return [
+                f"the learning rate is 0 from epoch {epoch + 1} of {epochs} on: nothing is learnt there; let the curve "
+                "end with the last epoch (scheduler.decay_epochs), or set scheduler.min_lr above 0 or num_epochs lower"
+            ]
+    return []
+
+
+def _rise(done: float, scheduler: Section) -> float:
+    """The part of lr that a warm-up has reached: a straight line, for one_cycle half a cosine from 1/25 at least."""
+    lowest: float = scheduler["warmup_factor"]
+    if scheduler["scheduler"] != "one_cycle":
+        return lowest + (1 - lowest) * done
+    lowest = lowest or 1 / 25
+    return lowest + (1 - lowest) * (1 - _half_cosine(done))
+
+
+def _half_cosine(done: float) -> float:
+    """1 at 0, 0 at 1."""
+    return 0.5 * (1 + math.cos(math.pi * done))
+
+
+def _rest(scheduler: Section) -> float:
+    """The epochs after the warm-up."""
+    return float(scheduler["num_epochs"] - scheduler["warmup_epochs"])
+
+
+def _cosine(epoch: float, scheduler: Section) -> float:
+    """Half a cosine from lr down to min_lr in decay_epochs (Loshchilov and Hutter 2017), num_cycles times.
+
+    Every cycle begins cycle_decay times lower; after the last one the rate is min_lr. decay_epochs null: what is left
+    after the warm-up, divided by the cycles.
+    """
+    cycles: int = scheduler["num_cycles"]
+    epochs: float | None = scheduler["decay_epochs"]
+    length = _rest(scheduler) / cycles if epochs is None else epochs
+    lowest = scheduler["min_lr"] / scheduler["lr"]
+    cycle = math.floor(epoch / length) if length > 0 else cycles
+    if cycle >= cycles:
+        return float(lowest)
+    highest = scheduler["cycle_decay"] ** cycle
+    return float(lowest + (highest - lowest) * _half_cosine(epoch / length - cycle))
+
+
+def _one_cycle(epoch: float, scheduler: Section) -> float:
+    """Half a cosine from lr down to min_lr in all epochs after the warm-up (Smith and Topin, Super-Convergence, 2018).
+
+    The cosine is that of PyTorch's OneCycleLR, whose pct_start is warmup_epochs / num_epochs here.
+    """
+    return _cosine(epoch, {**scheduler, "decay_epochs": None, "num_cycles": 1})
+
+
+def _polynomial(epoch: float, scheduler: Section) -> float:
+    """(1 - t)^decay_rate, t the part of the epochs after the warm-up that is done: the "poly" rate of DBNet (2020)."""
+    rest = _rest(scheduler)
+    return float(max(1 - epoch / rest, 0.0) ** scheduler["decay_rate"]) if rest > 0 else 0.0
+
+
+def _exponential(epoch: float, scheduler: Section) -> float:
+    """decay_rate^epoch."""
+    return _lowered(epoch, scheduler)
+
+
+def _steps(epoch: float, scheduler: Section) -> float:
+    """decay_rate times lower every decay_epochs."""
+    every: float | None = scheduler["decay_epochs"]
+    if every == 0:
+        raise KitError("scheduler.decay_epochs is 0: step_decay needs the epochs between two steps, such as 10")
+    return _lowered(0 if every is None else math.floor(math.floor(epoch) / every), scheduler)
+
+
+def _milestones(epoch: float, scheduler: Section) -> float:
+    """decay_rate times lower at each of the epochs `milestones`, counted after the warm-up."""
+    return _lowered(bisect_right(sorted(scheduler["milestones"]), math.floor(epoch)), scheduler)
+
+
+def _lowered(times: float, scheduler: Section) -> float:
+    factor: float = scheduler["decay_rate"]
+    if factor > 1:
+        raise KitError(
+            f"scheduler.decay_rate is {factor}: {scheduler['scheduler']} multiplies the learning rate by it again and "
+            "again; accepted: above 0 and at most 1"
+        )
+    return float(factor**times)
+
+
+_CURVES: Mapping[str, Callable[[float, Section], float]] = {
+    "constant": lambda _epoch, _scheduler: 1.0,
+    "cosine_decay": _cosine,
+    "warmup_cosine_decay": _cosine,  # two names for one, here and below
+    "polynomial_decay": _polynomial,
+    "exponential_decay": _exponential,
+    "step_decay": _steps,
+    "multi_step_decay": _milestones,
+    "warmup_multistep_decay": _milestones,
+    "one_cycle": _one_cycle,
+}
+"""From the epochs after the warm-up to the part of lr that is left."""

@@ -1,0 +1,58 @@
+"""Where the time of training steps goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hccl_kit.ocr.train.step import StepResult
+
+
+@dataclass
+class Clock:
+    """Seconds spent waiting for data, computing and communicating, and the samples of all ranks in that time."""
+
+    data_s: float = 0.0
+    compute_s: float = 0.0
+    communication_s: float = 0.0
+    samples: int = 0
+    steps: int = 0
+
+    def add(self, data_s: float, result: StepResult, samples: int) -> None:
+        """Count one step."""
+        self.data_s += data_s
+        self.compute_s += result.compute_s
+        self.communication_s += result.communication_s
+        self.samples += samples
+        self.steps += 1
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all parts."""
+        return self.data_s + self.compute_s + self.communication_s
+
+    def left(self, steps: int) -> str:
+        """How long so many steps more will take, in words; nothing where no step was clocked."""
+        seconds = self.total_s / self.steps * steps if self.steps else 0.0
+        if seconds >= 5400:
+            return f"{seconds / 3600:.1f} h left"
+        return f"{seconds / 60:.0f} min left" if seconds >= 90 else f"{seconds:.0f} s left" if seconds else ""
+
+    def row(self) -> dict[str, Any]:
+        """The figures for metrics.jsonl and summary.json; samples per second of all ranks, None without steps."""
+        return {
+            "samples_per_s": round(self.samples / self.total_s, 1) if self.samples else None,
+            "data_s": round(self.data_s, 3),
+            "compute_s": round(self.compute_s, 3),
+            "communication_s": round(self.communication_s, 3),
+        }
+
+    def __str__(self) -> str:
+        """The figures for a line of the log, and what a faster run would need more of."""
+        if not self.samples:
+            return "only the first step, which compiles"
+        whole = self.total_s or 1.0
+        parts = {"data": self.data_s, "compute": self.compute_s, "communication": self.communication_s}
+        shares = " ".join(f"{name} {seconds / whole:.0%}" for name, seconds in parts.items())
+        speed = self.samples / whole
+        return f"{speed:.{0 if speed >= 10 else 2}f} samples/s, {shares}, bound by {max(parts, key=parts.__getitem__)}"

@@ -1,0 +1,210 @@
+"""Rules HK615 to HK619, HK660 and HK661: what is to be alike on all servers of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.hostlist import fold
+from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
+from hccl_kit.preflight.facts import FRAMEWORK, TLS
+from hccl_kit.preflight.inspection import Found
+from hccl_kit.preflight.node import Fault
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Rule, Severity
+
+SKEW = 1.0
+"""Seconds by which two clocks may differ."""
+_UNSET = "not set"
+
+
+class Round(NamedTuple):
+    """All servers of one round that answered.
+
+    `digest` is the SHA-256 of the table's file here. `ahead` has the seconds by which the clock of a server is ahead of
+    ours at least, negative where it is behind; what the way there and back may have taken is not counted. `path` is
+    where the table is to lie on each of them, None where nobody says.
+    """
+
+    answers: Sequence[Answer]
+    digest: str
+    ahead: Mapping[str, float]
+    path: Path | None = None
+
+
+Compare = Callable[[Round], Iterator[Fault]]
+
+
+class AcrossRule(NamedTuple):
+    """A row of the table of rules."""
+
+    rule: Rule
+    compare: Compare
+
+
+def differences(found: Round) -> tuple[Found, ...]:
+    """What is not alike, in the order of the rules."""
+    return tuple(
+        Found(rule.id, rule.severity, fault.message, fault.hint, rule.hccl_error if rule.severity == "error" else None)
+        for rule, compare in ACROSS_RULES
+        for fault in compare(found)
+    )
+
+
+def folded(servers: Sequence[str]) -> str:
+    """Servers in the short form of a host list, where they can be written so."""
+    try:
+        return fold(list(dict.fromkeys(servers)))
+    except KitError:
+        return ", ".join(map(shown, servers[:8])) + (f" and {len(servers) - 8} more" if len(servers) > 8 else "")
+
+
+def table_differs(found: Round) -> Iterator[Fault]:
+    """The table is another on some servers.
+
+    What:           at the path of the table a server has a file with other bytes. Where it has none, HK661 tells.
+    Why it matters: ranks that read another table count otherwise, or wait for servers that are no part of the job.
+    Example:        the table was made anew on the first server and not copied to the others.
+    Fix:            copy it to all servers; `hccl-kit diff` shows in what two tables differ.
+    HCCL:           EI0014 where counts differ; else EI0005 or EI0006 after the time-out.
+    """
+    others = [one.server for one in found.answers if one.facts.get(TABLE, ABSENT) not in (ABSENT, found.digest)]
+    if others:
+        yield Fault(
+            f"the table on {folded(others)} is not the one looked at",
+            "copy it there; hccl-kit diff shows in what they differ",
+        )
+
+
+def versions_differ(found: Round) -> Iterator[Fault]:
+    """The servers have different versions of driver, firmware or CANN.
+
+    What:           a version differs between servers.
+    Why it matters: HCCL compares the versions of CANN when two ranks connect; drivers of two releases do not always
+                    understand each other.
+    Example:        CANN 8.0.RC2 on fifteen servers and 8.0.RC1 on one.
+    Fix:            install one release everywhere.
+    HCCL:           EI0008.
+    """
+    for name in _names(one.facts for one in found.answers):
+        if name not in (TABLE, TLS, *FRAMEWORK):
+            yield from _unlike(name, _fact(found, name))
+
+
+def tls_differs(found: Round) -> Iterator[Fault]:
+    """The TLS switch of the cards is not alike.
+
+    What:           TLS is switched on for some cards and off for others.
+    Why it matters: a card with TLS and one without do not connect.
+    Example:        a new server, whose cards came with TLS on.
+    Fix:            hccn_tool -i N -tls -s enable 0 for each card, or 1 on all.
+    HCCL:           EI0016; EI0006 in older releases.
+    """
+    yield from _unlike("TLS", _fact(found, TLS))
+
+
+def variables_differ(found: Round) -> Iterator[Fault]:
+    """A variable of HCCL is not alike on all servers.
+
+    What:           a variable HCCL_*, ASCEND_GLOBAL_*, ASCEND_RT_* or RANK_TABLE_FILE has other values on some servers,
+                    as a program sees them that is started there as this one was. HCCL_IF_IP and HCCL_SOCKET_IFNAME
+                    may differ.
+    Why it matters: ranks that choose another algorithm, buffer or time-out do not fit together.
+    Example:        HCCL_BUFFSIZE=400 in the profile of one server only.
+    Fix:            export it in the launch script, which every server runs; `--ssh` of the script passes it on.
+    HCCL:           EI0005, or EI0006 after the time-out of the most impatient rank.
+    """
+    for name in _names(one.variables for one in found.answers):
+        yield from _unlike(name, {one.server: one.variables.get(name, _UNSET) for one in found.answers})
+
+
+def clocks_differ(found: Round) -> Iterator[Fault]:
+    """The clocks of the servers differ.
+
+    What:           the clock of a server is more than a second off that of the machine that asks.
+    Why it matters: after a failure the first error in time over all ranks is the cause; with two clocks the order of
+                    the logs is wrong. Certificates and file systems mind it too.
+    Example:        a server without chrony is 40 s behind.
+    Fix:            start chronyd or ntpd there.
+    HCCL:           no code.
+    """
+    for name, seconds in found.ahead.items():
+        if abs(seconds) > SKEW:
+            side = "ahead of" if seconds > 0 else "behind"
+            yield Fault(
+                f"the clock of {folded([name])} is {abs(seconds):.1f} s {side} the one here",
+                "start chronyd or ntpd there",
+            )
+
+
+def frameworks_differ(found: Round) -> Iterator[Fault]:
+    """The servers have different versions of MindSpore or Python.
+
+    What:           MindSpore's version, or the first two numbers of Python's, differ between servers, for the Python
+                    that runs this.
+    Why it matters: HCCL does not mind; what a model computes, and which data and checkpoints are read, may differ.
+    Example:        Python 3.10 and 3.11.
+    Fix:            install one environment everywhere.
+    HCCL:           no code.
+    """
+    for name in FRAMEWORK:
+        yield from _unlike(name, _fact(found, name))
+
+
+def table_absent(found: Round) -> Iterator[Fault]:
+    """The table is not on some servers.
+
+    What:           at the path of the table a server has no file that can be read.
+    Why it matters: the scripts of `hccl-kit launch --to bash` need the table on every server, and so do ranks that
+                    read RANK_TABLE_FILE. Whoever copies it there with the job, or starts by msrun, may ignore this.
+    Example:        the table was made on the first server, and not copied to the second.
+    Fix:            copy it to the same path on all servers.
+    HCCL:           no code; EI0004 where a rank is given the path of a table that is not there.
+    """
+    absent = [one.server for one in found.answers if one.facts.get(TABLE) == ABSENT]
+    if absent:
+        yield Fault(f"no table can be read at {shown(str(found.path))} on {folded(absent)}", "copy it there")
+
+
+def _fact(found: Round, name: str) -> Mapping[str, str]:
+    return {one.server: one.facts[name] for one in found.answers if name in one.facts}
+
+
+def _names(mappings: Iterable[Mapping[str, str]]) -> list[str]:
+    return sorted({name for mapping in mappings for name in mapping})
+
+
+def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Fault]:
+    """One fault where the values of the servers differ, the most frequent value first."""
+    by_value: dict[str, list[str]] = {}
+    for server, value in values.items():
+        by_value.setdefault(value, []).append(server)
+    if len(by_value) > 1:
+        groups = sorted(by_value.items(), key=lambda pair: -len(pair[1]))
+        parts = [f"{value if value == _UNSET else shown(value)} on {folded(servers)}" for value, servers in groups]
+        yield Fault(f"{name} differs: {'; '.join(parts)}", f"make {name} alike on all servers")
+
+
+def _row(
+    id: str,  # noqa: A002 - the word of Rule
+    title: str,
+    compare: Compare,
+    *,
+    hccl_error: str | None = None,
+    severity: Severity = "error",
+) -> AcrossRule:
+    rule = Rule(id, title, hccl_error, severity=severity, formats=("all nodes",), doc=compare.__doc__ or "")
+    return AcrossRule(rule, compare)
+
+
+ACROSS_RULES: tuple[AcrossRule, ...] = (
+    _row("HK615", "the table is another on some servers", table_differs, hccl_error="EI0014"),
+    _row("HK616", "the servers have different versions", versions_differ, hccl_error="EI0008"),
+    _row("HK617", "the TLS switch is not alike", tls_differs, hccl_error="EI0016"),
+    _row("HK618", "a variable of HCCL is not alike", variables_differ, severity="warning"),
+    _row("HK619", "the clocks differ", clocks_differ, severity="warning"),
+    _row("HK660", "the servers have different frameworks", frameworks_differ, severity="warning"),
+    _row("HK661", "the table is not on all servers", table_absent, severity="warning"),
+)

@@ -1,0 +1,1 @@
+"""What is read of this machine: tools, cards, ports and its place in the table."""

@@ -1,0 +1,113 @@
+"""Which cards this machine has, as its folder dev and npu-smi show them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+
+from hccl_kit.discovery import npu_smi_info, npu_smi_map
+from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.probes import tools
+
+CONTROLS = ("davinci_manager", "devmm_svm", "hisi_hdc")
+"""What every program on an NPU opens besides its card."""
+NO_NPU = "this machine shows no NPU, see HK620"
+NOT_HERE = "none of the table's cards is here"
+_DAVINCI = re.compile(r"davinci([0-9]{1,4})")
+
+Place = tuple[int, int]
+"""An NPU and a chip on it, as npu-smi counts them."""
+
+
+def ids_in_dev(node: Node) -> tuple[int, ...]:
+    """The physical ids N of the files /dev/davinciN, ascending."""
+    return tuple(sorted(int(match[1]) for name in _names_in_dev(node) if (match := _DAVINCI.fullmatch(name))))
+
+
+def shows_npu(node: Node) -> bool:
+    """Whether anything of an NPU is to be seen here: a file in /dev, or a tool of the driver."""
+    names = _names_in_dev(node)
+    return bool(
+        ids_in_dev(node)
+        or names.intersection(CONTROLS)
+        or any(tools.find(node, tool) for tool in (tools.NPU_SMI, tools.HCCN_TOOL))
+    )
+
+
+def need_npu(node: Node) -> None:
+    """CannotTellError where this machine shows no NPU at all."""
+    if not shows_npu(node):
+        raise CannotTellError(NO_NPU)
+
+
+def here(node: Node) -> tuple[int, ...]:
+    """The cards of the table that are on this machine, physical ids; CannotTellError where there is none."""
+    need_npu(node)
+    ids = tuple(sorted(set(node.device_ids) & set(ids_in_dev(node))))
+    if not ids:
+        raise CannotTellError(NOT_HERE)
+    return ids
+
+
+def info(node: Node) -> npu_smi_info.Info:
+    """What `npu-smi info` says; CannotTellError where it says nothing."""
+    need_npu(node)
+    found = npu_smi_info.parse(tools.smi(node, "info"))
+    if found is None or not found.chips:
+        raise CannotTellError("npu-smi shows no table of cards, see HK638")
+    return found
+
+
+def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Place, int]:
+    """The physical id of every chip of which it can be told.
+
+    npu-smi says it on A3 (Phy-ID) and, with -m, on Atlas 950. Elsewhere its logic ids count the cards of this system
+    from 0, so the first is the first file in /dev. Where these do not fit, an NPU with one chip has its own number.
+    """
+    chips = tuple(chips)
+    if all(chip.physical is not None for chip in chips):
+        return {(chip.npu, chip.chip): chip.physical for chip in chips if chip.physical is not None}
+    mapped = {(one.npu, one.chip): one for one in npu_smi_map.parse(tools.smi(node, "info", "-m"))}
+    in_dev = ids_in_dev(node)
+    counts_what_is_here = sorted(-1 if one.logic is None else one.logic for one in mapped.values()) == list(
+        range(len(in_dev))
+    )
+    single = {npu for npu, group in groupby(sorted(chip.npu for chip in chips)) if len(list(group)) == 1}
+    found: dict[Place, int] = {}
+    for chip in chips:
+        place = (chip.npu, chip.chip)
+        one = mapped.get(place)
+        if one and one.physical is not None:
+            found[place] = one.physical
+        elif one and one.logic is not None and counts_what_is_here:
+            found[place] = in_dev[one.logic]
+        elif chip.npu in single:
+            found[place] = chip.npu
+    return found
+
+
+def named(ids: Iterable[int]) -> str:
+    """Cards as a person writes them: "card 3", "cards 0 to 3 and 6"."""
+    numbers = sorted(ids)
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
+    parts = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    *most, last = parts
+    return ("card " if len(numbers) == 1 else "cards ") + (f"{', '.join(most)} and {last}" if most else last)
+
+
+def folded(says: Mapping[int, str], hint: str | None = None) -> Iterator[Fault]:
+    """One fault for every text, with all cards that it is said of."""
+    by_text: dict[str, list[int]] = {}
+    for device_id, text in says.items():
+        by_text.setdefault(text, []).append(device_id)
+    for text, ids in by_text.items():
+        yield Fault(f"{named(ids)}: {text}", hint, ids[0] if len(ids) == 1 else None)
+
+
+def _names_in_dev(node: Node) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(node.root / "dev"))  # noqa: PTH208 - names are enough
+    except OSError:
+        return frozenset()

@@ -1,0 +1,173 @@
+"""HK6: whether the table has the addresses and the super pod ids that the cards have."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.discovery import hccn_conf, hccn_tool, npu_smi
+from hccl_kit.discovery.ask import NoAnswerError, ask_each
+from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.probes import tools
+from hccl_kit.preflight.probes.cards import folded, here
+from hccl_kit.preflight.rules.driver_access import HCCN_CONF
+from hccl_kit.table.hosts import Card
+from hccl_kit.table.model import Device
+
+_NO_ADDRESSES = "the table has no device_ip for this server"
+
+
+def address_differs(node: Node) -> Iterator[Fault]:
+    """The device_ip of a card is not the address of its network port.
+
+    What:           `device_ip` in the table is none of the addresses that hccn_tool gives for that card (IPv4, IPv6 and
+                    on Atlas A3 that inside of the super pod), or /etc/hccn.conf where there is no hccn_tool; or the
+                    port has none and the job needs it.
+    Why it matters: HCCL opens the port with the address of the table. A table of another machine, or one that was made
+                    before the addresses were set anew, looks sound and starts nothing.
+    Example:        card 3: the table has 192.168.103.101, its port has 192.168.103.102
+    Fix:            make the table anew with hccl-gen on this server, or set the address: hccn_tool -i 3 -ip -s address
+                    192.168.103.101 netmask 255.255.255.0.
+    HCCL:           EI0014, "the IP address in the ranktable is inconsistent with the network adapter" (R33); older
+                    releases: "ra rdev init failed, ret -17".
+    """
+    wanted = _addresses(node)
+    found, failures = nic_addresses(node, sorted(wanted))
+    odd = [device_id for device_id, card in found.items() if not _meet(wanted[device_id], [card.ip])]
+    says = {
+        device_id: f"the table has {', '.join(wanted[device_id])}, its port has {' and '.join(there)}"
+        for device_id, there in (_all_addresses(node, odd) if odd else {}).items()
+        if not _meet(wanted[device_id], there)
+    }
+    if uses_roce(node):
+        says |= {
+            device_id: f"the table has {', '.join(wanted[device_id])}, its port has no address ({why})"
+            for device_id, why in failures.items()
+        }
+    yield from folded(dict(sorted(says.items())), "make the table anew on this server: hccl-gen --help")
+
+
+def sdid_differs(node: Node) -> Iterator[Fault]:
+    """The super_device_id of a card is not the one that the driver knows.
+
+    What:           `super_device_id` in the table is another number than the SDID that npu-smi gives for that card, or
+                    npu-smi gives none for it while other cards have one.
+    Why it matters: cards of Atlas A3 reach each other by these ids; each process compares its own with the table.
+    Example:        card 1: the table has 65537, npu-smi has SDID 4259841, which is that of another server
+    Fix:            make the table anew with hccl-gen on this server.
+    HCCL:           EI0014, super_device_id, which names the driver's number as the expected one (R32).
+    """
+    wanted = {device.id: device.sdid for device in _devices(node) if device.sdid is not None}
+    ids = [device_id for device_id in here(node) if device_id in wanted]
+    if not ids:
+        raise CannotTellError("the table has no super_device_id for this server")
+    tool = tools.need(node, tools.NPU_SMI)
+
+    def question(device_id: int) -> int:
+        npu, chip = divmod(device_id, npu_smi.CHIPS)
+        return npu_smi.place(tools.put(tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip))).sdid
+
+    found, failures = ask_each(ids, question)
+    if not found:
+        raise CannotTellError(f"npu-smi: {next(iter(failures.values()))}")
+    says = {
+        device_id: f"the table has super_device_id {wanted[device_id]}, npu-smi has SDID {sdid}"
+        for device_id, sdid in found.items()
+        if sdid != wanted[device_id]
+    }
+    says |= {device_id: f"npu-smi gives no place in a super pod ({why})" for device_id, why in failures.items()}
+    yield from folded(dict(sorted(says.items())), "make the table anew on this server: hccl-gen --help")
+
+
+def nic_addresses(node: Node, ids: Sequence[int]) -> tuple[dict[int, Card], dict[int, str]]:
+    """What the cards have, and in whose words others have no address: from hccn_tool, else from /etc/hccn.conf.
+
+    A card of which the tool says something else is in neither: HK638 tells of it.
+    """
+    if _has_file_alone(node):
+        there = _in_file(node, ids)
+        missing = dict.fromkeys([device_id for device_id in ids if device_id not in there], "/etc/hccn.conf has none")
+        return {device_id: Card(ip=texts[0]) for device_id, texts in there.items()}, missing
+    on_vnic = bool(node.table.super_pods)
+
+    def read(put: Callable[..., str]) -> Card | NoAnswerError:
+        try:
+            return hccn_tool.card(put, vnic=on_vnic)
+        except hccn_tool.NoAddressError as reason:
+            return reason
+
+    answers, _ = tools.hccn(node, ids, read)
+    cards = {device_id: one for device_id, one in answers.items() if isinstance(one, Card)}
+    return cards, {device_id: str(one) for device_id, one in answers.items() if not isinstance(one, Card)}
+
+
+def with_address(node: Node) -> tuple[int, ...]:
+    """The cards that are here and have a `device_ip` in the table; CannotTellError where none has one."""
+    ids = here(node)
+    found = tuple(sorted(device.id for device in _devices(node) if device.ip and device.id in ids))
+    if not found:
+        raise CannotTellError(_NO_ADDRESSES)
+    return found
+
+
+def uses_roce(node: Node) -> bool:
+    """Whether this job goes over the network ports of the cards: between servers, or super pods, or by a variable."""
+    groups = node.table.super_pods or node.table.servers
+    return asks_for_roce(node) or len(groups) > 1
+
+
+def asks_for_roce(node: Node) -> bool:
+    """Whether a variable asks for the network ports inside of a server too."""
+    return node.environ.get("HCCL_INTRA_ROCE_ENABLE") == "1"
+
+
+def _addresses(node: Node) -> Mapping[int, Sequence[str]]:
+    """The addresses of the table for the cards that are here; CannotTellError where it has none."""
+    ids = with_address(node)
+    return {
+        device.id: [text.strip() for text in device.ip.split(",")]
+        for device in _devices(node)
+        if device.ip and device.id in ids
+    }
+
+
+def _all_addresses(node: Node, ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
+    """Every address of each of these cards."""
+    if _has_file_alone(node):
+        return _in_file(node, ids)
+    on_vnic = bool(node.table.super_pods)
+    found, _ = tools.hccn(node, ids, lambda put: hccn_tool.every_address(put, vnic=on_vnic))
+    return found
+
+
+def _has_file_alone(node: Node) -> bool:
+    return tools.find(node, tools.HCCN_TOOL) is None and (node.root / HCCN_CONF).exists()
+
+
+def _in_file(node: Node, ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
+    """What /etc/hccn.conf has for these cards; CannotTellError where it cannot be read or has none of them."""
+    try:
+        there = hccn_conf.every_address(node.root / HCCN_CONF)
+    except KitError as error:
+        raise CannotTellError(error.message) from None
+    found = {device_id: there[device_id] for device_id in ids if device_id in there}
+    if not found:
+        raise CannotTellError("/etc/hccn.conf has no address of a card of the table")
+    return found
+
+
+def _devices(node: Node) -> Sequence[Device]:
+    return node.server.devices if node.server else ()
+
+
+def _meet(some: Sequence[str], others: Sequence[str | None]) -> bool:
+    return not {_plain(text) for text in some}.isdisjoint(_plain(text) for text in others if text)
+
+
+def _plain(text: str) -> str:
+    """An address in its one spelling and without its interface, any other text as it is."""
+    try:
+        return str(ipaddress.ip_address(text.partition("%")[0]))
+    except ValueError:
+        return text

@@ -1,0 +1,158 @@
+"""HK6: the cards of the table, whether they are here and well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.probes.cards import (
+    NOT_HERE,
+    folded,
+    here,
+    ids_in_dev,
+    info,
+    named,
+    need_npu,
+    physical_ids,
+    shows_npu,
+)
+from hccl_kit.table.document import shown
+
+VISIBLE_TO_CONTAINER = "ASCEND_VISIBLE_DEVICES"
+"""Read by the Ascend container runtime: the physical ids that it puts into the container."""
+_GIVEN = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
+_MINOR = "Warning"
+_WELL = "OK"
+
+
+def card_missing(node: Node) -> Iterator[Fault]:
+    """A card of the table is not on this machine.
+
+    What:           the table gives this server a card N, and there is no /dev/davinciN.
+    Why it matters: the rank of that card cannot open it, and the others wait for this rank.
+    Example:        the table has cards 0 to 7, and the container was given cards 0 to 3.
+    Fix:            take the table of this machine, or give the container the cards: docker run --device=/dev/davinci4,
+                    or ASCEND_VISIBLE_DEVICES=0-7 with the Ascend container runtime.
+    HCCL:           EI0014, devicePhyId (R20), where another card is opened instead; else the runtime fails before HCCL
+                    starts.
+    """
+    ids = ids_in_dev(node)
+    missing = sorted(set(node.device_ids) - set(ids))
+    if not missing or _is_renumbered(node):
+        return
+    if not shows_npu(node):
+        yield Fault(
+            "this machine shows no NPU: neither a file of one in /dev nor a tool of the driver",
+            "install the driver; in a container, start it with the Ascend container runtime and "
+            f"{VISIBLE_TO_CONTAINER}, or with --device and the driver's folder mounted",
+        )
+        return
+    has = f"/dev has davinci for {named(ids)}" if ids else "/dev has no davinciN"
+    yield Fault(
+        f"{named(missing)} of the table {'are' if len(missing) > 1 else 'is'} not here; {has}",
+        f"take the table of this machine, or start the container with --device=/dev/davinci{missing[0]}",
+        missing[0] if len(missing) == 1 else None,
+    )
+
+
+def ids_not_physical(node: Node) -> Iterator[Fault]:
+    """The table counts the cards of a container from 0, or uses cards that the container was not given.
+
+    What:           the table has cards 0, 1, ... that are not here, and as many others are; or its cards are not among
+                    those of ASCEND_VISIBLE_DEVICES.
+    Why it matters: a table holds physical ids. Inside a container programs count from 0 what they see, and which is
+                    meant nobody can guess: the same table with other cards is as good a table.
+    Example:        a container has davinci4 to davinci7, and the table has cards 0 to 3.
+    Fix:            hccl-gen --device_num "[0,4)" --visible_devices 4,5,6,7, which writes physical ids.
+    HCCL:           EI0014, devicePhyId (R20).
+    """
+    need_npu(node)
+    ids = ids_in_dev(node)
+    if not ids:
+        raise CannotTellError(NOT_HERE)
+    if _is_renumbered(node):
+        pairs = ", ".join(f"{logical} is {physical}" for logical, physical in enumerate(ids))
+        listed = ",".join(map(str, ids))
+        yield Fault(
+            f"the table has {named(node.device_ids)}, which are counted from 0 in this container, as it seems; here "
+            f"are {named(ids)} (logical {pairs})",
+            f'if so, write it with: hccl-gen --device_num "[0,{len(node.device_ids)})" --visible_devices {listed}\n'
+            "if not, start the container with the cards of the table",
+        )
+        return
+    given = _given(node.environ.get(VISIBLE_TO_CONTAINER, ""))
+    outside = sorted(set(node.device_ids) & set(ids) - given) if given else []
+    if outside:
+        text = shown(node.environ[VISIBLE_TO_CONTAINER])
+        yield Fault(
+            f"the table uses {named(outside)}, and {VISIBLE_TO_CONTAINER}={text} gives this container others",
+            "take the table of these cards, or start the container with the cards of the table",
+        )
+
+
+def card_ill(node: Node) -> Iterator[Fault]:
+    """A card of the table is not healthy.
+
+    What:           npu-smi shows Alarm, Critical or UNKNOWN for a card of the table, or does not list it at all.
+    Why it matters: a card with a major alarm stops or gives wrong results; UNKNOWN is one that did not start, and one
+                    that is in /dev and not listed fell off the bus.
+    Example:        card 7: its health is Critical
+    Fix:            npu-smi info -t health -i NPU -c CHIP tells the error code; leave the card out until it is mended.
+    HCCL:           no code of its own; the runtime fails on that card, and the other ranks end with EI0006 or EI0002.
+    """
+    health = _health(node)
+    known = {device_id: text for device_id, text in health.items() if text is not None}
+    ill = {device_id: f"its health is {text}" for device_id, text in known.items() if text not in (_WELL, _MINOR)}
+    lost = {device_id: "npu-smi does not list it" for device_id, text in health.items() if text is None}
+    yield from folded(
+        ill | lost,
+        "npu-smi info -t health -i NPU -c CHIP tells the error code",
+    )
+
+
+def card_with_alarm(node: Node) -> Iterator[Fault]:
+    """A card of the table has a minor alarm.
+
+    What:           npu-smi shows Warning for a card of the table.
+    Why it matters: jobs run on such a card; what it warns of, such as an optical module, may end them later.
+    Example:        cards 0 to 7: their health is Warning
+    Fix:            npu-smi info -t health -i NPU -c CHIP tells the error code.
+    HCCL:           no code.
+    """
+    yield from folded(
+        {device_id: f"its health is {text}" for device_id, text in _health(node).items() if text == _MINOR},
+        "npu-smi info -t health -i NPU -c CHIP tells the error code",
+    )
+
+
+def _health(node: Node) -> Mapping[int, str | None]:
+    """Of each card of the table that is here, None where npu-smi lists all it has and not this one.
+
+    CannotTellError where it is known of no chip which card it is.
+    """
+    wanted = here(node)
+    chips = info(node).chips
+    ids = physical_ids(node, chips)
+    if not ids:
+        raise CannotTellError("npu-smi does not tell which chip is which card")
+    listed = {ids[chip.npu, chip.chip]: chip.health for chip in chips if (chip.npu, chip.chip) in ids}
+    is_whole = len(ids) == len(chips)
+    return {device_id: listed.get(device_id) for device_id in wanted if is_whole or device_id in listed}
+
+
+def _is_renumbered(node: Node) -> bool:
+    """Whether the table looks as if it counted the cards of this container from 0."""
+    ids, wanted = ids_in_dev(node), set(node.device_ids)
+    return bool(wanted - set(ids)) and wanted <= set(range(len(ids)))
+
+
+def _given(text: str) -> set[int]:
+    """The ids of `0-3,5` or `Ascend910-0,Ascend910-1`; nothing of what is written otherwise."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _GIVEN.fullmatch(part.strip())
+        if not match:
+            return set()
+        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return found

@@ -1,0 +1,199 @@
+"""HK6: the network ports of the cards: link, way to others, TLS."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from hccl_kit.discovery import hccn_state
+from hccl_kit.discovery.ask import NoAnswerError, complaint
+from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.probes import tools
+from hccl_kit.preflight.probes.cards import folded, here, need_npu
+from hccl_kit.preflight.rules.card_addresses import asks_for_roce, nic_addresses, uses_roce, with_address
+from hccl_kit.preflight.rules.driver_access import WITHOUT_ADDRESSES
+from hccl_kit.table.hosts import Card
+from hccl_kit.table.model import Device
+
+_Unset = tuple[Sequence[int], Mapping[int, str]]
+"""The cards of which the tool says that something is not set, and what it says in place of an answer of others."""
+_UP = "UP"
+_REACHED = ("Success", "Init", "Detect ip set")
+"""Init is what a card says that was given nobody to ask (HK632); "Detect ip set" that it was given one just now."""
+_NOBODY = "0.0.0.0"  # noqa: S104 - what the driver has where nothing was set
+
+
+def link_down(node: Node) -> Iterator[Fault]:
+    """The network port of a card has no link.
+
+    What:           hccn_tool says "link status: DOWN" for a card of a job that goes over the network: of several
+                    servers or super pods, or with HCCL_INTRA_ROCE_ENABLE=1.
+    Why it matters: the card cannot reach those of other servers; all ranks wait until their time-out.
+    Example:        card 5: link status DOWN
+    Fix:            look at cable and optical module: hccn_tool -i 5 -optical -g, hccn_tool -i 5 -lldp -g; where it was
+                    switched off, hccn_tool -i 5 -link -s up.
+    HCCL:           EI0006 after HCCL_CONNECT_TIMEOUT; EI0009 where the link goes down later.
+    """
+    found, failures = _ask(node, hccn_state.link, "-link", "-g")
+    down = {device_id: f"link status {text}" for device_id, text in found.items() if text != _UP}
+    yield from folded(down | failures, "look at cable and optical module: hccn_tool -i N -optical -g")
+
+
+def network_ill(node: Node) -> Iterator[Fault]:
+    """A card does not reach the address that it was given to ask.
+
+    What:           hccn_tool says something else than "net health status: Success" for a card that has an address to
+                    ask (netdetect), such as Fault, Unreachable or Receive timeout.
+    Why it matters: the address is usually that of the gateway: what lies behind is not reached either. It may also be
+                    that nobody answers at that address while all is well.
+    Example:        card 2: net health status Receive timeout
+    Fix:            hccn_tool -i 2 -netdetect -g shows whom it asks; hccn_tool -i 2 -ping -g address A.B.C.D asks
+                    others.
+    HCCL:           no code of its own; EI0006 where the other servers are not reached.
+    """
+    found, failures = _ask(node, hccn_state.net_health, "-net_health", "-g")
+    ill = {device_id: f"net health status {text}" for device_id, text in found.items() if text not in _REACHED}
+    yield from folded(
+        ill | failures,
+        "hccn_tool -i N -netdetect -g shows whom it asks, hccn_tool -i N -ping -g address A.B.C.D asks others",
+    )
+
+
+def way_not_set(node: Node) -> Iterator[Fault]:
+    """A card has no gateway or no address to ask, and the job has several servers.
+
+    What:           a card has no default gateway, while a card that it talks to has an address outside of its own
+                    network; or it has no address to ask whether the network is there (netdetect).
+    Why it matters: without gateway, packets to another network go nowhere. Without netdetect the health of the network
+                    stays "Init", and clusters that look at it take the card for ill.
+    Example:        the cards have 10.20.4.0/24 here and 10.20.5.0/24 on the other server, and no gateway.
+    Fix:            hccn_tool -i 0 -gateway -s gateway A.B.C.D; hccn_tool -i 0 -netdetect -s address A.B.C.D, for which
+                    the gateway serves.
+    HCCL:           no code of its own; EI0006 where the other servers are not reached.
+    """
+    cards, _ = nic_addresses(node, _cards(node))
+    plain = {device_id: card for device_id, card in cards.items() if card.ip and ":" not in card.ip}
+    if not plain:
+        raise CannotTellError("no card here has an IPv4 address")
+    far = [device_id for device_id, card in plain.items() if _goes_outside(node, device_id, card)]
+    lost = _unset(node, far, hccn_state.gateway, "-gateway") if far else ((), {})
+    unasked = _unset(node, sorted(plain), hccn_state.net_detect, "-netdetect")
+    yield from _not_set(
+        lost,
+        "no gateway is set, and other servers have addresses outside of the card's network",
+        "hccn_tool -i N -gateway -s gateway A.B.C.D",
+    )
+    yield from _not_set(
+        unasked,
+        "no address is set to ask whether the network is there (netdetect)",
+        "hccn_tool -i N -netdetect -s address A.B.C.D, such as that of the gateway",
+    )
+
+
+def tls_unlike(node: Node) -> Iterator[Fault]:
+    """TLS is switched on for some cards of this server and off for others.
+
+    What:           hccn_tool -i N -tls -g says "tls switch[1]" for some cards of the table and "tls switch[0]" for
+                    others. HK617 compares the servers.
+    Why it matters: a card with TLS and one without do not connect.
+    Example:        card 4 was replaced, and came with TLS on.
+    Fix:            hccn_tool -i N -tls -s enable 0 for each card, or 1 on all, of all servers.
+    HCCL:           EI0016 "All ranks are consistent"; EI0006 in older releases.
+    """
+    switches = tls_switches(node)
+    on = sorted(device_id for device_id, text in switches.items() if text == "on")
+    off = sorted(switches.keys() - set(on))
+    if on and off:
+        few, text, wanted = (on, "on", 0) if len(on) <= len(off) else (off, "off", 1)
+        yield from folded(
+            dict.fromkeys(few, f"TLS is {text}, unlike on the other cards"),
+            f"hccn_tool -i N -tls -s enable {wanted} for each of them, alike on all servers",
+        )
+
+
+def tls_switches(node: Node) -> Mapping[int, str]:
+    """Card to "on" or "off"; CannotTellError where none is known."""
+    _need_ports(node)
+    found, _ = tools.hccn(node, here(node), _reader(hccn_state.tls, "-tls", "-g"))
+    return found
+
+
+def _ask(node: Node, parse: hccn_state.Reader, *words: str) -> tuple[dict[int, str], dict[int, str]]:
+    return tools.hccn(node, _cards(node), _reader(parse, *words))
+
+
+def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) -> _Unset:
+    def read(put: Callable[..., str]) -> str:
+        return _NOBODY if hccn_state.says_unset(put(word, "-g")) else _reader(parse, word, "-g")(put)
+
+    found, failures = tools.hccn(node, ids, read)
+    return [device_id for device_id, text in found.items() if text == _NOBODY], failures
+
+
+def _not_set(unset: _Unset, text: str, hint: str) -> Iterator[Fault]:
+    ids, failures = unset
+    yield from folded(dict.fromkeys(ids, text), hint)
+    yield from folded(failures)
+
+
+def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., str]], str]:
+    def read(put: Callable[..., str]) -> str:
+        answer = put(*words)
+        found = parse(answer)
+        if found is None:
+            raise NoAnswerError(f"{words[0]} -g: {complaint(answer)}")
+        return found
+
+    return read
+
+
+def _cards(node: Node) -> tuple[int, ...]:
+    """The cards that are here, where the job goes over their ports; CannotTellError otherwise.
+
+    Without `device_ip` a card meets others by the host's network (R28) or by another card's port (R27, 910).
+    """
+    _need_ports(node)
+    if not uses_roce(node):
+        raise CannotTellError("the cards of this job meet without their network ports")
+    return here(node) if asks_for_roce(node) else with_address(node)
+
+
+def _need_ports(node: Node) -> None:
+    need_npu(node)
+    if node.table.version == WITHOUT_ADDRESSES:
+        raise CannotTellError("what hccn_tool says on Atlas 950 is not known well enough")
+
+
+def _goes_outside(node: Node, device_id: int, card: Card) -> bool:
+    """Whether a card that this one talks to is outside of its network; no where the netmask is not known."""
+    if card.prefix is None:
+        return False
+    network = _network(f"{card.ip}/{card.prefix}")
+    others = [
+        _address(text.strip().partition("%")[0])
+        for server, device in node.table.devices()
+        if server is not node.server and _talk(node, device_id, device)
+        for text in (device.ip or "").split(",")
+    ]
+    return network is not None and any(other not in network for other in others if other is not None)
+
+
+def _network(text: str) -> ipaddress.IPv4Network | None:
+    try:
+        return ipaddress.IPv4Network(text, strict=False)
+    except ValueError:  # a prefix of more than 32 bits
+        return None
+
+
+def _address(text: str) -> ipaddress.IPv4Address | None:
+    """None also for what is no address, of which the rules of tables tell, and for IPv6."""
+    try:
+        return ipaddress.IPv4Address(text)
+    except ValueError:
+        return None
+
+
+def _talk(node: Node, device_id: int, other: Device) -> bool:
+    """Whether two cards of different servers connect: those of one plane where a product has several networks."""
+    planes = node.product.planes
+    return planes == 1 or device_id % planes == other.id % planes

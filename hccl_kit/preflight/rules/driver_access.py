@@ -1,0 +1,177 @@
+"""HK6: what a container may lack of the driver: files in /dev, tools, and what the tools need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from hccl_kit.discovery import hccn_tool, npu_smi_info
+from hccl_kit.discovery.ask import HungError, NoAnswerError, ask_each, complaint
+from hccl_kit.preflight.node import Fault, Node
+from hccl_kit.preflight.probes import tools
+from hccl_kit.preflight.probes.cards import CONTROLS, folded, ids_in_dev, need_npu
+
+HCCN_CONF = "etc/hccn.conf"
+_ADDRESS = ("-ip", "-g")
+WITHOUT_ADDRESSES = "2.0"
+"""Of the ports of Atlas 950 only its table tells; hccn_tool asks for them by other names there."""
+
+
+def device_file_closed(node: Node) -> Iterator[Fault]:
+    """A file in /dev is missing, or this user may not open it.
+
+    What:           one of davinci_manager, devmm_svm and hisi_hdc is not in /dev; or this user may not read and write
+                    one of them, or the davinciN of a card of the table.
+    Why it matters: every program on an NPU opens all of them.
+    Example:        a container was started with --device=/dev/davinci0 alone.
+    Fix:            docker run --device=/dev/davinci_manager --device=/dev/devmm_svm --device=/dev/hisi_hdc; for rights,
+                    put the user into the group that owns the files, which is HwHiAiUser by default.
+    HCCL:           no code: the runtime fails before HCCL starts, such as with 507033 or "drv open failed".
+    """
+    need_npu(node)
+    dev = node.root / "dev"
+    missing = [name for name in CONTROLS if not os.path.lexists(dev / name)]
+    if missing:
+        yield Fault(
+            f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not in /dev",
+            "in a container, start it with: " + " ".join(f"--device=/dev/{name}" for name in missing),
+        )
+    cards = [f"davinci{device_id}" for device_id in _cards(node)]
+    closed = [name for name in (*CONTROLS, *cards) if name not in missing and not _opens(dev / name)]
+    if closed:
+        more = f" and {len(closed) - 3} more" if len(closed) > 3 else ""
+        yield Fault(
+            f"this user may not read and write {', '.join(closed[:3])}{more} in /dev",
+            "put the user into the group that owns them: usermod -aG HwHiAiUser USER, then log in anew",
+        )
+
+
+def tool_missing(node: Node) -> Iterator[Fault]:
+    """A tool of the driver is not here.
+
+    What:           npu-smi or hccn_tool is neither on PATH nor at its usual place.
+    Why it matters: jobs run without them, but nobody can look: without npu-smi at health, processes and super pods,
+                    without hccn_tool at links, addresses, gateways and TLS.
+    Example:        a container that has the cards, and none of the tools.
+    Fix:            docker run -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi -v /usr/local/Ascend/driver:... (which
+                    holds tools/hccn_tool) -v /etc/hccn.conf:/etc/hccn.conf:ro.
+    HCCL:           no code.
+    """
+    need_npu(node)
+    if tools.find(node, tools.NPU_SMI) is None:
+        yield Fault(
+            "there is no npu-smi, so nobody looks at health, processes and super pods",
+            "in a container: -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi -v /usr/local/dcmi:/usr/local/dcmi "
+            "-v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64",
+        )
+    if tools.find(node, tools.HCCN_TOOL) is None and node.table.version != WITHOUT_ADDRESSES:
+        has_conf = (node.root / HCCN_CONF).exists()
+        instead = "; addresses are taken from /etc/hccn.conf" if has_conf else ", and no /etc/hccn.conf"
+        yield Fault(
+            f"there is no hccn_tool, so nobody looks at links, gateways and TLS{instead}",
+            "in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool"
+            + ("" if has_conf else " -v /etc/hccn.conf:/etc/hccn.conf:ro"),
+        )
+
+
+def tool_silent(node: Node) -> Iterator[Fault]:
+    """A tool of the driver is here and gives no answer.
+
+    What:           `npu-smi info`, or hccn_tool asked for the address of a card of the table, does not end in time.
+    Why it matters: on a server whose driver is well both answer within seconds. What they would tell is not looked at.
+    Example:        card 5: hccn_tool -ip -g: no answer in 10 s
+    Fix:            look at `dmesg`; a card that hangs may need a restart of the server.
+    HCCL:           no code; where the driver hangs, every rank does.
+    """
+    says, by_card = _failures(node)
+    if isinstance(says, HungError):
+        yield Fault(f"npu-smi info: {says}", "look at dmesg")
+    yield from folded(
+        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if isinstance(why, HungError)}, "look at dmesg"
+    )
+
+
+def tool_stopped_answering(node: Node) -> Iterator[Fault]:
+    """A tool of the driver answered at first, and then no more.
+
+    What:           npu-smi or hccn_tool did not answer a question of the rules before this one; what HK624 and HK638
+                    tell of is left out.
+    Why it matters: the driver hangs in some matter, such as the link of a card. What the tool would have told of that
+                    card, or npu-smi of any, was not looked at, though the rules look fine.
+    Example:        card 5: hccn_tool -link -g: no answer in 10 s
+    Fix:            look at `dmesg`; a card that hangs may need a restart of the server.
+    HCCL:           no code; where the driver hangs, every rank does.
+    """
+    need_npu(node)
+    cards: dict[int, str] = {}
+    for command, reason in tools.silences():
+        name, *words = (Path(command[0]).name, *command[1:])
+        if words[0] == "-i" and words[2:] != [*_ADDRESS]:
+            cards[int(words[1])] = f"{name} {' '.join(words[2:])}: {reason}"
+        elif words[0] != "-i" and words != ["info"]:
+            yield Fault(f"{name} {' '.join(words)}: {reason}", "look at dmesg")
+    yield from folded(dict(sorted(cards.items())), "look at dmesg")
+
+
+def tool_unusable(node: Node) -> Iterator[Fault]:
+    """A tool of the driver is here and cannot be used.
+
+    What:           npu-smi or hccn_tool cannot be started, or prints something else than what it was asked for; npu-smi
+                    also where it lists no chip.
+    Why it matters: jobs run without them, but what they would tell is not looked at.
+    Example:        dcmi module initialize failed. ret is -8005
+    Fix:            in a container, mount the libraries too: /usr/local/dcmi and /usr/local/Ascend/driver/lib64; where
+                    this user may not execute them, run this as root.
+    HCCL:           no code.
+    """
+    hint = (
+        "in a container, mount /usr/local/dcmi and /usr/local/Ascend/driver/lib64; where this user may not execute it, "
+        "run this as root"
+    )
+    says, by_card = _failures(node)
+    if says is not None and not isinstance(says, HungError):
+        yield Fault(f"npu-smi info: {says}", hint)
+    yield from folded(
+        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if not isinstance(why, HungError)}, hint
+    )
+
+
+def _failures(node: Node) -> tuple[NoAnswerError | None, Mapping[int, NoAnswerError]]:
+    """Why npu-smi, and hccn_tool of the cards, do not answer their first questions."""
+    need_npu(node)
+    tool = tools.find(node, tools.HCCN_TOOL)
+    if tool is None or node.table.version == WITHOUT_ADDRESSES:
+        return _failure_of_smi(node), {}
+    reasons, _ = ask_each(_cards(node), lambda device_id: _failure(tool, device_id))
+    return _failure_of_smi(node), {device_id: reason for device_id, reason in reasons.items() if reason}
+
+
+def _failure_of_smi(node: Node) -> NoAnswerError | None:
+    tool = tools.find(node, tools.NPU_SMI)
+    if tool is None:
+        return None
+    try:
+        answer = tools.put(tool, "info")
+    except NoAnswerError as reason:
+        return reason
+    info = npu_smi_info.parse(answer)
+    if info is None:
+        return NoAnswerError(complaint(answer))
+    return None if info.chips else NoAnswerError("it lists no chip")
+
+
+def _failure(tool: str, device_id: int) -> NoAnswerError | None:
+    try:
+        answer = tools.put(tool, "-i", str(device_id), *_ADDRESS)
+    except NoAnswerError as reason:
+        return reason
+    return None if hccn_tool.is_answer(answer) else NoAnswerError(complaint(answer))
+
+
+def _cards(node: Node) -> Sequence[int]:
+    return sorted(set(node.device_ids) & set(ids_in_dev(node)))
+
+
+def _opens(path: os.PathLike[str]) -> bool:
+    return os.access(path, os.R_OK | os.W_OK, effective_ids=True)

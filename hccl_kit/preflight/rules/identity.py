@@ -1,0 +1,79 @@
+"""HK6: who this machine and this process are to the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hccl_kit.base.network import is_loopback
+from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.probes.this_server import listed, names_here, servers_here
+from hccl_kit.preflight.rules.variables import cards_meant
+from hccl_kit.runtime.worker_env import NAMES, SERVER
+from hccl_kit.table.document import shown
+
+_WITHOUT_HOSTS = "2.0"
+"""Its servers are networks of the innermost layer; no host is named."""
+
+
+def not_a_server(node: Node) -> Iterator[Fault]:
+    """This machine is no server of the table, or is several.
+
+    What:           no `server_id` and no `host_ip` of the table is an address or host name of this machine; or those
+                    of two servers are.
+    Why it matters: ranks that are started here take the cards and addresses of another server.
+    Example:        the table has 10.0.0.1 and 10.0.0.2, and this machine is 10.0.0.3.
+    Fix:            take the table of this cluster, or say which server this is: --server ID, or HCCL_KIT_SERVER=ID.
+    HCCL:           no code of its own; the job ends with EI0014 (device_ip is not that of the card) or EI0006.
+    """
+    if node.server:
+        return
+    if node.table.version == _WITHOUT_HOSTS:
+        raise CannotTellError("a table of version 2.0 names no hosts; --server NETWORK says which this is")
+    hint = f"say which server this is with --server ID or {SERVER}=ID"
+    found = servers_here(node.table)
+    if found:
+        yield Fault(f"this machine is several servers of the table: {listed(found)}", hint)
+    else:
+        own = ", ".join(sorted(shown(name) for name in names_here() if not is_loopback(name)))
+        yield Fault(
+            f"this machine is no server of the table: it has {own}; the table has {listed(node.table.servers)}", hint
+        )
+
+
+def wrong_rank(node: Node) -> Iterator[Fault]:
+    """RANK_ID, RANK_SIZE or DEVICE_ID of this process are not those of the table.
+
+    What:           RANK_ID is no number or not below the number of ranks; RANK_SIZE is not that number; the rank is on
+                    another server, or has another card than DEVICE_ID, which is its physical id, an index into
+                    ASCEND_RT_VISIBLE_DEVICES, or in a container a count of the cards in /dev.
+    Why it matters: HCCL compares the card of the process with that of its rank in the table.
+    Example:        RANK_ID=2 DEVICE_ID=0, and rank 2 has card 2.
+    Fix:            start the ranks with a script of `hccl-kit launch`, or unset what a former job has left.
+    HCCL:           EI0014, rank_id or devicePhyId (R19, R20); EI0003 where RANK_ID is no number.
+    """
+    hint = "start the ranks with a script of `hccl-kit launch`, or unset the variable"
+    size = node.table.world_size
+    given = {
+        field: node.environ[name] for field in ("rank", "size", "device") if (name := NAMES[field][0]) in node.environ
+    }
+    for field, text in given.items():
+        if not re.fullmatch("[0-9]{1,10}", text):
+            yield Fault(f"{NAMES[field][0]}={shown(text)} is no number", hint)
+            return
+    if "size" in given and int(given["size"]) != size:
+        yield Fault(f"{NAMES['size'][0]}={given['size']}, and the table has {size} ranks", hint)
+    if "rank" not in given:
+        return
+    rank = int(given["rank"])
+    server, device = next(((s, d) for s, d in node.table.devices() if d.rank == rank), (None, None))
+    if server is None or device is None:
+        yield Fault(f"{NAMES['rank'][0]}={rank}, and the table has ranks 0 to {size - 1}", hint)
+    elif node.server and server is not node.server:
+        yield Fault(f"{NAMES['rank'][0]}={rank}, which the table puts on server {shown(server.id)}", hint)
+    elif "device" in given and device.id not in cards_meant(node, int(given["device"])):
+        yield Fault(
+            f"{NAMES['rank'][0]}={rank} and {NAMES['device'][0]}={given['device']}; the table gives rank {rank} the "
+            f"card {device.id}",
+            hint,
+        )

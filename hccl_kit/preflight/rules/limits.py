@@ -1,0 +1,125 @@
+"""HK6: what the system lets the ranks of this server have."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from hccl_kit.preflight.node import Fault, Node
+from hccl_kit.table.document import shown
+
+SHM_PER_CARD = 256 << 20
+"""Bytes of /dev/shm: a data loader of 8 processes keeps two batches of 16 MiB each there."""
+FILES = 4096
+"""Open files of a rank: libraries, samples and logs; to each peer it has up to four connections besides."""
+FILES_PER_PEER = 4
+THREADS_PER_CARD = 512
+"""Of a rank: frameworks start a few hundred with the operators they compile, and the data loader has its own."""
+LOCKED = 64 << 20
+"""Bytes that a rank locks for RDMA between servers at least; the default of many systems is 64 KiB or 8 MiB."""
+LOG_SPACE = 1 << 30
+"""Bytes of free disk: a failing job of 8 ranks writes some hundred MB of logs."""
+_ASCEND_LOGS = "ASCEND_PROCESS_LOG_PATH"
+
+
+def too_little(node: Node) -> Iterator[Fault]:
+    """A limit of this system is low for the ranks of this server.
+
+    What:           /dev/shm has less than 256 MiB free for each card; `ulimit -n` is below 4096 and 4 for every peer;
+                    `ulimit -u` is below 512 for each card; `ulimit -l` is below 64 MiB in a job of several servers;
+                    `ulimit -c` lets every rank that crashes write its whole memory to a file.
+    Why it matters: data loaders pass batches through /dev/shm (64 MiB in a container that nobody asked for more);
+                    connections, threads and memory for RDMA count against the limits.
+    Example:        64 MiB of /dev/shm and 8 cards; a loader dies with "Bus error".
+    Fix:            docker run --shm-size=8g --ulimit memlock=-1 --ulimit nofile=65536; limits.conf elsewhere.
+    HCCL:           no code; EI0007 (resource error) where it is HCCL that goes without.
+    """
+    cards = max(1, len(node.device_ids))
+    yield from _shm(node.root / "dev" / "shm", cards)
+    peers = node.table.world_size - 1
+    wanted = [
+        (
+            "n",
+            resource.RLIMIT_NOFILE,
+            FILES + FILES_PER_PEER * peers,
+            f"a rank opens files and up to {FILES_PER_PEER} connections to each of {peers} peers",
+        ),
+        ("u", resource.RLIMIT_NPROC, THREADS_PER_CARD * cards, f"each of {cards} ranks starts some hundred threads"),
+    ]
+    if len(node.table.servers) > 1:
+        wanted.append(
+            ("l", resource.RLIMIT_MEMLOCK, LOCKED >> 10, "RDMA between servers locks the memory it reads and writes")
+        )
+    for letter, which, least, why in wanted:
+        found, _ = resource.getrlimit(which)
+        found = found >> 10 if letter == "l" and found != resource.RLIM_INFINITY else found
+        if found != resource.RLIM_INFINITY and found < least:
+            yield Fault(
+                f"ulimit -{letter} is {found}, and {least} is advised: {why}",
+                f"ulimit -{letter} {least}, or limits.conf",
+            )
+    if resource.getrlimit(resource.RLIMIT_CORE)[0] == resource.RLIM_INFINITY and not _core_is_piped(node.root):
+        yield Fault("ulimit -c is unlimited: every rank that crashes writes all its memory to a file", "ulimit -c 0")
+
+
+def disk_full(node: Node) -> Iterator[Fault]:
+    """There is little disk where the logs go.
+
+    What:           less than 1 GiB is free, or nothing may be written, in the folder of the table, under which the
+                    launch script keeps its logs, or in that of the logs of Ascend (ASCEND_PROCESS_LOG_PATH, else
+                    ~/ascend/log).
+    Why it matters: a rank whose log cannot be written ends, and with it the job; its last words are lost.
+    Example:        /root is full of plog files of old jobs.
+    Fix:            clear old logs, or name another disk: ASCEND_PROCESS_LOG_PATH=/data/log.
+    HCCL:           no code.
+    """
+    home = Path(node.environ.get("HOME") or "/")
+    folder = node.path.parent if node.path else Path.cwd()
+    for place in dict.fromkeys([folder, Path(node.environ.get(_ASCEND_LOGS) or home / "ascend" / "log")]):
+        there = next((one for one in (place, *place.parents) if _is_folder(one)), Path("/"))
+        if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
+            yield Fault(
+                f"no log can be written into {shown(str(place))}: this user may not write there", "name another folder"
+            )
+            continue
+        free = shutil.disk_usage(there).free
+        if free < LOG_SPACE:
+            yield Fault(
+                f"{free >> 20} MiB are free for logs in {shown(str(place))}; {LOG_SPACE >> 20} are advised",
+                "clear old logs there",
+            )
+
+
+def _shm(folder: Path, cards: int) -> Iterator[Fault]:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError:
+        yield Fault(
+            f"{folder} is not there; data loaders pass batches through it", "mount it: docker run --shm-size=8g"
+        )
+        return
+    wanted = SHM_PER_CARD * cards
+    if free < wanted:
+        yield Fault(
+            f"{folder} has {free >> 20} MiB free, and {wanted >> 20} are advised for {cards} cards: data loaders pass "
+            "batches through it",
+            f"docker run --shm-size={max(1, wanted >> 30)}g, or clear what old jobs left there",
+        )
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # this user may not look
+        return False
+
+
+def _core_is_piped(root: Path) -> bool:
+    """Whether a program takes the cores, such as systemd-coredump, which bounds them."""
+    try:
+        return (root / "proc/sys/kernel/core_pattern").read_text(encoding="utf-8", errors="replace").startswith("|")
+    except OSError:
+        return False

@@ -1,0 +1,117 @@
+"""HK6: the ports of the host that HCCL listens on."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.discovery.server_id import choose, interfaces
+from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.probes.port_holder import holder
+
+BASE_PORT = 60000
+PORTS = 32
+"""From the base port on, unless HCCL_HOST_SOCKET_PORT_RANGE names others."""
+RANK_PORT = 16666
+"""On which a rank listens where the table names no port."""
+MAX_RANGES = 4096
+"""Ports of HCCL_HOST_SOCKET_PORT_RANGE that are tried."""
+BASE_VARIABLE = "HCCL_IF_BASE_PORT"
+RANGE_VARIABLE = "HCCL_HOST_SOCKET_PORT_RANGE"
+
+_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+
+def port_taken(node: Node) -> Iterator[Fault]:
+    """A port of the host that HCCL needs is taken.
+
+    What:           another process listens on one of the 32 ports from 60000 on (from HCCL_IF_BASE_PORT on; those of
+                    HCCL_HOST_SOCKET_PORT_RANGE), or on 16666, at the address that HCCL takes; or a connection to
+                    somewhere else goes out from it (HK605). Each is tried by binding.
+    Why it matters: HCCL listens there while the ranks find each other.
+    Example:        60000 is held by python, process 4711, of a job that did not end.
+    Fix:            end that job, or export HCCL_IF_BASE_PORT=50000 on all servers.
+    HCCL:           EI0019 (EJ0003 in older releases), "listen on ip and specific port fail".
+    """
+    address = _address(node)
+    taken = [port for port in islice(ports(node), MAX_RANGES) if not is_free(address, port)]
+    for port in taken:
+        who = holder(port, node.root)
+        other = f"export {BASE_VARIABLE} with the first of {PORTS} free ports, alike on all servers"
+        yield Fault(
+            f"port {port} of {address} is taken by {who.text if who else 'a process that this user may not see'}",
+            f"end it, or {other}" if who is None or who.listens else f"keep connections away (HK605), or {other}",
+        )
+
+
+def ports_given_away(node: Node) -> Iterator[Fault]:
+    """The system may give the ports of HCCL to other programs.
+
+    What:           some of the ports lie in net.ipv4.ip_local_port_range and are not in ip_local_reserved_ports.
+    Why it matters: any outgoing connection of any program may take one, so that a job fails now and then.
+    Example:        the range is 32768 to 60999, and nothing is reserved.
+    Fix:            sysctl -w net.ipv4.ip_local_reserved_ports=60000-60031, which keeps what is free for HCCL.
+    HCCL:           no code until it happens, then EI0019.
+    """
+    folder = node.root / "proc" / "sys" / "net" / "ipv4"
+    try:
+        low, high = map(int, (folder / "ip_local_port_range").read_text(encoding="ascii").split())
+        reserved = set(_numbers((folder / "ip_local_reserved_ports").read_text(encoding="ascii").strip()))
+    except (OSError, ValueError):
+        raise CannotTellError("the system does not tell which ports it gives away") from None
+    wanted = [port for port in islice(ports(node), MAX_RANGES) if port != RANK_PORT]
+    given = [port for port in wanted if low <= port <= high and port not in reserved]
+    if given:
+        first, last = given[0], given[-1]
+        yield Fault(
+            f"ports {first} to {last} lie in the range {low} to {high} that the system gives to outgoing connections",
+            f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (with those reserved before)",
+        )
+
+
+def ports(node: Node) -> Iterator[int]:
+    """The ports of the host that HCCL will listen on; a bad variable, of which HK606 tells, counts for nothing."""
+    wanted = node.environ.get(RANGE_VARIABLE, "").replace(" ", "")
+    if wanted == "auto":
+        return
+    if wanted:
+        yield from _numbers(wanted)
+        return
+    base = node.environ.get(BASE_VARIABLE, "")
+    first = int(base) if re.fullmatch(r"[0-9]{1,5}", base) else BASE_PORT
+    yield from range(first, min(first + PORTS, 65536))
+    yield RANK_PORT
+
+
+def is_free(address: str, port: int) -> bool:
+    """Whether a program could listen there now; an address of one link has its interface behind "%"."""
+    family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0]
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection that has ended holds nobody up
+        try:
+            probe.bind(place)
+            probe.listen()
+        except PermissionError:
+            return True  # below 1024; HCCL's own matter
+        except OSError:
+            return False
+    return True
+
+
+def _address(node: Node) -> str:
+    try:
+        return choose(interfaces(), node.environ).address
+    except KitError:
+        raise CannotTellError("no address of the host is chosen, see HK610") from None
+
+
+def _numbers(text: str) -> Iterator[int]:
+    """The numbers of `60000-60015,61000`; what is none is left out."""
+    parts: Sequence[str] = text.split(",") if text else ()
+    for part in parts:
+        match = _RANGE.fullmatch(part)
+        if match:
+            yield from range(int(match[1]), min(int(match[2] or match[1]), 65535) + 1)

@@ -1,0 +1,119 @@
+"""HK6: who uses the cards of the table now."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.discovery.npu_smi_info import Process
+from hccl_kit.preflight.node import Fault, Node
+from hccl_kit.preflight.probes.cards import here, info, named, physical_ids
+from hccl_kit.table.document import shown
+
+MAX_COMMAND = 4096
+"""Bytes that are read of a command line; `shown` cuts it further."""
+_MAX_PIDS = 8
+_UID = re.compile(r"^Uid:\s+[0-9]+\s+([0-9]+)", re.MULTILINE)
+
+
+class Who(NamedTuple):
+    """Whose process it is and what it runs; "" where this system does not show it."""
+
+    user: str
+    command: str
+
+
+def card_in_use(node: Node) -> Iterator[Fault]:
+    """A process is on a card of the table.
+
+    What:           npu-smi lists a process on a card that the table gives to a rank. It is named by id, user and
+                    command, and left alone.
+    Why it matters: two jobs on a card share its memory, and only one can listen on port 16666 of its network port.
+                    Nothing on the host shows the ports of a card; a process on it is the only sign.
+    Example:        process 4711 of user ma ("python train.py") is on cards 0 to 7
+    Fix:            ask who owns it, or end it if it is what is left of an old job: kill 4711; then wait 10 s, which the
+                    driver needs. In a container npu-smi shows the processes of that container only.
+    HCCL:           EJ0001 "the last training process is running"; EI0020 or EI0019 where the port is taken.
+    """
+    wanted = here(node)
+    found = info(node)
+    ids = physical_ids(node, found.chips)
+    cards: dict[Process, set[int]] = {}
+    for process in found.processes:
+        device_id = ids.get((process.npu, process.chip))
+        if device_id in wanted and device_id is not None:
+            cards.setdefault(process._replace(npu=0, chip=0), set()).add(device_id)
+    groups: dict[tuple[Who, str], list[Process]] = {}
+    for process in cards:
+        groups.setdefault((_who(node.root / "proc", process), process.name), []).append(process)
+    for (who, name), group in groups.items():
+        pids = sorted({process.pid for process in group})
+        on = set().union(*(cards[process] for process in group))
+        yield Fault(
+            f"{_listed(pids)} {_described(who, name)} {'are' if len(pids) > 1 else 'is'} on {named(on)}",
+            f"ask who owns {'them' if len(pids) > 1 else 'it'}; if it is what is left of an old job: "
+            f"kill {' '.join(map(str, pids[:_MAX_PIDS]))}, and wait 10 s",
+            next(iter(on)) if len(on) == 1 else None,
+        )
+
+
+def _listed(pids: list[int]) -> str:
+    more = f" and {len(pids) - _MAX_PIDS} more" if len(pids) > _MAX_PIDS else ""
+    return ("processes " if len(pids) > 1 else "process ") + ", ".join(map(str, pids[:_MAX_PIDS])) + more
+
+
+def _described(who: Who, name: str) -> str:
+    if not who.command and not who.user:
+        return f"({shown(name)}, not to be seen from here)" if name else "(not to be seen from here)"
+    return f"of user {who.user} ({shown(who.command or name)})"
+
+
+def _who(proc: Path, process: Process) -> Who:
+    """Of the process with that id in this container, else on this host."""
+    for pid in (process.inner, process.pid):
+        folder = proc / str(pid)
+        if pid is not None and folder.is_dir() and _may_be_on_npu(folder):
+            return Who(_user(folder), _command(folder))
+    return Who("", "")
+
+
+def _may_be_on_npu(folder: Path) -> bool:
+    """No where its open files can be seen and none is of an NPU: ids inside of a container are those of others."""
+    try:
+        files = list((folder / "fd").iterdir())
+    except OSError:  # of another user
+        return True
+    return any(_leads_to(file).startswith("/dev/davinci") for file in files)
+
+
+def _leads_to(file: Path) -> str:
+    try:
+        return os.readlink(file)  # noqa: PTH115 - as text; a socket is no path
+    except OSError:  # closed meanwhile
+        return ""
+
+
+def _user(folder: Path) -> str:
+    match = _UID.search(_read(folder / "status"))
+    if not match:
+        return "unknown"
+    try:
+        return pwd.getpwuid(int(match[1])).pw_name
+    except (KeyError, OverflowError):
+        return match[1]
+
+
+def _command(folder: Path) -> str:
+    return " ".join(_read(folder / "cmdline").split("\0")).strip() or _read(folder / "comm").strip()
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_COMMAND).decode("utf-8", "replace")
+    except OSError:  # ended meanwhile
+        return ""

@@ -1,0 +1,108 @@
+"""HK6: the file of the table on this machine, and the variables that name one."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
+from hccl_kit.table.document import shown
+
+MAX_PATH = 4095
+"""Bytes, PATH_MAX without the zero at its end."""
+_SUFFIX = ".json"
+_BEATS = "MINDSPORE_HCCL_CONFIG_PATH"
+
+
+def path_not_taken(node: Node) -> Iterator[Fault]:
+    """HCCL does not take the path of the table.
+
+    What:           the file is here and cannot be read, or its path is too long or does not have ".json" at its end
+                    and nowhere else. Where no file is here, nothing is said of one machine; HK661 tells of many.
+    Why it matters: HCCL resolves the path, and looks for the first ".json" in it, which must be its end.
+    Example:        /data/tables.json.d/hccl_8p.json
+    Fix:            put the table where its whole path has ".json" at the end only, and let its owner read it.
+    HCCL:           EI0004 "not a valid real path" (R1 to R3).
+    """
+    path = _path(node)
+    try:
+        real = path.resolve(strict=True)
+        with real.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise CannotTellError(f"no table lies at {path} here") from None
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round, before Python 3.13
+        why = error.strerror if isinstance(error, OSError) else "its links go round"
+        yield Fault(
+            f"the table {shown(str(path))} cannot be read here: {why}",
+            "chmod u+r the file and u+x its folders",
+        )
+        return
+    for name in dict.fromkeys([str(path), str(real)]):
+        if name.find(_SUFFIX) != len(name) - len(_SUFFIX):
+            yield Fault(
+                f'the path {shown(name)} does not have "{_SUFFIX}" at its end only', "rename the file or its folder"
+            )
+        if len(os.fsencode(name)) > MAX_PATH:
+            yield Fault(f"the path of the table has {len(os.fsencode(name))} bytes; accepted: {MAX_PATH}")
+
+
+def passed_over(node: Node) -> Iterator[Fault]:
+    """`torch_npu` would go on without the table, and say nothing.
+
+    What:           the path of the table is a symbolic link, as in every volume that Kubernetes mounts, or its owner
+                    may not read it.
+    Why it matters: torch_npu takes no such table; the ranks then look for each other another way. MindSpore takes it.
+    Example:        /user/config/hccl.json -> ..data/hccl.json
+    Fix:            copy the file, or name the file that the link leads to.
+    HCCL:           no code; without rank table a job may end with EI0015.
+    """
+    path = _path(node)
+    try:
+        found = path.lstat()
+    except OSError:
+        return  # HK601 tells
+    if stat.S_ISLNK(found.st_mode):
+        yield Fault(
+            f"the table {shown(str(path))} is a symbolic link, which torch_npu silently ignores",
+            f"name the file itself: {path.resolve()}",
+        )
+    elif not found.st_mode & stat.S_IRUSR:
+        yield Fault(
+            f"the owner of {shown(str(path))} may not read it, so torch_npu silently ignores it", f"chmod u+r {path}"
+        )
+
+
+def another_table(node: Node) -> Iterator[Fault]:
+    """A variable names another table.
+
+    What:           RANK_TABLE_FILE or MINDSPORE_HCCL_CONFIG_PATH is set to another file than the table looked at.
+    Why it matters: MINDSPORE_HCCL_CONFIG_PATH beats RANK_TABLE_FILE, so a job may take a table that nobody checked.
+    Example:        MINDSPORE_HCCL_CONFIG_PATH=/opt/old_table.json in the profile of the user.
+    Fix:            unset the variable; scripts of `hccl-kit launch` do that themselves.
+    HCCL:           no code; the job takes the other table.
+    """
+    for name in (_BEATS, RANK_TABLE_FILE):
+        value = node.environ.get(name)
+        if value and node.path and not _same(Path(value), node.path):
+            yield Fault(
+                f"{name}={shown(value)}, which is not the table looked at, {shown(str(node.path))}", f"unset {name}"
+            )
+        elif value and not node.path and name == _BEATS:
+            yield Fault(f"{name}={shown(value)}, which beats {RANK_TABLE_FILE}", f"unset {name}")
+
+
+def _path(node: Node) -> Path:
+    if node.path is None:
+        raise CannotTellError("the table came over standard input; --path says where it lies here")
+    return node.path
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return one == other

@@ -1,0 +1,146 @@
+"""HK6: the variables that HCCL and the driver read. What is legal is data, from HCCL's own parser."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from hccl_kit.preflight.node import Fault, Node
+from hccl_kit.preflight.probes.cards import ids_in_dev, named
+from hccl_kit.preflight.rules.variable_values import legal
+from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, VISIBLE_DEVICES
+from hccl_kit.table.document import shown
+
+_PCIE, _ROCE = "HCCL_INTRA_PCIE_ENABLE", "HCCL_INTRA_ROCE_ENABLE"
+_CHIEF = ("CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP")
+_WHITELIST_OFF, _WHITELIST = "HCCL_WHITELIST_DISABLE", "HCCL_WHITELIST_FILE"
+_OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in ("MINDSPORE_HCCL_CONFIG_PATH", VISIBLE_DEVICES))
+
+
+def value_illegal(node: Node) -> Iterator[Fault]:
+    """HCCL does not accept the value of a variable.
+
+    What:           a variable of HCCL is set to what its parser refuses; an empty text is refused too.
+    Why it matters: HCCL reads them all at its start and stops at the first that is wrong.
+    Example:        HCCL_CONNECT_TIMEOUT=60; 120 to 7200 is accepted.
+    Fix:            export an accepted value, or unset the variable.
+    HCCL:           EI0001, which names value, variable and expectation.
+    """
+    for name, accepted in legal(node.product.name).items():
+        value = node.environ.get(name)
+        if value is not None and not accepted.takes(value):
+            yield Fault(f"{name}={shown(value)}; accepted: {accepted.words}", f"export {name} anew, or unset it")
+
+
+def variables_contradict(node: Node) -> Iterator[Fault]:
+    """Variables contradict each other.
+
+    What:           PCIe and RoCE inside a server are both switched on, or one alone is switched off; variables of a
+                    start without rank table (CM_*) are set; a whitelist is asked for and its file is not there.
+    Why it matters: HCCL refuses such pairs, or takes part in another way of meeting than the table's.
+    Example:        HCCL_INTRA_ROCE_ENABLE=0 alone; CM_CHIEF_IP beside RANK_TABLE_FILE.
+    Fix:            unset one of them.
+    HCCL:           EI0001; for the whitelist, connections that are refused and EI0006.
+    """
+    environ = node.environ
+    yield from _links(environ.get(_PCIE), environ.get(_ROCE))
+    chief = [name for name in _CHIEF if name in environ]
+    if chief:
+        mixed = [name for name in (RANK_TABLE_FILE, *NAMES["rank"][:1], *NAMES["size"][:1]) if name in environ]
+        beside = f"beside {' and '.join(mixed)}" if mixed else "beside a rank table"
+        yield Fault(f"{', '.join(chief)} {beside}: HCCL takes either these or a table", f"unset {' '.join(chief)}")
+    if environ.get(_WHITELIST_OFF) == "0":
+        yield from _whitelist(node)
+
+
+def of_another_launcher(node: Node) -> Iterator[Fault]:
+    """A variable of another launcher is set.
+
+    What:           a variable that msrun, mpirun or torchrun sets for its ranks is in the environment.
+    Why it matters: frameworks look for these first: MindSpore waits for a scheduler that nobody started, or starts MPI.
+    Example:        MS_ROLE=MS_WORKER, left in a shell by an earlier job.
+    Fix:            unset it, or start from a new shell; scripts of `hccl-kit launch` unset these themselves.
+    HCCL:           no code; the job hangs before HCCL starts, or EI0015.
+    """
+    found = [name for name in _OF_LAUNCHERS if node.environ.get(name)]
+    if found:
+        yield Fault(
+            f"{', '.join(found)} of another launcher {'are' if len(found) > 1 else 'is'} set",
+            f"unset {' '.join(found)}",
+        )
+
+
+def visible_devices(node: Node) -> Iterator[Fault]:
+    """ASCEND_RT_VISIBLE_DEVICES hides cards or renumbers them otherwise than it looks.
+
+    What:           its text is not numbers that ascend, parted by commas without spaces; or cards that the table has on
+                    this server are not among them, whether they are physical ids or count the cards in /dev from 0, as
+                    in a container.
+    Why it matters: the driver stops reading at the first thing it does not expect: `0, 1` is card 0 alone. What it
+                    hides no rank can open.
+    Example:        ASCEND_RT_VISIBLE_DEVICES="0, 1, 2, 3"
+    Fix:            unset it, or write the physical ids ascending and without spaces.
+    HCCL:           EI0014, devicePhyId (R20); or the framework finds no card.
+    """
+    text = node.environ.get(VISIBLE_DEVICES)
+    if text is None:
+        return
+    hint = f"unset {VISIBLE_DEVICES}, or write such as 0,1,2,3"
+    ids = listed_devices(node.environ)
+    if ids is None:
+        yield Fault(f"{VISIBLE_DEVICES}={shown(text)}; accepted: numbers parted by commas, without spaces", hint)
+        return
+    if any(one >= other for one, other in pairwise(ids)):
+        yield Fault(f"{VISIBLE_DEVICES}={shown(text)} does not ascend", hint)
+    wanted = set(node.device_ids)
+    hidden = min(wanted - set(ids), wanted - set(_in_container(node, ids)), key=len)
+    if hidden:
+        yield Fault(f"{VISIBLE_DEVICES}={shown(text)} hides {named(hidden)} of the table", hint)
+
+
+def listed_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
+    """The numbers of ASCEND_RT_VISIBLE_DEVICES; None where it is not set or holds something else."""
+    text = environ.get(VISIBLE_DEVICES, "")
+    return tuple(map(int, text.split(","))) if re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", text) else None
+
+
+def cards_meant(node: Node, number: int) -> frozenset[int]:
+    """The physical ids of the cards that DEVICE_ID=`number` may name.
+
+    It is the id itself, as the scripts of `hccl-kit launch --to bash` set it; with ASCEND_RT_VISIBLE_DEVICES an index
+    into that list, as under msrun; and where a container numbers its cards anew, what comes of it counts those in /dev.
+    """
+    listed = listed_devices(node.environ)
+    ids = (number,) if listed is None else listed[number : number + 1]
+    return frozenset([*ids, *_in_container(node, ids)])
+
+
+def _in_container(node: Node, ids: Iterable[int]) -> Iterator[int]:
+    """The cards in /dev that `ids` count from 0."""
+    there = ids_in_dev(node)
+    return (there[number] for number in ids if number < len(there))
+
+
+def _links(pcie: str | None, roce: str | None) -> Iterator[Fault]:
+    """(1, 1), (0, -) and (-, 0); (0, 0) HCCL takes for PCIe."""
+    if (pcie, roce) == ("1", "1"):
+        yield Fault(f"{_PCIE}=1 and {_ROCE}=1; one of them at most", f"unset {_ROCE}")
+    elif (pcie, roce) == ("0", None):
+        yield Fault(
+            f"{_PCIE}=0 and {_ROCE} is not set, so that nothing is left", f"export {_ROCE}=1 too, or unset {_PCIE}"
+        )
+    elif (pcie, roce) == (None, "0"):
+        yield Fault(f"{_ROCE}=0 and {_PCIE} is not set", f"export {_PCIE}=1 too, or unset {_ROCE}")
+
+
+def _whitelist(node: Node) -> Iterator[Fault]:
+    value = node.environ.get(_WHITELIST)
+    if not value:
+        yield Fault(
+            f"{_WHITELIST_OFF}=0 asks for a whitelist, and {_WHITELIST} names none", f"export {_WHITELIST_OFF}=1"
+        )
+    elif not Path(value).is_file() or not os.access(value, os.R_OK):
+        yield Fault(f"{_WHITELIST}={shown(value)} is no file that can be read here", f"export {_WHITELIST_OFF}=1")

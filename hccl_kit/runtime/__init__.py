@@ -1,0 +1,12 @@
+"""From the environment of a worker to a joined process group.
+
+launch = detect(os.environ)                      # pure: who started us, which rank are we
+env = prepare(launch, digest, os.environ)        # before MindSpore is imported
+world = join(launch, env, "CPU")                 # the group exists
+"""
+
+from hccl_kit.runtime.consistency import JointError, assert_alike
+from hccl_kit.runtime.detect import LAUNCHERS, Launch, detect
+from hccl_kit.runtime.join import World, finish, join, prepare
+
+__all__ = ["LAUNCHERS", "JointError", "Launch", "World", "assert_alike", "detect", "finish", "join", "prepare"]

@@ -1,0 +1,185 @@
+"""Join the process group, and the few collectives that a training program needs besides its gradients.
+
+The only room that starts communication. On Ascend it is HCCL through MindSpore's `init`; on CPU a TCPStore held by rank
+0, which is MindSpore's own way without a scheduler process but private (see `cpu.meet`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.runtime import cpu, mpi
+from hccl_kit.runtime.detect import FIND_THEMSELVES, MS_SCHEDULER, Launch
+from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The group this process belongs to. `store` keeps the CPU rendezvous alive as long as the process."""
+
+    env: WorkerEnv
+    launcher: str
+    device_target: str
+    store: Any = None
+
+    @property
+    def rank(self) -> int:
+        """This process's number, 0 .. size-1."""
+        return self.env.rank
+
+    @property
+    def size(self) -> int:
+        """The number of processes that train together."""
+        return self.env.size
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this rank writes the files that exist once per job."""
+        return self.env.rank == 0
+
+    def all_reduce(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The sum of `values` (any shape, float32) over all ranks; every rank must call it, with one shape."""
+        if self.size == 1:
+            return values
+        from mindspore import Tensor, ops  # noqa: PLC0415  # heavy
+
+        result: NDArray[np.float32] = ops.AllReduce()(Tensor(values)).asnumpy()
+        return result
+
+    def broadcast(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Rank 0's `values` on every rank, bit by bit: a sum to which the others add nothing (CPU knows no other way).
+
+        They add -0.0, since x + 0.0 is not x where x is -0.0.
+        """
+        import numpy as np  # noqa: PLC0415  # heavy
+
+        return self.all_reduce(values if self.is_main else np.full_like(values, -0.0))
+
+    def share(self, text: str) -> str:
+        """Rank 0's `text` on every rank, up to 16 MB of UTF-8; every rank must call it, the others with any text."""
+        import numpy as np  # noqa: PLC0415  # heavy
+
+        data = np.frombuffer(text.encode(), np.uint8).astype(np.float32)  # CPU knows no sum of bytes
+        size = int(self.broadcast(np.array([data.size], np.float32))[0])
+        if not size:
+            return ""
+        return self.broadcast(data if self.is_main else np.zeros(size, np.float32)).astype(np.uint8).tobytes().decode()
+
+    def gather(self, row: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The rows (shape: n) of all ranks as size x n, by a sum over disjoint rows."""
+        import numpy as np  # noqa: PLC0415  # heavy
+
+        rows = np.zeros((self.size, row.size), np.float32)
+        rows[self.rank] = row
+        return self.all_reduce(rows)
+
+    def barrier(self) -> None:
+        """Return when every rank is here."""
+        import numpy as np  # noqa: PLC0415  # heavy
+
+        self.all_reduce(np.ones(1, np.float32))
+
+
+def prepare(launch: Launch, digest: str, environ: MutableMapping[str, str]) -> WorkerEnv:
+    """What must happen before MindSpore is imported: under mpirun, the ranks agree over MPI on what they share.
+
+    Where this rank found itself in a table, HCCL and MindSpore are told what it found, and which file they can read.
+    `digest` names what all ranks must share; elsewhere than under mpirun it is compared after joining.
+    """
+    if launch.launcher in FIND_THEMSELVES:
+        environ.update(launch.env.to_environ())
+    if launch.launcher != "mpirun" or launch.env.size == 1:
+        return launch.env
+    # With a table set, MindSpore 2.7.1 and later would read the ranks from it and not from MPI.
+    environ.pop(RANK_TABLE_FILE, None)
+    return mpi.agree(launch.env, digest)
+
+
+def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
+    """Form the group and assert that MindSpore's rank and size are the plan's.
+
+    Raises KitError where the group does not form in cpu.JOIN_TIMEOUT seconds or numbers its ranks otherwise.
+    """
+    store = None
+    if launch.launcher == "msrun" and os.environ.get("MS_ROLE") == MS_SCHEDULER:
+        _schedule()
+    elif device_target == "Ascend":
+        _join_ascend(launch, env)
+    elif launch.launcher == "msrun":
+        _join_msrun()
+    elif env.size > 1:
+        store = cpu.meet(env)
+    if env.size > 1:
+        _assert_ranks(env)
+    return World(env, launch.launcher, device_target, store)
+
+
+def finish(world: World) -> None:
+    """The orderly end of a rank on CPU: nobody leaves before all are done, and MPI is told so; HCCL sees to it itself.
+
+    Raises KitError where the others are not done in cpu.JOIN_TIMEOUT seconds.
+    """
+    if world.size == 1 or world.device_target == "Ascend":
+        return
+    if world.store is not None:
+        cpu.part(world.store, world.env)
+    else:
+        time.sleep(1)  # msrun has no store; the receipts that `cpu.part` speaks of are sent meanwhile
+    if world.launcher == "mpirun":
+        mpi.finish()
+
+
+def _join_ascend(launch: Launch, env: WorkerEnv) -> None:
+    """HCCL: by the rank table where the launch has one, by MPI or msrun's scheduler where not."""
+    import mindspore as ms  # noqa: PLC0415  # heavy
+    from mindspore.communication import init  # noqa: PLC0415
+
+    ms.set_device("Ascend", env.device)
+    if env.size == 1:
+        return
+    if launch.launcher == "torchrun" and env.table is None:
+        raise KitError(
+            f"torchrun's variables tell HCCL nothing about the cards, and {RANK_TABLE_FILE} is not set",
+            hint="start the job with the script that hccl-gen writes, with mpirun or with msrun",
+        )
+    if launch.launcher == "srun":
+        raise KitError(
+            "srun's variables tell HCCL nothing about the cards",
+            hint="start the job with the script that hccl-kit launch TABLE --to slurm writes from its rank table",
+        )
+    init("hccl")
+
+
+def _join_msrun() -> None:
+    from mindspore.communication import init  # noqa: PLC0415  # heavy
+
+    init()
+
+
+def _schedule() -> NoReturn:
+    """The scheduler of msrun runs this program too: it serves inside `init`, and is no rank afterwards."""
+    from mindspore.communication import init  # noqa: PLC0415  # heavy
+
+    init()
+    sys.exit(EXIT_OK)
+
+
+def _assert_ranks(env: WorkerEnv) -> None:
+    from mindspore.communication import get_group_size, get_rank  # noqa: PLC0415
+
+    found = (get_rank(), get_group_size())
+    if found != (env.rank, env.size):
+        raise KitError(
+            f"MindSpore says rank {found[0]} of {found[1]}, the launcher says rank {env.rank} of {env.size}",
+            hint="another launcher's variables are left in the environment, or --launcher is wrong",
+        )

@@ -1,0 +1,121 @@
+"""A rank on ModelArts, which finds itself in the rank table of the platform.
+
+ModelArts starts a program once for each card (its own images: RANK_ID, RANK_SIZE and ASCEND_DEVICE_ID are set) or once
+for a container (images of users). In a container, cards count from 0, whatever their physical ids are.
+
+Source: ModelArts user guide (2025), environment variables of a training container, boot file of a preset image.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import LOOPBACK
+from hccl_kit.runtime.platform_table import CLOCK, Clock, published
+from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv, consistent, integer
+from hccl_kit.table.model import Device, RankTable
+
+TASK_INDEX = "VC_TASK_INDEX"
+"""The number of this container; ModelArts and Volcano set it."""
+_PODS = ("MA_CURRENT_INSTANCE_NAME", "BATCH_TASK_CURRENT_INSTANCE", "POD_NAME", "HOSTNAME")
+"""What this container is called, in the order of trust."""
+_HOSTS = ("MA_CURRENT_HOST_IP", "MA_CURRENT_IP", "XDL_IP", "POD_IP")
+"""Where it runs."""
+_CARDS = ("ASCEND_DEVICE_ID", "DEVICE_ID")
+"""Which of its cards a process has, from 0 on."""
+
+
+def member(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
+    """What this process is told by the platform and by its table.
+
+    KitError where the variables contradict the table, or do not tell which of several cards this process has.
+    """
+    table, data, path = published(Path(consistent(environ, (RANK_TABLE_FILE,))), environ, clock)
+    if environ.get("RANK_SIZE") and integer(environ, "size") != table.world_size:
+        raise KitError(f"RANK_SIZE={environ['RANK_SIZE']}, but {path} holds {table.world_size} ranks")
+    if environ.get("RANK_ID"):
+        rank = integer(environ, "rank")
+        own = next((held for _, held in _containers(table) if rank in [device.rank for device in held]), ())
+        if not own:
+            raise KitError(f"RANK_ID={rank} is not in {path}, which holds ranks 0..{table.world_size - 1}")
+    else:
+        own = _own(table, environ)
+        rank = _card(own, environ).rank
+    ranks, cards = sorted(device.rank for device in own), sorted(device.id for device in own)
+    one_server = len(table.servers) == 1
+    return WorkerEnv(
+        rank=rank,
+        size=table.world_size,
+        local_rank=ranks.index(rank),
+        local_size=len(own),
+        device=next(cards.index(device.id) for device in own if device.rank == rank),
+        master_addr=environ.get("MASTER_ADDR") or (LOOPBACK if one_server else table.by_rank()[0][0].id),
+        master_port=integer(environ, "master_port") if environ.get("MASTER_PORT") else _port(data),
+        table=str(path),
+    )
+
+
+def _containers(table: RankTable) -> Iterator[tuple[tuple[str, ...], tuple[Device, ...]]]:
+    """Every container with what it may be called, and its devices. In the lab form it is a whole server."""
+    pods = [instance for group in table.groups for instance in group.instances if instance.pod]
+    if pods:
+        yield from (((pod.pod or "", pod.server), pod.devices) for pod in pods)
+    else:
+        names = ("host_ip", "container_ip")
+        yield from (
+            ((server.id, *(str(server.extra[name]) for name in names if name in server.extra)), server.devices)
+            for server in table.servers
+        )
+
+
+def _port(data: bytes) -> int:
+    """Where the ranks meet: all find it in the table; below 32768, from where on the system hands ports out."""
+    return 20000 + int.from_bytes(hashlib.sha256(data).digest()[:4], "big") % 12000
+
+
+def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:
+    """The devices of this container: by its name, which is its own, before its host, which it may share."""
+    held = list(_containers(table))
+    if len(held) == 1:
+        return held[0][1]
+    known = [environ[name] for name in (*_PODS, *_HOSTS) if environ.get(name)]
+    for here in [*known, *_addresses()]:
+        found = [devices for names, devices in held if here in names]
+        if len(found) == 1:
+            return found[0]
+    listed = ", ".join(names[0] for names, _ in held[:8]) + (f" and {len(held) - 8} more" if len(held) > 8 else "")
+    raise KitError(
+        f"this container is not in the rank table: it is {', '.join(known) or 'nameless'}, the table has {listed}",
+        hint="export RANK_ID for every process, or MA_CURRENT_INSTANCE_NAME as the table calls this container",
+    )
+
+
+def _addresses() -> list[str]:
+    with suppress(OSError):
+        return sorted({str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)})
+    return []
+
+
+def _card(own: tuple[Device, ...], environ: Mapping[str, str]) -> Device:
+    """The card of this process among those of its container."""
+    cards = sorted(own, key=lambda device: device.id)
+    name = next((name for name in _CARDS if environ.get(name)), None)
+    if name is None:
+        if len(cards) == 1:
+            return cards[0]
+        raise KitError(
+            f"this container has {len(cards)} cards, and nothing says which one this process has: it was started once",
+            hint="start one process for each card: hccl-kit launch TABLE --to bash -- COMMAND writes a script that"
+            " does; to train in one process: --launcher single",
+        )
+    value = environ[name]
+    if not (value.isascii() and value.isdecimal() and len(value) <= 9 and int(value) < len(cards)):
+        raise KitError(
+            f"{name}={value!r} is no card of this container, which has {len(cards)}; cards count from 0 in a container"
+        )
+    return cards[int(value)]

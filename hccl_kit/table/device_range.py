@@ -1,0 +1,144 @@
+"""A set of device ids, written as people write it: `[4,8)`, `[0,7]`, `0-3,8-11`, `4,5,6,7` or `4`.
+
+    range  = interval | list
+    interval = "[" id "," id (")" | "]")      half-open or closed, as in mathematics
+    list   = item ("," item)*;  item = id | id "-" id
+
+White space between the parts is allowed. Digits are 0-9 only, ids go from 0 to MAX_ID.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hccl_kit.base.errors import ParseError
+
+MAX_ID = 1023
+"""No server holds more; ids are compared with it before a range is made of them."""
+
+ACCEPTED = 'accepted: "[4,8)", "[4,7]", "4-7", "4,5,6,7", "4"'
+
+_TOKEN = re.compile(r"\s*(?:([0-9]+)|(.))", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRange:
+    """Device ids in ascending order, without doubles, at least one.
+
+    Law: `DeviceRange.parse(str(r)) == r`.
+    """
+
+    ids: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> DeviceRange:
+        """Read `text`; ParseError points at the character that is wrong."""
+        if not text.strip():
+            raise ParseError("the device range is empty; " + ACCEPTED, source=text, column=0)
+        scanner = _Scanner(text)
+        ids = _interval(scanner) if scanner.peek() in ("[", "(") else _list(scanner)
+        return cls(tuple(sorted(ids)))
+
+    def __str__(self) -> str:
+        """The canonical form: `[4,8)` for a run of ids, `4` for one, `0-1,4` for the rest."""
+        runs = list(self._runs())
+        if len(runs) == 1 and len(self.ids) > 1:
+            return f"[{self.ids[0]},{self.ids[-1] + 1})"
+        return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+
+    def _runs(self) -> Iterator[tuple[int, int]]:
+        low = high = self.ids[0]
+        for device_id in self.ids[1:]:
+            if device_id != high + 1:
+                yield low, high
+                low = device_id
+            high = device_id
+        yield low, high
+
+
+class _Scanner:
+    """The text as numbers and signs, each with its column."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [(m.group(1) or m.group(2), m.start(m.lastindex or 0)) for m in _TOKEN.finditer(text.rstrip())]
+        self.position = 0
+
+    def peek(self) -> str:
+        """The next token, or an empty string at the end."""
+        return self.tokens[self.position][0] if self.position < len(self.tokens) else ""
+
+    def take(self) -> tuple[str, int]:
+        """The next token and its column; at the end, the empty string and the column after the text."""
+        if self.position == len(self.tokens):
+            return "", len(self.text.rstrip())
+        self.position += 1
+        return self.tokens[self.position - 1]
+
+    def number(self, largest: int = MAX_ID) -> tuple[int, int]:
+        token, column = self.take()
+        if not re.fullmatch("[0-9]+", token):
+            raise self.error(f"expected a device id, found {_shown(token)}", column, len(token))
+        if len(token) > len(str(largest)) or int(token) > largest:
+            shown = token if len(token) <= 20 else token[:20] + "..."
+            raise self.error(f"device id {shown} is larger than {MAX_ID}", column, len(token))
+        return int(token), column
+
+    def error(self, message: str, column: int, width: int = 1, *, hint: str | None = None) -> ParseError:
+        return ParseError(f"{message}; {ACCEPTED}", source=self.text, column=column, width=width, hint=hint)
+
+
+def _shown(token: str) -> str:
+    return repr(token) if token else "the end"
+
+
+def _interval(scanner: _Scanner) -> range:
+    opening, opening_column = scanner.take()
+    low, low_column = scanner.number()
+    comma, column = scanner.take()
+    if comma != ",":
+        raise scanner.error(f"expected ',' between the two ends, found {_shown(comma)}", column, len(comma))
+    high, high_column = scanner.number(MAX_ID + 1)
+    closing, column = scanner.take()
+    if closing not in (")", "]"):
+        raise scanner.error(f"expected ')' or ']' after the last id, found {_shown(closing)}", column, len(closing))
+    if closing == "]" and high > MAX_ID:
+        raise scanner.error(f"device id {high} is larger than {MAX_ID}", high_column, len(str(high)))
+    rest, column = scanner.take()
+    if rest:
+        raise scanner.error(f"nothing may follow the range, found {rest!r}", column, len(rest))
+    if opening == "(":
+        raise scanner.error("a range starts with '['", opening_column, hint=f'did you mean "[{low},{high}{closing}"?')
+    ids = range(low, high + 1 if closing == "]" else high)
+    if not ids:
+        raise scanner.error(
+            f"[{low},{high}{closing} holds no device",
+            low_column,
+            high_column + len(str(high)) - low_column,
+            hint=f'did you mean "[{low},{low + 1})"?' if low == high else None,
+        )
+    return ids
+
+
+def _list(scanner: _Scanner) -> set[int]:
+    ids: set[int] = set()
+    while True:
+        low, low_column = scanner.number()
+        high, high_column = low, low_column
+        if scanner.peek() == "-":
+            scanner.take()
+            high, high_column = scanner.number()
+        width = high_column + len(str(high)) - low_column
+        if high < low:
+            raise scanner.error(f"{low}-{high} runs backwards", low_column, width, hint=f'did you mean "{high}-{low}"?')
+        doubles = ids.intersection(range(low, high + 1))
+        if doubles:
+            raise scanner.error(f"device {min(doubles)} is named twice", low_column, width)
+        ids.update(range(low, high + 1))
+        separator, column = scanner.take()
+        if not separator:
+            return ids
+        if separator != ",":
+            raise scanner.error(f"expected ',' or '-', found {separator!r}", column, len(separator))

@@ -1,0 +1,120 @@
+"""Where in a JSON text a value stands. Everything here takes a text that was read without fault before."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+from hccl_kit.table.pointer import Pointer, Span
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+_BLOCK = 1 << 16
+"""Characters between two places where the number of the line is known."""
+
+
+class Place(NamedTuple):
+    """Offsets of a value and of its key; an item of an array has no key, so its `key_end` is 0."""
+
+    key: int
+    key_end: int
+    value: int
+    value_end: int
+
+
+class Places:
+    """Finds places in one text, scanning no more of it than the pointers asked for need."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._scanned: dict[int, _Members] = {}
+
+    def locate(self, pointer: Pointer, *, on_key: bool = False) -> Span:
+        """The value, or its key where it is an object or an array, or where `on_key` asks for the key.
+
+        A part that is not in the text, such as a missing key, gives the place of what should hold it.
+        """
+        return self.span(*self.offsets(pointer, on_key=on_key))
+
+    def offsets(self, pointer: Pointer, *, on_key: bool = False) -> tuple[int, int]:
+        """As `locate`: the offset of the first character and the one after the last."""
+        place = self._root
+        for part in pointer:
+            found = self._members(place.value).find(part)
+            if found is None:
+                break
+            place = found
+        is_container = self._text[place.value : place.value + 1] in ("{", "[")
+        if place.key_end and (on_key or is_container):
+            return place.key, place.key_end
+        return place.value, place.value + 1 if is_container else place.value_end
+
+    def span(self, start: int, end: int) -> Span:
+        """Offsets as line, column and width."""
+        block = start // _BLOCK
+        line = self._breaks[block] + self._text.count("\n", block * _BLOCK, start) + 1
+        return Span(line, start - self._text.rfind("\n", 0, start), end - start)
+
+    @cached_property
+    def _root(self) -> Place:
+        offset = after_space(self._text, 0)
+        _, end = _DECODER.raw_decode(self._text, offset)
+        return Place(0, 0, offset, end)
+
+    @cached_property
+    def _breaks(self) -> list[int]:
+        """The line breaks before each block: an offset for every line takes 42 bytes each."""
+        counts = (self._text.count("\n", at, at + _BLOCK) for at in range(0, len(self._text), _BLOCK))
+        return list(accumulate(counts, initial=0))
+
+    def _members(self, offset: int) -> _Members:
+        if offset not in self._scanned:
+            self._scanned[offset] = _Members(self._text, offset)
+        return self._scanned[offset]
+
+
+class _Members:
+    """The members of one object or array by key or index, read on as far as somebody asks."""
+
+    def __init__(self, text: str, offset: int) -> None:
+        self._unread = _scan(text, offset)
+        self._read: dict[str | int, Place] = {}
+
+    def find(self, part: str | int) -> Place | None:
+        if part not in self._read:
+            for name, place in self._unread:
+                self._read[name] = place
+                if name == part:
+                    break
+        return self._read.get(part)
+
+
+def after_space(text: str, offset: int) -> int:
+    """The offset of the next character that is no JSON white space; the length of the text at its end."""
+    match = _SPACE.match(text, offset)
+    return match.end() if match else offset
+
+
+def _scan(text: str, offset: int) -> Iterator[tuple[str | int, Place]]:
+    """The members of the value at `offset`; the decoder, which is C, skips what is inside them."""
+    opening = text[offset : offset + 1]
+    if opening not in ("{", "["):
+        return
+    closing = "}" if opening == "{" else "]"
+    position, index = after_space(text, offset + 1), 0
+    while text[position] != closing:
+        name: str | int = index
+        key, key_end = position, 0
+        if opening == "{":
+            name, key_end = _DECODER.raw_decode(text, position)
+            position = after_space(text, after_space(text, key_end) + 1)
+        _, end = _DECODER.raw_decode(text, position)
+        yield name, Place(key, key_end, position, end)
+        index += 1
+        position = after_space(text, end)
+        if text[position] == ",":
+            position = after_space(text, position + 1)

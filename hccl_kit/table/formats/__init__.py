@@ -1,0 +1,94 @@
+"""File values to rank tables and back; what a document is comes first, since every kind has its own reader.
+
+`recognise` names the kind, `read` reads it, `write` gives the text of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hccl_kit.table import schema
+from hccl_kit.table.document import Fault
+from hccl_kit.table.finding import Finding
+from hccl_kit.table.formats import group_list, node_list, rank_list, server_list
+from hccl_kit.table.formats.kinds import (
+    KNOWN_VERSIONS,
+    NODE_LIST,
+    RANK_LIST,
+    SERVER_LIST,
+    SUPER_PODS,
+    TEMPLATE_2,
+    TEMPLATE_2_LAB,
+    Kind,
+    recognise,
+)
+from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.schema import MAX_FAULTS
+
+__all__ = [
+    "KNOWN_VERSIONS",
+    "MAX_FAULTS",
+    "NODE_LIST",
+    "RANK_LIST",
+    "READERS",
+    "SERVER_LIST",
+    "SUPER_PODS",
+    "TEMPLATE_2",
+    "TEMPLATE_2_LAB",
+    "WRITERS",
+    "Kind",
+    "placed",
+    "read",
+    "recognise",
+    "write",
+]
+
+READERS: Mapping[str, Callable[[object], RankTable]] = {
+    "": group_list.from_value,
+    "1.0": server_list.from_value,
+    "1.1": node_list.from_value,
+    "1.2": server_list.from_value,
+    "2.0": rank_list.from_value,
+}
+"""By the version of the kind; "" is template 2."""
+WRITERS: Mapping[str, Callable[[RankTable], str]] = {
+    "": group_list.to_text,
+    "1.0": server_list.to_text,
+    "1.1": node_list.to_text,
+    "1.2": server_list.to_text,
+    "2.0": rank_list.to_text,
+}
+
+_PLACES: Mapping[str | None, Callable[[Pointer], Pointer]] = {
+    "": group_list.in_document,
+    "1.1": node_list.in_document,
+}
+"""Rules name places by the keys of version 1.0; where a version has others, this is their way into its documents."""
+
+
+def read(value: object, kind: Kind, limit: int = MAX_FAULTS) -> RankTable | tuple[Fault, ...]:
+    """The table that a document of `kind` holds, or what is wrong with its structure: 1 to about `limit` faults."""
+    assert kind.version is not None
+    try:
+        return READERS[kind.version](value)
+    except MisfitError:
+        return tuple(schema.faults(value, kind.schema, limit))
+
+
+def write(table: RankTable) -> str:
+    """The text of a file of the table's version: JSON with indent 4, no newline at the end."""
+    return WRITERS[table.version](table)
+
+
+def placed(finding: Finding, kind: Kind) -> Finding:
+    """The finding of a rule with its pointers as a document of `kind` has them."""
+    place = _PLACES.get(kind.version)
+    if place is None:
+        return finding
+    return finding._replace(
+        pointer=place(finding.pointer),
+        related=tuple(other._replace(pointer=place(other.pointer)) for other in finding.related),
+        fix=tuple(edit._replace(pointer=place(edit.pointer)) for edit in finding.fix),
+    )

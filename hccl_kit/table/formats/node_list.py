@@ -1,0 +1,89 @@
+"""Version 1.1: a list of nodes with ranks, of which some run on the CPU. Rare, so ranks and addresses are all it tells.
+
+A node is a server, named by its address; a rank is a device, of id HOST where it runs on the CPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hccl_kit.table.formats.shape import MisfitError, array, extra, mapping, number, optional_text, text, texts
+from hccl_kit.table.model import Device, RankTable, Server
+from hccl_kit.table.pointer import Pointer
+
+HOST = -1
+"""The device id of a rank that runs on the CPU."""
+SUB_VERSION_KEY, SUB_VERSION = "heterog_sub_version", "1.2"
+TABLE_TEXTS = ("mode", "master_ip", "master_port")
+RANK_TEXTS = ("port", "sdid", "bind_device_id")
+_TABLE_KEYS = frozenset(("version", "status", "node_list"))
+_NODE_KEYS = frozenset(("node_addr", "ranks"))
+_RANK_KEYS = frozenset(("rank_id", "device_id", "rank_ip"))
+_KEYS = {"server_list": "node_list", "server_id": "node_addr", "device": "ranks", "device_ip": "rank_ip"}
+
+
+def from_value(value: object) -> RankTable:
+    """The table in a file's value; MisfitError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
+    table = mapping(value)
+    text(table.get("collective_id"))
+    texts(table, TABLE_TEXTS)
+    if table.get("version") != "1.1" or table.get(SUB_VERSION_KEY, SUB_VERSION) != SUB_VERSION:
+        raise MisfitError
+    return RankTable(
+        version="1.1",
+        status=text(table.get("status")),
+        servers=tuple(_node(mapping(node), index) for index, node in enumerate(array(table.get("node_list")))),
+        extra=extra(table, _TABLE_KEYS),
+    )
+
+
+def to_value(table: RankTable) -> dict[str, Any]:
+    """The value of a file: known keys first, then the others in their order."""
+    return {
+        "version": table.version,
+        "status": table.status,
+        "node_list": [
+            {"node_addr": node.id, "ranks": list(map(_rank_value, node.devices)), **node.extra}
+            for node in table.servers
+        ],
+        **table.extra,
+    }
+
+
+def to_text(table: RankTable) -> str:
+    """The text of a file: JSON with indent 4, no newline at the end."""
+    return json.dumps(to_value(table), indent=4, ensure_ascii=False)
+
+
+def in_document(pointer: Pointer) -> Pointer:
+    """The place in a file of what rules call by the keys of version 1.0."""
+    return (*pointer[:-1], _KEYS.get(str(pointer[-1]), pointer[-1])) if pointer else pointer
+
+
+def _node(value: Mapping[str, Any], index: int) -> Server:
+    at = ("node_list", index)
+    ranks = array(value.get("ranks"))
+    devices = tuple([_rank(mapping(rank), (*at, "ranks", r)) for r, rank in enumerate(ranks)])
+    return Server(text(value.get("node_addr")), devices, extra(value, _NODE_KEYS), at)
+
+
+def _rank(value: Mapping[str, Any], at: Pointer) -> Device:
+    """A rank without `device_id` runs on the CPU, and so does one of "-1", which stays in `extra` to be told apart."""
+    texts(value, RANK_TEXTS)
+    device_id = value.get("device_id", str(HOST))
+    rest = extra(value, _RANK_KEYS)
+    return Device(
+        HOST if device_id == str(HOST) else number(device_id),
+        optional_text(value, "rank_ip"),
+        number(value.get("rank_id")),
+        extra={"device_id": device_id, **rest} if value.get("device_id") == str(HOST) else rest,
+        at=at,
+    )
+
+
+def _rank_value(device: Device) -> dict[str, Any]:
+    device_id = {} if device.id == HOST else {"device_id": str(device.id)}
+    ip = {} if device.ip is None else {"rank_ip": device.ip}
+    return {"rank_id": str(device.rank), **device_id, **ip, **device.extra}

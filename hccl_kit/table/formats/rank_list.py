@@ -1,0 +1,182 @@
+"""Version 2.0 (Atlas 950): a list of ranks, each with its networks from the innermost outwards.
+
+Numbers are numbers here, not texts as in versions 1.x. The bounds are those of HCCL's parser (R34).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hccl_kit.table.formats.shape import MisfitError, array, extra, integer, mapping, text
+from hccl_kit.table.hccl_parser.bounds import (
+    ADDRESS_TYPES,
+    BACKUP,
+    MAX_ADDRESS,
+    MAX_ADDRESSES,
+    MAX_BACKUPS,
+    MAX_LAYER,
+    MAX_LEVELS,
+    MAX_PORT,
+    MAX_PORT_TEXT,
+    MAX_PORTS,
+    MAX_RANKS,
+    MAX_TEXT,
+    NET_TYPES,
+)
+from hccl_kit.table.model import Address, Device, Level, RankTable, Server
+
+_NOWHERE = ""
+"""The server of the ranks that are in no network (HK239); no network has this name."""
+_TABLE_KEYS = frozenset(("version", "status", "rank_count", "rank_list"))
+_RANK_KEYS = frozenset(("rank_id", "device_id", "local_id", "level_list"))
+_LEVEL_KEYS = frozenset(("net_layer", "net_instance_id", "net_type", "rank_addr_list"))
+_ADDRESS_KEYS = frozenset(("addr_type", "addr", "ports"))
+
+
+def from_value(value: object) -> RankTable:
+    """The table in a file's value; MisfitError where its structure is wrong.
+
+    Servers are the networks of the innermost layer, in order of first appearance. `status` is "" where it is absent.
+    `replaced_local_id` is judged by a rule (HK225): HCCL reads it of a backup only.
+    Law: `from_value(to_value(t)) == t` where the ranks of `t` stand in order.
+    """
+    table = mapping(value)
+    if text(table.get("version")) != "2.0":
+        raise MisfitError
+    status = table.get("status")  # which HCCL does not read: what is no status stays an unknown key
+    has_status = isinstance(status, str) and status != ""
+    unknown = extra(table, _TABLE_KEYS if has_status else _TABLE_KEYS - {"status"})
+    if "detour" in unknown and unknown["detour"] not in ("true", "false", ""):
+        raise MisfitError
+    listed = array(table.get("rank_list"))
+    if not 1 <= len(listed) <= MAX_RANKS:
+        raise MisfitError
+    networks: dict[str, list[Device]] = {}
+    for index, rank in enumerate(listed):
+        device = _device(mapping(rank), index)
+        networks.setdefault(device.levels[0].instance if device.levels else _NOWHERE, []).append(device)
+    return RankTable(
+        version="2.0",
+        status=str(status) if has_status else "",
+        servers=tuple([Server(name, tuple(devices), at=devices[0].at) for name, devices in networks.items()]),
+        declared_ranks=integer(table.get("rank_count"), 1, MAX_RANKS),
+        extra=unknown,
+    )
+
+
+def to_value(table: RankTable) -> dict[str, Any]:
+    """The value of a file: ranks in their order, known keys before the others."""
+    count = table.world_size if table.declared_ranks is None else table.declared_ranks
+    return {
+        "version": table.version,
+        **({"status": table.status} if table.status else {}),
+        "rank_count": count,
+        **table.extra,
+        "rank_list": [_rank_value(device) for _, device in table.by_rank()],
+    }
+
+
+def to_text(table: RankTable) -> str:
+    """The text of a file: JSON with indent 4, no newline at the end."""
+    return json.dumps(to_value(table), indent=4, ensure_ascii=False)
+
+
+def _device(rank: dict[str, Any], index: int) -> Device:
+    levels = array(rank.get("level_list"))
+    if len(levels) > MAX_LEVELS:
+        raise MisfitError
+    unknown = extra(rank, _RANK_KEYS)
+    if unknown:
+        _check_options(unknown)
+    return Device(
+        id=integer(rank.get("device_id"), 0, BACKUP),
+        ip=None,
+        rank=integer(rank.get("rank_id"), 0, MAX_RANKS - 1),
+        local_id=integer(rank.get("local_id"), 0, BACKUP),
+        levels=tuple([_level(mapping(level)) for level in levels]),
+        extra=unknown,
+        at=("rank_list", index),
+    )
+
+
+def _check_options(rank: Mapping[str, Any]) -> None:
+    """What a rank may have besides its ids and networks."""
+    for key in ("device_port", "host_port"):
+        if key in rank:
+            integer(rank[key], 1, MAX_PORT)
+    if "control_plane" in rank:
+        plane = mapping(rank["control_plane"])
+        integer(plane.get("listen_port"), 1, MAX_PORT)
+        _bounded(plane.get("addr"), 1, MAX_ADDRESS)
+        if plane.get("addr_type") not in ADDRESS_TYPES:
+            raise MisfitError
+
+
+def _level(level: dict[str, Any]) -> Level:
+    kind = level.get("net_type")
+    addresses = array(level.get("rank_addr_list"))
+    if (kind not in NET_TYPES and "net_type" in level) or len(addresses) > MAX_ADDRESSES:
+        raise MisfitError
+    if "net_attr" in level:
+        text(level["net_attr"])
+    return Level(
+        layer=integer(level.get("net_layer"), 0, MAX_LAYER),
+        instance=_bounded(level.get("net_instance_id"), 1, MAX_TEXT),
+        addresses=tuple([_address(mapping(address)) for address in addresses]),
+        type=kind,
+        extra=extra(level, _LEVEL_KEYS),
+    )
+
+
+def _address(address: dict[str, Any]) -> Address:
+    ports = array(address.get("ports"))
+    unknown = extra(address, _ADDRESS_KEYS)
+    if address.get("addr_type") not in ADDRESS_TYPES or not 1 <= len(ports) <= MAX_PORTS:
+        raise MisfitError
+    if unknown:
+        if "plane_id" in unknown:
+            _bounded(unknown["plane_id"], 0, MAX_TEXT)
+        backups = array(unknown.get("backup_addr", []))
+        if len(backups) > MAX_BACKUPS:
+            raise MisfitError
+        for backup in backups:
+            _bounded(backup, 1, MAX_ADDRESS)
+    return Address(
+        type=address["addr_type"],
+        text=_bounded(address.get("addr"), 1, MAX_ADDRESS),
+        ports=tuple([_bounded(port, 1, MAX_PORT_TEXT) for port in ports]),
+        extra=unknown,
+    )
+
+
+def _bounded(value: object, least: int, most: int) -> str:
+    """A text of so many characters."""
+    if not (isinstance(value, str) and least <= len(value) <= most):
+        raise MisfitError
+    return value
+
+
+def _rank_value(device: Device) -> dict[str, Any]:
+    return {
+        "rank_id": device.rank,
+        "device_id": device.id,
+        "local_id": device.local_id,
+        **device.extra,
+        "level_list": [_level_value(level) for level in device.levels],
+    }
+
+
+def _level_value(level: Level) -> dict[str, Any]:
+    return {
+        "net_layer": level.layer,
+        "net_instance_id": level.instance,
+        **({} if level.type is None else {"net_type": level.type}),
+        **level.extra,
+        "rank_addr_list": [_address_value(address) for address in level.addresses],
+    }
+
+
+def _address_value(address: Address) -> dict[str, Any]:
+    return {"addr_type": address.type, "addr": address.text, "ports": list(address.ports), **address.extra}

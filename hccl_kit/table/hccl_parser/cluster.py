@@ -1,0 +1,144 @@
+"""What HCCL checks of a table of versions 1.x after it has read it, rank by rank, in its order.
+
+Every rank is a process that goes through all of this. Here they go one after the other, in the order of the table; what
+does not depend on the rank, the first one meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from hccl_kit.table.hccl_parser.reading import INVALID, Reading
+from hccl_kit.table.ip import Address
+from hccl_kit.table.model import trimmed
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+HOST = -1
+"""The device id of a rank on the CPU."""
+CARDS_OF_SERVER = 8
+"""The ports of the cards are compared between servers of so many."""
+_FAMILIES = "EI0001"
+
+
+class Rank(NamedTuple):
+    """One rank as HCCL keeps it: `host` and `ips` hold None for an address that is not set."""
+
+    number: int
+    server: str
+    card: int
+    at: Pointer
+    host: Address | None = None
+    ips: tuple[Address | None, ...] = (None,)
+    is_on_host: bool = False
+    sdid: int | None = None
+
+
+class Cluster(NamedTuple):
+    """All ranks in the order of the document, and how many servers and super pods the table declares."""
+
+    ranks: tuple[Rank, ...]
+    servers: int
+    pods: int = 0
+
+
+def check_ranks(reading: Reading, ranks: Sequence[Rank]) -> None:
+    """The sorted ranks are 0 to N-1 (R17)."""
+    for index, rank in enumerate(ranks):
+        if rank.number != index:
+            reading.stop((*rank.at, "rank_id"), INVALID)
+
+
+def check_families(reading: Reading, cluster: Cluster, ranks: Sequence[Rank]) -> None:
+    """Several servers: all addresses of hosts are of one family, and all of devices (R21)."""
+    hosts: set[int] = set()
+    devices: set[int] = set()
+    for rank in ranks if cluster.servers > 1 else ():
+        hosts |= {rank.host[0]} if rank.host else set()
+        if len(hosts) > 1:
+            reading.stop((*rank.at[:2], "host_ip"), INVALID)
+        devices |= {ip[0] for ip in rank.ips if ip}
+        if len(devices) > 1:
+            reading.stop((*rank.at, "device_ip"), _FAMILIES)
+
+
+def check_servers(reading: Reading, cluster: Cluster, product: Product) -> None:
+    """The checks of versions 1.0 and 1.2."""
+    ranks = sorted(cluster.ranks, key=lambda rank: rank.number)
+    over_hosts = ranks[0].host is not None and not any(ranks[0].ips)
+    has_all_hosts = all(rank.host is not None for rank in ranks)
+    servers = _Servers(cluster)
+    passed: set[tuple[str, bool]] = set()
+    for index, asking in enumerate(cluster.ranks):
+        rank = own_entry(asking, ranks)
+        if rank is None:
+            reading.stop((*asking.at, "rank_id"), INVALID)
+        on_hosts = over_hosts or rank.is_on_host
+        if on_hosts and not has_all_hosts:
+            reading.stop(rank.at)
+        if index == 0:
+            check_ranks(reading, ranks)
+            check_families(reading, cluster, ranks)
+            servers.check(reading, product)
+        if (rank.server, on_hosts) not in passed:
+            servers.check_one(reading, product, rank, on_hosts=on_hosts)
+            passed.add((rank.server, on_hosts))
+
+
+def own_entry(asking: Rank, ranks: Sequence[Rank]) -> Rank | None:
+    """The entry that the process of a rank takes for its own: that at its number among the sorted ones."""
+    found = ranks[asking.number] if asking.number < len(ranks) else None
+    return found if found is not None and found.number == asking.number else None
+
+
+class _Servers:
+    """The ranks of every server, and which cards have ports, as HCCL compares them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._held = _grouped(cluster.ranks, lambda rank: rank.server)
+        self._trimmed = _grouped(cluster.ranks, lambda rank: trimmed(rank.server))
+        ported = _grouped([rank for rank in cluster.ranks if rank.ips[0]], lambda rank: rank.server)
+        self._ports = {_cards(ranks) for ranks in ported.values()}
+
+    def check(self, reading: Reading, product: Product) -> None:
+        """All have as many cards, where the product asks for it (R23), and no card twice (R22)."""
+        total = len(self._cluster.ranks)
+        if product.equal_counts and {*map(len, self._held.values())} != {total // self._cluster.servers}:
+            reading.stop((), INVALID)
+        if len({(rank.server, rank.card) for rank in self._cluster.ranks}) < total:
+            reading.stop((), INVALID)
+
+    def check_one(self, reading: Reading, product: Product, rank: Rank, *, on_hosts: bool) -> None:
+        """What is checked of the server of a rank: its ports, four cards, number of cards (R24, R25, R27)."""
+        cards = _cards(self._held[rank.server])
+        total, several = len(self._cluster.ranks), self._cluster.servers > 1 and self._cluster.pods != 1
+        if not on_hosts and several and len(cards) == CARDS_OF_SERVER and total == self._cluster.servers * len(cards):
+            self._check_ports(reading, rank)
+        if product.groups:
+            rings = (*product.groups, *product.parser_quads)
+            if len(cards) == len(product.groups[0]) and cards not in rings:
+                reading.stop(rank.at, INVALID)
+            if len(cards) > 2 and len(cards) not in product.server_counts:
+                reading.stop(rank.at, INVALID)
+
+    def _check_ports(self, reading: Reading, rank: Rank) -> None:
+        """The cards with ports are the same on all servers. HCCL trims the names, and looks an untrimmed one up."""
+        found = self._trimmed.get(rank.server, ())
+        ports = _cards([other for other in found if other.host or other.ips[0]])
+        if not ports or len(self._cluster.ranks) % len(ports):
+            reading.stop(rank.at)
+        if len(ports) != CARDS_OF_SERVER and not self._ports <= {ports}:
+            reading.stop(rank.at)
+
+
+def _grouped(ranks: Sequence[Rank], name: Callable[[Rank], str]) -> dict[str, list[Rank]]:
+    groups: dict[str, list[Rank]] = {}
+    for rank in ranks:
+        groups.setdefault(name(rank), []).append(rank)
+    return groups
+
+
+def _cards(ranks: Sequence[Rank]) -> tuple[int, ...]:
+    return tuple(sorted(rank.card for rank in ranks))

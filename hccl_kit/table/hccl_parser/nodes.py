@@ -1,0 +1,76 @@
+"""How HCCL reads version 1.1: node by node, rank by rank (topoinfo_ranktableHeterog.cc), and what it checks then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hccl_kit.table.hccl_parser.cluster import HOST, Cluster, Rank, check_families, check_ranks, own_entry
+from hccl_kit.table.hccl_parser.reading import MAX_NAME, Reading, bytes_of
+from hccl_kit.table.ip import Address, usable
+from hccl_kit.table.pointer import Pointer
+
+_NODES, _SUB_VERSION = "node_list", "heterog_sub_version"
+
+
+def read_nodes(reading: Reading, table: Any) -> Cluster:
+    """The ranks of a table of version 1.1."""
+    sub_version = reading.optional(table, _SUB_VERSION, ())
+    if sub_version not in (None, "1.2"):
+        reading.stop((_SUB_VERSION,))
+    if bytes_of(reading.text(table, "collective_id", ())) > MAX_NAME:
+        reading.stop(("collective_id",))
+    nodes = reading.filled(table, _NODES, ())
+    if reading.optional(table, "mode", ()) not in (None, "tcp", "rdma"):
+        reading.stop(("mode",))
+    taken: set[str] = set()
+    ranks: list[Rank] = []
+    for index, node in enumerate(reading.items(nodes, (_NODES,))):
+        at = (_NODES, index)
+        name = reading.text(node, "node_addr", at)
+        if bytes_of(name) > MAX_NAME:
+            reading.stop((*at, "node_addr"))
+        reading.unique(name, taken, (*at, "node_addr"))
+        address = reading.address(name, (*at, "node_addr"))
+        listed = reading.filled(node, "ranks", at)
+        for r, rank in enumerate(reading.items(listed, (*at, "ranks"))):
+            place = (*at, "ranks", r)
+            read = _rank if sub_version is None else _strict_rank
+            card, number, ip = read(reading, rank, place, address)
+            ranks.append(Rank(number, name, card, place, usable(address), (usable(ip),)))
+    return Cluster(tuple(ranks), len(nodes))
+
+
+def check_nodes(reading: Reading, cluster: Cluster) -> None:
+    """Of the ranks only their numbers, and of several nodes the families of their addresses."""
+    if len({rank.host is None for rank in cluster.ranks}) > 1:
+        reading.stop((_NODES,))
+    ranks = sorted(cluster.ranks, key=lambda rank: rank.number)
+    if own_entry(cluster.ranks[0], ranks) is None:
+        reading.stop((*cluster.ranks[0].at, "rank_id"))
+    check_ranks(reading, ranks)
+    check_families(reading, cluster, ranks)
+
+
+def _rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int, int, Address]:
+    number = reading.text(rank, "rank_id", at)
+    card = reading.optional(rank, "device_id", at)
+    found = HOST if card is None else reading.signed(card, (*at, "device_id"))
+    port = reading.optional(rank, "port", at)
+    if port is not None:
+        reading.signed(port, (*at, "port"))
+    ip = reading.tolerated(rank, "rank_ip", at)
+    address = reading.address(ip, (*at, "rank_ip")) if ip else node
+    return found, reading.unsigned(number, (*at, "rank_id")), address
+
+
+def _strict_rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int, int, Address]:
+    """With `heterog_sub_version`: every key is asked for."""
+    number = reading.text(rank, "rank_id", at)
+    card = reading.signed(reading.text(rank, "device_id", at), (*at, "device_id"))
+    reading.signed(reading.text(rank, "port", at), (*at, "port"))
+    ip = reading.text(rank, "rank_ip", at)
+    address = reading.address(ip, (*at, "rank_ip")) if ip else node
+    reading.signed(reading.text(rank, "sdid", at), (*at, "sdid"))
+    if card == HOST:
+        reading.signed(reading.text(rank, "bind_device_id", at), (*at, "bind_device_id"))
+    return card, reading.unsigned(number, (*at, "rank_id")), address

@@ -1,0 +1,155 @@
+"""How HCCL reads versions 1.0 and 1.2: server by server, device by device, then the super pods of Atlas A3.
+
+The order of the lines is that of HCCL's checks (topoinfo_ranktableConcise.cc).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from hccl_kit.table.hccl_parser.cluster import Cluster, Rank
+from hccl_kit.table.hccl_parser.reading import INVALID, MAX_NAME, Reading, bytes_of, size
+from hccl_kit.table.ip import Address, split_addresses, usable
+from hccl_kit.table.model import MAX_SERVER_ID
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+_SERVERS, _PODS = "server_list", "super_pod_list"
+_MAX_PORT = 65535
+_NO_SDID = 2**32 - 1
+_BETWEEN = "1.2"
+
+
+class _Around(NamedTuple):
+    """What the reading of a device depends on: its server, the table and product, and the addresses read before."""
+
+    server: str
+    host: Address | None
+    is_one_of_several: bool
+    has_sdids: bool
+    product: Product
+    addresses: set[str]
+
+
+def read_servers(reading: Reading, table: Any, product: Product) -> Cluster:
+    """The ranks of a table of version 1.0 or 1.2."""
+    servers = reading.filled(table, _SERVERS, ())
+    declared = reading.optional(table, "server_count", ())
+    if declared is not None and reading.unsigned(declared, ("server_count",)) != size(servers):
+        reading.stop(("server_count",), INVALID)
+    names, addresses, ranks = set[str](), set[str](), list[Rank]()
+    has_sdids = table["version"] == _BETWEEN
+    for index, server in enumerate(reading.items(servers, (_SERVERS,))):
+        at = (_SERVERS, index)
+        name = _server_id(reading, server, names, at)
+        host = reading.optional(server, "host_ip", at)
+        found = None if host is None else usable(reading.address(host, (*at, "host_ip")))
+        around = _Around(name, found, size(servers) > 1, has_sdids, product, addresses)
+        devices = reading.items(reading.filled(server, "device", at), (*at, "device"))
+        read = [_device(reading, device, around, (*at, "device", d)) for d, device in enumerate(devices)]
+        ranks += read
+        if any(len(rank.ips) != len(ranks[0].ips) for rank in read):
+            reading.stop((*at, "device"))
+    pods = _read_pods(reading, table, ranks, names) if product.has_super_pods and has_sdids else 0
+    return Cluster(tuple(ranks), size(servers), pods)
+
+
+def _server_id(reading: Reading, server: Any, names: set[str], at: Pointer) -> str:
+    name = reading.text(server, "server_id", at)
+    at = (*at, "server_id")
+    if not 1 <= bytes_of(name) <= MAX_SERVER_ID:
+        reading.stop(at)
+    reading.unique(name, names, at)
+    return name
+
+
+def _device(reading: Reading, device: Any, around: _Around, at: Pointer) -> Rank:
+    rank = reading.text(device, "rank_id", at)
+    card = reading.unsigned(reading.text(device, "device_id", at), (*at, "device_id"))
+    if card > around.product.max_device_id:
+        reading.stop((*at, "device_id"))
+    _port(reading, device, "host_port", at)
+    ips = _addresses(reading, device, around, at)
+    if _port(reading, device, "device_port", at):
+        _port(reading, device, "device_vnic_port", at)
+    position = reading.optional(device, "net_position", at)
+    reading.optional(device, "net_protocol", at)
+    number = reading.unsigned(rank, (*at, "rank_id"), INVALID)
+    sdid = reading.optional(device, "super_device_id", at) if around.has_sdids else None
+    return Rank(
+        number,
+        around.server,
+        card,
+        at,
+        around.host,
+        ips,
+        position == "host",
+        None if sdid is None else reading.unsigned(sdid, (*at, "super_device_id"), INVALID),
+    )
+
+
+def _port(reading: Reading, device: Any, key: str, at: Pointer) -> bool:
+    """Whether there is a port, which is 1 to 65535 then."""
+    text = reading.optional(device, key, at)
+    if text is not None and not 1 <= reading.unsigned(text, (*at, key)) <= _MAX_PORT:
+        reading.stop((*at, key))
+    return text is not None
+
+
+def _addresses(reading: Reading, device: Any, around: _Around, at: Pointer) -> tuple[Address | None, ...]:
+    """R12 and R13. The parser of Atlas A3 asks for no address: it has not come to the super pods yet."""
+    text = reading.tolerated(device, "device_ip", at)
+    at = (*at, "device_ip")
+    if around.is_one_of_several:
+        is_wrong = (text is None and around.host is None) or (not around.product.host_ip_suffices and not text)
+        if is_wrong and not around.product.has_super_pods:
+            reading.stop(at, INVALID)
+    elif text is None and around.host is None and "device_ip" in device:
+        reading.stop(at)
+    found: list[Address | None] = []
+    for part in split_addresses(text):
+        address = usable(reading.address(part, at))
+        if address is None:
+            reading.stop(at, INVALID)
+        reading.unique(part, around.addresses, at)
+        found.append(address)
+    return tuple(found) or (None,)
+
+
+def _read_pods(reading: Reading, table: Any, ranks: list[Rank], names: set[str]) -> int:
+    """The super pods of Atlas A3 (R30, R31): how many the table lists."""
+    if _PODS not in table:
+        return 0
+    pods = reading.filled(table, _PODS, ())
+    taken: set[str] = set()
+    pod_of: dict[str, str] = {}
+    for index, pod in enumerate(reading.items(pods, (_PODS,), INVALID)):
+        at = (_PODS, index)
+        name = reading.optional(pod, "super_pod_id", at)
+        if name is None:
+            reading.stop(at, INVALID)
+        if not name:  # reported, and its servers are in no super pod then
+            reading.report(INVALID, (*at, "super_pod_id"))
+            continue
+        if bytes_of(name) > MAX_NAME:
+            reading.stop((*at, "super_pod_id"))
+        reading.unique(name, taken, (*at, "super_pod_id"))
+        servers = reading.filled(pod, "server_list", at)
+        for s, server in enumerate(reading.items(servers, (*at, "server_list"), INVALID)):
+            place = (*at, "server_list", s)
+            listed = reading.optional(server, "server_id", place)
+            if listed is None or listed not in names:
+                reading.stop(place, INVALID)
+            pod_of[listed] = name  # of two, the last one counts
+    _check_pods(reading, ranks, pod_of)
+    return len(pods)
+
+
+def _check_pods(reading: Reading, ranks: list[Rank], pod_of: dict[str, str]) -> None:
+    """Every rank is in a super pod and has an SDID, which no other of the super pod has."""
+    seen: set[tuple[str, int]] = set()
+    for rank in ranks:
+        pod = pod_of.get(rank.server)
+        if pod is None or rank.sdid in (None, _NO_SDID) or (pod, rank.sdid) in seen:
+            reading.stop(rank.at)
+        seen.add((pod, rank.sdid or 0))

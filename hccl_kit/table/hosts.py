@@ -1,0 +1,46 @@
+"""What the sources tell of a server and its cards; `generate` makes tables of it."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hccl_kit.table.model import Level
+
+
+class Card(NamedTuple):
+    """What is known of one card.
+
+    `ip` is the address of its RoCE port, `prefix` the length of that network's prefix in bits. `on_vnic`: it has no
+    RoCE address, and `ip` is the one that Atlas A3 gives it inside a super pod. `sdid` is its id in the super pod
+    (version 1.2); `local_id` and `levels` are those of version 2.0.
+    """
+
+    ip: str | None = None
+    prefix: int | None = None
+    on_vnic: bool = False
+    sdid: int | None = None
+    local_id: int | None = None
+    levels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What is known of one server: `cards` by physical id, in the order of their ranks."""
+
+    id: str
+    cards: Mapping[int, Card]
+    host_ip: str | None = None
+    super_pod: str | None = None
+
+
+def prefix_length(netmask: str) -> int | None:
+    """24 for `255.255.255.0` or `24`, as the driver prints them; None where it is neither."""
+    if netmask.isascii() and netmask.isdecimal():
+        return int(netmask) if len(netmask) <= 3 and int(netmask) <= 128 else None
+    try:
+        return ipaddress.IPv4Network(f"0.0.0.0/{netmask}").prefixlen
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Verbs on tables, each pure: generate, merge, split, convert, diff, digest."""

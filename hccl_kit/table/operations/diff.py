@@ -1,0 +1,242 @@
+"""What differs between two tables, by their meaning: text, order of keys, of servers and of devices do not count."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from itertools import zip_longest
+from typing import Any, NamedTuple, TypeVar
+
+from hccl_kit.table.model import Address, Device, Group, Instance, Level, PodServer, RankTable, Server
+
+T = TypeVar("T")
+_NO_LEVEL = Level(-1, "", ())
+
+
+class Change(NamedTuple):
+    """One difference: what it is about, how that is in the first and in the second table, None where it is absent.
+
+    Values stand as JSON. `server` and `device` (its id) are None where the difference is one of the table or of the
+    server as a whole.
+    """
+
+    what: str
+    before: str | None
+    after: str | None
+    server: str | None = None
+    device: int | None = None
+
+
+def diff(first: RankTable, second: RankTable) -> tuple[Change, ...]:
+    """Every difference, none where the tables mean the same; in the order of the first table.
+
+    Where all ranks of the table, or of a server, have grown by one number, that is one change. Of a table that names
+    something twice, which no sound one does, the order of these counts.
+    """
+    return (
+        *_of_table(first, second),
+        *_of_pods(first, second),
+        *_of_groups(first, second),
+        *_of_servers(first, second),
+    )
+
+
+def _of_table(first: RankTable, second: RankTable) -> Iterator[Change]:
+    yield from _unequal("version", first.form, second.form)
+    yield from _unequal("status", _json(first.status), _json(second.status))
+    for what, before, after in zip(
+        ("server_count", "rank_count", "group_count"), _counts(first), _counts(second), strict=True
+    ):
+        yield from _unequal(what, before, after)
+    yield from _of_keys(first.extra, second.extra)
+
+
+def _counts(table: RankTable) -> tuple[str, str, str]:
+    return (
+        _count(table.declared_servers, len(table.servers)),
+        _count(table.declared_ranks, table.world_size),
+        _count(table.declared_groups, len(table.groups)),
+    )
+
+
+def _count(declared: int | None, actual: int) -> str:
+    """A count that may be left out says something only where it is wrong."""
+    return "right" if declared in (None, actual) else f"{declared} for {actual}"
+
+
+def _of_pods(first: RankTable, second: RankTable) -> Iterator[Change]:
+    if first.super_pods is None or second.super_pods is None:
+        counts = [None if one.super_pods is None else f"{len(one.super_pods)} super pods" for one in (first, second)]
+        yield from _unequal("super_pod_list", *counts)
+        return
+    before, after = (_keyed(table.super_pods or (), lambda pod: pod.id) for table in (first, second))
+    for name, old, new in _pairs(before, after):
+        what = f"super pod {_json(name)}"
+        if old and new:
+            yield from _of_keys(old.extra, new.extra, f" of {what}")
+        else:
+            yield Change(what, old and _size(old.servers, "servers"), new and _size(new.servers, "servers"))
+
+
+def _of_groups(first: RankTable, second: RankTable) -> Iterator[Change]:
+    before, after = (_keyed(table.groups, lambda group: group.name) for table in (first, second))
+    for name, old, new in _pairs(before, after):
+        what = f"group {_json(name)}"
+        if old is None or new is None:
+            yield Change(what, old and _size(old.instances, "instances"), new and _size(new.instances, "instances"))
+            continue
+        yield from _unequal(f"counts of {what}", _group_counts(old), _group_counts(new))
+        yield from _of_keys(old.extra, new.extra, f" of {what}")
+        instances = (_keyed(group.instances, lambda one: (one.pod, one.rank)) for group in (old, new))
+        for (pod, rank), one, other in _pairs(*instances):
+            named = f"rank {rank} of {what}" if pod is None else f"pod {_json(pod)} of {what}"
+            yield from _unequal(named, _instance(one), _instance(other))
+            yield from _of_keys(one.extra if one else {}, other.extra if other else {}, f" of {named}")
+
+
+def _group_counts(group: Group) -> str:
+    counts = {
+        "instances": _count(group.declared_instances, len(group.instances)),
+        "devices": _count(group.declared_devices, sum(len(one.devices) for one in group.instances)),
+        "servers": _count(group.declared_servers, len({one.server for one in group.instances})),
+    }
+    return ", ".join(f"{what} {count}" for what, count in counts.items())
+
+
+def _instance(instance: Instance | None) -> str | None:
+    return instance and f"server {_json(instance.server)}, devices {sorted(device.id for device in instance.devices)}"
+
+
+def _of_servers(first: RankTable, second: RankTable) -> Iterator[Change]:
+    before, after = (_keyed(table.servers, lambda server: server.id) for table in (first, second))
+    both = [(old, after[key]) for key, old in before.items() if key in after]
+    shift = _shift([pair for old, new in both for pair in _common(old, new)])
+    if shift:
+        yield Change("every rank", "rank", f"rank {shift:+d}")
+    for name, old, new in _pairs(before, after):
+        if old and new:
+            for change in _of_server(old, new, shift):
+                yield change._replace(server=name)
+        else:
+            counts = old and _size(old.devices, "devices"), new and _size(new.devices, "devices")
+            yield Change("server", *counts, server=name)
+    come_or_gone = {name for name, _ in before.keys() ^ after.keys()}
+    for name, home, new_home in _pairs(*_homes(first, second)):
+        if name not in come_or_gone:
+            yield from (change._replace(server=name) for change in _of_home(home, new_home))
+
+
+def _homes(*tables: RankTable) -> list[dict[tuple[Any, int], tuple[str, PodServer]]]:
+    """The super pod of every server, where both tables have super pods."""
+    if any(table.super_pods is None for table in tables):
+        return [{} for _ in tables]
+    listed = [[(pod.id, server) for pod in table.super_pods or () for server in pod.servers] for table in tables]
+    return [_keyed(one, lambda pair: pair[1].id) for one in listed]
+
+
+def _of_home(before: tuple[str, PodServer] | None, after: tuple[str, PodServer] | None) -> Iterator[Change]:
+    yield from _unequal("super pod", before and _json(before[0]), after and _json(after[0]))
+    yield from _of_keys(before[1].extra if before else {}, after[1].extra if after else {}, " in its super pod")
+
+
+def _of_server(before: Server, after: Server, shift: int) -> Iterator[Change]:
+    yield from _of_keys(before.extra, after.extra)
+    own = 0 if shift else _shift(_common(before, after))
+    if own:
+        yield Change("every rank", "rank", f"rank {own:+d}")
+    for device_id, old, new in _pairs(_devices(before), _devices(after)):
+        if old and new:
+            for change in _of_device(old._replace(rank=old.rank + (shift or own)), new, old.rank):
+                yield change._replace(device=device_id)
+        else:
+            ranks = old and f"rank {old.rank}", new and f"rank {new.rank}"
+            yield Change("device", *ranks, device=device_id)
+
+
+def _of_device(moved: Device, after: Device, rank: int) -> Iterator[Change]:
+    if moved[:-2] == after[:-2] and not (moved.levels or moved.extra or after.extra):
+        return
+    if moved.rank != after.rank:
+        yield Change("rank", str(rank), str(after.rank))
+    for what, old, new in (
+        ("address", moved.ip, after.ip),
+        ("super_device_id", moved.sdid, after.sdid),
+        ("local_id", moved.local_id, after.local_id),
+    ):
+        yield from _unequal(what, *(None if value is None else _json(value) for value in (old, new)))
+    for level, new_level in zip_longest(moved.levels, after.levels, fillvalue=_NO_LEVEL):
+        yield from _of_level(level, new_level)
+    yield from _of_keys(moved.extra, after.extra)
+
+
+def _of_level(before: Level, after: Level) -> Iterator[Change]:
+    what = f"layer {max(before.layer, after.layer)}"
+    yield from _unequal(what, _network(before), _network(after))
+    yield from _of_keys(before.extra, after.extra, f" of {what}")
+    for number, (old, new) in enumerate(zip_longest(before.addresses, after.addresses)):
+        named = f"address {number} of {what}"
+        yield from _unequal(named, _address(old), _address(new))
+        yield from _of_keys(old.extra if old else {}, new.extra if new else {}, f" of {named}")
+
+
+def _network(level: Level) -> str | None:
+    return None if level is _NO_LEVEL else f"{_json(level.instance)} of layer {level.layer}, {level.type or 'no type'}"
+
+
+def _address(address: Address | None) -> str | None:
+    return address and f"{address.type} {_json(address.text)} at {_json(address.ports)}"
+
+
+def _of_keys(before: Mapping[str, Any], after: Mapping[str, Any], whose: str = "") -> Iterator[Change]:
+    for key in [*before, *(key for key in after if key not in before)]:
+        old, new = (_json(extra[key]) if key in extra else None for extra in (before, after))
+        yield from _unequal(f"key {_json(key)}{whose}", old, new)
+
+
+def _unequal(what: str, before: str | None, after: str | None) -> Iterator[Change]:
+    if before != after:
+        yield Change(what, before, after)
+
+
+def _devices(server: Server) -> dict[tuple[Any, int], Device]:
+    return _keyed(sorted(server.devices, key=lambda device: device.rank), lambda device: device.id)
+
+
+def _common(before: Server, after: Server) -> list[tuple[int, int]]:
+    """The ranks before and after of the devices that both have."""
+    ranks = {device.id: device.rank for device in after.devices}
+    return [(device.rank, ranks[device.id]) for device in before.devices if device.id in ranks]
+
+
+def _shift(ranks: list[tuple[int, int]]) -> int:
+    """The number by which several ranks have all grown; 0 where they did not, or not alike."""
+    shifts = {after - before for before, after in ranks}
+    return shifts.pop() if len(ranks) > 1 and len(shifts) == 1 else 0
+
+
+def _keyed(items: Iterable[T], key: Callable[[T], Any]) -> dict[tuple[Any, int], T]:
+    """Every item by its key and the number of those with that key before it."""
+    seen: Counter[Any] = Counter()
+    keyed = {}
+    for item in items:
+        name = key(item)
+        keyed[name, seen[name]] = item
+        seen[name] += 1
+    return keyed
+
+
+def _pairs(
+    before: Mapping[tuple[Any, int], T], after: Mapping[tuple[Any, int], T]
+) -> Iterator[tuple[Any, T | None, T | None]]:
+    """Every key with what stands for it on both sides."""
+    for key in [*before, *(key for key in after if key not in before)]:
+        yield key[0], before.get(key), after.get(key)
+
+
+def _size(items: Sized, what: str) -> str:
+    return f"{len(items)} {what}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

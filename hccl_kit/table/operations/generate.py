@@ -1,0 +1,162 @@
+"""From what is known of servers and their cards to a rank table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.model import MAX_SERVER_ID, Device, PodServer, RankTable, Server, SuperPod
+from hccl_kit.table.products import Product
+
+_SHOWN = 16
+
+
+def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankTable:
+    """A version 1.0 table of one server: `devices` are (physical id, address) pairs, ranks 0, 1, ... in their order.
+
+    KitError where `server_id` is not 1 to 64 bytes of text without white space or path separators: it becomes part
+    of a file name.
+    """
+    return generate_cluster([Host(server_id, {i: Card(ip) for i, ip in devices})], version="1.0")
+
+
+def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
+    """A table of `version` ("1.0", "1.2", "2.0") of all `hosts`: ranks count through the first, then the second.
+
+    KitError where a server id is not as `generate` wants it. What the version needs of the cards must be there, as
+    `choose_version` makes sure.
+    """
+    for host in hosts:
+        _check_server_id(host.id)
+    if version == "2.0":
+        return _by_networks(hosts)
+    has_pods = version == "1.2"
+    ranks = count()
+    servers = tuple(_server(host, ranks, has_pods=has_pods) for host in hosts)
+    return RankTable(
+        version=version,
+        status="completed",
+        servers=servers,
+        super_pods=tuple(_super_pods(hosts)) if has_pods else None,
+        declared_servers=len(servers),
+    )
+
+
+def choose_version(hosts: Sequence[Host], product: Product, asked: str | None = None) -> str:
+    """The version of the table that `product` reads and that can be made of `hosts`; `asked` names one instead.
+
+    Of two, 1.2 wants the place of every card in a super pod; where none is known, it is 1.0. KitError where the hosts
+    lack what the version needs.
+    """
+    if "2.0" in product.table_versions:
+        _require_levels(hosts)
+        return "2.0"
+    knows_pods = any(host.super_pod or any(card.sdid is not None for card in host.cards.values()) for host in hosts)
+    version = asked or ("1.2" if product.has_super_pods and knows_pods else "1.0")
+    if version == "1.2":
+        _require_pods(hosts)
+    _refuse_vnic(hosts, version)
+    return version
+
+
+def file_name(table: RankTable) -> str:
+    """`hccl_4p_4567_10.0.0.1.json`: the number of cards, their ids, the server; `hccl_2s_16p.json` for two servers.
+
+    What may not stand in a file name everywhere becomes `-`, and so does the dot of an inner `.json`: HCCL takes the
+    first `.json` of a path for its end (R2).
+    """
+    if len(table.servers) > 1:
+        return f"hccl_{len(table.servers)}s_{table.world_size}p.json"
+    server = table.servers[0]
+    ids = "".join(str(device.id) for device in server.devices)
+    # A network of version 2.0 may have a name longer than file systems take.
+    whole = server.id.encode()[:MAX_SERVER_ID].decode(errors="ignore")
+    safe = re.sub(r"[^\w.-]", "-", whole).replace(".json", "-json")
+    return f"hccl_{table.world_size}p_{ids}_{safe}.json"
+
+
+def _server(host: Host, ranks: Iterator[int], *, has_pods: bool) -> Server:
+    devices = tuple(
+        Device(i, card.ip, next(ranks), sdid=card.sdid if has_pods else None) for i, card in host.cards.items()
+    )
+    known = {"host_ip": host.host_ip} if host.host_ip else {}
+    # The tools of MindSpore write it into version 1.0; nothing reads it.
+    return Server(host.id, devices, known if has_pods else {**known, "host_nic_ip": "reserve"})
+
+
+def _by_networks(hosts: Sequence[Host]) -> RankTable:
+    """A table of version 2.0, whose servers are the networks of the innermost layer."""
+    cards = [(i, card) for host in hosts for i, card in host.cards.items()]
+    networks: dict[str, list[Device]] = {}
+    for rank, (i, card) in enumerate(cards):
+        innermost = min(card.levels, key=lambda level: level.layer)
+        device = Device(i, None, rank, local_id=card.local_id, levels=card.levels)
+        networks.setdefault(innermost.instance, []).append(device)
+    servers = tuple(Server(name, tuple(devices)) for name, devices in networks.items())
+    return RankTable("2.0", "completed", servers, declared_ranks=len(cards))
+
+
+def _super_pods(hosts: Sequence[Host]) -> Iterator[SuperPod]:
+    pods: dict[str, list[PodServer]] = {}
+    for host in hosts:
+        pods.setdefault(host.super_pod or "", []).append(PodServer(host.id))
+    for name, servers in pods.items():
+        yield SuperPod(name, tuple(servers))
+
+
+def _require_pods(hosts: Sequence[Host]) -> None:
+    lacking = [f"{host.id}: its super pod" for host in hosts if not host.super_pod]
+    lacking += [
+        f"{host.id}, card {i}: its SDID" for host in hosts for i, card in host.cards.items() if card.sdid is None
+    ]
+    if lacking:
+        raise KitError(
+            f"version 1.2 needs the super pod of every server and the SDID of every card; not known:{_few(lacking)}",
+            hint="npu-smi tells them on the server itself; an inventory has them as super_pod and sdid\n"
+            "--table-version 1.0 writes a table of plain servers, which meet over RoCE",
+        )
+
+
+def _require_levels(hosts: Sequence[Host]) -> None:
+    lacking = [
+        f"{host.id}, card {i}"
+        for host in hosts
+        for i, card in host.cards.items()
+        if card.local_id is None or not card.levels
+    ]
+    if lacking:
+        raise KitError(
+            f"version 2.0 needs every card's local id and its addresses in every network; not known:{_few(lacking)}",
+            hint="an inventory has them as local_id and level_list of every card",
+        )
+
+
+def _refuse_vnic(hosts: Sequence[Host], version: str) -> None:
+    """The addresses of a super pod's own network lead nowhere outside of it."""
+    if len(hosts) == 1 or (version == "1.2" and len({host.super_pod for host in hosts}) == 1):
+        return
+    cards = [f"{host.id}, card {i}" for host in hosts for i, card in host.cards.items() if card.on_vnic]
+    if cards:
+        raise KitError(
+            f"servers outside of one super pod meet over RoCE, and these cards have no RoCE address:{_few(cards)}",
+            hint="set one with: hccn_tool -i N -ip -s address A.B.C.D netmask M.M.M.M",
+        )
+
+
+def _few(lines: Sequence[str]) -> str:
+    """The first of them, each on a line, and how many more there are."""
+    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return "".join(f"\n    {line}" for line in [*lines[:_SHOWN], *more])
+
+
+def _check_server_id(text: str) -> None:
+    if not text:
+        raise KitError("the server id is empty; accepted: 1 to 64 characters, by convention the server's address")
+    for character in text:
+        if character.isspace() or not character.isprintable() or character in "/\\":
+            raise KitError(f"the server id {text!r} contains {character!r}, which cannot stand in a file name")
+    if len(text.encode()) > MAX_SERVER_ID:
+        raise KitError(f"the server id {text!r} is longer than {MAX_SERVER_ID} bytes, HCCL's limit")

@@ -1,0 +1,37 @@
+"""One table becomes a table for every server."""
+
+from __future__ import annotations
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.table.model import PodServer, RankTable, Server, SuperPod
+from hccl_kit.table.operations.merge import VERSIONS
+
+
+def split(table: RankTable) -> tuple[RankTable, ...]:
+    """A table of its own for every server of a sound table, with ranks from 0 in the order they had.
+
+    A server of version 2.0 is a network of the innermost layer. KitError for a version that lists no servers.
+    Law: `merge` undoes it, but for the order of servers and for ranks that ran back and forth between them.
+    """
+    if table.version not in VERSIONS:
+        raise KitError(f"the table is of {table.form}; tables of version {', '.join(VERSIONS)} can be split")
+    homes = {server.id: (pod, server) for pod in table.super_pods or () for server in pod.servers}
+    return tuple(_alone(server, table, homes.get(server.id)) for server in table.servers)
+
+
+def _alone(server: Server, table: RankTable, home: tuple[SuperPod, PodServer] | None) -> RankTable:
+    ranks = {rank: place for place, rank in enumerate(sorted(device.rank for device in server.devices))}
+    devices = tuple(device._replace(rank=ranks[device.rank], at=()) for device in server.devices)
+    pods = None
+    if home:
+        pod, entry = home
+        pods = (SuperPod(pod.id, (entry,), pod.extra),)
+    return RankTable(
+        version=table.version,
+        status=table.status,
+        servers=(Server(server.id, devices, server.extra),),
+        super_pods=pods,
+        declared_servers=None if table.declared_servers is None else 1,
+        declared_ranks=None if table.declared_ranks is None else len(devices),
+        extra=table.extra,
+    )

@@ -1,0 +1,127 @@
+"""Facts about Ascend products, as data. Rules read them; nothing here decides anything.
+
+Sources: HCCL user guide (rank table configuration for 910, A2, A3, A5, 300I Duo) and HCCL's own parser.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+
+
+class Product(NamedTuple):
+    """What one generation of hardware accepts.
+
+    `max_device_id`: the highest physical id on a server. `groups`: sets of ids linked with each other, empty where
+    every card of a server is linked with every other. `server_counts`: legal numbers of cards in a job on one server,
+    empty for any. `cluster_counts`: legal numbers per server in a job of several, empty for any. `equal_counts`: every
+    server must bring as many cards. `parser_quads`: sets of four cards that HCCL's parser takes besides the groups.
+    `planes`: how many parallel networks the RoCE ports of a server form (port i belongs to plane i mod planes).
+    `prefix`: the prefix length of these networks where the user named it; no table tells it. `host_ip_suffices`:
+    cards may go without address where the server has `host_ip` (R13).
+    `table_versions`: the rank table versions its HCCL reads; "" is template 2, which has no version key. `chips`: what
+    its chips and boards are called elsewhere, in lower case and without separators.
+    """
+
+    name: str
+    title: str
+    max_device_id: int
+    table_versions: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...] = ()
+    server_counts: tuple[int, ...] = ()
+    cluster_counts: tuple[int, ...] = ()
+    equal_counts: bool = False
+    parser_quads: tuple[tuple[int, ...], ...] = ()
+    planes: int = 1
+    prefix: int | None = None
+    host_ip_suffices: bool = True
+    chips: tuple[str, ...] = ()
+
+    @property
+    def has_super_pods(self) -> bool:
+        """Its HCCL reads the super pods of a table."""
+        return "1.2" in self.table_versions
+
+
+PRODUCTS: tuple[Product, ...] = (
+    Product(
+        name="910",
+        title="Atlas 800-9000/9010 (910A)",
+        max_device_id=7,
+        table_versions=("1.0", ""),
+        groups=((0, 1, 2, 3), (4, 5, 6, 7)),
+        server_counts=(1, 2, 4, 8),
+        cluster_counts=(1, 2, 4, 8),
+        equal_counts=True,
+        parser_quads=((0, 1, 4, 5), (0, 2, 4, 6), (0, 3, 4, 7), (1, 2, 5, 6), (1, 3, 5, 7), (2, 3, 6, 7)),
+        planes=4,
+        chips=("910a", "9000", "9010", "a1", "910pro"),
+    ),
+    Product(
+        name="a2",
+        title="Atlas A2 (910B)",
+        max_device_id=15,
+        table_versions=("1.0",),
+        cluster_counts=tuple(range(1, 9)),
+        host_ip_suffices=False,
+        chips=("910b", "800ia2", "800ta2", "900a2"),
+    ),
+    Product(
+        name="a2-box16",
+        title="Atlas 200T A2 Box16",
+        max_device_id=15,
+        table_versions=("1.0",),
+        server_counts=(1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16),
+        host_ip_suffices=False,
+        chips=("200ta2", "box16"),
+    ),
+    Product(
+        name="a3",
+        title="Atlas A3 (910C)",
+        max_device_id=15,
+        table_versions=("1.0", "1.2"),
+        chips=("910c", "91093", "superpod", "800ia3", "800ta3", "900a3"),
+    ),
+    Product(
+        name="a5",
+        title="Atlas 950 (A5)",
+        max_device_id=64,
+        table_versions=("2.0",),
+        chips=("950", "910d", "91095"),
+    ),
+    Product(
+        name="300i-duo",
+        title="Atlas 300I Duo (310P)",
+        max_device_id=31,
+        table_versions=("1.0",),
+        equal_counts=True,
+        chips=("310p", "duo", "300iduo"),
+    ),
+)
+
+PRODUCT_NAMES: tuple[str, ...] = tuple(product.name for product in PRODUCTS)
+
+DEFAULT_PRODUCT = "910"
+"""What hccl-gen writes for, and what a table of version 1.0 is held against where no product is named."""
+
+
+def find_product(name: str) -> Product:
+    """The row called `name`; KitError with the accepted names where there is none."""
+    for product in PRODUCTS:
+        if product.name == name:
+            return product
+    near = _near(name)
+    raise KitError(
+        f"product {name[:40]!r} is not known; accepted: {', '.join(PRODUCT_NAMES)}",
+        hint=f"did you mean {near}?" if near else None,
+    )
+
+
+def _near(name: str) -> str | None:
+    """The product whose chip or board is written like this: A2, Ascend910B4, Atlas 800I A2."""
+    written = "".join(filter(str.isalnum, name.lower())).removeprefix("ascend").removeprefix("atlas")
+    names = [(spelling, product.name) for product in PRODUCTS for spelling in (product.name, *product.chips)]
+    known = [(spelling.replace("-", ""), meant) for spelling, meant in names]
+    fitting = [pair for pair in known if written.startswith(pair[0]) and (len(pair[0]) > 2 or written == pair[0])]
+    return max(fitting, key=lambda pair: len(pair[0]), default=("", None))[1]

@@ -1,0 +1,97 @@
+"""A file holds the old content or the new one at every moment, and nothing else is left behind."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import KitError
+from tests.places import ROOT
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@given(st.binary(max_size=1000) | st.text(st.characters(codec="utf-8"), max_size=1000))
+def test_what_is_written_is_there_and_nothing_else(tmp_path: Path, content: bytes | str) -> None:
+    path = tmp_path / "t.json"
+    write_atomically(path, content)
+    assert path.read_bytes() == (content.encode() if isinstance(content, str) else content)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t.json"]
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o755])
+@pytest.mark.parametrize("umask", [0, 0o022, 0o027, 0o077])
+def test_the_mode_is_the_one_asked_for_without_what_the_umask_forbids(tmp_path: Path, mode: int, umask: int) -> None:
+    (tmp_path / "t").write_text("old")
+    (tmp_path / "t").chmod(0o600)
+    before = os.umask(umask)
+    try:
+        write_atomically(tmp_path / "t", "x", mode=mode)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "t").stat().st_mode) == mode & ~umask
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o777])
+def test_a_file_like_the_old_one_has_its_mode_whatever_the_umask(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "t"
+    path.write_text("old")
+    path.chmod(mode)
+    before = os.umask(0o077)
+    try:
+        write_atomically(path, "x", like=path.stat())
+    finally:
+        os.umask(before)
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("x", mode)
+
+
+def test_no_folder_is_told_with_the_path(tmp_path: Path) -> None:
+    with pytest.raises(KitError) as caught:
+        write_atomically(tmp_path / "missing" / "t.json", "x")
+    assert caught.value.message == f"cannot write {tmp_path / 'missing' / 't.json'}: No such file or directory"
+
+
+def test_a_folder_in_the_place_of_the_file_stays(tmp_path: Path) -> None:
+    (tmp_path / "t.json").mkdir()
+    (tmp_path / "t.json" / "inside").write_text("kept")
+    with pytest.raises(KitError):
+        write_atomically(tmp_path / "t.json", "x")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t.json"]
+
+
+def test_a_failing_write_keeps_the_old_content(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a full disk: the write fails half-way, in a process of its own."""
+    (tmp_path / "t.json").write_text("old")
+    code = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from hccl_kit.base.atomic_file import write_atomically\n"
+        "from hccl_kit.base.errors import KitError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try:\n"
+        "    write_atomically(Path('t.json'), 'x' * 100_000)\n"
+        "except KitError as error:\n"
+        "    print(error.message)\n"
+    )
+    environ = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "cannot write t.json: File too large\n"
+    assert (tmp_path / "t.json").read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t.json"]
+
+
+def test_a_reader_with_the_old_file_open_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text("old")
+    with path.open() as reader:
+        write_atomically(path, "new")
+        assert reader.read() == "old"
+    assert path.read_text() == "new"

@@ -1,0 +1,94 @@
+"""Places are tried before the work, what lies there is kept, and what fails leaves nothing half-written."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
+
+
+def test_a_new_file_is_fine_and_trying_leaves_nothing(tmp_path: Path) -> None:
+    assert_free_files([tmp_path / "a", tmp_path / "b"], "--json", force=False)
+    assert_free_folder(tmp_path / "new" / "deep", "--output", force=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_is_overwritten_only_if_forced(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+    (tmp_path / "b").write_text("mine")
+    with pytest.raises(KitError, match=f"^--json: {tmp_path}/a, {tmp_path}/b exists already$") as caught:
+        assert_free_files([tmp_path / name for name in "abc"], "--json", force=False)
+    assert caught.value.hint == "--force overwrites it, or write elsewhere"
+    assert_free_files([tmp_path / "a"], "--json", force=True)
+    with pytest.raises(KitError, match=f"^--picture: {tmp_path} exists already$"):
+        assert_free_folder(tmp_path, "--picture", force=False)
+    assert_free_folder(tmp_path, "--picture", force=True)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_takes_no_file_is_refused_whatever_is_asked(tmp_path: Path, force: bool) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    wrong = {
+        "no/a": "there is no folder",
+        "file/a": "cannot write into .*/file: Not a directory",
+        "link": "link is not a regular file",
+        "pipe": "pipe is not a regular file",
+        ".": "is a folder",
+    }
+    for name, message in wrong.items():
+        with pytest.raises(KitError, match=f"^--json: .*{message}"):
+            assert_free_files([tmp_path / name], "--json", force=force)
+    for name in ("file", "file/a"):
+        with pytest.raises(KitError, match=r"^--output: cannot write into .*/file: Not a directory"):
+            assert_free_folder(tmp_path / name, "--output", force=force)
+    with pytest.raises(KitError, match="is not a regular file"):
+        assert_free_files([Path("/dev/null")], "--json", force=force)
+
+
+def test_a_folder_without_permission_is_said_before(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        place = Path("/proc/sys")  # takes no files, not even from root
+    else:
+        place = tmp_path
+        place.chmod(0o500)
+    with pytest.raises(KitError, match=f"^--json: cannot write into {place}: "):
+        assert_free_files([place / "a"], "--json", force=False)
+
+
+def test_a_missing_folder_is_made_by_the_next_step(tmp_path: Path) -> None:
+    with pytest.raises(KitError) as caught:
+        assert_free_files([tmp_path / "a b" / "c"], "--json", force=False)
+    assert caught.value.hint == f"mkdir -p '{tmp_path}/a b'"
+
+
+def test_staged_files_appear_together(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "set"
+    folder.mkdir(parents=True)
+    for name in ("old", "other"):
+        (folder / name).write_text("before")
+    with staged(folder) as place:
+        (place / "old").write_text("after")
+        (place / "new").write_text("after")
+        assert not (folder / "new").exists()
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "old": "after", "new": "after", "other": "before",
+    }  # fmt: skip
+    assert list((tmp_path / "deep").iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_what_fails_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
+    with pytest.raises(error), staged(tmp_path / "set") as place:
+        (place / "new").write_text("half")
+        raise error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_takes_nothing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(KitError, match=r"cannot write into .*/file/set: "), staged(tmp_path / "file" / "set"):
+        pass

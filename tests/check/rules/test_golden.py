@@ -1,0 +1,67 @@
+"""Every rule has a folder: a table that breaks it and nothing else, the report on that, and a good table next to it.
+
+A golden report is written by `pytest --update-golden` only; look at the diff afterwards.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.report import as_text
+from hccl_kit.check.rules import RULES
+from hccl_kit.table.document import decode
+from hccl_kit.table.finding import Rule
+from hccl_kit.table.products import Product, find_product
+
+HERE = Path(__file__).parent
+FOLDERS = sorted(path for path in HERE.iterdir() if path.name.startswith("HK"))
+TOO_LARGE_TO_KEEP = {"HK007", "HK009"}
+"""Their bad files are of 40 MiB and more; see tests/test_document.py."""
+ALWAYS_SAID = {"1.1": ["HK236"]}
+"""By kind: what is said of every table of it, sound or not."""
+
+
+def product_of(folder: Path) -> Product | None:
+    """Some rules are judged for a product only; the file `product` names it, and the prefix of its networks, if any."""
+    file = folder / "product"
+    if not file.exists():
+        return None
+    name, *prefix = file.read_text(encoding="utf-8").split()
+    return find_product(name)._replace(prefix=int(prefix[0]) if prefix else None)
+
+
+def test_every_rule_has_its_folder() -> None:
+    assert {rule.id for rule in RULES} - TOO_LARGE_TO_KEEP == {folder.name for folder in FOLDERS}
+
+
+def test_an_id_is_used_once_and_says_its_family() -> None:
+    ids = [rule.id for rule in RULES]
+    assert ids == sorted(set(ids))
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.check], ids=lambda rule: rule.id)
+def test_every_check_is_documented_under_the_same_headings(rule: Rule) -> None:
+    lines = [line.strip().split(":")[0] for line in (rule.check.__doc__ or "").splitlines() if ":" in line]
+    headings = [line for line in lines if line in ("What", "Why it matters", "Example", "Fix", "HCCL")]
+    assert headings == ["What", "Why it matters", "Example", "Fix", "HCCL"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_bad_table_breaks_this_rule_and_is_reported_so(folder: Path, request: pytest.FixtureRequest) -> None:
+    bad = next(path for path in folder.iterdir() if path.name.startswith("bad.json"))
+    data, golden = bad.read_bytes(), folder / "bad.out"
+    report = check_text(data, bad.name, product_of(folder))
+    assert sorted(found.rule for found in report.diagnostics) == sorted(
+        {folder.name, *ALWAYS_SAID.get(report.format, [])}
+    )
+    text = as_text(report, decode(data), color=False) + "\n"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(text, encoding="utf-8")
+    assert golden.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_good_table_next_to_it_breaks_no_rule(folder: Path) -> None:
+    report = check_text((folder / "ok.json").read_bytes(), "ok.json", product_of(folder))
+    assert [found.rule for found in report.diagnostics] == ALWAYS_SAID.get(report.format, [])

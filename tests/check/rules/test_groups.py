@@ -1,0 +1,295 @@
+"""Template 2: every count, name and list is judged, a mistake once, and at its place."""
+
+import csv
+import json
+import time
+from typing import Any
+
+import pytest
+
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.fix import mended
+from hccl_kit.check.rules import RULES
+from hccl_kit.table.formats import read, recognise, write
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import find_product
+from tests.groups import cloud, lab
+from tests.places import ROOT
+
+GROUP: Pointer = ("group_list", 0)
+INSTANCE: Pointer = ("group_list", 0, "instance_list", 1)
+
+
+def at(document: Any, pointer: Pointer) -> Any:
+    for part in pointer:
+        document = document[part]
+    return document
+
+
+def changed(document: dict[str, Any], pointer: Pointer, value: Any) -> dict[str, Any]:
+    at(document, pointer[:-1])[pointer[-1]] = value
+    return document
+
+
+def findings(document: Any) -> list[tuple[str, Pointer]]:
+    found = check_text(json.dumps(document), "t.json").diagnostics
+    for one in found:
+        at(document, one.pointer)  # a place of the document, or this fails
+    return [(one.rule, one.pointer) for one in found]
+
+
+@pytest.mark.parametrize("document", [cloud(), cloud(1, 8), cloud(2, 8, 2), lab(), lab(1, 8), lab(4, 1)])
+def test_a_sound_table_has_no_finding(document: dict[str, Any]) -> None:
+    assert findings(document) == []
+
+
+COUNTS = pytest.mark.parametrize(
+    ("form", "pointer"),
+    [
+        (lambda: cloud(2, 1, 2), ("group_count",)),
+        (cloud, (*GROUP, "instance_count")),
+        (lambda: cloud(2, 1), (*GROUP, "device_count")),
+        (lambda: lab(2, 1), (*GROUP, "instance_count")),
+        (lambda: lab(2, 1), (*GROUP, "device_num")),
+        (lab, (*GROUP, "server_num")),
+    ],
+)
+
+
+@pytest.mark.parametrize("declared", ["0", "1"])
+@COUNTS
+def test_a_wrong_count_is_found_where_it_stands_and_mended(form: Any, pointer: Pointer, declared: str) -> None:
+    document = changed(form(), pointer, declared)
+    assert findings(document) == [("HK220", pointer)]
+    assert json.loads(mended(json.dumps(document), "t.json").text) == form()
+
+
+@pytest.mark.parametrize("declared", ["3", "9999999999"])
+@COUNTS
+def test_a_count_above_its_list_is_left_since_the_list_may_have_been_cut(
+    form: Any, pointer: Pointer, declared: str
+) -> None:
+    document = changed(form(), pointer, declared)
+    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    assert (found.rule, found.pointer, found.fix) == ("HK220", pointer, ())
+    assert "if nothing is missing" in (found.hint or "")
+
+
+def test_pods_of_eight_cards_that_are_alone_in_their_groups_have_no_ports() -> None:
+    """HCCL reads no address of them, and looks for the ports of several servers of eight cards."""
+    (found,) = check_text(json.dumps(cloud(1, 8, 2)), "t.json").diagnostics
+    assert (found.rule, found.severity, found.hccl_error) == ("HK405", "error", None)
+    assert "put the pods into one group" in (found.hint or "")
+    assert findings(cloud(1, 4, 2)) == []
+
+
+def test_a_wrong_server_id_in_the_lab_form_is_one_finding() -> None:
+    document = changed(lab(2, 8), (*INSTANCE, "server_id"), "10.0.0.9")
+    assert findings(document) == [("HK401", ("group_list", 0, "instance_list", 0, "devices"))]
+    at(document, GROUP)["server_num"] = "0"
+    assert ("HK220", (*GROUP, "server_num")) in findings(document)
+
+
+def test_a_server_in_two_groups_of_the_lab_form_is_counted_twice() -> None:
+    document = lab(1, 4)
+    first, second = document["group_list"][0], json.loads(json.dumps(document["group_list"][0]))
+    document |= {"group_list": [first, second], "group_count": "2"}
+    for group, half in ((first, slice(0, 2)), (second, slice(2, 4))):
+        group |= {"instance_list": group["instance_list"][half], "instance_count": "2", "device_num": "2"}
+    second["group_name"] = "second"
+    assert findings(document) == [("HK220", ("group_list", 1, "server_num"))]
+
+
+@pytest.mark.parametrize("form", [cloud, lab])
+@pytest.mark.parametrize(
+    "pointer", [("group_list",), (*GROUP, "instance_list"), ("group_list", 0, "instance_list", 1, "devices")]
+)
+def test_an_empty_list_is_one_finding(form: Any, pointer: Pointer) -> None:
+    found = [one for one in findings(changed(form(), pointer, [])) if one[0] != "HK404"]
+    assert found == [("HK221", pointer)]
+
+
+def test_names_are_unique_over_all_groups() -> None:
+    later = ("group_list", 1, "instance_list", 0, "pod_name")
+    assert findings(changed(cloud(1, 1, 2), later, "pod-0-0")) == [("HK222", later)]
+    report = check_text(json.dumps(changed(cloud(1, 1, 2), later, "pod-0-0")), "t.json")
+    ((_, words),) = report.diagnostics[0].related
+    assert words == "first defined"
+    for name in ("group0", ""):
+        document = changed(changed(cloud(1, 1, 2), (*GROUP, "group_name"), name), ("group_list", 1, "group_name"), name)
+        assert findings(document) == [("HK222", ("group_list", 1, "group_name"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_good"), [("a" * 127, True), ("a" * 128, False), ("服" * 42, True), ("服" * 43, False), ("", False)]
+)
+def test_a_name_has_at_most_127_bytes_and_a_pod_has_one(name: str, is_good: bool) -> None:
+    pod, group = (*INSTANCE, "pod_name"), (*GROUP, "group_name")
+    assert findings(changed(cloud(), pod, name)) == ([] if is_good else [("HK223", pod)])
+    assert findings(changed(cloud(), group, name)) == ([] if is_good or not name else [("HK223", group)])
+
+
+def test_pods_without_name_do_not_have_the_same() -> None:
+    document = cloud(2, 1)
+    for instance in document["group_list"][0]["instance_list"]:
+        instance["pod_name"] = ""
+    assert [rule for rule, _ in findings(document)] == ["HK223", "HK223"]
+
+
+@pytest.mark.parametrize("declared", ["1", "4"])
+def test_several_devices_beside_one_rank_are_one_finding(declared: str) -> None:
+    document = lab(1, 4)
+    first, *others = document["group_list"][0]["instance_list"]
+    first["devices"] += [device for instance in others for device in instance["devices"]]
+    document["group_list"][0] |= {"instance_list": [first], "instance_count": "1", "device_num": declared}
+    assert findings(document) == [("HK230", ("group_list", 0, "instance_list", 0, "devices"))]
+
+
+@pytest.mark.parametrize(("location", "is_mended"), [("host", False), ("", False), ("Device", True), (" device", True)])
+def test_only_the_network_cards_of_the_devices_are_taken(location: str, is_mended: bool) -> None:
+    document = changed(lab(), ("para_plane_nic_location",), location)
+    assert findings(document) == [("HK231", ("para_plane_nic_location",))]
+    assert mended(json.dumps(document), "t.json").report.ok == is_mended
+    assert findings(cloud() | {"para_plane_nic_location": location}) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "rule"),
+    [("192.168.9.1,192.168.9.2", "HK232"), ("192.168.9.1,", "HK232"), ("192.168.9.1,x", "HK301"), (",", "HK301")],
+)
+def test_a_device_has_one_address(address: str, rule: str) -> None:
+    pointer = (*INSTANCE, "devices", 0, "device_ip")
+    assert findings(changed(cloud(2, 1), pointer, address)) == [(rule, pointer)]
+
+
+def test_an_empty_address_is_taken() -> None:
+    assert findings(changed(cloud(2, 1), (*INSTANCE, "devices", 0, "device_ip"), "")) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_found"),
+    [
+        ("chip_info", "310", True),
+        ("chip_info", "910", False),
+        ("para_plane_nic_num", "0", True),
+        ("board_id", "x", False),
+    ],
+)
+def test_what_hccl_reads_no_more_is_a_note(key: str, value: str, is_found: bool) -> None:
+    document = lab() | {key: value}
+    assert findings(document) == ([("HK233", (key,))] if is_found else [])
+    assert check_text(json.dumps(document), "t.json").ok
+    del document[key], document["para_plane_nic_name"]
+    assert findings(document) == []
+
+
+def test_ranks_of_the_lab_form_are_judged_at_the_instance() -> None:
+    rank = (*INSTANCE, "rank_id")
+    assert findings(changed(lab(), rank, "0")) == [("HK201", rank)]
+    document = changed(lab(), rank, "7")
+    assert findings(document) == [("HK202", rank)]
+    mend = json.loads(mended(json.dumps(document), "t.json").text)
+    assert sorted(one["rank_id"] for one in mend["group_list"][0]["instance_list"]) == ["0", "1", "2", "3"]
+
+
+def test_the_rules_of_910_hold() -> None:
+    document = changed(cloud(1, 2), ("group_list", 0, "instance_list", 0, "devices", 1, "device_id"), "0")
+    assert [rule for rule, _ in findings(document)] == ["HK203"]
+    beyond = (*INSTANCE, "devices", 0, "device_id")
+    assert findings(changed(cloud(2, 1), beyond, "8")) == [("HK204", beyond)]
+    (found,) = check_text(json.dumps(cloud(1, 3)), "t.json").diagnostics
+    assert (found.rule, found.pointer) == ("HK401", ("group_list", 0, "instance_list", 0, "devices"))
+    assert [found.rule for found in check_text(json.dumps(lab()), "t.json", find_product("a2")).diagnostics] == [
+        "HK108"
+    ]
+
+
+@pytest.mark.parametrize("document", [cloud(8192, 8), cloud(65536, 1), lab(8192, 8)], ids=["nodes", "pods", "ranks"])
+def test_a_large_sound_table_is_judged_fast(document: dict[str, Any]) -> None:
+    kind = recognise(document)
+    assert kind is not None
+    table = read(document, kind)
+    assert isinstance(table, RankTable)
+    assert table.every
+    product = find_product("910")
+    for rule in RULES:
+        if rule.check and rule.formats == ("template2",):
+            start = time.perf_counter()
+            list(rule.check(table, product))
+            assert time.perf_counter() - start < 0.2, rule.id
+
+
+CORPUS = ROOT.parent / "shared" / "corpus" / "ranktables"
+REASONS = {
+    "hcomm-ut_CfgGetCcInfo_device_num0_ERR.json": ["HK220", "HK220"],
+    "hcomm-ut_CfgGetCcInfo_instance_count0_ERR.json": ["HK220", "HK220"],
+    "hcomm-ut_CfgGetCcInfo_severnum0_ERR.json": ["HK220"],
+    "hcomm-ut_get_cloud_hcom_info1.json": [],
+    "hcomm-ut_get_hcom_info_boardType_arm880.json": [],
+    "hcomm-ut_get_hcom_info_deviceIpErr.json": ["HK302"],
+    "hcomm-ut_get_hcom_info_deviceidErrBig.json": ["HK405", "HK204"],
+    "hcomm-ut_get_hcom_info_ech_server_devNum_err.json": ["HK401"],
+    "hcomm-ut_get_hcom_info_instance_countIsZero.json": ["HK220", "HK405"],
+    "hcomm-ut_get_hcom_info_podnameEmpty.json": ["HK223", "HK405"],
+    "hcomm-ut_get_hcom_info_podnameErr.json": ["HK222"],
+    "hccl-doc_910_1.json": [],
+    "wild_dlws_template2_ints.json": ["HK102"] * 3,
+    "wild_ms_r0.1_trailing_comma.json": ["HK001"],
+    "wild_zhihu_template2_lab_8p.json": [],
+}
+"""Two of HCCL's tests name four servers where two are, beside the count they are about; in three
+others every pod is alone in its group, so that no address is read. HCCL stops at the first."""
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside this repository")
+def test_tables_met_in_the_wild_are_refused_for_the_reason_they_were_made_for() -> None:
+    with (CORPUS / "INDEX.tsv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
+    assert {row["file"] for row in rows if row["version"].startswith("template2")} == REASONS.keys()
+    for name, reasons in REASONS.items():
+        report = check_text((CORPUS / name).read_bytes(), name)
+        assert [found.rule for found in report.diagnostics if found.severity == "error"] == reasons, name
+
+
+@pytest.mark.parametrize("form", [cloud, lab])
+@pytest.mark.parametrize(("name", "told"), [("", "is empty"), ("s" * 65, "has 65 bytes")])
+def test_a_server_id_has_1_to_64_bytes(form: Any, name: str, told: str) -> None:
+    document = changed(form(2, 1), (*INSTANCE, "server_id"), name)
+    assert findings(document) == [("HK206", (*INSTANCE, "server_id"))]
+    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    assert told in found.message
+    assert found.hccl_error is None
+
+
+@pytest.mark.parametrize(
+    "unread", ["", "x", " 20.0.0.1", "20.0.0.0", "fd00::1", "20.0.0.8,20.0.0.9", "0.0.0.0", 5, None, []]
+)
+def test_the_addresses_of_a_pod_alone_in_its_group_are_not_judged(unread: Any) -> None:
+    device: Pointer = ("group_list", 1, "instance_list", 0, "devices", 1, "device_ip")
+    document = changed(cloud(1, 2, 2), device, unread)
+    assert findings(document) == []
+    table = read(document, recognise(document))  # type: ignore[arg-type]  # it is template 2
+    assert isinstance(table, RankTable)
+    assert json.loads(write(table)) == document  # what is not read stays
+
+
+def test_of_several_pods_of_a_group_the_addresses_are_judged() -> None:
+    device: Pointer = (*INSTANCE, "devices", 0, "device_ip")
+    assert findings(changed(cloud(2, 2), device, "x")) == [("HK301", device)]
+    assert findings(changed(cloud(2, 2), device, 5)) == [("HK102", device)]
+
+
+@pytest.mark.parametrize("key", ["chip_info", "board_id", "para_plane_nic_num"])
+@pytest.mark.parametrize("unread", [5, None, [], {}])
+def test_keys_that_hccl_reads_no_more_may_hold_anything(key: str, unread: Any) -> None:
+    document = changed(lab(), (key,), unread)
+    assert {rule for rule, _ in findings(document)} <= {"HK233"}
+
+
+@pytest.mark.parametrize(
+    ("pointer", "count"), [(("group_count",), "x"), ((*GROUP, "instance_count"), "-"), ((*GROUP, "device_count"), "x1")]
+)
+def test_a_count_that_is_no_number_has_no_code(pointer: Pointer, count: str) -> None:
+    (found,) = check_text(json.dumps(changed(cloud(), pointer, count)), "t.json").diagnostics
+    assert (found.rule, found.hccl_error) == ("HK103", None)

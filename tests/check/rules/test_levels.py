@@ -1,0 +1,159 @@
+"""The rules of version 2.0 at their edges."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.fix import mended
+from hccl_kit.table.formats import write
+from tests.tables import ranks_value
+
+
+def rules(document: Any) -> list[tuple[str, tuple[Any, ...]]]:
+    return [(found.rule, found.pointer) for found in check_text(json.dumps(document), "t.json").diagnostics]
+
+
+@given(st.integers(1, 12), st.integers(1, 4))
+def test_a_good_table_breaks_no_rule(ranks: int, networks: int) -> None:
+    assert rules(ranks_value(ranks, networks)) == []
+
+
+def changed(*changes: tuple[tuple[Any, ...], Any]) -> Any:
+    document: Any = copy.deepcopy(ranks_value(4, 2))
+    for pointer, other in changes:
+        holder = document
+        for part in pointer[:-1]:
+            holder = holder[part]
+        holder[pointer[-1]] = other
+    return document
+
+
+RANK = ("rank_list", 2)
+REPLACED = (*RANK, "replaced_local_id")
+INNER = (*RANK, "level_list", 0)
+ADDRESS = (*INNER, "rank_addr_list", 0)
+OUTER = (*RANK, "level_list", 1, "rank_addr_list", 0)
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (changed(((*RANK, "rank_id"), 0)), [("HK201", (*RANK, "rank_id"))]),
+        (changed(((*RANK, "rank_id"), 9)), [("HK202", (*RANK, "rank_id"))]),
+        (changed(((*RANK, "local_id"), 64)), [("HK225", (*RANK, "local_id"))]),
+        (changed(((*RANK, "local_id"), 64), (REPLACED, 5)), []),
+        (changed(((*RANK, "local_id"), 64), (REPLACED, 64)), [("HK225", REPLACED)]),
+        (changed(((*RANK, "local_id"), 64), (REPLACED, -1)), [("HK225", REPLACED)]),
+        (changed(((*RANK, "local_id"), 64), (REPLACED, True)), [("HK225", REPLACED)]),
+        (changed(((*RANK, "local_id"), 64), (REPLACED, "5")), [("HK225", REPLACED)]),
+        (changed((REPLACED, 64)), []),  # HCCL reads it of a backup only
+        (changed(((*RANK, "local_id"), 64), (REPLACED, 0)), [("HK229", REPLACED)]),
+        (changed((("status",), "")), []),
+        (changed((("status",), None)), []),
+        (changed((("detour",), "")), []),
+        (
+            changed(((*RANK, "level_list", 1, "rank_addr_list"), [])),
+            [("HK227", (*RANK, "level_list", 1, "rank_addr_list"))],
+        ),
+        (changed(((*RANK, "local_id"), 0)), [("HK228", (*RANK, "local_id"))]),
+        (changed(((*RANK, "level_list", 1, "net_layer"), 1)), []),
+        (changed(((*RANK, "level_list", 1, "net_layer"), 0)), [("HK226", (*RANK, "level_list", 1, "net_layer"))]),
+        (changed(((*INNER, "net_type"), "1DMESH")), [("HK321", (*INNER, "net_type"))]),
+    ],
+)
+def test_one_change_gives_one_finding_where_it_was_made(document: Any, expected: list[Any]) -> None:
+    assert rules(document) == expected
+
+
+def test_the_rank_with_another_number_of_addresses_is_told_from_the_others() -> None:
+    for odd in range(3):
+        document = ranks_value(3)
+        document["rank_list"][odd]["level_list"][0]["rank_addr_list"] = []
+        (found,) = check_text(json.dumps(document), "t.json").diagnostics
+        assert (found.rule, found.pointer) == ("HK227", ("rank_list", odd, "level_list", 0, "rank_addr_list"))
+        assert "has 0 addresses" in found.message
+
+
+def test_networks_of_one_name_on_two_layers_are_two() -> None:
+    document = ranks_value(2)
+    for rank in document["rank_list"]:
+        inner, outer = rank["level_list"]
+        outer["net_instance_id"] = inner["net_instance_id"]
+        outer["rank_addr_list"] *= 2
+    assert rules(document) == []
+
+
+def test_a_second_backup_is_one_too_many() -> None:
+    document = ranks_value(4, 2)
+    for number in (1, 2):
+        document["rank_list"][number] |= {"local_id": 64, "replaced_local_id": 5}
+    assert rules(document) == [("HK225", ("rank_list", 2, "local_id"))]
+
+
+def test_layer_0_without_a_type_is_one_warning_for_the_table() -> None:
+    document = ranks_value(4)
+    for rank in document["rank_list"]:
+        del rank["level_list"][0]["net_type"]
+    assert rules(document) == [("HK321", ("rank_list", 0, "level_list", 0))]
+
+
+@pytest.mark.parametrize(
+    ("document", "code"),
+    [
+        (changed(((*RANK, "rank_id"), 0)), "EI0014"),
+        (changed(((*RANK, "rank_id"), "0")), None),
+        (changed(((*RANK, "local_id"), 65)), None),
+        ({key: value for key, value in ranks_value().items() if key != "rank_count"}, "EI0017"),
+        ({"version": "2.0", "server_list": []}, "EI0017"),
+    ],
+)
+def test_a_code_is_promised_where_the_parser_of_this_version_gives_one(document: Any, code: str | None) -> None:
+    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    assert found.hccl_error == code
+
+
+def test_the_backup_of_one_network_may_not_replace_a_rank_of_another() -> None:
+    document = ranks_value(4, 2)  # local ids 0 and 1 in either network
+    document["rank_list"][3] |= {"local_id": 64, "replaced_local_id": 1}
+    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    assert found.rule == "HK229"
+    assert "rank 2" in found.message
+    del document["rank_list"][2]
+    document["rank_list"][2]["rank_id"], document["rank_count"] = 2, 3
+    assert rules(document) == []
+
+
+def test_counts_gaps_and_quotes_are_mended() -> None:
+    document = changed((("rank_count",), "3"), ((*RANK, "rank_id"), 9))
+    fixed = mended(json.dumps(document).encode(), "t.json")
+    assert fixed.report.ok
+    next(rank for rank in document["rank_list"] if rank["rank_id"] == 9)["rank_id"] = 2
+    assert json.loads(fixed.text) == ranks_value(4, 2) | {"rank_list": document["rank_list"]}
+
+
+def test_a_rank_in_no_network_is_a_warning() -> None:
+    document = changed(((*RANK, "level_list"), []))
+    report = check_text(json.dumps(document), "t.json")
+    assert [(one.rule, one.severity, one.pointer) for one in report.diagnostics] == [
+        ("HK239", "warning", (*RANK, "level_list"))
+    ]
+    assert report.table is not None
+    assert json.loads(write(report.table)) == document
+    assert mended(json.dumps(document), "t.json").applied == ()
+
+
+def test_more_ranks_counted_than_listed_are_left_to_the_user() -> None:
+    outcome = mended(json.dumps(changed((("rank_count",), 9))), "t.json")
+    assert [(one.rule, one.fix) for one in outcome.report.diagnostics] == [("HK224", ())]
+
+
+def test_a_table_is_judged_whatever_its_status_says() -> None:
+    """HCCL reads no status in version 2.0, so it does not wait."""
+    document = changed((("status",), "initializing"), ((*RANK, "rank_id"), 0))
+    assert rules(document) == [("HK201", (*RANK, "rank_id"))]
+    assert rules(changed((("status",), "initializing"))) == []

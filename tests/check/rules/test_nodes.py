@@ -1,0 +1,101 @@
+"""Version 1.1: ranks and addresses are judged, and a note says that the rest is not."""
+
+import json
+from typing import Any
+
+import pytest
+
+from hccl_kit.check.engine import check_text
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import PRODUCTS
+from tests.groups import nodes
+
+
+def findings(document: Any) -> list[tuple[str, Pointer]]:
+    first, *others = check_text(json.dumps(document), "t.json").diagnostics
+    assert (first.rule, first.severity, first.pointer) == ("HK236", "note", ("version",))
+    return [(found.rule, found.pointer) for found in others]
+
+
+def changed(pointer: Pointer, value: Any) -> dict[str, Any]:
+    document: Any = nodes()
+    holder = document
+    for part in pointer[:-1]:
+        holder = holder[part]
+    holder[pointer[-1]] = value
+    return dict(document)
+
+
+RANK: Pointer = ("node_list", 1, "ranks", 0)
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value", "rule"),
+    [
+        (("node_list", 1, "node_addr"), "10.0.0.1", "HK235"),
+        (("node_list", 1, "node_addr"), "node1", "HK234"),
+        (("node_list", 1, "node_addr"), "", "HK234"),
+        (("node_list", 1, "node_addr"), "fd00::1", "HK310"),
+        (("node_list", 1, "node_addr"), "0.0.0.0", "HK234"),
+        ((*RANK, "rank_ip"), "fd00::1", "HK309"),
+        ((*RANK, "rank_ip"), "0.0.0.0", None),
+        ((*RANK, "port"), "", "HK308"),
+        ((*RANK, "port"), "EID", "HK308"),
+        ((*RANK, "port"), "65536", "HK308"),
+        ((*RANK, "port"), "0", None),
+        (("mode",), "tcp", None),
+        (("mode",), "ib", "HK238"),
+        (("collective_id",), "c" * 128, "HK238"),
+        ((*RANK, "rank_ip"), " 10.0.0.1", "HK234"),
+        ((*RANK, "rank_ip"), "", None),
+        ((*RANK, "rank_ip"), "192.168.0.1", None),
+        ((*RANK, "rank_id"), "0", "HK201"),
+        ((*RANK, "rank_id"), "3", "HK202"),
+        ((*RANK, "device_id"), "99", None),
+        (("node_list", 1, "ranks"), [], "HK208"),
+        (("node_list",), [], "HK208"),
+        (("status",), "complete", "HK110"),
+    ],
+)
+def test_ranks_and_addresses_are_judged_at_their_place(pointer: Pointer, value: Any, rule: str | None) -> None:
+    document = changed(pointer, value)
+    if pointer == ("node_list", 1, "ranks"):
+        document["node_list"][0]["ranks"][0]["rank_id"] = "0"
+    assert findings(document) == ([(rule, pointer)] if rule else [])
+
+
+def test_the_keys_of_atlas_a3_are_asked_for_where_the_table_says_that_they_are_there() -> None:
+    document = nodes() | {"heterog_sub_version": "1.2"}
+    for node in document["node_list"]:
+        for rank in node["ranks"]:
+            rank |= {"device_id": "-1", "port": "1", "rank_ip": "", "sdid": "-1", "bind_device_id": "0"}
+    assert findings(document) == []
+    rank = document["node_list"][1]["ranks"][0]
+    for key in ("device_id", "port", "rank_ip", "sdid", "bind_device_id"):
+        value = rank.pop(key)
+        report = check_text(json.dumps(document), "t.json")
+        assert [(found.rule, found.hccl_error) for found in report.diagnostics[1:]] == [("HK238", "EI0017")], key
+        rank[key] = value
+    rank["sdid"] = "x"
+    assert findings(document) == [("HK238", (*RANK, "sdid"))]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value", "code"),
+    [
+        (("node_list", 1, "node_addr"), "0.0.0.0", None),
+        (("node_list", 1, "node_addr"), "fd00::1", "EI0014"),
+        ((*RANK, "rank_ip"), "fd00::1", "EI0001"),
+        ((*RANK, "rank_id"), "x", None),
+        ((*RANK, "port"), "", None),
+    ],
+)
+def test_the_code_is_that_of_the_parser_of_version_1_1(pointer: Pointer, value: str, code: str | None) -> None:
+    report = check_text(json.dumps(changed(pointer, value)), "t.json")
+    assert (report.ok, report.hccl_error) == (False, code)
+
+
+def test_it_is_read_wherever_version_1_0_is() -> None:
+    for product in PRODUCTS:
+        rules = [found.rule for found in check_text(json.dumps(nodes()), "t.json", product).diagnostics]
+        assert rules == (["HK236"] if "1.0" in product.table_versions else ["HK108"])

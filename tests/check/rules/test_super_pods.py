@@ -1,0 +1,195 @@
+"""Which server is in which super pod: as HCCL takes it on Atlas A3, and one finding for one mistake."""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.check.engine import check_text
+from hccl_kit.table.document import STDIN, parse
+from hccl_kit.table.formats import write
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import PRODUCTS, Product, find_product
+from tests.tables import pod_tables, pods_text, pods_value
+
+
+def found(value: Any, product: str | None = None) -> list[tuple[str, str]]:
+    """Rule and severity of what is found about a document."""
+    report = check_text(json.dumps(value), "t.json", find_product(product) if product else None)
+    return [(found.rule, found.severity) for found in report.diagnostics]
+
+
+def listed(*pods: tuple[str, tuple[int, ...]], servers: int = 4) -> Any:
+    """A table of so many servers, and super pods that list some of them by their index."""
+    value = pods_value(1, servers, 2)
+    names = [server["server_id"] for server in value["server_list"]] + ["10.9.9.9", "10.9.9.8"]
+    return value | {
+        "super_pod_list": [
+            {"super_pod_id": name, "server_list": [{"server_id": names[index]} for index in indexes]}
+            for name, indexes in pods
+        ]
+    }
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 16))
+def test_a_sound_table_has_no_finding(pods: int, servers: int, cards: int) -> None:
+    report = check_text(pods_text(pods, servers, cards), "t.json")
+    assert report.diagnostics == ()
+    assert report.product == "a3"
+
+
+@given(pod_tables, st.sampled_from(PRODUCTS), st.none() | st.integers(0, 128))
+def test_any_table_is_judged(table: RankTable, product: Product, prefix: int | None) -> None:
+    report = check_text(write(table), "t.json", product._replace(prefix=prefix))
+    assert report.ok == (not any(found.severity == "error" for found in report.diagnostics))
+
+
+@pytest.mark.parametrize("product", [p.name for p in PRODUCTS if "1.0" in p.table_versions and not p.has_super_pods])
+def test_elsewhere_super_pods_are_not_read_and_that_is_said(product: str) -> None:
+    broken = listed(("", (0, 0)), ("", (4,)))
+    broken["server_list"][0]["device"][0].pop("super_device_id")
+    for value in (pods_value(1, 2, 2), broken):
+        assert found(value, product) == [("HK111", "warning")]
+
+
+def test_version_1_0_has_no_super_pods_whatever_it_holds() -> None:
+    assert found(listed(("", (5,))) | {"version": "1.0"}, "a3") == []
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ((("0", (0, 1, 2, 3)),), []),
+        ((("a", (0, 1)), ("b", (2, 3))), []),
+        ((("p" * 127, (0, 1, 2, 3)),), []),
+        ((("p" * 128, (0, 1, 2, 3)),), ["HK211"]),
+        ((("", (0, 1)), ("", (2, 3))), ["HK211", "HK211"]),
+        ((("星" * 43, (0, 1, 2, 3)),), ["HK211"]),
+        ((("0", (0, 1)), ("0", (2, 3))), ["HK212"]),
+        ((("0", (0, 1)), ("1", (2,)), ("0", (3,))), ["HK212"]),
+        ((("0", (0, 1, 2, 3, 4)),), ["HK213"]),
+        ((("0", (0, 1, 2, 4)),), ["HK213"]),
+        ((("0", (0, 1, 4, 5)),), ["HK213", "HK213"]),
+        ((("0", (0, 1, 2)),), ["HK214"]),
+        ((("0", (0, 1)),), ["HK214", "HK214"]),
+        ((), ["HK214"]),
+        ((("0", ()),), ["HK214"] * 4),
+        ((("0", (0, 1, 2, 2)),), ["HK214"]),
+        ((("0", (0, 1)), ("1", (1, 2, 3))), ["HK215"]),
+        ((("0", (0, 1, 3)), ("1", (2, 3))), ["HK215"]),
+        ((("0", (0, 1)), ("1", (1, 2, 3)), ("2", (1,))), ["HK215", "HK215"]),
+        ((("0", (0, 1)), ("1", (1, 2))), ["HK214"]),
+        ((("0", (0, 1, 2, 3, 0)),), ["HK218"]),
+        ((("0", (0, 2)), ("1", (1, 3))), ["HK407"]),
+        ((("0", (0, 3)), ("1", (1, 2))), ["HK407"]),
+        ((("1", (2, 3)), ("0", (1, 0))), []),
+        ((("0", (0, 1, 2, 3)), ("1", ())), ["HK409"]),
+        ((("0", (0, 1, 2)), ("1", ())), ["HK214"]),
+    ],
+)
+def test_how_super_pods_list_their_servers(pods: tuple[tuple[str, tuple[int, ...]], ...], expected: list[str]) -> None:
+    assert [rule for rule, _ in found(listed(*pods))] == expected
+
+
+def test_how_bad_it_is_follows_hccl_except_for_a_server_in_two_super_pods() -> None:
+    severities = dict(
+        rule
+        for pods in (
+            (("0", (0, 1)), ("1", (1, 2, 3))),
+            (("0", (0, 1, 2, 3, 0)),),
+            (("0", (0, 2)), ("1", (1, 3))),
+            (("0", (0, 1, 2, 3)), ("1", ())),
+        )
+        for rule in found(listed(*pods))
+    )
+    assert severities == {"HK215": "error", "HK218": "warning", "HK407": "warning", "HK409": "error"}
+
+
+def test_a_server_alone_may_be_called_by_a_loopback_address_and_its_super_pod_has_to_name_it() -> None:
+    table = pods_value(1, 1, 2)
+    table["server_list"][0]["server_id"] = "127.0.0.1"
+    report = check_text(json.dumps(table), "t.json")
+    assert [(one.rule, one.hccl_error) for one in report.diagnostics] == [("HK210", None), ("HK213", "EI0014")]
+    table["super_pod_list"][0]["server_list"][0]["server_id"] = "127.0.0.1"
+    assert check_text(json.dumps(table), "t.json").ok
+
+
+def test_the_server_that_was_most_likely_meant_is_named() -> None:
+    (diagnostic,) = check_text(json.dumps(listed(("0", (0, 1, 2, 4)))), "t.json").diagnostics
+    assert diagnostic.hint == 'did you mean "10.0.0.4"? It is in no super pod'
+    for servers in ((0, 1, 2, 3, 4), (0, 1, 4)):
+        (diagnostic,) = check_text(json.dumps(listed(("0", servers))), "t.json").diagnostics
+        assert "did you mean" not in (diagnostic.hint or "")
+    (diagnostic,) = check_text(json.dumps(listed(("0", (0, 1, 2, 2)))), "t.json").diagnostics
+    assert [message for _, message in diagnostic.related] == ['server "10.0.0.3" is listed twice']
+
+
+def test_a_table_without_super_pod_list_is_one_of_plain_servers() -> None:
+    value = pods_value(1, 2, 2)
+    del value["super_pod_list"]
+    assert found(value) == []
+    for server in value["server_list"]:
+        for device in server["device"]:
+            del device["super_device_id"]
+    assert found(value) == []
+
+
+GOOD = pods_value(2, 2, 2)
+
+
+def scalars(at: Any, pointer: Pointer = ()) -> list[Pointer]:
+    if isinstance(at, (dict, list)):
+        parts = at.items() if isinstance(at, dict) else enumerate(at)
+        return [found for part, inner in parts for found in scalars(inner, (*pointer, part))]
+    return [pointer]
+
+
+def at(document: Any, pointer: Pointer) -> Any:
+    for part in pointer:
+        document = document[part]
+    return document
+
+
+@pytest.mark.parametrize("pointer", scalars(GOOD))
+@pytest.mark.parametrize(
+    "replacement", ["0", "1", "3", "65537", "4194304", "10.0.0.1", "10.0.0.3", "10.9.9.9", "127.0.0.1", ""]
+)
+def test_one_changed_field_gives_one_finding_where_it_stands(pointer: Pointer, replacement: str) -> None:
+    document = copy.deepcopy(GOOD)
+    at(document, pointer[:-1])[pointer[-1]] = replacement
+    text = json.dumps(document)
+    report = check_text(text, "t.json")
+    if not report.diagnostics:
+        free = ("device_id", "device_ip", "super_device_id", "super_pod_id")
+        assert document == GOOD or pointer[-1] in free
+        return
+    assert len(report.diagnostics) == 1, report.diagnostics
+    (diagnostic,) = report.diagnostics
+    others = [span for span, _ in diagnostic.related]
+    is_there = diagnostic.pointer in (pointer, pointer[:-1]) or parse(text, STDIN).locate(pointer) in others
+    # A server that was renamed is found missing where its super pod lists it, and the other way round.
+    assert is_there or pointer[-1] == "server_id" or diagnostic.rule == "HK219"
+
+
+CHANGES: list[tuple[str, Callable[[Any], Any]]] = [
+    ("HK101", lambda value: value["super_pod_list"][0].pop("super_pod_id")),
+    ("HK101", lambda value: value["super_pod_list"][0].pop("server_list")),
+    ("HK101", lambda value: value["super_pod_list"][0]["server_list"][0].pop("server_id")),
+    ("HK102", lambda value: value["super_pod_list"][0].update(super_pod_id=0)),
+    ("HK102", lambda value: value.update(super_pod_list={})),
+    ("HK102", lambda value: value["server_list"][0]["device"][0].update(super_device_id=0)),
+    ("HK103", lambda value: value["server_list"][0]["device"][0].update(super_device_id="0x1")),
+]
+
+
+@pytest.mark.parametrize(("rule", "change"), CHANGES)
+def test_a_structure_that_is_none_is_one_finding(rule: str, change: Callable[[Any], Any]) -> None:
+    value = copy.deepcopy(GOOD)
+    change(value)
+    assert found(value) == [(rule, "error")]

@@ -1,0 +1,173 @@
+"""The verdict: total, one finding for one mistake, and the same as that of HCCL on tables met in the wild."""
+
+import copy
+import csv
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.check.engine import check_text
+from hccl_kit.table.document import HCCL_MAX_BYTES, MAX_CONTAINERS, STDIN, parse
+from hccl_kit.table.formats import write
+from hccl_kit.table.ip import parse_address
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import PRODUCTS, find_product
+from tests.places import ROOT
+from tests.tables import json_values, ranks_value, tables, text, value
+
+products = st.sampled_from([None, *PRODUCTS])
+
+
+@given(st.text() | st.binary() | json_values.map(json.dumps) | tables.map(write), products)
+def test_check_is_total(data: bytes | str, product: Any) -> None:
+    report = check_text(data, STDIN, product)
+    assert report.ok == (not any(found.severity == "error" for found in report.diagnostics))
+    assert report.ok or report.diagnostics
+    lines = [(found.span.line, found.span.column) for found in report.diagnostics]
+    assert lines == sorted(lines)
+    assert [found.hccl_error for found in report.diagnostics if found.severity != "error" and found.hccl_error] == []
+
+
+@given(st.integers(1, 4), st.sampled_from([1, 2, 4, 8]), products.filter(lambda p: p is None or p.name != "a5"))
+def test_a_sound_table_has_no_finding(servers: int, cards: int, product: Any) -> None:
+    report = check_text(text(servers, cards), "t.json", product)
+    assert report.diagnostics == ()
+    assert report.table is not None
+    assert report.table.world_size == servers * cards
+
+
+def scalars(at: Any, pointer: Pointer = ()) -> list[Pointer]:
+    if isinstance(at, (dict, list)):
+        parts = at.items() if isinstance(at, dict) else enumerate(at)
+        return [found for part, inner in parts for found in scalars(inner, (*pointer, part))]
+    return [pointer] if pointer[-1] != "host_nic_ip" else []
+
+
+GOOD = value(servers=2, cards=2)
+
+
+def changed(pointer: Pointer, replacement: Any) -> Any:
+    document: Any = copy.deepcopy(GOOD)
+    holder = document
+    for part in pointer[:-1]:
+        holder = holder[part]
+    holder[pointer[-1]] = replacement
+    return document
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(scalars(GOOD)), st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.just([]))
+def test_one_changed_field_is_found_where_it_stands(pointer: Pointer, replacement: Any) -> None:
+    check_one_change(changed(pointer, replacement), pointer, replacement)
+
+
+@pytest.mark.parametrize("pointer", scalars(GOOD))
+@pytest.mark.parametrize(
+    "replacement", ["0", "1", "2", "4", "99", "10.0.0.1", "192.168.100.1", "127.0.0.1", "", "fd00::1"]
+)
+def test_one_changed_field_to_a_likely_value_is_found_where_it_stands(pointer: Pointer, replacement: str) -> None:
+    check_one_change(changed(pointer, replacement), pointer, replacement)
+
+
+def check_one_change(document: Any, pointer: Pointer, replacement: Any) -> None:
+    after = json.dumps(document)
+    report = check_text(after, "t.json")
+    if not report.diagnostics:
+        assert after == json.dumps(GOOD) or is_free_choice(str(pointer[-1]), replacement)
+        return
+    (found,) = report.diagnostics
+    # Of two equal values the later one is reported, so the one that was changed may be the other.
+    others = [span for span, _ in found.related]
+    assert found.pointer in (pointer, pointer[:-1]) or parse(after, STDIN).locate(pointer) in others
+
+
+def is_free_choice(key: str, replacement: Any) -> bool:
+    """Whether another value of the key may be as good as the one it had."""
+    if not isinstance(replacement, str):
+        return False
+    free_address = key == "device_ip" and parse_address(replacement) is not None
+    return key == "server_id" or free_address or (key == "device_id" and replacement.isdecimal())
+
+
+def test_product_and_version_are_held_against_each_other() -> None:
+    for product in PRODUCTS:
+        rules = [found.rule for found in check_text(text(), "t.json", product).diagnostics]
+        assert rules == ([] if "1.0" in product.table_versions else ["HK108"])
+    template_2 = check_text('{"group_list": []}', "t.json", find_product("a3"))
+    assert [found.rule for found in template_2.diagnostics] == ["HK108"]
+    assert template_2.format == "template2"
+    assert "version 1.0 and version 1.2" in template_2.diagnostics[0].message
+
+
+def test_an_unfinished_table_is_not_judged_and_not_silent() -> None:
+    for document in ({"status": "initializing"}, value() | {"status": "initializing", "server_list": []}):
+        report = check_text(json.dumps(document), "t.json")
+        assert [(found.rule, found.severity) for found in report.diagnostics] == [("HK109", "warning")]
+        assert report.ok
+        assert report.table is None
+
+
+def test_faults_of_the_text_stop_the_rest_but_a_warning_does_not() -> None:
+    bad_rank = text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"')
+    assert [found.rule for found in check_text(bad_rank + "}", "t.json").diagnostics] == ["HK001"]
+    assert [found.rule for found in check_text("\ufeff" + bad_rank, "t.txt").diagnostics] == ["HK003", "HK008", "HK201"]
+
+
+def test_a_sound_table_is_judged_without_jsonschema() -> None:
+    code = (
+        "import sys; from hccl_kit.check.engine import check_text; from hccl_kit.cli import check;"
+        "report = check_text(sys.stdin.buffer.read(), 't.json');"
+        "print(report.ok, report.table.world_size, 'jsonschema' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=text(), capture_output=True, text=True, check=True)
+    assert done.stdout == "True 8 False\n"
+
+
+@pytest.mark.parametrize(
+    ("document", "rules"),
+    [(text(), ["HK007"]), (text().replace('"rank_id": "7"', '"rank_id": "6"'), ["HK007", "HK201"])],
+)
+def test_what_is_more_than_hccl_reads_is_judged_all_the_same(document: str, rules: list[str]) -> None:
+    report = check_text(document + " " * HCCL_MAX_BYTES, "t.json")
+    assert [found.rule for found in report.diagnostics] == rules
+    assert report.table is not None
+
+
+def test_version_2_may_be_larger_than_that() -> None:
+    assert check_text(json.dumps(ranks_value()) + " " * HCCL_MAX_BYTES, "t.json").diagnostics == ()
+
+
+def test_more_brackets_than_memory_is_taken_for_are_not_read() -> None:
+    (found,) = check_text("[" + "[]," * MAX_CONTAINERS + "[]]", STDIN).diagnostics
+    assert found.rule == "HK009"
+
+
+CORPUS = ROOT.parent / "shared" / "corpus" / "ranktables"
+
+
+def corpus() -> list[dict[str, str]]:
+    if not CORPUS.exists():
+        return []
+    with (CORPUS / "INDEX.tsv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside this repository")
+@pytest.mark.parametrize("row", corpus(), ids=lambda row: row["file"])
+def test_tables_met_in_the_wild_get_the_verdict_of_hccl(row: dict[str, str]) -> None:
+    """Judged for the product that the index names for a table; without one, for what the version tells."""
+    product = find_product("910") if " on 910 " in row["why"] else None
+    report = check_text((CORPUS / row["file"]).read_bytes(), row["file"], product)
+    errors = [found.rule for found in report.diagnostics if found.severity == "error"]
+    if row["expected"] in ("not-a-rank-table", "other-dialect"):
+        assert errors == ["HK105"]
+    elif row["expected"] == "not-ready":
+        assert [found.rule for found in report.diagnostics] == ["HK109"]
+    else:
+        assert (not errors) == (row["expected"] == "valid"), report.diagnostics
+    assert ("not JSON" in row["why"]) == (errors == ["HK001"])

@@ -1,0 +1,248 @@
+"""Mending: what has one right answer is written, everything else stays, letter by letter."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.check.engine import Report, check_text
+from hccl_kit.check.fix import MAX_ROUNDS, edited, mended
+from hccl_kit.table.document import STDIN, decode, parse
+from hccl_kit.table.finding import Edit
+from tests.check.rules.test_golden import FOLDERS, product_of
+from tests.tables import json_values, pods_text, text, value
+
+Replace = Callable[[str], str]
+
+
+def swap(old: str, new: str) -> Replace:
+    return lambda source: source.replace(old, new)
+
+
+SLIPS: list[Replace] = [
+    swap('"server_count": "2"', '"server_count": "1"'),
+    swap('"server_count": "2"', '"server_count": 2'),
+    swap('"server_count": "2"', '"server_count": " 2"'),
+    swap('"version": "1.0"', '"version": 1.0'),
+    swap('"version"', '"verison"'),
+    swap('"server_list"', '"serverList"'),
+    swap('"device":', '"devices":'),
+    swap('"device_id"', '"devcie_id"'),
+    swap('"completed"', '"Complete"'),
+    swap('"completed"', '"completed "'),
+    swap('"192.168.102.1"', '" 192.168.102.1"'),
+    swap('"192.168.103.1"', '"192.168.103.1\\u3000"'),
+    swap('"rank_id": "7"', '"rank_id": "70"'),
+    lambda source: re.sub('"rank_id": "([0-7])0?"', r'"rank_id": "2\1"', source),  # 20 to 27, whatever was before
+    lambda source: re.sub('"rank_id": "([0-9]+)"', r'"rank_id": \1', source),
+    lambda source: re.sub('"device_id": "([0-9]+)"', r'"device_id": \1', source),
+    lambda source: "\ufeff" + source,
+    swap("\n", "\r\n"),
+    swap("    ", "\t"),
+]
+"""Each spoils a table of two servers in a way that has one right answer, or not at all."""
+
+
+def spoilt(chosen: list[int]) -> str:
+    source = text(2, 4)
+    for index in chosen:
+        source = SLIPS[index](source)
+    return source
+
+
+@given(st.lists(st.sampled_from(range(len(SLIPS))), unique=True))
+def test_every_mix_of_slips_is_mended(chosen: list[int]) -> None:
+    source = spoilt(chosen)
+    outcome = mended(source, "t.json")
+    assert outcome.report.diagnostics == ()
+    assert outcome.report == check_text(outcome.text, "t.json")
+    assert bool(outcome.applied) == (source != outcome.text)
+    again = mended(outcome.text, "t.json")
+    assert (again.text, again.applied) == (outcome.text, ())
+
+
+@given(st.lists(st.sampled_from(range(len(SLIPS))), unique=True))
+def test_nothing_but_the_edits_changes(chosen: list[int]) -> None:
+    """Line by line, with keys, texts and numbers taken out: what is left is the same."""
+    source = spoilt(chosen)
+
+    def frame(lines: str) -> list[str]:
+        return [re.sub(r'"[^"]*"|[0-9.]+', "", line) for line in lines.removeprefix("\ufeff").split("\n")]
+
+    result = mended(source, "t.json").text
+    assert frame(result) == frame(source)
+    if not chosen:
+        assert result == source
+
+
+def ranked(*ranks: str) -> str:
+    """A table of one server whose devices have these ranks."""
+    document = value(1, len(ranks))
+    for device, rank in zip(document["server_list"][0]["device"], ranks, strict=True):
+        device["rank_id"] = rank
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("found", "right"),
+    [
+        ("0 8 2 3", "0 1 2 3"),  # the slip alone is changed
+        ("3 0 70 01", "3 0 2 01"),  # also where they stand in another order, and the text of the others stays
+        ("0 2", "0 1"),
+        ("8 9 10 11", "0 1 2 3"),  # the second half of a table that was cut in two
+        ("13 10 11 12", "3 0 1 2"),
+        ("7", "0"),
+    ],
+)
+def test_a_rank_outside_is_put_where_only_it_can_be(found: str, right: str) -> None:
+    outcome = mended(ranked(*found.split()), "t.json")
+    assert outcome.text == ranked(*right.split())
+    assert [found.rule for found in outcome.applied] == ["HK202"]
+
+
+@pytest.mark.parametrize("ranks", ["30 0 7 08", "1 2 3 4", "1 2", "0 8 9 3", "4 6 8 10", "8 9 10 12"])
+def test_ranks_with_several_numberings_are_left_and_it_is_said(ranks: str) -> None:
+    outcome = mended(ranked(*ranks.split()), "t.json")
+    assert (outcome.text, outcome.applied) == (ranked(*ranks.split()), ())
+    assert [found.rule for found in outcome.report.diagnostics] == ["HK202"]
+    assert "more than one numbering is possible" in (outcome.report.diagnostics[0].hint or "")
+
+
+def broken(change: Callable[[Any], Any]) -> str:
+    document = value(2, 4)
+    change(document)
+    return json.dumps(document, indent=4)
+
+
+def first(document: Any) -> Any:
+    return document["server_list"][0]["device"][0]
+
+
+@pytest.mark.parametrize(
+    ("source", "rules"),
+    [
+        (
+            broken(lambda d: first(d).update(rank_id="9" * 5)).replace('"rank_id": "3"', '"rank_id": "2"'),
+            ["HK202", "HK201"],
+        ),
+        (broken(lambda d: first(d).update(device_id="1")), ["HK203"]),
+        (broken(lambda d: first(d).pop("rank_id")), ["HK101"]),
+        (broken(lambda d: d.update(version="3.0")), ["HK107"]),
+        (broken(lambda d: d.update(version=1)), ["HK102"]),
+        (broken(lambda d: d.update(status="done")), ["HK110"]),
+        (broken(lambda d: d.update(status="initializing")), ["HK109"]),
+        (broken(lambda d: d["server_list"][1].update(server_id="10.0.0.1")), ["HK205"]),
+        (broken(lambda d: first(d).update(device_ip="192.168.101.1")), ["HK302"]),
+        (broken(lambda d: first(d).update(device_ip="-1")), ["HK301"]),
+        (broken(lambda d: first(d).update(device_ip=" ")), ["HK301"]),
+        (broken(lambda d: d["server_list"][0].update(host_ip="")), ["HK307"]),
+        (broken(lambda d: first(d).update(device_id=True)), ["HK102"]),
+        (broken(lambda d: first(d).update(device_id=-1)), ["HK102"]),
+        (broken(lambda d: first(d).update(device_id=0.0)), ["HK102"]),
+        (broken(lambda d: first(d).update(device_id="one")), ["HK104"]),
+        (broken(lambda d: d.update(server_list=7)), ["HK102"]),
+        (text().replace('"rank_id": "0"', '"rank": "0"'), ["HK101"]),
+        (text().replace('"rank_id": "0"', '"rank_ib": "0", "rank_ic": "0"'), ["HK101"]),
+        (text()[:-1] + ",}", ["HK001"]),
+        (text().replace('"0",', '"0", "device_id": "0",'), ["HK004"]),
+        ("[]", ["HK102"]),
+    ],
+)
+def test_nothing_is_guessed(source: str, rules: list[str]) -> None:
+    outcome = mended(source, "t.json")
+    assert (outcome.text, outcome.applied) == (source, ())
+    assert [found.rule for found in outcome.report.diagnostics] == rules
+
+
+def test_a_table_that_is_accepted_is_not_mended_into_one_that_is_not() -> None:
+    """HCCL reads past a misspelt key; by its right name the address behind it would be looked at."""
+    source = pods_text().replace('"device_ip": "192.168.100.1"', '"evice_ip": "{192.168.100.1"')
+    before = check_text(source, "t.json")
+    assert before.ok
+    assert [(found.rule, len(found.fix)) for found in before.diagnostics] == [("HK305", 1)]
+    outcome = mended(source, "t.json")
+    assert (outcome.text, outcome.applied) == (source, ())
+    assert [(found.rule, found.fix) for found in outcome.report.diagnostics] == [("HK305", ())]
+    assert mended(source.replace("{192", "192"), "t.json").report.diagnostics == ()
+
+
+@given(st.text() | st.binary() | json_values.map(json.dumps))
+def test_mending_is_total_and_leaves_what_is_no_table(data: bytes | str) -> None:
+    outcome = mended(data, STDIN)
+    if not outcome.applied:
+        assert (outcome.text, outcome.report) == (decode(data), check_text(data, STDIN))
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(range(len(SLIPS))), unique=True, max_size=3), st.data())
+def test_a_damaged_table_never_gets_worse(chosen: list[int], data: st.DataObject) -> None:
+    """What is accepted stays so, what was read stays read, nothing mendable is left, and once is enough."""
+    source = spoilt(chosen)
+    at = data.draw(st.integers(0, len(source) - 1))
+    piece = data.draw(st.sampled_from(["0", "1", " ", '"', "-", "x", "", "192.168.100.1", "{", "1.0"]))
+    source = source[:at] + piece + source[at + data.draw(st.integers(0, 2)) :]
+    before, outcome = check_text(source, "t.json"), mended(source, "t.json")
+    assert outcome.report.ok or not before.ok
+    assert outcome.report.table or not before.table
+    assert not any(found.fix for found in outcome.report.diagnostics)
+    again = mended(outcome.text, "t.json")
+    assert (again.text, again.applied) == (outcome.text, ())
+    if before.table and outcome.report.table:  # nothing was hidden behind the structure
+        assert errors_of(outcome.report) <= errors_of(before)
+
+
+def errors_of(report: Report) -> int:
+    return sum(found.severity == "error" for found in report.diagnostics)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_bad_table_of_a_rule_with_a_fix_is_mended(folder: Path) -> None:
+    bad = next(path for path in folder.iterdir() if path.name.startswith("bad.json"))
+    before = check_text(bad.read_bytes(), bad.name, product_of(folder))
+    outcome = mended(bad.read_bytes(), bad.name, product_of(folder))
+    mendable = {found.rule for found in before.diagnostics if found.fix or found.rule == "HK003"}
+    assert mendable.isdisjoint(found.rule for found in outcome.report.diagnostics)
+    assert {found.rule for found in outcome.applied} >= mendable
+    assert not mendable or outcome.report.ok
+
+
+def test_an_edit_is_made_where_its_pointer_says() -> None:
+    document = parse('{"a": {"b": "1", "c": [2, 3]}, "b" : "1"}', STDIN)
+    edits = [
+        Edit(("a", "c", 1), '"three"'),
+        Edit(("a", "b"), "10"),
+        Edit(("b",), '"d"', on_key=True),
+        Edit(("a",), '"e"', on_key=True),
+        Edit(("a", "b"), "11"),
+    ]
+    assert edited(document, edits) == '{"e": {"b": 10, "c": [2, "three"]}, "d" : "1"}'
+
+
+def test_more_faults_than_are_reported_are_mended_at_once() -> None:
+    document = value(200, 8)
+    for server in document["server_list"]:
+        for device in server["device"]:
+            device.update(device_id=int(device["device_id"]), rank_id=int(device["rank_id"]))
+    outcome = mended(json.dumps(document), "t.json")
+    assert outcome.report.ok
+    assert len(outcome.applied) == 3200
+
+
+def test_several_byte_order_marks_are_one_finding() -> None:
+    outcome = mended("\ufeff\ufeff\ufeff" + text(), "t.json")
+    assert outcome.text == text()
+    assert [found.rule for found in outcome.applied] == ["HK003"]
+
+
+def test_the_rounds_are_enough_for_what_hides_behind_each_other() -> None:
+    """The byte order mark, the version, the list, its keys, their types, the rules."""
+    source = text(2, 4).replace('"version": "1.0"', '"verison": 1.0').replace('"server_list"', '"serverlist"')
+    source = "\ufeff" + re.sub('"rank_id": "([0-9]+)"', r'"rank-id": 3\1', source.replace('"device":', '"devices":'))
+    outcome = mended(source, "t.json")
+    assert outcome.report.diagnostics == ()
+    assert len({found.rule for found in outcome.applied}) <= MAX_ROUNDS

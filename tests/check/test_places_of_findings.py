@@ -1,0 +1,110 @@
+"""However a table is written, a finding points at the right characters.
+
+The proof: put a mark in the place of the characters that line, column and width name, read the file again, and the mark
+is where the pointer says.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.check.engine import check_text
+from hccl_kit.table.document import HCCL_MAX_BYTES
+from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.formats import write
+from hccl_kit.table.model import Device, RankTable, Server
+from hccl_kit.table.pointer import Pointer, Span
+from tests.check.rules.test_golden import FOLDERS, product_of
+
+MARK = "the mark"
+BROKEN = [folder for folder in FOLDERS if not folder.name.startswith("HK0")]
+"""Without those whose text itself is wrong."""
+
+
+def value_at(document: Any, pointer: Pointer) -> Any:
+    for part in pointer:
+        document = document[part]
+    return document
+
+
+def replaced(source: str, span: Span) -> str:
+    lines = source.split("\n")
+    line, start = lines[span.line - 1], span.column - 1
+    lines[span.line - 1] = line[:start] + json.dumps(MARK) + line[start + span.width :]
+    return "\n".join(lines)
+
+
+def assert_points_right(source: str, found: Diagnostic) -> None:
+    line = source.split("\n")[found.span.line - 1]
+    marked = line[found.span.column - 1 :][: found.span.width]
+    if marked in ("{", "["):  # an object in a list, or the document, has no name to point at
+        assert isinstance(value_at(json.loads(source), found.pointer), dict if marked == "{" else list)
+        return
+    after = json.loads(replaced(source, found.span))
+    holder = value_at(after, found.pointer[:-1])
+    is_key = isinstance(holder, dict) and found.pointer[-1] not in holder
+    assert MARK in holder if is_key else holder[found.pointer[-1]] == MARK
+    assert not is_key or json.loads(marked) == found.pointer[-1]
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
+    ["服务器", "\u2028", "\x85", "é" * 5, '\\"{']
+)
+
+
+@settings(max_examples=100)
+@given(
+    folder=st.sampled_from(BROKEN),
+    remark=texts,
+    indent=st.sampled_from([None, 0, 1, 4, "\t", " \t"]),
+    ascii_only=st.booleans(),
+    newline=st.sampled_from(["\n", "\r\n", "\r"]),
+    mark=st.sampled_from(["", "\ufeff"]),
+    colon=st.sampled_from([":", ": ", " :\t"]),
+)
+def test_a_finding_points_at_its_value_however_the_table_is_written(
+    *, folder: Path, remark: str, indent: Any, ascii_only: bool, newline: str, mark: str, colon: str
+) -> None:
+    document = json.loads((folder / "bad.json").read_text(encoding="utf-8"))
+    document = {"remark": remark, **document, "end": [remark]} if isinstance(document, dict) else document
+    written = json.dumps(document, indent=indent, ensure_ascii=ascii_only, separators=(",", colon))
+    source = written.replace("\n", newline)
+    plain = check_text(json.dumps(document), "t.json", product_of(folder)).diagnostics
+    assert folder.name in {found.rule for found in plain}
+    diagnostics = check_text((mark + source).encode(), "t.json", product_of(folder)).diagnostics
+    assert [found.rule for found in diagnostics[: bool(mark)]] == ["HK003"] * bool(mark)
+    diagnostics = diagnostics[bool(mark) :]
+    assert [(found.rule, found.pointer) for found in diagnostics] == [(found.rule, found.pointer) for found in plain]
+    for found in diagnostics:
+        assert_points_right(source, found)
+
+
+def test_of_a_key_given_twice_the_second_is_marked_and_the_first_is_told() -> None:
+    source = '\ufeff{\r\n\t"备注": "服务器", "rank_id": "0",\r\n\t"更多": ["值"],\t"rank_id": "1"\r\n}'
+    found = check_text(source.encode(), "t.json").diagnostics[1]
+    assert (found.rule, found.span) == ("HK004", Span(3, 15, 9))
+    assert "the first is on line 2" in found.message
+
+
+@pytest.mark.long
+def test_a_table_as_large_as_hccl_reads_is_judged() -> None:
+    """40 MiB, and the last of its ranks is wrong."""
+    servers = [
+        Server(f"服务器-{s}", tuple(Device(d, f"10.{s // 250}.{s % 250}.{d + 1}", 8 * s + d) for d in range(8)))
+        for s in range(28_900)
+    ]
+    table = RankTable("1.0", "completed", tuple(servers), declared_servers=len(servers))
+    source = write(table)
+    last = 8 * len(servers) - 1
+    source = source.replace(f'"rank_id": "{last}"', '"rank_id": "0"')
+    data = source.encode()
+    assert 0.9 * HCCL_MAX_BYTES < len(data) <= HCCL_MAX_BYTES
+    diagnostics = check_text(data, "t.json").diagnostics
+    assert {found.rule for found in diagnostics} == {"HK201", "HK237"}  # the names are not those of hosts
+    (found,) = [found for found in diagnostics if found.rule == "HK201"]
+    assert found.pointer == ("server_list", len(servers) - 1, "device", 7, "rank_id")
+    assert_points_right(source, found)

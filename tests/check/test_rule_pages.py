@@ -1,0 +1,110 @@
+"""The table of rules as it is published: every rule has a page, and every form holds every rule."""
+
+import json
+import re
+
+import pytest
+
+from hccl_kit.check.rule_pages import (
+    FAMILIES,
+    HEADINGS,
+    as_json,
+    as_lines,
+    as_markdown,
+    as_sections,
+    in_columns,
+    severities,
+)
+from hccl_kit.diagnosis.catalogue import CATALOGUE
+from hccl_kit.table.finding import Finding, Rule
+from tests.places import ROOT
+
+DOCUMENT = ROOT / "docs" / "rules.md"
+
+
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
+def test_every_rule_has_a_page_under_the_same_headings(rule: Rule) -> None:
+    summary, sections = as_sections(rule)
+    assert tuple(sections) == HEADINGS
+    assert all(sections.values())
+    assert re.fullmatch(r"[A-Z`].{5,119}\.", summary), "one sentence comes first"
+
+
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
+def test_a_page_names_the_code_of_its_rule(rule: Rule) -> None:
+    _, sections = as_sections(rule)
+    assert rule.hccl_error is None or rule.hccl_error in sections["HCCL"]
+
+
+def test_a_page_is_either_the_docstring_of_the_check_or_the_text_of_the_row() -> None:
+    assert [rule.id for rule in CATALOGUE if bool(rule.check) == bool(rule.doc)] == []
+
+
+def test_every_family_is_named() -> None:
+    assert {rule.id[:3] for rule in CATALOGUE} == set(FAMILIES)
+
+
+def test_the_published_document_is_that_of_the_code(request: pytest.FixtureRequest) -> None:
+    text = as_markdown(CATALOGUE)
+    if request.config.getoption("--update-golden"):
+        DOCUMENT.write_text(text, encoding="utf-8")
+    assert DOCUMENT.read_text(encoding="utf-8") == text, "pytest --update-golden tests/test_pages.py writes it anew"
+
+
+def test_markdown_has_a_row_and_a_page_for_every_rule() -> None:
+    lines = as_markdown(CATALOGUE).split("\n")
+    assert [line[3:] for line in lines if line.startswith("## ")] == [rule.id for rule in CATALOGUE]
+    rows = [line for line in lines if line.startswith("| [HK")]
+    assert [row[3:8] for row in rows] == [rule.id for rule in CATALOGUE]
+    assert {row.count("|") for row in rows} == {6}
+
+
+def test_what_markdown_would_take_for_its_own_is_kept_plain() -> None:
+    def check(_table: object, _product: object) -> list[Finding]:
+        """Stars * are not `a_b*` stars.
+
+        What:           <b> and
+                        more
+        Why it matters: x
+        Example:        "192.1.*.6"
+        Fix:            y
+        HCCL:           z
+        """
+        return []
+
+    text = as_markdown([Rule("HK999", "t", check=check)])  # type: ignore[arg-type]  # only its docstring is looked at
+    assert "Stars \\* are not `a_b*` stars." in text
+    assert '**What:** \\<b\\> and more\n\n**Why it matters:** x\n\n**Example:** "192.1.\\*.6"\n' in text
+
+
+def test_severity_is_told_by_product() -> None:
+    assert severities(Rule("HK999", "t")) == "error"
+    differs = Rule("HK999", "t", by_product={"a3": "warning", "910": None, "a2": "warning", "auto": "warning"})
+    assert severities(differs) == "error; not judged on 910; warning on a2, a3 and auto"
+    assert severities(Rule("HK999", "t", by_product={"a3": "error"})) == "error"
+
+
+def test_lines_stand_in_columns() -> None:
+    lines = as_lines(CATALOGUE).split("\n")
+    assert len(lines) == len(CATALOGUE)
+    starts = {line.index(rule.title) for line, rule in zip(lines, CATALOGUE, strict=True)}
+    assert len(starts) == 1
+    assert in_columns([("a", "bb", ""), ("ccc", "d", "e")]) == "a    bb\nccc  d   e"
+
+
+def test_the_json_form_holds_everything() -> None:
+    document = json.loads(as_json(CATALOGUE))
+    assert document["version"] == 1
+    assert [row["id"] for row in document["rules"]] == [rule.id for rule in CATALOGUE]
+    (row,) = [row for row in document["rules"] if row["id"] == "HK305"]
+    assert row.pop("page").startswith("Several servers")
+    assert row == {
+        "id": "HK305",
+        "title": "several servers, and a device has no address",
+        "severity": "error",
+        "by_product": {"a3": "warning"},
+        "formats": ["1.0", "1.2"],
+        "hccl_error": "EI0014",
+        "variables": ["device_ip"],
+    }
+    assert document["rules"][0]["formats"] is None

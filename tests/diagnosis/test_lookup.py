@@ -1,0 +1,212 @@
+"""From what somebody has in hand to the rule that finds it."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.catalogue import CATALOGUE
+from hccl_kit.diagnosis.hccl_errors import CODES, SAYINGS, Saying
+from hccl_kit.diagnosis.lookup import MAX_PAGES, MAX_TEXT, as_page, explained
+from hccl_kit.table.finding import Rule
+
+
+def rules_of(text: str) -> list[str]:
+    return [rule.id for rule in explained(text).rules]
+
+
+def sentence(value: str, variable: str, expected: str = "") -> str:
+    """What HCCL says with EI0014."""
+    return f"EI0014: Value {value} for ranktable variable {variable} is invalid. Expected value: {expected}."
+
+
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
+def test_every_rule_is_found_by_its_id(rule: Rule) -> None:
+    assert explained(rule.id).rules == (rule,)
+    assert rule in explained(f"see {rule.id.lower()}, please").rules
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_code_leads_to_all_rules_that_end_in_it(code: str) -> None:
+    found = explained(code)
+    assert found.codes == (code,)
+    assert list(found.rules) == [rule for rule in CATALOGUE if rule.hccl_error == code]
+    assert as_page(found).startswith(f"{code}: ")
+    assert bool(found.rules) != ("no rule of a table" in CODES[code].lower() or "no rank table" in CODES[code].lower())
+
+
+def test_every_code_that_hccl_documents_is_explained() -> None:
+    assert {f"EI{number:04}" for number in range(1, 21)} <= set(CODES)
+
+
+@pytest.mark.parametrize("code", ["EI0014", "EI0017"])
+def test_the_code_that_newer_releases_give_in_its_place_is_named(code: str) -> None:
+    assert code in CODES["EI0016"] and "root info" in CODES["EI0016"]
+
+
+def test_every_code_of_a_rule_is_explained() -> None:
+    assert {rule.hccl_error for rule in CATALOGUE if rule.hccl_error} <= set(CODES)
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (sentence("2", "server_count", "1"), ["HK207"]),
+        ("EI0014 ... Value 2 for ranktable variable server_count is invalid", ["HK207"]),
+        (sentence("two", "server_count", "1"), ["HK103"]),
+        (sentence("8", "rank_id", "is less than the communication size 8 and must be unique"), ["HK201", "HK202"]),
+        (sentence("-1", "rank_id", "is a non-negative integer"), ["HK103"]),
+        (sentence("", "rank_id", "is a non-negative integer"), ["HK103"]),
+        (sentence("3", "Device Id of server Id 10.0.0.1", "is unique"), ["HK203", "HK310"]),
+        (sentence("4", "DeviceNum of server Id node-1", "is that number of devices ... is the same"), ["HK404"]),
+        (sentence("3", "devNum", "to be  1, 2 or 4, or a multiple of 8"), ["HK401"]),
+        (sentence("x", "version", "a valid version number."), ["HK107", "HK108", "HK112"]),
+        (sentence("0", "device", "is a positive integer"), ["HK208"]),
+        (sentence("abc", "super_device_id", "a valid non-negative integer"), ["HK103"]),
+        ("[ERROR] 'device_ip' is not set correctly, must be set when multi Server", ["HK305", "HK306"]),
+        ("device_id[8] more than 7 is invalid", ["HK204"]),
+        ("size[1] neq first device size[2]", ["HK304"]),
+        ("[CheckAndAssign][NicInfo]nic idx size is 0", ["HK405", "HK410"]),
+        ("[CheckAndAssign][NicInfo]nic total num[3] error", ["HK405", "HK410"]),
+        ("nic list should be the same between servers", ["HK405"]),
+        ("EI0001: RankIpFamily", ["HK309"]),
+        ("EI0017: Config rank_id is missing in the ranktable file.", ["HK101", "HK102"]),
+        ("EI0004 Failed to parse the ranktable file /x/t.json. Reason: no.", ["HK001", "HK002", "HK008"]),
+        ("t.txt is not a valid .json file", ["HK008"]),
+        ("server_count", ["HK103", "HK207"]),
+        ("EI0014 devNum", ["HK401"]),
+    ],
+)
+def test_an_error_text_leads_to_the_rules_that_fit_best(text: str, rules: list[str]) -> None:
+    assert rules_of(text) == rules
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (sentence("10.0.0.1", '"IP" is repeate', ""), {"HK205", "HK302"}),
+        ('"IP" is repeate', {"HK205", "HK302"}),
+        ("[server_id]:[x] is already exist", {"HK205", "HK302"}),
+        (sentence("1.2.3", "IP", "a valid IP address"), {"HK301", "HK307"}),
+        (sentence("", "device_ip", "a valid IP address"), {"HK305", "HK306"}),
+    ],
+)
+def test_words_that_hccl_uses_for_several_faults_lead_to_each(text: str, rules: set[str]) -> None:
+    assert rules <= set(rules_of(text))
+    assert len(rules_of(text)) < 8
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            sentence("2", "server_count", "1"),
+            [
+                "HCCL found 2 for server_count; it expects: 1",
+                'the table says "server_count": "2", and its server_list holds another number of servers',
+                'fix: write "server_count": "1", or add the servers that are missing',
+            ],
+        ),
+        (
+            "Value 2 for ranktable variable server_count is invalid",
+            [
+                "HCCL found 2 for server_count",
+                'the table says "server_count": "2", and its server_list holds another number of servers',
+            ],
+        ),
+        (sentence("a3", "devNum"), ["HCCL found a3 for devNum"]),
+        (sentence("", "IP", "a valid IP address"), ["HCCL found nothing for IP; it expects: a valid IP address"]),
+    ],
+)
+def test_what_was_found_is_told(text: str, told: list[str]) -> None:
+    assert list(explained(text).told) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (sentence("3", "devicePhyId", "1"), "runs on the card with physical id 3, the table has 1"),
+        ("ranktable config devId[1],but local devId[3]", "gives this rank the card 1, and its process runs on card 3"),
+        ("ranktable config devId[1], but local devId[3]", "card 1"),
+        ("the IP address(1.2.3.4) in the ranktable is inconsistent with the network adapter", "hccn_tool"),
+        (sentence("5", "super_device_id", "4194304"), 'write "super_device_id": "4194304"'),
+        ("/x is not a valid real path", "RANK_TABLE_FILE names no file"),
+    ],
+)
+def test_what_only_the_running_job_shows_is_explained_all_the_same(text: str, words: str) -> None:
+    found = explained(text)
+    assert found.rules == ()
+    assert words in as_page(found)
+
+
+def test_a_variable_that_no_rule_knows_leads_to_all_rules_of_the_code() -> None:
+    found = explained("Value 3 for ranktable variable fooBar is invalid.")
+    assert (found.codes, found.told) == (("EI0014",), ("HCCL found 3 for fooBar",))
+    assert found.rules == explained("EI0014").rules
+
+
+def test_braces_in_a_pasted_text_are_text() -> None:
+    found = explained(sentence("{expected}", "server_count", "{0}"))
+    assert found.told[0] == "HCCL found {expected} for server_count; it expects: {0}"
+
+
+def test_a_family_is_named_by_the_beginning_of_its_ids() -> None:
+    assert list(explained("HK2").rules) == [rule for rule in CATALOGUE if rule.id.startswith("HK2")]
+    assert as_page(explained("HK2")).startswith("the rules that fit, and what HCCL calls the fault:\nHK201  rank_id")
+
+
+def test_several_faults_in_one_text_are_all_explained() -> None:
+    line = "ranktable config devId[1],but local devId[3]"
+    log = "\n".join([sentence("2", "server_count", "1"), sentence("3", "devNum", "1, 2 or 4"), line])
+    assert rules_of(log) == ["HK207", "HK401"]
+    assert len(explained(log).told) == 6
+
+
+def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
+    page = as_page(explained("HK203"))
+    assert page.startswith("HK203 (error): A server names one device twice.\n\nWhat:           two devices")
+    both = as_page(explained("HK203 HK207"))
+    assert both.index("HK203 (error)") < both.index("HK207 (error)")
+    many = as_page(explained("EI0014"))
+    assert "What:" not in many
+    assert "HK203  Device Id of server Id X" in many
+    assert len(explained("EI0014").rules) > MAX_PAGES
+
+
+@pytest.mark.parametrize(
+    "text", ["HK999", "HK2031", "EI0099", "EJ0002", "server_cuont", "something else entirely", "HK203 HK999"]
+)
+def test_what_is_not_known_is_said_to_be_unknown_and_no_other_code_is_named(text: str) -> None:
+    with pytest.raises(KitError, match="nothing is known of") as caught:
+        explained(text)
+    assert "nearest" not in caught.value.render()
+
+
+@given(
+    st.text()
+    | st.lists(st.sampled_from(["Value ", "for ranktable variable ", "x", "\n", "HK203", "EI0014"])).map("".join)
+)
+def test_any_text_is_explained_or_refused(text: str) -> None:
+    try:
+        assert as_page(explained(text))
+    except KitError as error:
+        assert error.message.startswith("nothing is known of ")
+
+
+def test_a_long_text_takes_no_long_time() -> None:
+    with pytest.raises(KitError):
+        explained("x" * MAX_TEXT + " HK203")
+    with pytest.raises(KitError):
+        explained("Value for ranktable variable " * 100_000)
+    with pytest.raises(KitError):
+        explained("Value " * 1_000_000)
+
+
+@pytest.mark.parametrize("saying", SAYINGS, ids=lambda saying: saying.pattern[:40])
+def test_a_saying_names_rules_that_are_there_and_says_something(saying: Saying) -> None:
+    assert set(saying.rules) <= {rule.id for rule in CATALOGUE}
+    assert saying.rules or saying.told
+    blanks = set(re.findall(r"{(\w+)}", "".join(saying.told)))
+    assert blanks <= {"value", "variable", "expected", *re.compile(saying.pattern).groupindex}

@@ -1,0 +1,255 @@
+"""The manifest of an AscendJob: what the operator and Kubernetes ask of it, and that its pods start the right ranks."""
+
+import copy
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.emitters import ascendjob
+from hccl_kit.launch.files import LaunchFile
+from hccl_kit.runtime import detect
+from hccl_kit.runtime.worker_env import MISLEADING, NAMES
+from tests.launch import schemas
+from tests.launch.jobs import wait_until
+from tests.launch.manifests import Cluster, check_manifest, documents_of, job_of
+from tests.launch.pods import SHOW, command, finish, told
+from tests.launch.ways import assert_golden, planned, servers
+
+TWO = servers(range(4), range(4))
+OPTIONS: dict[str, dict[str, Any]] = {
+    "mindspore": {},
+    "pytorch_host_network": {"framework": "pytorch", "product": "a2", "host_network": True},
+    "mindspore_host_network": {"host_network": True},
+    "pytorch_one_server": {"framework": "pytorch"},
+}
+
+
+def emit(*words: str, servers_: int = 2, **options: Any) -> tuple[LaunchFile, ...]:
+    table = TWO if servers_ == 2 else servers(range(4))
+    plan, file = planned(table, *words)
+    return ascendjob.emit(plan, file, **{"image": "registry/train:1", "name": "train", **options})
+
+
+def made(name: str, *words: str) -> tuple[LaunchFile, ...]:
+    return emit(*words, servers_=1 if "one_server" in name else 2, **OPTIONS[name])
+
+
+@pytest.mark.parametrize("name", ["mindspore", "pytorch_host_network"])
+def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+    assert_golden(f"ascendjob/{name}", made(name, "python", "train.py", "--lr", "0.1"), request)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_manifest_holds_what_is_asked_of_it(name: str) -> None:
+    documents = documents_of(made(name))
+    assert list(check_manifest(documents)) == []
+    for document in documents:
+        jsonschema.validate(document, schemas.BY_KIND[document["kind"]])
+
+
+def test_the_leader_and_the_number_of_pods() -> None:
+    def shape(name: str) -> tuple[dict[str, int], int]:
+        spec = job_of(documents_of(made(name)))["spec"]
+        replicas = {kind: row["replicas"] for kind, row in spec["replicaSpecs"].items()}
+        return replicas, spec["runPolicy"]["schedulingPolicy"]["minAvailable"]
+
+    assert shape("mindspore") == ({"Scheduler": 1, "Worker": 2}, 3)
+    assert shape("pytorch_host_network") == ({"Master": 1, "Worker": 1}, 2)
+    assert shape("pytorch_one_server") == ({"Master": 1}, 1)
+
+
+WORKER = ("spec", "replicaSpecs", "Worker")
+CONTAINER = (*WORKER, "template", "spec", "containers", 0)
+BREAKS: list[tuple[tuple[str | int, ...], object, str]] = [
+    (("metadata", "labels", "framework"), "keras", "framework 'keras'"),
+    (("metadata", "labels", "ring-controller.atlas"), "", "the job does not say which chip it wants"),
+    (("metadata", "name"), "a_b", "name 'a_b'"),
+    (("spec", "successPolicy"), "Any", "successPolicy"),
+    (("spec", "schedulerName"), "default-scheduler", "schedulerName"),
+    (("spec", "runPolicy", "schedulingPolicy", "minAvailable"), 2, "minAvailable is not 3"),
+    (("spec", "replicaSpecs", "Scheduler", "replicas"), 2, "mindspore needs one Scheduler"),
+    ((*WORKER, "replicas"), 0, "no replicas"),
+    ((*WORKER, "restartPolicy"), "Always", "restartPolicy of Worker"),
+    ((*WORKER, "template", "metadata", "labels", "ring-controller.atlas"), "", "which chip it wants"),
+    ((*WORKER, "template", "metadata", "labels", "hccl-kit/job"), "x", "two pods may share a server"),
+    ((*CONTAINER, "name"), "train", "the container is not called ascend"),
+    ((*CONTAINER, "image"), "", "no image"),
+    ((*CONTAINER, "ports", 0, "name"), "http", "ascendjob-port"),
+    ((*CONTAINER, "resources", "limits"), {}, "requests are not limits"),
+    ((*CONTAINER, "resources", "requests"), {}, "cards of Worker"),
+    ((*CONTAINER, "env", 0, "name"), "X", "ASCEND_VISIBLE_DEVICES"),
+    ((*WORKER, "template", "spec", "hostNetwork"), True, "HCCL_IF_IP"),
+    ((*CONTAINER, "volumeMounts", 0, "name"), "x", "volumes and their places"),
+    ((*WORKER, "template", "spec", "volumes", 0, "configMap", "name"), "x", "a ConfigMap is missing"),
+]
+
+
+@pytest.mark.parametrize(("way", "value", "fault"), BREAKS, ids=[fault for *_, fault in BREAKS])
+def test_what_is_broken_is_found(way: tuple[str | int, ...], value: object, fault: str) -> None:
+    documents = copy.deepcopy(documents_of(made("mindspore")))
+    *path, last = way
+    place: Any = job_of(documents)
+    for key in path:
+        place = place[key]
+    place[last] = value
+    assert any(fault in found for found in check_manifest(documents))
+
+
+def test_a_field_that_kubernetes_would_drop_is_found() -> None:
+    job = job_of(documents_of(made("mindspore")))
+    job["spec"]["replicaSpecs"]["Worker"]["template"]["spec"]["hostnetwork"] = True
+    with pytest.raises(jsonschema.ValidationError, match="hostnetwork"):
+        jsonschema.validate(job, schemas.ASCEND_JOB)
+
+
+def test_another_framework_is_refused() -> None:
+    with pytest.raises(KitError, match="framework 'tensorflow' is not known; accepted: mindspore, pytorch"):
+        emit(framework="tensorflow")
+
+
+def mindspore_environ(role: str, node: int = 0) -> dict[str, str]:
+    """What the operator sets, and what may be left over in an image."""
+    return {
+        "MS_ROLE": role,
+        "MS_SCHED_HOST": "10.96.0.7",
+        "MS_SCHED_PORT": "2222",
+        "MS_WORKER_NUM": "8",
+        "MS_LOCAL_WORKER": "4",
+        "MS_NODE_RANK": str(node),
+        "MS_SERVER_NUM": "0",
+        **dict.fromkeys(["RANK_TABLE_FILE", "ASCEND_RT_VISIBLE_DEVICES", "MASTER_ADDR", "RANK", "DEVICE_ID"], "left"),
+    }
+
+
+def play(files: tuple[LaunchFile, ...], folder: Path, kind: str, environ: Mapping[str, str]) -> Any:
+    return finish(Cluster(folder, files).start(kind, {}, environ))
+
+
+def test_a_worker_starts_a_rank_on_each_of_its_cards(tmp_path: Path) -> None:
+    done = play(emit(*command(SHOW)), tmp_path, "Worker", mindspore_environ("MS_WORKER", 1))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert sorted(path.stem for path in tmp_path.glob("*.json")) == ["4", "5", "6", "7"]
+    for i, rank in enumerate(range(4, 8)):
+        environ = told(tmp_path, rank)
+        set_ = {name: environ[name] for name in environ if name in mindspore_environ("") or "RANK" in name}
+        assert set_ | {"MS_NODE_ID": environ["MS_NODE_ID"]} == {
+            **{name: value for name, value in mindspore_environ("MS_WORKER", 1).items() if value != "left"},
+            "RANK_ID": str(rank),
+            "RANK_SIZE": "8",
+            "DEVICE_ID": str(i),
+            "MS_NODE_ID": str(rank),
+        }
+        found = detect(environ)
+        assert (found.launcher, found.env.rank, found.env.size, found.env.device) == ("msrun", rank, 8, i)
+
+
+def test_the_scheduler_has_one_process_and_no_rank(tmp_path: Path) -> None:
+    program = "import os; print(os.environ['MS_ROLE'], os.environ['RANK_SIZE'], 'RANK_ID' in os.environ)"
+    done = play(emit(*command(program)), tmp_path, "Scheduler", mindspore_environ("MS_SCHED"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[scheduler] MS_SCHED 8 False\n", "")
+
+
+def test_a_torch_pod_gives_every_rank_the_whole_contract(tmp_path: Path) -> None:
+    given = {
+        "MASTER_ADDR": "10.96.0.7",
+        "MASTER_PORT": "2222",
+        "WORLD_SIZE": "8",
+        "RANK": "1",
+        "LOCAL_WORLD_SIZE": "4",
+        "LOCAL_RANK": "0,1,2,3",
+        **dict.fromkeys(MISLEADING, "7"),
+    }
+    done = play(emit(*command(SHOW), framework="pytorch"), tmp_path, "Worker", given)
+    assert (done.returncode, done.stderr) == (0, "")
+    for i, rank in enumerate(range(4, 8)):
+        environ = told(tmp_path, rank)
+        assert environ.keys() & set(MISLEADING) == set()
+        found = detect(environ)
+        env = found.env
+        assert found.launcher == "script"
+        assert (env.rank, env.size, env.local_rank, env.local_size, env.device) == (rank, 8, i, 4, i)
+        assert (env.master_addr, env.master_port, env.table) == ("10.96.0.7", 2222, None)
+        assert all(environ[name] == str(rank) for name in NAMES["rank"])
+
+
+def test_without_the_operator_the_pod_says_so(tmp_path: Path) -> None:
+    done = play(emit(*command(SHOW)), tmp_path, "Worker", {})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: MS_WORKER_NUM='' is no number from 0 on; the Ascend Operator sets it in the pods of an AscendJob\n"
+        "  fix: look whether the operator runs, and whether the container is called ascend\n"
+    )
+
+
+FAIL = """
+import os, signal, sys, time
+rank = int(os.environ["RANK_ID"])
+print("rank", rank, "starts")
+if rank == 2:
+    time.sleep(0.5)
+    %s
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        ("raise ValueError('no data')", 1, "ValueError: no data"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "rank 2 starts"),
+        ("sys.exit(7)", 7, "rank 2 starts"),
+    ],
+)
+def test_the_first_rank_that_fails_ends_the_pod(tmp_path: Path, fault: str, code: int, words: str) -> None:
+    done = play(emit(*command(FAIL % fault)), tmp_path, "Worker", mindspore_environ("MS_WORKER"))
+    assert done.returncode == code
+    signal_ = " (SIGKILL)" if code == 137 else ""
+    assert f"error: rank 2 failed with exit code {code}{signal_}; the end of what it said:\n" in done.stderr
+    assert done.stderr.rstrip().endswith(words)
+    assert sorted(line for line in done.stdout.splitlines() if "starts" in line) == [
+        f"[{rank}] rank {rank} starts" for rank in range(4)
+    ]
+
+
+@pytest.mark.long
+def test_kubernetes_ends_a_pod_with_all_its_ranks(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN if os.environ['RANK_ID'] == '1' "
+        "else signal.SIG_DFL); open(os.environ['RANK_ID'] + '.pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    )
+    pod = Cluster(tmp_path, emit(*command(program))).start("Worker", {}, mindspore_environ("MS_WORKER"))
+    assert wait_until(lambda: len([p for p in tmp_path.glob("*.pid") if p.read_text()]) == 4)
+    ranks = [int(path.read_text()) for path in tmp_path.glob("*.pid")]
+    pod.send_signal(signal.SIGTERM)
+    done = finish(pod)
+    assert done.returncode == 143
+    assert done.stderr.endswith("ended by SIGTERM\n")
+    for rank in ranks:
+        with pytest.raises(ProcessLookupError):
+            os.kill(rank, 0)
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    done = play(emit("/no/such/program"), tmp_path, "Worker", mindspore_environ("MS_WORKER"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: cannot start /no/such/program: No such file or directory\n"
+
+
+def test_lines_of_ranks_do_not_mix(tmp_path: Path) -> None:
+    """Lines are longer than what a pipe takes at one go, and the log is read late, so that all ranks wait to write."""
+    program = "import os; print('\\n'.join([os.environ['RANK_ID'] * 30000] * 20)); print('no end', end='')"
+    pod = Cluster(tmp_path, emit(sys.executable, "-c", program)).start("Worker", {}, mindspore_environ("MS_WORKER"))
+    time.sleep(1)
+    done = finish(pod)
+    assert done.returncode == 0
+    lines = sorted(done.stdout.splitlines())
+    expected = [f"[{rank}] {str(rank) * 30000}" for rank in range(4)] * 20 + [f"[{rank}] no end" for rank in range(4)]
+    assert lines == sorted(expected)

@@ -1,0 +1,166 @@
+"""What both ways to Kubernetes share: names, words that Kubernetes leaves alone, sizes, the text."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.emitters import ascendjob, manifest, volcano
+from hccl_kit.launch.emitters.kubernetes import HARDWARE, unexpanded
+from hccl_kit.launch.files import LaunchFile
+from hccl_kit.table.products import PRODUCT_NAMES
+from tests.launch.manifests import check_manifest, documents_of, expanded, job_of, templates_of
+from tests.launch.ways import nasty, planned, servers, words
+
+WAYS = {"ascendjob": ascendjob, "volcano": volcano}
+IMAGE = "registry.example.org:5000/team/train:1.2@sha256-x"
+
+
+def emit(way: str, *command: str, **options: str) -> tuple[LaunchFile, ...]:
+    plan, table = planned(servers(range(8), range(8)), *command)
+    made: tuple[LaunchFile, ...] = WAYS[way].emit(plan, table, **{"image": IMAGE, **options})
+    return made
+
+
+@given(words, st.dictionaries(st.sampled_from(["A", "HOME", "("]), words))
+def test_kubernetes_gives_back_every_word(word: str, environ: dict[str, str]) -> None:
+    assert expanded(unexpanded(word), environ) == word
+    for text in ("$(A)", "$$(A)", "$", "$$", "$(", "a$(HOME)b"):
+        assert expanded(unexpanded(text), environ) == text
+
+
+def test_what_kubernetes_does_with_a_word() -> None:
+    assert expanded("$(A) $$(A) $$A $A $(B) $", {"A": "x"}) == "x $(A) $A $A $(B) $"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(command=st.lists(words | nasty, min_size=1, max_size=8))
+def test_every_word_of_the_command_is_in_the_manifest(way: str, command: list[str]) -> None:
+    """YAML has no form for some characters of a command; those that it has come back as they are."""
+    (container,) = next(iter(templates_of(job_of(documents_of(emit(way, "run", *command)))).values()))[1]["spec"][
+        "containers"
+    ]
+    assert [expanded(word, {}) for word in container["args"]] == ["run", *command]
+
+
+NO_TEXTS = ("1e-4", "1e3", "5E5", "1.5e3", ".5e3", "0o17", "0x1F", "1_000", "12:30:45", "2026-01-01", "y", "N", "on")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_words_that_another_reader_of_yaml_takes_for_numbers_are_quoted(way: str) -> None:
+    """kubectl reads a newer YAML than PyYAML writes, and every word of a command must be a text."""
+    (manifest,) = emit(way, "run", "--lr", *NO_TEXTS)
+    scalars = [
+        node
+        for document in yaml.compose_all(manifest.text)
+        for node in nodes_of(document)
+        if node.tag == "tag:yaml.org,2002:str" and node.value in ("--lr", *NO_TEXTS)
+    ]
+    assert {node.value for node in scalars if getattr(node, "style", None) is None} == {"--lr"}
+    assert {node.value for node in scalars} == {"--lr", *NO_TEXTS}
+
+
+def nodes_of(node: yaml.Node) -> Iterator[yaml.Node]:
+    yield node
+    for inner in node.value if isinstance(node, yaml.CollectionNode) else ():
+        for part in inner if isinstance(inner, tuple) else (inner,):
+            yield from nodes_of(part)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("product", HARDWARE)
+def test_the_product_tells_resource_and_labels(way: str, product: str) -> None:
+    documents = documents_of(emit(way, product=product))
+    assert list(check_manifest(documents)) == []
+    job = job_of(documents)
+    assert job["metadata"]["labels"]["ring-controller.atlas"] == HARDWARE[product].ring
+    *_, (_, template) = templates_of(job).values()
+    (container,) = template["spec"]["containers"]
+    assert container["resources"]["requests"] == {HARDWARE[product].resource: 8}
+
+
+def test_every_product_that_mindcluster_documents_is_there() -> None:
+    assert set(PRODUCT_NAMES) - HARDWARE.keys() == {"a5"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"image": ""}, "the image of the containers is missing"),
+        ({"image": "a b"}, 'image "a b" is no name of an image'),
+        ({"image": "-x"}, 'image "-x" is no name of an image'),
+        ({"image": "a\n"}, r'image "a\\n" is no name of an image'),
+        ({"name": "Train"}, 'name "Train" is not accepted: a letter, then at most 50 letters, digits and hyphens'),
+        ({"name": "1a"}, 'name "1a" is not accepted'),
+        ({"name": "a-"}, 'name "a-" is not accepted'),
+        ({"name": "a.b"}, 'name "a.b" is not accepted'),
+        ({"name": "a\n"}, r'name "a\\n" is not accepted'),
+        ({"name": "a" * 52}, "at most 50 letters"),
+        ({"name": "é"}, 'name "é" is not accepted'),
+        ({"namespace": "my_space"}, 'namespace "my_space" is not accepted'),
+        ({"namespace": ""}, 'namespace "" is not accepted'),
+        (
+            {"product": "a5"},
+            "how Kubernetes calls product 'a5' is not known; accepted: 910, a2, a2-box16",
+        ),
+    ],
+    ids=str,
+)
+def test_an_option_that_is_not_accepted(way: str, options: dict[str, str], message: str) -> None:
+    with pytest.raises(KitError, match=message):
+        emit(way, **options)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_longest_name_gives_pods_whose_names_fit(way: str) -> None:
+    documents = documents_of(emit(way, name="a" * 51))
+    assert list(check_manifest(documents)) == []
+    assert len("a" * 51 + "-scheduler-0") == 63
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_a_name_the_number_of_ranks_is_the_name(way: str) -> None:
+    (file,) = emit(way)
+    assert file.name == f"{way}16p.yaml"
+    assert job_of(documents_of([file]))["metadata"] | {"labels": None} == {
+        "name": "ascend16p",
+        "namespace": "default",
+        "labels": None,
+    }
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_programs_are_read_as_text_of_many_lines(way: str) -> None:
+    (file,) = emit(way)
+    assert '  start.py: |\n    """Finds out which ranks a pod has' in file.text
+    assert "!!" not in file.text.replace("#!!", "")
+    assert "&id" not in file.text
+    programs = next(d for d in documents_of([file]) if d["metadata"]["name"] == "ascend16p-start")
+    compile(programs["data"]["start.py"], "start.py", "exec")
+    compile(programs["data"]["run.py"], "run.py", "exec")
+    assert json.loads(programs["data"]["start.json"])["way"] in ("mindspore", "table")
+
+
+@given(
+    st.recursive(words | st.integers() | st.booleans(), lambda inner: st.lists(inner) | st.dictionaries(words, inner))
+)
+def test_yaml_that_is_written_is_read_as_it_was(value: object) -> None:
+    document = {"value": value}
+    assert list(yaml.safe_load_all(manifest.to_yaml(["a comment", ""], [document, document]))) == [document, document]
+
+
+def test_a_config_map_that_is_too_large_is_not_made() -> None:
+    manifest.config_map("a", "default", {"x": "é" * (1 << 19)})
+    with pytest.raises(KitError, match="ConfigMap a would hold 1048577 bytes; Kubernetes takes 1048576"):
+        manifest.config_map("a", "default", {"x": "é" * (1 << 19), "y": "a"})
+
+
+def test_what_kubectl_apply_keeps_of_a_document() -> None:
+    document = {"data": {"hccl.json": '{"a":1}'}}
+    kept = 'kubectl.kubernetes.io/last-applied-configuration{"data":{"hccl.json":"{\\"a\\":1}"}}\n'
+    assert manifest.applied_size(document) == len(kept)

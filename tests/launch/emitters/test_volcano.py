@@ -1,0 +1,224 @@
+"""The manifest of a Volcano job: what is asked of it; its pods wait for the table and start the right ranks."""
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch import plan
+from hccl_kit.launch.emitters import volcano
+from hccl_kit.launch.files import LaunchFile, TableFile
+from hccl_kit.runtime import detect
+from hccl_kit.runtime.worker_env import MISLEADING
+from hccl_kit.table.model import Device, RankTable, Server
+from tests.launch import schemas
+from tests.launch.manifests import Cluster, check_manifest, documents_of, job_of
+from tests.launch.pods import SHOW, command, finish, told
+from tests.launch.ways import assert_golden, planned, servers
+
+TWO = servers(range(2), range(2), ids=("10.0.0.1", "10.0.0.2"))
+FOLDER = "user_serverid_devindex_config"
+"""Where the folder of the table is while a pod is played."""
+
+
+def emit(*words: str, table: RankTable = TWO, **options: Any) -> tuple[LaunchFile, ...]:
+    plan_, file = planned(table, *words)
+    return volcano.emit(plan_, file, **{"image": "registry/train:1", "name": "train", **options})
+
+
+@pytest.mark.parametrize("name", ["written", "fixed"])
+def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+    files = emit("python", "train.py", "--lr", "0.1", fixed_table=name == "fixed")
+    assert_golden(f"volcano/{name}", files, request)
+
+
+@pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20)])
+@pytest.mark.parametrize("fixed", [False, True])
+def test_every_manifest_holds_what_is_asked_of_it(table: RankTable, fixed: bool) -> None:
+    documents = documents_of(emit(table=table, fixed_table=fixed))
+    assert list(check_manifest(documents)) == []
+    for document in documents:
+        jsonschema.validate(document, schemas.BY_KIND[document["kind"]])
+    assert job_of(documents)["spec"]["minAvailable"] == len(table.servers)
+
+
+TASK = ("spec", "tasks", 0)
+BREAKS: list[tuple[int, tuple[str | int, ...], object, str]] = [
+    (2, ("spec", "minAvailable"), 1, "minAvailable is not 2"),
+    (2, ("spec", "schedulerName"), "x", "schedulerName"),
+    (2, (*TASK, "template", "spec", "restartPolicy"), "Always", "restartPolicy"),
+    (2, (*TASK, "template", "spec", "containers", 0, "resources"), {}, "no cards"),
+    (2, (*TASK, "template", "spec", "volumes", 1, "name"), "x", "the table is not mounted"),
+    (2, (*TASK, "template", "spec", "containers", 0, "env", 2, "name"), "X", "HCCL_IF_IP"),
+    (2, ("metadata", "namespace"), "x", "another namespace"),
+    (0, ("metadata", "labels"), {}, "the operator does not find the table"),
+    (0, ("data", "hccl.json"), '{"status":"completed"}', "the operator would write over the table"),
+    (1, ("data", "start.py"), "x" * ((1 << 20) + 1), "is larger than 1 MiB"),
+]
+
+
+@pytest.mark.parametrize(("number", "way", "value", "fault"), BREAKS, ids=[fault for *_, fault in BREAKS])
+def test_what_is_broken_is_found(number: int, way: tuple[str | int, ...], value: object, fault: str) -> None:
+    documents = copy.deepcopy(documents_of(emit()))
+    *path, last = way
+    place: Any = documents[number]
+    for key in path:
+        place = place[key]
+    place[last] = value
+    assert any(fault in one for one in check_manifest(documents))
+
+
+def written(folder: Path, value: object) -> None:
+    """The operator writes the table."""
+    Cluster.write(folder / FOLDER, {"hccl.json": value if isinstance(value, str) else json.dumps(value)})
+
+
+def by_the_operator(*cards: Sequence[int]) -> dict[str, Any]:
+    """A table as the Ascend Operator writes it: pods on 10.0.0.1 and so on with these cards."""
+    rank, listed = 0, []
+    for number, own in enumerate(cards, start=1):
+        devices = []
+        for card in own:
+            devices.append({"device_id": str(card), "device_ip": f"192.0.2.{rank}", "rank_id": str(rank)})
+            rank += 1
+        host = f"10.0.0.{number}"
+        listed.append({"device": devices, "server_id": host, "host_ip": host, "container_ip": host})
+    return {"status": "completed", "server_list": listed, "server_count": str(len(listed)), "version": "1.0"}
+
+
+def fields(host: str, cards: Sequence[int] = ()) -> dict[str, str]:
+    listed = ",".join(f"Ascend910-{card}" for card in cards)
+    return {"status.hostIP": host, "metadata.annotations['huawei.com/Ascend910']": listed}
+
+
+def test_a_pod_waits_for_the_table_and_starts_its_ranks(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(*command(SHOW)))
+    left_over = dict.fromkeys([*MISLEADING, "RANK_ID", "RANK_TABLE_FILE"], "7")
+    pods = [
+        cluster.start("worker", fields("10.0.0.1", (6, 7)), left_over),
+        cluster.start("worker", fields("10.0.0.2", (1, 0)), left_over),
+    ]
+    with pytest.raises(Exception, match="timed out"):
+        pods[0].wait(1.5)
+    assert list(tmp_path.glob("*.json")) == []
+    written(tmp_path, '{"status": "comple')  # the operator may be seen while it writes
+    with pytest.raises(Exception, match="timed out"):
+        pods[1].wait(1.5)
+    written(tmp_path, by_the_operator((7, 6), (0, 1)))
+    for pod in pods:
+        done = finish(pod)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    devices = {rank: (told(tmp_path, rank)["DEVICE_ID"], told(tmp_path, rank)["LOCAL_RANK"]) for rank in range(4)}
+    assert devices == {0: ("1", "0"), 1: ("0", "1"), 2: ("0", "0"), 3: ("1", "1")}
+    for rank in range(4):
+        environ = told(tmp_path, rank)
+        assert environ.keys() & set(MISLEADING) == set()
+        found = detect(environ)
+        env = found.env
+        assert (found.launcher, env.rank, env.size, env.local_size) == ("script", rank, 4, 2)
+        assert (env.master_addr, environ["HCCL_IF_IP"]) == ("10.0.0.1", f"10.0.0.{rank // 2 + 1}")
+        assert env.table is not None
+        assert not Path(env.table).is_symlink()
+        assert json.loads(Path(env.table).read_text()) == by_the_operator((7, 6), (0, 1))
+    assert len({told(tmp_path, rank)["MASTER_PORT"] for rank in range(4)}) == 1
+
+
+def test_ranks_of_one_server_meet_on_it(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(*command(SHOW), table=servers((0,), ids=("10.0.0.1",))))
+    cluster.mount("rings-config-train", "/user/serverid/devindex/config")
+    written(tmp_path, by_the_operator((3,)))
+    assert finish(cluster.start("worker", fields("10.0.0.1"))).returncode == 0
+    assert told(tmp_path, 0)["MASTER_ADDR"] == "127.0.0.1"
+
+
+def test_the_table_that_is_given_is_read_as_it_is(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(*command(SHOW), fixed_table=True))
+    for host in ("10.0.0.1", "10.0.0.2"):
+        done = finish(cluster.start("worker", fields(host, (0, 1))))
+        assert (done.returncode, done.stderr) == (0, "")
+    for worker in plan(TWO, ["true"]).workers:
+        found = detect(told(tmp_path, worker.rank)).env
+        assert (found.rank, found.device, found.local_rank, found.master_addr) == (
+            worker.rank,
+            worker.device,
+            worker.local_rank,
+            worker.master_addr,
+        )
+
+
+@pytest.mark.parametrize(
+    ("value", "environ", "text"),
+    [
+        (
+            {"status": "initializing"},
+            {"HCCL_KIT_TABLE_TIMEOUT": "1"},
+            "error: the rank table {table} is initializing after 1 s\n  fix: look whether the Ascend Operator",
+        ),
+        ("{", {"HCCL_KIT_TABLE_TIMEOUT": "0"}, "error: the rank table {table} is no JSON after 0 s\n"),
+        ("[]", {"HCCL_KIT_TABLE_TIMEOUT": "0"}, "error: the rank table {table} is of status None after 0 s\n"),
+        ({"status": "completed"}, {"HCCL_KIT_TABLE_TIMEOUT": "soon"}, "error: HCCL_KIT_TABLE_TIMEOUT='soon' is no "),
+        ({"status": "completed", "rank_list": []}, {}, "error: {table} has no server_list; a pod reads tables of"),
+        (
+            by_the_operator((0, 1)) | {"server_list": [{"server_id": "10.0.0.1"}]},
+            {},
+            "error: the rank table {table} is not as it should be: KeyError 'device'\n",
+        ),
+        (by_the_operator((), (0, 1)), {}, "error: the rank table {table} gives this pod no card\n"),
+    ],
+    ids=str,
+)
+def test_a_table_that_does_not_do(tmp_path: Path, value: object, environ: Mapping[str, str], text: str) -> None:
+    cluster = Cluster(tmp_path, emit(*command(SHOW)))
+    cluster.mount("rings-config-train", "/user/serverid/devindex/config")
+    written(tmp_path, value)
+    done = finish(cluster.start("worker", fields("10.0.0.1", (0, 1)), environ))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(text.format(table=tmp_path / FOLDER / "hccl.json"))
+
+
+def test_a_pod_on_another_server_stops(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(*command(SHOW), fixed_table=True))
+    done = finish(cluster.start("worker", fields("10.0.0.9")))
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: this pod runs on 10.0.0.9, which is no server of the rank table; it has 10.0.0.1, 10.0.0.2\n"
+        "  fix: let the cluster write the table, or let the pods run on its servers only (nodeSelector)\n"
+    )
+
+
+def test_a_pod_with_other_cards_stops(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(*command(SHOW), fixed_table=True))
+    done = finish(cluster.start("worker", fields("10.0.0.1", (2, 3))))
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "error: the cluster gave this pod the cards Ascend910-2,Ascend910-3, the rank table has 0, 1\n"
+    )
+
+
+def test_a_table_in_which_no_pod_would_find_itself_is_refused() -> None:
+    with pytest.raises(KitError, match='server "node1" has no address; a pod knows its host by address only'):
+        emit(table=servers((0,), (0,), ids=("10.0.0.1", "node1")), fixed_table=True)
+    named = Server("node1", (Device(0, None, 0),), {"host_ip": "10.0.0.1"})
+    emit(table=RankTable("1.0", "completed", (named,)), fixed_table=True)
+    made, _ = planned(TWO)
+    table = TableFile("t.json", '{"version": "2.0", "rank_list": []}')
+    with pytest.raises(KitError, match=r'"t.json" has no server_list; a pod reads tables of versions 1.0 and 1.2'):
+        volcano.emit(made, table, image="x", fixed_table=True)
+
+
+def test_a_large_table_is_compact_and_the_comment_says_create() -> None:
+    (small,) = emit(fixed_table=True)
+    hosts = [f"10.1.{number // 250}.{number % 250}" for number in range(4000)]
+    table = servers(*[range(8)] * 1000, ids=hosts[:1000])
+    (large,) = emit(table=table, fixed_table=True)
+    assert "#   kubectl apply -f volcano4p.yaml\n" in small.text
+    assert "#   kubectl create -f volcano8000p.yaml\n" in large.text
+    assert "#   kubectl apply -f volcano8000p.yaml\n" in emit(table=table)[0].text
+    assert '": ' not in documents_of([large])[0]["data"]["hccl.json"]
+    with pytest.raises(KitError, match=r"ConfigMap train-table would hold [0-9]{7} bytes; Kubernetes takes 1048576"):
+        emit(table=servers(*[range(8)] * 4000, ids=hosts), fixed_table=True)

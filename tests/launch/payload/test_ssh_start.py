@@ -1,0 +1,184 @@
+"""Starting all servers over ssh, with a program on PATH in the place of ssh that runs the command on this host."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from hccl_kit.launch import plan
+from hccl_kit.launch.emitters import bash
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.payload import ssh_start
+from hccl_kit.launch.payload.ssh_start import Node, remote_command
+from hccl_kit.launch.shell import program_text
+from hccl_kit.runtime.worker_env import KEY_FILE, LINK_PORT
+from hccl_kit.table import formats
+from tests.lab.hosts import Hosts
+from tests.launch.jobs import SCRIPT, TABLE, clean_environ
+from tests.launch.nodes import python_nodes_job, table_of
+
+IDS = ("127.0.0.1", "127.0.0.2")
+SSH = """#!/bin/bash
+while [[ $1 == -?* && $1 != -- ]]; do case $1 in -o | -F) shift 2 ;; *) shift ;; esac; done
+[[ $1 == -- ]] || exit 255
+address=$2; shift 2
+[[ $address != *.66 ]] || { echo "ssh: connect to host $address port 22: No route to host" >&2; exit 255; }
+exec env -i HOME=/ bash -c "$1"
+"""
+
+
+@pytest.fixture
+def ssh(tmp_path: Path) -> str:
+    path = tmp_path / "fake ssh"
+    path.write_text(SSH)
+    path.chmod(0o755)
+    return f"'{path}' -F 'a file'"
+
+
+def start(
+    folder: Path,
+    ssh: str,
+    program: str,
+    *arguments: str,
+    ids: tuple[str, ...] = IDS,
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> "subprocess.CompletedProcess[str]":
+    python_nodes_job(folder, Hosts("", folder, ids), program)
+    return subprocess.run(
+        ["bash", SCRIPT, "--ssh", *arguments],
+        cwd=folder,
+        env=clean_environ({"HCCL_KIT_SSH": ssh, **environ}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_what_the_ranks_need_of_the_environment_goes_along(tmp_path: Path, ssh: str) -> None:
+    names = ("PATH", "LD_LIBRARY_PATH", "HCCL_CONNECT_TIMEOUT", "HCCL_IF_IP", "SECRET")
+    program = f"print(*[os.environ.get(name, '') for name in {names}], sep='|')"
+    values = {"LD_LIBRARY_PATH": "/a b:'c'", "HCCL_CONNECT_TIMEOUT": "600", "HCCL_IF_IP": "10.0.0.1", "SECRET": "x"}
+    done = start(tmp_path, ssh, program, environ=values)
+    assert done.returncode == 0, done.stderr
+    logs = [(tmp_path / "hccl_logs" / "latest" / f"rank_{rank}.log").read_text() for rank in range(4)]
+    assert logs == [f"{clean_environ()['PATH']}|/a b:'c'|600||\n"] * 4
+
+
+@pytest.mark.long
+def test_a_server_that_does_not_answer_is_named_and_the_job_is_over(tmp_path: Path, ssh: str) -> None:
+    done = start(tmp_path, ssh, "time.sleep(60)", ids=(*IDS, "127.0.0.66"))
+    assert done.returncode == 2
+    why = "ssh: connect to host 127.0.0.66 port 22: No route to host"
+    assert f"error: server 127.0.0.66 does not answer or was lost: {why}" in done.stderr.splitlines()
+
+
+def test_what_an_ssh_said_last_is_printable_in_our_own_words(tmp_path: Path) -> None:
+    path = tmp_path / "hostile-ssh"
+    path.write_text("#!/bin/bash\nprintf 'no \\e]0;way\\a\\n' >&2; exit 255\n")
+    path.chmod(0o755)
+    done = start(tmp_path, str(path), "")
+    assert done.returncode == 2
+    assert "does not answer or was lost: no \\x1b]0;way\\x07\n" in done.stderr
+
+
+def test_without_ssh_it_says_so(tmp_path: Path) -> None:
+    done = start(tmp_path, "no-such-ssh", "")
+    assert (done.returncode, done.stderr) == (2, "error: no-such-ssh: No such file or directory\n")
+
+
+def test_an_ssh_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    done = start(tmp_path, "ssh -F 'config", "")
+    assert (done.returncode, done.stderr) == (2, 'error: HCCL_KIT_SSH is "ssh -F \'config": No closing quotation\n')
+
+
+def test_lines_say_where_they_come_from(tmp_path: Path, ssh: str) -> None:
+    done = start(tmp_path, ssh, "print('rank', rank)\nif rank == 3: time.sleep(0.5); sys.exit(5)\ntime.sleep(60)")
+    assert done.returncode == 5
+    assert "rank 0\n" in done.stdout
+    assert f"[127.0.0.2] error: rank 3 on device 1 of {os.uname().nodename} failed with exit code 5\n" in done.stderr
+    assert done.stderr.endswith("[127.0.0.2] rank 3\n")
+
+
+def test_a_rank_may_end_with_the_code_that_ssh_has_for_its_failures(tmp_path: Path, ssh: str) -> None:
+    done = start(tmp_path, ssh, "if rank == 3: time.sleep(0.5); sys.exit(-1)\ntime.sleep(60)")
+    assert done.returncode == 255
+    assert f"error: rank 3 on device 1 of {os.uname().nodename} failed with exit code 255\n" in done.stderr
+    assert "does not answer" not in done.stderr
+    assert ssh_start.OWN_CODE not in done.stderr
+
+
+def test_a_server_without_the_script_is_told_what_is_missing(tmp_path: Path) -> None:
+    """The one line that the shell on the other side is given, run there."""
+    command = remote_command("/gone/ascend.sh", str(tmp_path), Node("the 'one'", "x"), "1-2", ["--", "a b"])
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: the 'one' has no /gone/ascend.sh in {tmp_path}; it must lie there as it does here\n"
+
+
+@pytest.mark.parametrize("text", ["it's", "$(touch hacked)", "a\nb", "`id`", "-n", ""])
+def test_every_word_arrives_as_it_is(tmp_path: Path, text: str) -> None:
+    script = tmp_path / "script.sh"
+    script.write_text('printf "%s\\0" "$@"')
+    command = remote_command(str(script), str(tmp_path), Node(f"node {text}", "x"), "1-2", ["--", text])
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\0") == ["--lifeline", "--run", "1-2", "--server", f"node {text}", "--", text, ""]
+    assert not (tmp_path / "hacked").exists()
+
+
+@pytest.mark.parametrize("address", ["-oProxyCommand=touch hacked", "a=b", "rack 1", "$(touch hacked)", "a\nb", ""])
+def test_what_is_no_address_is_not_given_to_ssh(tmp_path: Path, address: str) -> None:
+    source = program_text("ssh_start")
+    environ = clean_environ({"HCCL_KIT_SSH": "touch hacked"})
+    command = [sys.executable, "-I", "-c", source, "/x/ascend.sh", "2", "n1", "n2", "10.0.0.1", address, "--"]
+    done = subprocess.run(command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        f"error: server 'n2' has no address that ssh can be given: {address!r}",
+        '  fix: add "host_ip", an address of that host, to it in the table',
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a=b", "--", "-oProxyCommand=touch hacked", "--ssh"])
+def test_a_server_of_any_name_is_started_by_its_address(tmp_path: Path, ssh: str, name: str) -> None:
+    table = table_of(IDS)
+    first, second = table.servers
+    table = table._replace(servers=(first, second._replace(id=name, extra={"host_ip": IDS[1]})))
+    text = formats.write(table)
+    (tmp_path / TABLE).write_text(text, encoding="utf-8")
+    script = bash.script(plan(table, ("true",)), TableFile(TABLE, text))
+    (tmp_path / SCRIPT).write_text(script, encoding="utf-8")
+    done = subprocess.run(
+        ["bash", SCRIPT, "--ssh"],
+        check=False,
+        cwd=tmp_path,
+        env=clean_environ({"HCCL_KIT_SSH": ssh}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("hccl_logs/latest/rank_*.log"))) == 4
+    assert not (tmp_path / "hacked").exists()
+
+
+def test_over_ssh_no_port_is_open_and_no_secret_is_read(tmp_path: Path, ssh: str) -> None:
+    with socket.create_server(("", 0)) as taken:
+        environ = {LINK_PORT: str(taken.getsockname()[1]), KEY_FILE: "/no/such/file"}
+        done = start(tmp_path, ssh, "print('rank', rank)", environ=environ)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_a_rank_prints_is_no_message(tmp_path: Path, ssh: str) -> None:
+    lines = f"{'0' * 32} failed 0 9 0\nfailed 0 9 0\nover 0 9 0\ndone\nhere 1-2 7\n"
+    program = f"if rank == 0: print({lines!r}, end='no end', flush=True)\ntime.sleep(1)\nif rank == 3: sys.exit(4)"
+    done = start(tmp_path, ssh, program)
+    assert done.returncode == 4
+    assert f"{lines}no end" in done.stdout

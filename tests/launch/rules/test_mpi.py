@@ -1,0 +1,123 @@
+"""What mpirun and msrun ask of a plan: for every rule a plan that breaks it and one that does not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.check.rule_pages import HEADINGS, as_sections
+from hccl_kit.launch import plan
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.rules import PLAN_RULES, judge
+from hccl_kit.launch.rules.mpi import ROWS
+from hccl_kit.table.model import Device, RankTable, Server
+from tests.launch.ways import servers
+
+
+def interleaved(*, ids: tuple[str, str] = ("192.0.2.1", "192.0.2.2")) -> RankTable:
+    """Ranks 0 and 2 on the first server, 1 and 3 on the second."""
+    made = tuple(Server(id_, tuple(Device(i, None, 2 * i + n) for i in range(2))) for n, id_ in enumerate(ids))
+    return RankTable(version="1.0", status="completed", servers=made)
+
+
+def found(table: RankTable, way: str) -> list[tuple[str, str]]:
+    return [(rule.id, fault.message) for rule, fault in judge(plan(table, ["true"]), TableFile("t.json", ""), way)]
+
+
+BAD = [
+    (
+        "HK501",
+        "mpirun",
+        servers((0, 1), (2, 3)),
+        'server "192.0.2.2" has cards 2, 3, server "192.0.2.1" has cards 0, 1; '
+        "mpirun needs the same cards on every node",
+    ),
+    (
+        "HK501",
+        "mpirun",
+        servers((4, 5), (4, 5, 6), (4, 5, 7)),
+        'server "192.0.2.3" has cards 4, 5, 7, server "192.0.2.2" has cards 4, 5, 6; '
+        "mpirun needs the same cards on every node",
+    ),
+    *(
+        (
+            "HK502",
+            way,
+            servers((1, 0)),
+            'server "192.0.2.1" has cards 1, 0 for ranks 0, 1; here local rank i always gets the i-th card',
+        )
+        for way in ("mpirun", "msrun")
+    ),
+    (
+        "HK503",
+        "msrun",
+        servers((0, 1), (0,)),
+        'server "192.0.2.2" has 1 rank, server "192.0.2.1" has 2 ranks; msrun needs equally many on every node',
+    ),
+    *(
+        ("HK504", way, interleaved(), 'server "192.0.2.1" has ranks 0, 2; here the ranks of a node follow each other')
+        for way in ("mpirun", "msrun")
+    ),
+    *(
+        (
+            "HK505",
+            way,
+            servers((0,), (0,), ids=("rack 1", "b")),
+            'server "rack 1" is neither an address nor a host name; the others must reach it, since it has rank 0',
+        )
+        for way in ("bash", "msrun")
+    ),
+    (
+        "HK506",
+        "mpirun",
+        servers((0,), (0,), ids=("a", "b slots=8")),
+        'server "b slots=8" is neither an address nor a host name; mpirun must reach it by ssh',
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "way", "table", "message"), BAD, ids=[f"{rule}-{way}" for rule, way, *_ in BAD])
+def test_a_plan_that_breaks_a_rule(rule: str, way: str, table: RankTable, message: str) -> None:
+    assert found(table, way) == [(rule, message)]
+
+
+def test_every_rule_is_broken_by_some_plan() -> None:
+    assert {rule for rule, *_ in BAD} == {row.rule.id for row in ROWS}
+
+
+@pytest.mark.parametrize("way", ["mpirun", "msrun"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        servers(range(8)),
+        servers((4, 5, 6, 7)),
+        servers((0, 2), (0, 2), (0, 2)),
+        servers(range(8), range(8), ids=("fd00::1", "node-2.rack_1.example.org")),
+        servers((0, 1), ids=("rack 1, left",)),  # one server reaches itself
+    ],
+    ids=["8", "upper cards", "three hosts", "names", "alone"],
+)
+def test_a_plan_that_breaks_none(table: RankTable, way: str) -> None:
+    assert found(table, way) == []
+
+
+def test_what_one_way_cannot_do_another_can() -> None:
+    assert found(servers((4, 5, 6), (4, 5)), "mpirun") == []
+    assert found(servers((0, 1), (2, 3)), "msrun") == []
+    assert found(interleaved(), "bash") == []
+    assert found(servers((0,), (0,), ids=("a", "rack 1")), "msrun") == []  # it finds itself by --server
+
+
+@given(st.text(max_size=40).filter(str.isprintable))  # `plan` refuses the others
+def test_a_name_that_a_hostfile_cannot_hold_is_no_name(name: str) -> None:
+    if found(servers((0,), (0,), ids=(name, "b")), "mpirun") == []:
+        assert len(name.split()) == 1
+        assert not set(name) & set("#=,;\"'$`\\")
+
+
+def test_every_rule_has_a_page_and_its_own_id() -> None:
+    ids = [row.rule.id for row in PLAN_RULES]
+    assert len(set(ids)) == len(ids)
+    for row in ROWS:
+        summary, sections = as_sections(row.rule)
+        assert summary
+        assert tuple(sections) == HEADINGS

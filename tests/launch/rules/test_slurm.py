@@ -1,0 +1,54 @@
+"""What Slurm asks of a plan: for every rule a plan that breaks it and one that does not."""
+
+import pytest
+
+from hccl_kit.check.rule_pages import HEADINGS, as_sections
+from hccl_kit.launch import plan
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.rules import judge
+from hccl_kit.launch.rules.slurm import ROWS
+from hccl_kit.table.model import RankTable
+from tests.launch.ways import servers
+
+
+def found(table: RankTable, way: str = "slurm") -> list[tuple[str, str, str]]:
+    made = plan(table, ["true"])
+    judged = judge(made, TableFile("t.json", ""), way)
+    return [(rule.id, rule.severity, fault.message) for rule, fault in judged if rule.id.startswith("HK52")]
+
+
+@pytest.mark.parametrize("name", ["rack 1, left", "node[1-2]", "", "n" * 256])
+def test_a_name_that_no_node_can_have(name: str) -> None:
+    table = servers((0,), (0,), ids=("n1", name))
+    ((rule, severity, message),) = found(table)
+    assert (rule, severity) == ("HK520", "error")
+    assert message.endswith(" is neither a node of Slurm nor a host name or address")
+    assert found(servers((0,), ids=(name,))) == []  # one server may be said to be this one
+    assert found(table, "bash") == []
+
+
+def test_different_numbers_of_cards_are_said() -> None:
+    assert found(servers((0,), (0, 1, 2), (4, 5))) == [
+        (
+            "HK521",
+            "warning",
+            'server "192.0.2.1" has 1 ranks and server "192.0.2.2" 3: Slurm is asked for 3 tasks on every node',
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [servers(range(8)), servers((4, 5), (6, 1)), servers((0,), (0,), ids=("fd00::1", "node-2.rack_1.example.org"))],
+    ids=["one", "other cards", "names"],
+)
+def test_a_plan_that_breaks_none(table: RankTable) -> None:
+    assert found(table) == []
+
+
+def test_every_rule_has_a_page() -> None:
+    assert [row.rule.id for row in ROWS] == ["HK520", "HK521"]
+    for row in ROWS:
+        summary, sections = as_sections(row.rule)
+        assert summary
+        assert tuple(sections) == HEADINGS

@@ -1,0 +1,62 @@
+"""What is frozen does not change at all."""
+
+import numpy as np
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.adapt.freeze import freeze
+from hccl_kit.ocr.train import optimizer
+from hccl_kit.ocr.train.step import TrainStep
+from tests.ocr.tiny import OPTIMIZER, Normed, Squares, batch, values
+
+ADAMW = {**OPTIMIZER, "opt": "adamw", "weight_decay": 0.1, "filter_bias_and_bn": False}
+SHAPE = (4, 1, 4, 4)
+
+
+def moved(network: Normed) -> set[str]:
+    """The parameters that two steps change."""
+    step = TrainStep(network, Squares(), optimizer.build(ADAMW, network), size=1)
+    before = values(network)
+    for n in range(2):
+        step(batch(SHAPE, n), 0.1)
+    return {name for name, value in values(network).items() if not np.array_equal(value, before[name])}
+
+
+def test_everything_moves_where_nothing_is_frozen() -> None:
+    assert moved(Normed()) == values(Normed()).keys()
+
+
+@pytest.mark.parametrize("prefix", ["stem", "stem."])
+def test_a_frozen_part_stays_with_its_statistics(prefix: str) -> None:
+    network = Normed()
+    assert freeze(network, [prefix]) == 3
+    assert moved(network) == {"head.weight", "head.bias"}
+
+
+def test_a_prefix_ends_where_a_part_of_a_name_ends() -> None:
+    network = Normed()
+    assert freeze(network, ["stem.1.gamma", "head.bias"]) == 2
+    assert "stem.1.beta" in moved(network)
+    network = Normed()
+    with pytest.raises(KitError, match=r"no parameter is named ste; did you mean stem\?"):
+        freeze(network, ["ste"])
+
+
+def test_nothing_is_frozen_by_nothing() -> None:
+    network = Normed()
+    assert freeze(network, []) == 0
+    assert len(network.trainable_params()) == 5
+
+
+def test_a_wrong_prefix_is_named_with_what_there_is() -> None:
+    network = Normed()
+    with pytest.raises(KitError) as caught:
+        freeze(network, ["head", "backbone"])
+    assert "backbone" in caught.value.message
+    assert caught.value.hint == "the parts of this network are stem, head"
+    assert len(network.trainable_params()) == 5  # all or nothing
+
+
+def test_something_is_left_to_train() -> None:
+    with pytest.raises(KitError, match="stem, head leave nothing to train"):
+        freeze(Normed(), ["stem", "head"])

@@ -1,0 +1,137 @@
+"""Weights of other programs: what fits is taken, what does not is named, and nothing is half set."""
+
+import json
+import os
+import struct
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.adapt import pretrained
+from tests.ocr.tiny import Normed, values
+
+pytestmark = pytest.mark.train
+
+
+def write(folder: Path, rows: dict[str, NDArray[np.float32]], form: str) -> Path:
+    path = folder / f"weights.{form}"
+    if form == "safetensors":
+        save_file(rows, path)
+    else:  # as MindOCR writes them: without a checksum
+        ms.save_checkpoint([{"name": name, "data": Tensor(value)} for name, value in rows.items()], str(path))
+    return path
+
+
+@pytest.mark.parametrize("form", ["ckpt", "safetensors"])
+def test_every_parameter_is_taken_by_its_name(tmp_path: Path, form: str) -> None:
+    one, two = Normed(), Normed()
+    path = write(tmp_path, {**values(one), "moments.head.weight": np.zeros((2, 3), np.float32)}, form)
+    unproved = [f"{path} has no checksum, so whether it is whole is not known"] if form == "ckpt" else []
+    assert pretrained.load(path, two, strict=True) == [*unproved, f"{path}: 7 of 7 parameters are taken"]
+    for name, value in values(two).items():
+        np.testing.assert_array_equal(value, values(one)[name])
+
+
+@pytest.mark.parametrize("form", ["ckpt", "safetensors"])
+def test_what_does_not_fit_is_named(tmp_path: Path, form: str) -> None:
+    one, two = Normed(), Normed()
+    before, rows = values(two), values(one)
+    rows["head.weight"] = np.zeros((5, 3), np.float32)
+    del rows["head.bias"]
+    path = write(tmp_path, rows, form)
+    with pytest.raises(KitError) as caught:
+        pretrained.load(path, two, strict=True)
+    skipped = ["1 not in the file: head.bias", "1 of another shape: head.weight (5x3 in the file, 2x3 here)"]
+    assert caught.value.message.splitlines()[1:] == [f"       {line}" for line in skipped]
+    assert caught.value.hint == "model.pretrained_strict: False takes the parameters that fit"
+    assert all((value == before[name]).all() for name, value in values(two).items())
+    notes = [f"{path}: 5 of 7 parameters are taken", *skipped]
+    assert pretrained.load(path, two, strict=False)[-len(notes) :] == notes
+    after = values(two)
+    assert all((after[name] == (before if name.startswith("head") else rows)[name]).all() for name in after)
+
+
+def test_a_file_of_another_network_is_refused_however_asked(tmp_path: Path) -> None:
+    path = write(tmp_path, {f"other.{n}": np.zeros(1, np.float32) for n in range(9)}, "safetensors")
+    with pytest.raises(KitError, match=r"7 not in the file: .* and 2 more") as caught:
+        pretrained.load(path, Normed(), strict=False)
+    assert caught.value.hint is None
+
+
+@pytest.mark.parametrize("name", ["a.ckpt", "a.safetensors"])
+@pytest.mark.parametrize("content", [None, b"", b"damaged" * 100, b"\xff" * 16])
+def test_a_file_that_is_none_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(KitError, match=str(tmp_path / name)):
+        pretrained.load(tmp_path / name, Normed(), strict=True)
+
+
+@pytest.mark.parametrize("type_", ["F8_E4M3", "F8_E5M2", "BF16"])
+def test_a_type_that_numpy_does_not_have_is_named(tmp_path: Path, type_: str) -> None:
+    data = bytes(4 if type_ == "BF16" else 2)
+    header = json.dumps({"stem.weight": {"dtype": type_, "shape": [2], "data_offsets": [0, len(data)]}}).encode()
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
+    with pytest.raises(KitError) as caught:
+        pretrained.load(path, Normed(), strict=False)
+    assert caught.value.message.startswith(f"{path}: stem.weight is of type {type_}; accepted: BOOL, F16, F32")
+    assert "\n" not in caught.value.render().replace("\n  fix: ", "")
+
+
+class Joined(nn.Cell):
+    """A backbone and a head, as networks here have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = Normed()
+        self.head = nn.Dense(2, 2)
+
+
+@pytest.mark.parametrize("prefix", ["", "backbone."])
+@pytest.mark.parametrize("form", ["ckpt", "safetensors"])
+def test_a_backbone_takes_names_with_and_without_its_own(tmp_path: Path, form: str, prefix: str) -> None:
+    """MindCV's files hold `conv1.weight` where MindOCR's hold `backbone.conv1.weight`, and a classifier besides."""
+    one, two = Normed(), Joined()
+    head = values(two)["head.weight"].copy()
+    rows = {prefix + name: value for name, value in values(one).items()}
+    path = write(tmp_path, {**rows, "classifier.weight": np.zeros((9, 3), np.float32)}, form)
+    assert (
+        pretrained.load(path, two, strict=True, key=pretrained.BACKBONE)[-1] == f"{path}: 7 of 7 parameters are taken"
+    )
+    after = values(two)
+    for name, value in values(one).items():
+        np.testing.assert_array_equal(after[f"backbone.{name}"], value)
+    np.testing.assert_array_equal(after["head.weight"], head)
+
+
+def test_a_backbone_that_does_not_fit_is_named_with_its_key(tmp_path: Path) -> None:
+    path = write(tmp_path, {"head.bias": np.zeros(2, np.float32)}, "ckpt")
+    with pytest.raises(
+        KitError, match=r"model\.backbone\.pretrained: .* does not fit this network:\n *6 not in the file"
+    ):
+        pretrained.load(path, Joined(), strict=True, key=pretrained.BACKBONE)
+
+
+@pytest.mark.parametrize("shape", [[1 << 62, 0], [1] * 70])
+def test_a_shape_that_numpy_refuses_is_damage(tmp_path: Path, shape: list[int]) -> None:
+    content = bytes(0 if 0 in shape else 4)
+    row = {"dtype": "F32", "shape": shape, "data_offsets": [0, len(content)]}
+    head = json.dumps({"a": row}).encode()
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(struct.pack("<Q", len(head)) + head + content)
+    with pytest.raises(KitError, match="is damaged or not a safetensors file"):
+        pretrained.load(path, Normed(), strict=False)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    os.mkfifo(path)
+    with pytest.raises(KitError, match="there is no file"):
+        pretrained.load(path, Normed(), strict=False)

@@ -1,0 +1,233 @@
+"""Checkpoints: what is read is what was written, or an error with the name of the file."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import nn
+from mindspore.train.checkpoint_pb2 import Checkpoint
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.checkpoints.checkpoint import Progress
+from tests.ocr.tiny import Normed, values
+from tests.places import ROOT
+
+KILLED = """
+import os, signal
+from pathlib import Path
+import mindspore, numpy
+from hccl_kit.ocr import checkpoint
+Path.chmod = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # what is done next to a checkpoint that is written
+checkpoint.save(Path("w.ckpt"), [mindspore.Parameter(numpy.ones(3, numpy.float32), name="a")])
+"""
+
+
+def saved(folder: Path, network: nn.Cell, progress: Progress | None = None) -> Path:
+    path = folder / "w.ckpt"
+    checkpoint.save(path, network.get_parameters(), progress)
+    return path
+
+
+def refusal(path: Path, network: nn.Cell) -> str:
+    with pytest.raises(KitError) as caught:
+        checkpoint.load(path, network.get_parameters())
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    "progress", [Progress(2**40, 0.1 + 0.2), Progress(), Progress(0, 0.5), Progress(1, 0.0, "00ff" * 16), None]
+)
+def test_load_takes_back_save(tmp_path: Path, progress: Progress | None) -> None:
+    one, two = Normed(), Normed()
+    path = saved(tmp_path, one, progress)
+    assert checkpoint.load(path, two.get_parameters()) == (progress or Progress())
+    for name, value in values(two).items():
+        np.testing.assert_array_equal(value, values(one)[name])
+    assert [inner.name for inner in tmp_path.iterdir()] == ["w.ckpt"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_save_replaces_the_old_file(tmp_path: Path) -> None:
+    path = saved(tmp_path, Normed(), Progress(1))
+    new = Normed()
+    saved(tmp_path, new, Progress(2))
+    assert checkpoint.load(path, new.get_parameters()).step == 2
+
+
+def test_the_file_before_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+    networks = [Normed() for _ in range(3)]
+    for step, network in enumerate(networks):
+        checkpoint.save(
+            tmp_path / "w.ckpt", network.get_parameters(), Progress(step), previous=tmp_path / "before.ckpt"
+        )
+    read = Normed()
+    for name, step in (("w", 2), ("before", 1)):
+        assert checkpoint.load(tmp_path / f"{name}.ckpt", read.get_parameters()).step == step
+        assert values(read).keys() == values(networks[step]).keys()
+        assert all((value == values(networks[step])[name]).all() for name, value in values(read).items())
+
+
+def test_every_flipped_byte_is_refused(tmp_path: Path) -> None:
+    network = Normed()
+    path = saved(tmp_path, network, Progress(5, 0.5))
+    data = path.read_bytes()
+    for position in range(len(data)):
+        path.write_bytes(data[:position] + bytes([data[position] ^ 0x10]) + data[position + 1 :])
+        assert f"the checkpoint {path} is damaged or not a checkpoint" in refusal(path, network), position
+
+
+@pytest.mark.parametrize("progress", [Progress(5, 0.5), None], ids=["resume", "weights"])
+def test_every_truncated_file_is_refused(tmp_path: Path, progress: Progress | None) -> None:
+    """Also one that lacks nothing but the checksum."""
+    network = Normed()
+    path = saved(tmp_path, network, progress)
+    data = path.read_bytes()
+    for length in range(len(data)):
+        path.write_bytes(data[:length])
+        with pytest.raises(checkpoint.DamagedError) as caught:
+            checkpoint.load(path, network.get_parameters())
+        assert str(path) in caught.value.message, length
+
+
+@pytest.mark.parametrize("progress", [Progress(5, 0.5), None], ids=["resume", "weights"])
+def test_a_flipped_byte_is_refused_without_the_checksum_too(tmp_path: Path, progress: Progress | None) -> None:
+    network = Normed()
+    path = saved(tmp_path, network, progress)
+    data = path.read_bytes()
+    data = data[: data.rindex(b"crc_num")]
+    for position in range(len(data)):
+        path.write_bytes(data[:position] + bytes([data[position] ^ 0x10]) + data[position + 1 :])
+        assert f"the checkpoint {path} is damaged or not a checkpoint" in refusal(path, network), position
+
+
+def test_one_of_ours_is_known_by_its_last_row_alone(tmp_path: Path) -> None:
+    """Its first row is cut off as a whole, and so is its checksum: the rest reads like a file of another program."""
+    path = saved(tmp_path, Normed())
+    data = path.read_bytes()
+    assert data[0] == 0x0A  # a row
+    assert data[1] < 0x80  # and how long it is, in one byte
+    path.write_bytes(data[2 + data[1] : data.rindex(b"crc_num")])
+    assert "its checksum is cut off" in refusal(path, Normed())
+
+
+def test_a_file_of_another_program_needs_no_checksum_and_that_is_said(tmp_path: Path) -> None:
+    network, notes = Normed(), list[str]()
+    ms.save_checkpoint(network, str(tmp_path / "other.ckpt"))
+    assert "head.weight" in checkpoint.read(tmp_path / "other.ckpt", say=notes.append)
+    assert notes == [f"{tmp_path / 'other.ckpt'} has no checksum, so whether it is whole is not known"]
+    checkpoint.read(saved(tmp_path, network), say=notes.append)
+    assert len(notes) == 1
+
+
+def test_what_a_killed_process_has_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    """The process is killed when its checkpoint has its first name, of which the program reports the moment."""
+    (tmp_path / "program.py").write_text(KILLED)
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    (left,) = (path.name for path in tmp_path.iterdir() if path.name.startswith("."))
+    host, pid = left.split(".")[2:4]
+    stay = [f".w.{host}.{os.getpid()}.ckpt", f".w.other-{host}.{pid}.ckpt", f".w.{host}.ckpt", f".w.{host}.{pid}.txt"]
+    for name in (*stay, f".w.{host}.{pid}.tmp"):
+        (tmp_path / name).write_text("")
+    checkpoint.sweep(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*stay, "program.py"}
+    checkpoint.sweep(tmp_path / "no")
+
+
+@pytest.mark.parametrize("content", [b"", b"plain text", bytes(1000)])
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "w.ckpt").write_bytes(content)
+    assert "w.ckpt is damaged or not a checkpoint" in refusal(tmp_path / "w.ckpt", Normed())
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "no.ckpt", Normed()) == f"there is no checkpoint {tmp_path / 'no.ckpt'}"
+    assert refusal(tmp_path, Normed()) == f"there is no checkpoint {tmp_path}"
+
+
+def test_missing_parameters_and_wrong_shapes_are_named(tmp_path: Path) -> None:
+    network = Normed()
+    path = tmp_path / "w.ckpt"
+    rows = [parameter for parameter in network.get_parameters() if not parameter.name.startswith("stem.1.g")]
+    checkpoint.save(path, rows)
+    network.head = nn.Dense(4, 2)
+    network.head.weight.name, network.head.bias.name = "head.weight", "head.bias"
+    assert refusal(path, network).split("\n       ") == [
+        f"{path} does not fit this configuration:",
+        "stem.1.gamma is missing",
+        "head.weight is (2, 3), the network has (2, 4)",
+    ]
+
+
+def test_a_list_of_problems_is_short(tmp_path: Path) -> None:
+    path = tmp_path / "w.ckpt"
+    checkpoint.save(path, [nn.Dense(1, 1).bias])
+    lines = refusal(path, Normed()).split("\n       ")
+    assert len(lines) == 7
+    assert lines[-1] == "and 2 more"
+
+
+def test_extra_rows_are_no_fault(tmp_path: Path) -> None:
+    """Weights can be taken from a file that is meant for resuming."""
+    network = Normed()
+    path = saved(tmp_path, network, Progress(3))
+    assert checkpoint.load(path, list(network.get_parameters())[:2]).step == 3
+
+
+@pytest.mark.parametrize("name", ["no/w.ckpt", "file/w.ckpt", "folder.ckpt"])
+def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.ckpt").mkdir()
+    with pytest.raises(KitError, match=f"cannot write the checkpoint {tmp_path / name}: "):
+        checkpoint.save(tmp_path / name, Normed().get_parameters())
+    assert sorted(inner.name for inner in tmp_path.rglob("*")) == ["file", "folder.ckpt"]
+
+
+def test_the_old_file_survives_a_failed_write(tmp_path: Path) -> None:
+    network = Normed()
+    path = saved(tmp_path, network, Progress(1))
+    (tmp_path / f".w.{checkpoint.host()}.{os.getpid()}.ckpt").mkdir()  # where the new file would be written
+    with pytest.raises(KitError, match="cannot write the checkpoint"):
+        saved(tmp_path, network, Progress(2))
+    assert checkpoint.load(path, network.get_parameters()).step == 1
+
+
+def test_types_follow_the_network(tmp_path: Path) -> None:
+    half = ms.Parameter(np.ones(2, np.float16), name="head.bias")
+    checkpoint.save(tmp_path / "w.ckpt", [half])
+    network = Normed()
+    checkpoint.load(tmp_path / "w.ckpt", [network.head.bias])
+    assert network.head.bias.dtype == ms.float32
+    assert network.head.bias.asnumpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "content", "words"),
+    [
+        ([400], bytes(16), "a has 16 bytes, and 1600 by its shape and type"),
+        ([1 << 40], bytes(16), f"a has 16 bytes, and {4 << 40} by its shape and type"),
+        ([2], bytes(16), "a has 16 bytes, and 8 by its shape and type"),
+        ([4], bytes(15), "a has 15 bytes, and 16 by its shape and type"),
+        ([-4], bytes(16), "a has 16 bytes, and -16 by its shape and type"),
+    ],
+)
+def test_a_row_of_others_whose_size_is_not_that_of_its_shape_is_damaged(
+    tmp_path: Path, shape: list[int], content: bytes, words: str
+) -> None:
+    """MindSpore fills up what is missing."""
+    file = Checkpoint()
+    row = file.value.add(tag="a")
+    row.tensor.dims.extend(shape)
+    row.tensor.tensor_type, row.tensor.tensor_content = "Float32", content
+    path = tmp_path / "other.ckpt"
+    path.write_bytes(file.SerializeToString())
+    with pytest.raises(checkpoint.DamagedError, match=words):
+        checkpoint.read(path)

@@ -1,0 +1,317 @@
+"""Weights named by a URL: once, whole, with a checksum; and what a server may not do."""
+
+import hashlib
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.checkpoints import download, fetch
+
+DATA = b"weights" * 1000
+SHA = hashlib.sha256(DATA).hexdigest()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves what the path names; counts what is asked for."""
+
+    asked: list[str]
+    data = DATA
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        kind, _, rest = self.path[1:].partition("/")
+        if kind == "to":
+            self._head(302, Location=rest)
+        elif kind == "loop":
+            self._head(302, Location=f"/loop/{rest}x")
+        elif kind == "missing":
+            self._head(404)
+        elif kind == "page":
+            self._head(200, **{"Content-Type": "text/html"})
+            self.wfile.write(b"<html>log in</html>")
+        elif kind == "short":
+            self._head(200, **{"Content-Length": str(len(self.data) + 5)})
+            self.wfile.write(self.data)
+        elif kind == "huge":
+            self._head(200, **{"Content-Length": str(1 << 50)})
+        elif kind == "empty":
+            self._head(200, **{"Content-Length": "0"})
+        else:
+            self._head(200, **({} if kind == "unsaid" else {"Content-Length": str(len(self.data))}))
+            self.wfile.write(self.data)
+
+    def _head(self, code: int, **headers: str) -> None:
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Not on the screen of a test."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(Handler, "asked", [], raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{httpd.server_port}"
+        httpd.shutdown()
+
+
+def model(name: str | None, backbone: Any = False, sha: str | None = None, *, strict: bool = True) -> dict[str, Any]:
+    return {
+        "pretrained": name,
+        "pretrained_sha256": sha,
+        "pretrained_strict": strict,
+        "backbone": {"name": "det_resnet18", "pretrained": backbone},
+    }
+
+
+def get(folder: Path, name: str | None, **options: Any) -> tuple[list[str], list[str]]:
+    said: list[str] = []
+    return fetch.fetch(model(name, **options), {fetch.CACHE: str(folder)}, said.append), said
+
+
+def place(folder: Path, url: str) -> Path:
+    return fetch.local_path("model.pretrained", url, {fetch.CACHE: str(folder)})
+
+
+def test_a_file_is_fetched_once_and_kept_with_its_checksum(tmp_path: Path, server: str) -> None:
+    url = f"{server}/a/net.ckpt"
+    (note,), said = get(tmp_path / "cache", url)
+    path = place(tmp_path / "cache", url)
+    assert path.read_bytes() == DATA
+    assert path.name == "net.ckpt"
+    assert note == f"weights: fetched from {url} to {path}; SHA-256 {SHA}"
+    assert said == [f"fetching {url}, 0.0 MB"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["net.ckpt", "net.ckpt.sha256"]
+    (note,), said = get(tmp_path / "cache", url)
+    assert note.startswith(f"weights: {path}, fetched from {url} before")
+    assert said == []
+    assert Handler.asked == ["/a/net.ckpt"]
+
+
+@pytest.mark.parametrize("kind", ["sha256", "md5", "sha1"])
+def test_the_checksum_in_a_name_is_compared(tmp_path: Path, server: str, kind: str) -> None:
+    named = hashlib.new(kind, DATA).hexdigest()[:8]
+    (note,), _ = get(tmp_path, f"{server}/a/net-{named}.ckpt")
+    assert note.endswith(f"SHA-256 {SHA}, which its name confirms")
+    (note,), _ = get(tmp_path, f"{server}/a/net-00000000.ckpt")
+    assert "the 00000000 in its name begins neither its SHA-256 nor its SHA-1 or MD5" in note
+
+
+def test_a_checksum_that_the_user_has_is_held_to(tmp_path: Path, server: str) -> None:
+    url, path = f"{server}/a/net.ckpt", place(tmp_path, f"{server}/a/net.ckpt")
+    with pytest.raises(KitError, match=f"what came has the SHA-256 {SHA}; expected {'0' * 64}"):
+        get(tmp_path, url, sha="0" * 64)
+    assert list(path.parent.iterdir()) == []
+    get(tmp_path, url, sha=SHA.upper())
+    with pytest.raises(KitError, match="expected 000"):
+        get(tmp_path, url, sha="0" * 64)
+    with pytest.raises(KitError, match="expected 000"):
+        get(tmp_path, str(path), sha="0" * 64)
+    assert get(tmp_path, str(path), sha=SHA) == ([], [])
+
+
+def test_what_changed_in_the_cache_is_refused(tmp_path: Path, server: str) -> None:
+    url = f"{server}/a/net.ckpt"
+    get(tmp_path, url)
+    path = place(tmp_path, url)
+    path.write_bytes(DATA[:-1] + b"!")
+    with pytest.raises(KitError, match=f"expected {SHA}") as caught:
+        get(tmp_path, url)
+    assert f"remove {path}" in str(caught.value.hint)
+
+
+def test_a_file_put_there_by_hand_is_taken(tmp_path: Path) -> None:
+    url = "https://127.0.0.1:9/net.ckpt"
+    path = place(tmp_path, url)
+    with pytest.raises(KitError, match=f"cannot fetch {url}: ") as caught:
+        get(tmp_path, url)
+    assert caught.value.hint == f"fetch it by hand and put it at {path}, or name the file itself by its path"
+    path.write_bytes(DATA)
+    assert len(get(tmp_path, url)[0]) == 1
+    path.write_bytes(b"other")
+    with pytest.raises(KitError, match=SHA):
+        get(tmp_path, url)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("missing", "the server answers 404 Not Found"),
+        ("page", "the server answers with a page of HTML"),
+        ("short", f"it is cut off: {len(DATA)} bytes came of {len(DATA) + 5}"),
+        ("huge", "accepted: up to"),
+        ("empty", "it is cut off: 0 bytes came of 0"),
+        ("loop", "the server answers 302"),
+        ("to/ftp://127.0.0.1/", "it redirects from http to ftp"),
+        ("to/file:///etc/", "302"),
+        ("to/http://user:word@127.0.0.1/", "a user name or a password"),
+    ],
+)
+def test_what_does_not_come_whole_leaves_nothing(tmp_path: Path, server: str, kind: str, words: str) -> None:
+    url = f"{server}/{kind}/net.ckpt"
+    with pytest.raises(KitError) as caught:
+        get(tmp_path, url)
+    assert words in caught.value.message
+    assert "\n" not in caught.value.message
+    assert list(place(tmp_path, url).parent.iterdir()) == []
+    assert len(Handler.asked) <= 6
+
+
+def test_a_redirect_and_a_size_that_is_not_said_are_fine(tmp_path: Path, server: str) -> None:
+    get(tmp_path, f"{server}/to//unsaid/net.ckpt")
+    assert Handler.asked == ["/to//unsaid/net.ckpt", "/unsaid/net.ckpt"]
+
+
+def test_five_redirects_are_followed_and_no_more(tmp_path: Path, server: str) -> None:
+    get(tmp_path, f"{server}{'/to/' * 5}/net.ckpt")
+    with pytest.raises(KitError, match="the server answers 302"):
+        get(tmp_path, f"{server}{'/to/' * 6}/other.ckpt")
+
+
+def test_https_never_falls_back_to_http() -> None:
+    secure, plain = (urlsplit(f"{scheme}://127.0.0.1/a") for scheme in ("https", "http"))
+    assert download._refusal(secure, plain) == "from https to http"
+    assert download._refusal(plain, secure) is None
+
+
+def test_the_bound_holds_where_the_size_is_not_said(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "MAX_BYTES", 1000)
+    with pytest.raises(KitError, match="it is larger than 1000 bytes"):
+        get(tmp_path, f"{server}/unsaid/net.ckpt")
+
+
+def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(download, "SILENCE", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(KitError, match="timed out"):
+        get(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}/net.ckpt")
+
+
+def raw_server(answer: bytes, endless: int = 0) -> tuple[str, list[int]]:
+    """Gives the bytes to whoever comes, then `endless` MiB as long as they are taken; the MiB that were."""
+    listening, taken = socket.create_server(("127.0.0.1", 0)), []
+
+    def serve() -> None:
+        with listening:
+            connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(answer)
+            for number in range(endless):
+                connection.sendall(bytes(1 << 20))
+                taken.append(number)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"http://127.0.0.1:{listening.getsockname()[1]}/net.ckpt", taken
+
+
+@pytest.mark.parametrize("line", ["HTTP/1.1 404", "HTTP/1.1 404 ", "HTTP/1.1 206 "])
+def test_an_answer_without_a_reason_is_an_error_of_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    url, _ = raw_server(f"{line}\r\nContent-Length: 0\r\n\r\n".encode())
+    with pytest.raises(KitError) as caught:
+        get(tmp_path, url)
+    assert caught.value.message == f"cannot fetch {url}: the server answers {line.split()[1]}"
+
+
+def test_what_stands_beside_a_redirect_is_not_read(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be in memory, whatever its size."""
+    monkeypatch.setenv("no_proxy", "*")
+    url, taken = raw_server(f"HTTP/1.1 302 Found\r\nLocation: {server}/a/net.ckpt\r\n\r\n".encode(), endless=64)
+    get(tmp_path, url)
+    assert len(taken) < 64
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("ftp://example.org/a.ckpt", "accepted: a path, or a URL that begins with https://"),
+        ("https:/example.org/a.ckpt", "accepted: a path, or a URL that begins with https://"),
+        ("file://example.org/a.ckpt", "accepted: a path, or a URL that begins with https://"),
+        ("https://example.org/", "names no file"),
+        ("https://example.org/..", "names no file"),
+        ("https://example.org/a b.ckpt", "visible ASCII"),
+        ("https://example.org/\x1b[2Ja.ckpt", "visible ASCII"),
+        ("https://example.org:port/a.ckpt", "is not a valid URL"),
+        ("https://[::1/a.ckpt", "is not a valid URL"),
+        ("https://user:secret@example.org/a.ckpt", "before example.org; no credentials are sent"),
+    ],
+)
+def test_a_url_that_cannot_be_is_refused(tmp_path: Path, url: str, words: str) -> None:
+    with pytest.raises(KitError) as caught:
+        get(tmp_path, url)
+    assert words in caught.value.message
+    assert "secret" not in caught.value.render()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_never_leaves_the_cache(tmp_path: Path) -> None:
+    for url in ("https://h/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "https://h/a/..%5c..;b", f"https://h/{'x' * 5000}"):
+        path = place(tmp_path, url)
+        assert path.resolve().is_relative_to(tmp_path)
+        assert len(path.relative_to(tmp_path).parts) == 2
+        assert len(path.name) <= 128
+    assert place(tmp_path, "https://h/one/a.ckpt") != place(tmp_path, "https://h/two/a.ckpt")
+
+
+def test_paths_and_file_urls_are_themselves(tmp_path: Path) -> None:
+    assert place(tmp_path, "a/b.ckpt") == Path("a/b.ckpt")
+    assert place(tmp_path, "file:///a/b%20c.ckpt") == Path("/a/b c.ckpt")
+    assert get(tmp_path, str(tmp_path / "missing")) == ([], [])  # who loads it says so
+
+
+def test_where_the_cache_is(tmp_path: Path) -> None:
+    assert fetch.cache({fetch.CACHE: "c", "HOME": "/h"}) == Path("c")
+    assert fetch.cache({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/hccl_kit")
+    assert fetch.cache({"XDG_CACHE_HOME": "relative", "HOME": "/h"}) == Path("/h/.cache/hccl_kit")
+    (tmp_path / "file").touch()
+    with pytest.raises(KitError, match="cannot write"):
+        get(tmp_path / "file", "http://127.0.0.1:9/a.ckpt")
+
+
+def test_several_processes_fetch_it_once(tmp_path: Path, server: str) -> None:
+    url = f"{server}/a/net.ckpt"
+    notes: list[str] = []
+    threads = [threading.Thread(target=lambda: notes.extend(get(tmp_path, url)[0])) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(notes) == 4
+    assert Handler.asked == ["/a/net.ckpt"]
+
+
+def test_what_a_killed_process_left_goes_away(tmp_path: Path, server: str) -> None:
+    path = place(tmp_path, f"{server}/a/net.ckpt")
+    path.parent.mkdir()
+    (path.parent / ".net.ckpt.0.part").write_bytes(b"half")
+    get(tmp_path, f"{server}/a/net.ckpt")
+    assert not list(path.parent.glob(".*.part"))
+
+
+def test_a_backbone_is_fetched_unless_all_of_it_comes_with_the_network() -> None:
+    keys = ["model.backbone.pretrained", "model.pretrained"]
+    assert list(fetch.wanted(model("a", "b", strict=False))) == keys
+    assert list(fetch.wanted(model("a", "b"))) == keys[1:]
+    assert list(fetch.wanted(model(None, "b"))) == keys[:1]
+    for off in (True, False, None, ""):
+        assert fetch.wanted(model(None, off)) == {}

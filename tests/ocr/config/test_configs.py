@@ -1,0 +1,277 @@
+"""The configurations that are shipped: each is whole, says where its numbers come from, and fits the code."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hccl_kit.ocr import config
+from hccl_kit.ocr.config import schema
+from tests.places import ROOT
+
+FOLDER = ROOT / "configs"
+SHIPPED = sorted(FOLDER.rglob("*.yaml"))
+NAMES = {
+    "cls/mobilenetv3/cls_mv3",
+    "cls/mobilenetv3/cls_mv3_receipts",
+    "det/dbnet/db_mobilenetv3_icdar15",
+    "det/dbnet/db_r18_icdar15",
+    "det/dbnet/db_r18_receipts",
+    "det/dbnet/db_r50_icdar15",
+    "det/dbnet/dbpp_r50_icdar15",
+    "det/east/east_mobilenetv3_icdar15",
+    "det/east/east_r50_icdar15",
+    "det/east/east_r18_receipts",
+    "det/psenet/pse_mv3_icdar15",
+    "det/psenet/pse_r18_receipts",
+    "det/psenet/pse_r152_icdar15",
+    "det/psenet/pse_r50_icdar15",
+    "rec/crnn/crnn_icdar15",
+    "rec/crnn/crnn_receipts",
+    "rec/crnn/crnn_receipts_words",
+    "rec/crnn/crnn_resnet34",
+    "rec/crnn/crnn_resnet34_zh",
+    "rec/crnn/crnn_small",
+    "rec/crnn/crnn_vgg7",
+    "rec/rare/rare_resnet34",
+    "rec/rare/rare_resnet34_zh",
+    "rec/rare/rare_small",
+    "rec/svtr/svtr_tiny",
+}
+
+each = pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+
+
+def values(name: str) -> config.Config:
+    return config.load(FOLDER / f"{name}.yaml")
+
+
+def test_all_are_there() -> None:
+    assert {str(path.relative_to(FOLDER).with_suffix("")) for path in SHIPPED} == NAMES
+
+
+@each
+def test_it_loads_without_a_key_that_does_nothing(path: Path) -> None:
+    loaded = config.load(path)
+    assert loaded["model"]["type"] == path.relative_to(FOLDER).parts[0]
+    assert config.ineffective(loaded) == []
+
+
+@each
+def test_its_archive_is_the_same_job(path: Path, tmp_path: Path) -> None:
+    loaded = config.load(path)
+    (tmp_path / "train_config.yaml").write_text(loaded.to_yaml(), encoding="utf-8")
+    assert config.load(tmp_path / "train_config.yaml").digest == loaded.digest
+    assert "__base__" not in loaded.values
+
+
+@each
+def test_it_says_where_its_numbers_come_from(path: Path) -> None:
+    comment = [line for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
+    assert any("MindOCR" in line or "our own" in line for line in comment)
+
+
+@each
+def test_its_places_are_relative_and_its_own(path: Path) -> None:
+    loaded = config.load(path)
+    assert loaded["train"]["ckpt_save_dir"] == f"./runs/{path.stem}"
+    assert loaded["eval"]["ckpt_load_path"] == f"./runs/{path.stem}/best.ckpt"
+    for section in ("train", "eval"):
+        assert loaded[section]["dataset"]["dataset_root"].startswith("./data/")
+
+
+@each
+def test_its_parts_agree(path: Path) -> None:
+    """The dictionary, the length of labels and the images are the same wherever they are named."""
+    loaded = config.load(path)
+    steps = [
+        {
+            name: options or {}
+            for step in loaded[section]["dataset"]["transform_pipeline"]
+            for name, options in step.items()
+        }
+        for section in ("train", "eval")
+    ]
+    if loaded["model"]["type"] == "det":
+        assert [step["NormalizeImage"] for step in steps] == [{"mean": "imagenet", "std": "imagenet"}] * 2
+        if "BorderMap" in steps[0]:
+            assert steps[0]["ShrinkBinaryMap"]["shrink_ratio"] == steps[0]["BorderMap"]["shrink_ratio"]
+        return
+    for name in ("RecCTCLabelEncode", "RecAttnLabelEncode", "RecResizeImg", "SVTRRecResizeImg", "NormalizeImage"):
+        assert steps[0].get(name) == steps[1].get(name)
+    if loaded["model"]["type"] == "cls":
+        assert steps[0] == steps[1]
+        assert steps[0]["ClsLabelEncode"]["label_list"] == loaded["postprocess"]["label_list"]
+        return
+    label = steps[0].get("RecCTCLabelEncode") or steps[0]["RecAttnLabelEncode"]
+    post, head = loaded["postprocess"], loaded["model"]["head"]
+    assert label["character_dict_path"] == post["character_dict_path"]
+    assert label["use_space_char"] == post["use_space_char"]
+    assert label["lower"] == loaded["metric"]["lower"]
+    if post["character_dict_path"] is None:
+        more = {"CTCHead": 1, "AttentionHead": 2}[head["name"]]
+        assert head["out_channels"] == 36 + post["use_space_char"] + more
+    assert head.get("batch_max_length", label["max_text_len"]) == label["max_text_len"]
+
+
+def test_what_mindocr_says_of_the_families_is_kept() -> None:
+    """A few numbers of each, so that no base changes them unseen."""
+    r18, r50, mobile, pp = (
+        values(f"det/dbnet/{n}")
+        for n in ("db_r18_icdar15", "db_r50_icdar15", "db_mobilenetv3_icdar15", "dbpp_r50_icdar15")
+    )
+    assert [c["train"]["loader"]["batch_size"] for c in (r18, r50, mobile, pp)] == [20, 10, 10, 32]
+    assert [c["optimizer"]["opt"] for c in (r18, r50, mobile, pp)] == ["sgd", "sgd", "sgd", "momentum"]
+    assert [c["train"]["ema"] for c in (r18, r50, mobile, pp)] == [False, False, False, True]
+    assert {c["scheduler"]["num_epochs"] for c in (r18, r50, mobile, pp)} == {1200}
+    assert pp["model"]["neck"]["use_asf"]
+    pse, pse_mobile, pse_large, east = (
+        values(f"det/{n}_icdar15") for n in ("psenet/pse_r50", "psenet/pse_mv3", "psenet/pse_r152", "east/east_r50")
+    )
+    assert [c["loss"]["ohem_ratio"] for c in (pse, pse_mobile, pse_large)] == [4, 3, 3]
+    assert [c["postprocess"]["box_thresh"] for c in (pse, pse_mobile, pse_large)] == [0.85, 0.6, 0.85]
+    assert [c["train"]["ema"] for c in (pse, pse_mobile, pse_large)] == [True, False, False]
+    assert [c["scheduler"]["lr"] for c in (pse, pse_mobile, pse_large, east)] == [0.0001, 0.001, 0.0001, 0.001]
+    assert [c["scheduler"]["num_epochs"] for c in (pse, pse_mobile, pse_large, east)] == [1000, 1000, 1000, 5000]
+    vgg, resnet, zh, icdar = (values(f"rec/crnn/crnn_{n}") for n in ("vgg7", "resnet34", "resnet34_zh", "icdar15"))
+    assert [c["train"]["loader"]["batch_size"] for c in (vgg, resnet, zh, icdar)] == [16, 64, 256, 16]
+    assert [c["model"]["neck"]["hidden_size"] for c in (vgg, resnet, zh, icdar)] == [256, 256, 64, 256]
+    assert [c["scheduler"]["num_epochs"] for c in (vgg, resnet, zh, icdar)] == [10, 30, 60, 100]
+    assert zh["model"]["head"]["out_channels"] == 6624
+    assert zh["train"]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["max_text_len"] == 40
+    cls = values("cls/mobilenetv3/cls_mv3")
+    assert (cls["scheduler"]["num_epochs"], cls["train"]["clip_norm"], cls["train"]["ema_decay"]) == (300, 1e-4, 0.9997)
+    rare, rare_zh = (values(f"rec/rare/rare_{n}") for n in ("resnet34", "resnet34_zh"))
+    assert [c["train"]["loader"]["batch_size"] for c in (rare, rare_zh)] == [512, 256]
+    assert [c["model"]["head"]["out_channels"] for c in (rare, rare_zh)] == [38, 6625]
+    assert [c["scheduler"]["num_epochs"] for c in (rare, rare_zh)] == [30, 60]
+
+
+def test_the_dictionary_of_chinese_is_named_once() -> None:
+    loaded = config.load(FOLDER / "rec/crnn/crnn_resnet34_zh.yaml", ["common.character_dict_path=mine.txt"])
+    assert loaded["postprocess"]["character_dict_path"] == "mine.txt"
+    assert str(dict(loaded.values)).count("mine.txt") == 4
+
+
+def test_loading_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from pathlib import Path; from hccl_kit.ocr import config;"
+        f"config.load(Path({str(SHIPPED[0])!r}));"
+        "print([name for name in ('mindspore', 'numpy', 'cv2') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def steps_of(name: str) -> dict[str, dict[str, Any]]:
+    """The steps of the schema with the rules of their options."""
+    found = {}
+    for step, rule in schema.root()["$defs"][name]["properties"].items():
+        options: dict[str, Any] = {}
+        for chosen in schema.chosen_rules(rule, None):
+            options |= chosen.get("properties", {})
+        found[step] = options
+    return found
+
+
+STEPS = steps_of("det_step") | steps_of("rec_step")
+
+
+def test_the_schema_and_the_pipeline_know_the_same_steps() -> None:
+    pytest.importorskip("cv2")
+    from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
+
+    assert set(STEPS) == set(TRANSFORMS)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_schema_and_the_steps_have_the_same_options_and_defaults(step: str) -> None:
+    pytest.importorskip("cv2")
+    from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
+
+    if step not in TRANSFORMS:
+        pytest.fail(f"there is no step {step}")
+    taken = inspect.signature(TRANSFORMS[step]).parameters
+    assert set(STEPS[step]) == set(taken)
+    for name, rule in STEPS[step].items():
+        default = next((one["default"] for one in schema.chosen_rules(rule, None) if "default" in one), None)
+        own = taken[name].default
+        if own is not inspect.Parameter.empty and not (own is None and default is None):
+            assert default == (list(own) if isinstance(own, tuple) else own), name
+
+
+def test_shipped_files_are_plain_yaml_too() -> None:
+    for path in SHIPPED:
+        assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
+
+
+NOT_OPTIONS = ("name", "pretrained", "bottleneck_params", "rescale_fields")
+"""Keys that say which part it is, or what is done with what it gives."""
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """The options of a part of a network with their defaults, as the schema has them."""
+    found = dict(schema.root()["$defs"][name]["properties"])
+    return {key: rule for key, rule in found.items() if key not in NOT_OPTIONS}
+
+
+@pytest.mark.train
+def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> None:
+    from hccl_kit.ocr.decode.db import db_postprocess  # noqa: PLC0415  # loads OpenCV, as those below
+    from hccl_kit.ocr.decode.east import east_postprocess  # noqa: PLC0415
+    from hccl_kit.ocr.decode.pse import pse_postprocess  # noqa: PLC0415
+    from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth  # noqa: PLC0415  # loads MindSpore
+    from hccl_kit.ocr.losses.db import DBLoss  # noqa: PLC0415  # loads MindSpore, as those below
+    from hccl_kit.ocr.losses.east import EASTLoss  # noqa: PLC0415
+    from hccl_kit.ocr.losses.pse import PSEDiceLoss  # noqa: PLC0415
+    from hccl_kit.ocr.models import (  # noqa: PLC0415
+        attention_head,
+        cls_mobilenet_v3,
+        ctc_head,
+        db,
+        east,
+        fpn,
+        mobilenet_v3,
+        pse,
+        svtr_shape,
+        tps,
+    )
+
+    rec, cls = (schema.root()["$defs"][f"{name}_model"]["properties"] for name in ("rec", "cls"))
+    pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
+        (options_of("db_postprocess"), db_postprocess),
+        (options_of("pse_postprocess"), pse_postprocess),
+        (options_of("east_postprocess"), east_postprocess),
+        (options_of("db_loss"), DBLoss),
+        (options_of("pse_loss"), PSEDiceLoss),
+        (options_of("east_loss"), EASTLoss),
+        (options_of("mobilenet_v3"), mobilenet_v3.mobilenet_v3),
+        (options_of("svtr_net"), svtr_shape.SvtrShape),
+        (options_of("db_fpn"), fpn.FeaturePyramid),
+        (options_of("pse_fpn"), pse.PSEFPN),
+        (options_of("east_fpn"), east.EASTFPN),
+        (options_of("db_head"), db.DBHead),
+        (options_of("pse_head"), pse.PSEHead),
+        (options_of("east_head"), east.EASTHead),
+        (options_of("cls_loss"), CrossEntropySmooth),
+        (cls["head"]["properties"], cls_mobilenet_v3.MobileNetV3Head),
+        (options_of("ctc_head"), ctc_head.CTCHead),
+        (options_of("attention_head"), attention_head.AttentionHead),
+        (rec["transform"]["properties"], tps.rectifier),
+    ]
+    for rules, taken in pairs:
+        keywords = {p.name: p.default for p in inspect.signature(taken).parameters.values() if p.kind is p.KEYWORD_ONLY}
+        assert set(rules) - {"name"} == set(keywords), taken
+        for key, default in keywords.items():
+            if default not in (None, inspect.Parameter.empty):
+                found = next(one["default"] for one in schema.chosen_rules(rules[key], None) if "default" in one)
+                assert plain(found) == plain(default), (taken, key)
+
+
+def plain(value: Any) -> Any:
+    return [plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value

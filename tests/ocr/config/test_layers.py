@@ -1,0 +1,301 @@
+"""What a configuration is put together from: `__base__`, `-o`, and the values of `common` that reach their uses."""
+
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import config
+from hccl_kit.ocr.config import layers
+from tests.ocr.config.test_config import DETECTION, TEXT, refusal, written
+from tests.ocr.config.test_yaml_text import DEEP
+from tests.ocr.programs import CONFIG
+
+BASE = """\
+common:
+  size: &size 4
+  shape: &shape [8, 16]
+a:
+  size: *size
+  other: 1
+  list: [{size: *size}, {shape: *shape}]
+b: *size
+"""
+
+
+def file(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def stopped(path: Path) -> str:
+    with pytest.raises(KitError) as caught:
+        layers.read(path)
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("override", "value"),
+    [
+        ("train.ckpt_save_dir=a=b", "a=b"),
+        ("scheduler.lr=1e-3", 0.001),
+        ("scheduler.lr=1E1", 10.0),
+        ("train.max_steps=7", 7),
+        ("train.max_steps=", None),
+        ("train.ema=True", True),
+        ("train.gradient_accumulation_steps=4", 4),
+        ("parallel.strategy=mpi", "mpi"),
+        ("parallel.strategy=my_package.reduce.mine", "my_package.reduce.mine"),
+        ("eval.ckpt_load_path='1e-3'", "1e-3"),
+        ("eval.ckpt_load_path=1e-3x", "1e-3x"),
+        (" scheduler.min_lr = 0.5", 0.5),
+        ("train.ckpt_save_dir=2026-01-02", "2026-01-02"),
+    ],
+)
+def test_overrides_are_yaml_and_may_name_new_keys(override: str, value: object) -> None:
+    loaded = config.load(CONFIG, [override])
+    section, key = override.partition("=")[0].strip().split(".")
+    assert loaded[section][key] == value
+    assert type(loaded[section][key]) is type(value)
+
+
+def test_the_last_override_wins() -> None:
+    assert config.load(CONFIG, ["system.seed=1", "system.seed=2"])["system"]["seed"] == 2
+
+
+def test_items_of_lists_are_counted_from_0() -> None:
+    place = "train.dataset.transform_pipeline.2.RecResizeImg.image_shape"
+    steps = config.load(CONFIG, [f"{place}=[32, 128]"])["train"]["dataset"]["transform_pipeline"]
+    assert steps[2]["RecResizeImg"] == {"image_shape": [32, 128], "padding": True}
+    assert config.load(CONFIG, [f"{place}.1=64"])["train"]["dataset"]["transform_pipeline"][2]["RecResizeImg"] == {
+        "image_shape": [32, 64],
+        "padding": True,
+    }
+
+
+def test_a_section_may_be_made_where_null_stands() -> None:
+    assert config.load(CONFIG, ["model.transform.name=STN_ON"])["model"]["transform"]["num_control_points"] == 20
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("train.loader.batchsize=3", "train.loader.batchsize is not a key of this release; did you mean batch_size?"),
+        ("trian.loader.batch_size=3", "trian is not a key of this release; did you mean train?"),
+        ("train.loader.batch_size=three", "train.loader.batch_size is 'three'; expected a whole number"),
+        ("train.loader.batch_size.x=3", "train.loader.batch_size is a value, not a section"),
+        ("train=3", "train is 3; expected a section"),
+        ("system=3", "system is 3; expected a section"),
+        (
+            "optimizer.opt=adm",
+            "accepted: sgd, momentum, nesterov, adam, adamw, lion, nadam, rmsprop, adagrad, lamb; did you mean adam?",
+        ),
+        ("parallel.strategy=fast", "accepted: auto, framework, mpi, or the dotted path"),
+        ("train.dataset.transform_pipeline.9.ToCHWImage=", "transform_pipeline is a list; accepted: 0 to 4"),
+        ("train.dataset.transform_pipeline.x=3", "transform_pipeline is a list; accepted: 0 to 4"),
+        ("train.dataset.transform_pipeline.٢.x=3", "transform_pipeline is a list; accepted: 0 to 4"),
+        ("scheduler.lr=[", "is not YAML"),
+        ("scheduler.lr=2024-13-45", "cannot be read"),
+        ("scheduler.lr=" + DEEP, "nested too deeply"),
+        ("scheduler.lr", "expected key=value"),
+        ("", "expected key=value"),
+        ("=3", "expected key=value"),
+        ("scheduler..lr=3", "expected key=value"),
+        ("common.lr=3", "no other section uses an anchor of common.lr, so this would change nothing"),
+    ],
+)
+def test_a_wrong_override_is_named(override: str, expected: str) -> None:
+    message = refusal(CONFIG, override)
+    assert message.startswith(f"-o {override}")
+    assert expected in message
+    assert len(message.split("\n")) == 1 or "not YAML" in message
+
+
+def test_an_override_reaches_one_place_only() -> None:
+    """The dictionary and the batch size are written once in a file and used often, by aliases; those are copies."""
+    loaded = config.load(CONFIG, ["postprocess.use_space_char=True"])
+    assert loaded["postprocess"]["use_space_char"] is True
+    assert loaded["train"]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["use_space_char"] is False
+
+
+def test_an_override_of_common_reaches_all_uses() -> None:
+    """MindOCR's users change batch_size so; there it changes nothing, without a word."""
+    loaded = config.load(CONFIG, ["common.batch_size=5", "common.max_text_len=9"])
+    assert loaded["train"]["loader"]["batch_size"] == loaded["common"]["batch_size"] == 5
+    for section in ("train", "eval"):
+        assert loaded[section]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["max_text_len"] == 9
+
+
+def test_what_is_set_by_itself_no_longer_follows_common() -> None:
+    loaded = config.load(CONFIG, ["postprocess.use_space_char=False", "common.use_space_char=True"])
+    assert loaded["postprocess"]["use_space_char"] is False
+    assert loaded["train"]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["use_space_char"] is True
+
+
+def test_uses_are_copies(tmp_path: Path) -> None:
+    parts = layers.read(file(tmp_path, "base.yaml", BASE))
+    parts.override("common.shape=[1, 2]")
+    parts.override("a.list.1.shape.0=3")
+    assert parts.values["a"]["list"][1]["shape"] == [3, 2]
+    assert parts.values["common"]["shape"] == [1, 2]
+
+
+def test_a_mistake_in_a_list_that_was_replaced_is_named_there() -> None:
+    override = "train.dataset.transform_pipeline=[{DecodeImage: {img_mode: GREY}}]"
+    assert refusal(CONFIG, override).startswith(f"-o {override}: train.dataset.transform_pipeline.0.DecodeImage.img_")
+
+
+def test_a_mistake_in_common_is_named_where_it_was_made() -> None:
+    message = refusal(CONFIG, "common.batch_size=many")
+    assert message == "-o common.batch_size=many: train.loader.batch_size is 'many'; expected a whole number"
+
+
+def test_aliased_sections_are_copies(tmp_path: Path) -> None:
+    head, tail = TEXT[: TEXT.rindex("  dataset:")], TEXT[TEXT.rindex("  loader:") :]
+    path = written(tmp_path, head.replace("  dataset:", "  dataset: &dataset") + "  dataset: *dataset\n" + tail)
+    loaded = config.load(path, ["train.dataset.data_dir=other"])
+    assert loaded["train"]["dataset"]["data_dir"] == "other"
+    assert loaded["eval"]["dataset"]["data_dir"] == "train"
+
+
+def test_sections_are_merged_and_lists_replaced(tmp_path: Path) -> None:
+    file(tmp_path, "base.yaml", BASE)
+    parts = layers.read(file(tmp_path, "top.yaml", "__base__: base.yaml\na:\n  other: 2\n  list: [7]\nc: {d: 3}\n"))
+    assert parts.values == {
+        "common": {"size": 4, "shape": [8, 16]},
+        "a": {"size": 4, "other": 2, "list": [7]},
+        "b": 4,
+        "c": {"d": 3},
+    }
+
+
+def test_values_of_common_reach_the_uses_in_the_files_below(tmp_path: Path) -> None:
+    file(tmp_path, "base.yaml", BASE)
+    file(tmp_path, "middle.yaml", "__base__: base.yaml\ncommon: {size: 5}\na: {other: 2}\n")
+    top = file(
+        tmp_path, "top.yaml", "__base__: middle.yaml\ncommon: {size: &mine 6, shape: [9]}\nd: *mine\na: {size: 1}\n"
+    )
+    parts = layers.read(top)
+    assert parts.values["a"] == {"size": 1, "other": 2, "list": [{"size": 6}, {"shape": [9]}]}
+    assert (parts.values["b"], parts.values["d"]) == (6, 6)
+    parts.override("common.size=7")
+    assert (parts.values["a"]["size"], parts.values["b"], parts.values["d"]) == (1, 7, 7)
+    assert parts.values["a"]["list"] == [{"size": 7}, {"shape": [9]}]
+
+
+def test_uses_in_a_list_that_was_replaced_are_forgotten(tmp_path: Path) -> None:
+    file(tmp_path, "base.yaml", BASE)
+    parts = layers.read(file(tmp_path, "top.yaml", "__base__: base.yaml\na: {list: [1]}\n"))
+    parts.override("common.size=7")
+    assert parts.values["a"] == {"size": 7, "other": 1, "list": [1]}
+
+
+def test_several_bases_are_laid_over_each_other_in_order(tmp_path: Path) -> None:
+    file(tmp_path, "one.yaml", "a: {x: 1, y: 1}\n")
+    file(tmp_path, "two.yaml", "a: {y: 2, z: 2}\n")
+    parts = layers.read(file(tmp_path, "top.yaml", "a: {z: 3}\n__base__: [one.yaml, two.yaml]\n"))
+    assert parts.values == {"a": {"x": 1, "y": 2, "z": 3}}
+
+
+def test_every_value_is_placed_in_its_file(tmp_path: Path) -> None:
+    base = file(tmp_path, "base.yaml", BASE)
+    top = file(tmp_path, "top.yaml", "__base__: base.yaml\na:\n  other: 2\ncommon:\n  size: 3\n")
+    places = layers.read(top).places
+    assert places["a",] == f"{base}:4"
+    assert places["a", "other"] == f"{top}:3"
+    assert places["a", "size"] == places["b",] == f"{top}:5"
+    assert places["a", "list", 1, "shape"] == f"{base}:7"
+
+
+def test_a_base_is_looked_for_from_the_folder_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    file(tmp_path, "base.yaml", "a: 1\n")
+    file(tmp_path, "inner/middle.yaml", "__base__: ../base.yaml\n")
+    assert layers.read(file(tmp_path, "top.yaml", "__base__: inner/middle.yaml\n")).values == {"a": 1}
+
+
+def test_a_file_that_builds_on_itself_is_refused(tmp_path: Path) -> None:
+    one = file(tmp_path, "one.yaml", "a: 1\n__base__: two.yaml\n")
+    two = file(tmp_path, "two.yaml", "__base__: one.yaml\n")
+    assert stopped(one) == f"{one}:2: {two}:1: {one} builds on itself"
+
+
+def test_more_files_than_anyone_needs_are_refused(tmp_path: Path) -> None:
+    for number in range(8):
+        file(tmp_path, f"{number}.yaml", f"__base__: [{number + 1}.yaml, {number + 1}.yaml]\n")
+    file(tmp_path, "8.yaml", "a: 1\n")
+    assert "builds on more than 32 files" in stopped(tmp_path / "0.yaml")
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("no.yaml", "1: cannot read {folder}/no.yaml: No such file or directory"),
+        ("3", "1: __base__ is 3; accepted: a path or a list of paths"),
+        ("[a.yaml, {}]", "1: cannot read"),
+        ('"a\\0b"', "1: 'a\\x00b' holds a character that no file name can have"),
+        ('"a\\eb"', "1: __base__ is 'a\\x1bb'; accepted"),
+        ("''", "1: cannot read {folder}: Is a directory"),
+        ("wrong.yaml", "1: {folder}/wrong.yaml:2: a is given twice"),
+    ],
+)
+def test_a_wrong_base_is_named_with_its_line(tmp_path: Path, base: str, expected: str) -> None:
+    file(tmp_path, "wrong.yaml", "a: 1\na: 2\n")
+    path = file(tmp_path, "top.yaml", f"__base__: {base}\n")
+    assert stopped(path).startswith(f"{path}:{expected.format(folder=tmp_path)}")
+
+
+def test_mindocrs_other_places_and_spellings_are_taken() -> None:
+    loaded = config.load(CONFIG, ["model.resume=True", "optimizer.opt=SGD", "train.dataset.sample_ratios=[0.5]"])
+    assert loaded["system"]["resume"] is True
+    assert "resume" not in loaded["model"]
+    assert loaded["optimizer"]["opt"] == "sgd"
+    assert loaded["train"]["dataset"]["sample_ratio"] == [0.5]
+    assert config.load(DETECTION, ["system=", "model.resume=a.ckpt"])["system"]["resume"] == "a.ckpt"
+
+
+def test_of_two_places_of_a_key_in_one_file_one_is_refused(tmp_path: Path) -> None:
+    file(tmp_path, "both.yaml", f"__base__: {CONFIG}\nmodel:\n  resume: True\nsystem:\n  resume: False\n")
+    message = refusal(tmp_path / "both.yaml")
+    assert message.endswith("both.yaml:3: model.resume is not a key of this release; system.resume is one")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["sample_ratio=0.5", "sample_ratios=[0.25]"], [0.25]),
+        (["sample_ratios=[0.25]", "sample_ratio=0.5"], 0.5),
+    ],
+)
+def test_of_two_places_of_a_key_the_later_option_counts(overrides: list[str], expected: object) -> None:
+    found = config.load(CONFIG, [f"train.dataset.{option}" for option in overrides])["train"]["dataset"]
+    assert found["sample_ratio"] == expected
+    assert "sample_ratios" not in found
+    assert config.load(CONFIG, ["system.resume=False", "model.resume=True"])["system"]["resume"] is True
+
+
+@pytest.mark.parametrize(("below", "above"), [("sample_ratio", "sample_ratios"), ("sample_ratios", "sample_ratio")])
+def test_a_file_on_top_gives_a_key_anew_by_either_name(tmp_path: Path, below: str, above: str) -> None:
+    dataset = "train:\n  dataset:\n    {}: {}\n"
+    file(tmp_path, "below.yaml", f"__base__: {CONFIG}\n" + dataset.format(below, 0.5))
+    path = file(tmp_path, "above.yaml", "__base__: below.yaml\n" + dataset.format(above, 0.25))
+    assert config.load(path)["train"]["dataset"]["sample_ratio"] == 0.25
+    message = refusal(path, "train.dataset.sample_ratio=-1")
+    assert message.startswith("-o train.dataset.sample_ratio=-1: train.dataset.sample_ratio is -1")
+
+
+def test_a_file_on_top_may_set_a_key_to_null(tmp_path: Path) -> None:
+    file(tmp_path, "below.yaml", f"__base__: {CONFIG}\ntrain:\n  max_steps: 7\n")
+    text = "__base__: below.yaml\ntrain:\n  max_steps: null\nmodel:\n  pretrained: null\n"
+    loaded = config.load(file(tmp_path, "above.yaml", text))
+    assert loaded["train"]["max_steps"] is None
+    assert loaded["model"]["pretrained"] is None
+
+
+def test_names_of_mindocrs_older_files_are_those_of_today() -> None:
+    old = ["loss.name=L1BalancedCELoss", "postprocess={name: DBPostprocess, output_polygon: True}"]
+    loaded = config.load(DETECTION, old)
+    assert loaded["loss"]["name"] == "DBLoss"
+    assert loaded["postprocess"]["box_type"] == "poly"
+    old[1] = "postprocess={name: DBPostprocess, output_polygon: False}"
+    assert config.load(DETECTION, old)["postprocess"]["box_type"] == "quad"

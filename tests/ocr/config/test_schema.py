@@ -1,0 +1,245 @@
+"""The schema of configurations as a document, and what it says of keys that do nothing."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import config
+from hccl_kit.ocr.config import schema
+from tests.ocr.config.test_config import DETECTION
+from tests.ocr.programs import CONFIG
+from tests.places import ROOT
+
+DEFINITIONS: dict[str, Any] = dict(schema.root()["$defs"])
+
+MINDOCR_REC = (
+    "metric.character_dict_path=a.txt",
+    "metric.print_flag=True",
+    "loss.pred_seq_len=24",
+    "loss.max_label_len=23",
+    "loss.batch_size=16",
+    "train.dataset_sink_mode=True",
+    "train.dataset.output_columns=[image, text_seq]",
+    "train.dataset.num_columns_to_net=1",
+    "train.dataset.net_input_column_index=[0]",
+    "train.dataset.label_column_index=[1]",
+    "train.dataset.shuffle=True",
+    "train.loader.max_rowsize=12",
+    "eval.loader.drop_remainder=True",
+    "eval.dataset.num_columns_of_labels=2",
+    "model.backbone.pretrained=True",
+    "system.amp_level_infer=O2",
+    "predict={backend: MindSpore, dataset: {type: PredictDataset}}",
+)
+MINDOCR_DET = (
+    "optimizer.opt=SGD",
+    "model.backbone.pretrained=True",
+    "loss_scaler.scale_factor=2",
+    "train.dataset_sink_mode=True",
+    "train.dataset.mindrecord=False",
+    "train.dataset.label_file=''",
+    "train.dataset.output_columns=[image, binary_map, mask, thresh_map, thresh_mask]",
+    "train.dataset.net_input_column_index=[0]",
+    "train.dataset.label_column_index=[1, 2, 3, 4]",
+    "train.dataset.transform_pipeline.0={Decode: }",
+    "train.loader.drop_remainder=True",
+    "train.loader.max_rowsize=96",
+    "train.loader.num_workers_dataset=10",
+    "eval.dataset.transform_pipeline.2.DetResize.limit_type=None",
+    "eval.dataset.transform_pipeline.3={Normalize: {mean: [123.675, 116.28, 103.53], std: [58.395, 57.12, 57.375]}}",
+    "eval.dataset.transform_pipeline.4={HWC2CHW: }",
+    "eval.loader.shuffle=False",
+)
+MINDOCR_SVTR = (
+    "system.amp_level_infer=O2",
+    "train.dataset.label_file=null",
+    "train.dataset.shuffle=True",
+    "train.dataset.filter_max_len=True",
+    "train.dataset.filter_zero_text_image=True",
+    "train.dataset.extra_count_if_repeat=True",
+    "train.dataset.max_text_len=24",
+    "train.dataset.character_dict_path=",
+    "train.dataset.label_standandize=True",
+    "train.loader.using_multiprocess_for_pipeline=False",
+    "loss.pred_seq_len=25",
+)
+MINDOCR_OFF = (
+    "metric.print_flag=False",
+    "train.dataset_sink_mode=False",
+    "train.dataset.mindrecord=False",
+    "train.loader.drop_remainder=True",
+    "eval.loader.drop_remainder=False",
+    "eval.loader.shuffle=False",
+    "model.backbone.pretrained=False",
+    "metric.character_dict_path=",
+)
+
+
+def test_it_is_a_schema() -> None:
+    Draft202012Validator.check_schema(schema.root())
+
+
+def test_every_definition_is_used() -> None:
+    text = json.dumps(schema.root())
+    assert [name for name in DEFINITIONS if f'"#/$defs/{name}"' not in text] == []
+
+
+def keys(rule: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for key, inner in rule.get("properties", {}).items():
+        yield f"{path}.{key}", inner
+        yield from keys(inner, f"{path}.{key}")
+
+
+ALL = [row for name, rule in DEFINITIONS.items() for row in keys(rule, name)]
+
+
+def test_every_key_says_what_it_means() -> None:
+    """An empty rule repeats a key that another one explains."""
+
+    def says(rule: dict[str, Any]) -> bool:
+        meant = {**DEFINITIONS.get(rule.get("$ref", "").rsplit("/", 1)[-1], {}), **rule}
+        return "description" in meant or schema.NO_EFFECT in meant
+
+    assert len(ALL) > 300
+    assert [path for path, rule in ALL if rule and not says(rule)] == []
+
+
+def test_a_default_is_a_value_that_is_accepted() -> None:
+    rows = [(path, rule) for path, rule in ALL if rule.get("default", {}) != {}]
+    wrong = [
+        path
+        for path, rule in rows
+        if not Draft202012Validator({"$defs": DEFINITIONS, **rule}).is_valid(rule["default"])
+    ]
+    assert len(rows) > 100
+    assert wrong == []
+
+
+def test_every_section_and_list_is_closed_and_bounded() -> None:
+    def open_places(rule: Any, path: str) -> Iterator[str]:
+        if isinstance(rule, dict):
+            chosen = "allOf" in rule or "$ref" in rule or "/if" in path
+            if "properties" in rule and not chosen and "additionalProperties" not in rule:
+                yield path
+            kinds = rule.get("type", [])
+            if "array" in kinds and "items" in rule and "maxItems" not in rule:
+                yield path
+            for key, inner in rule.items():
+                yield from open_places(inner, f"{path}/{key}")
+        elif isinstance(rule, list):
+            for index, inner in enumerate(rule):
+                yield from open_places(inner, f"{path}/{index}")
+
+    assert list(open_places(DEFINITIONS, "")) == []
+
+
+def test_what_mindocrs_files_hold_besides_is_accepted_and_said_once() -> None:
+    found = config.ineffective(config.load(CONFIG, MINDOCR_REC))
+    assert all(line.startswith("no effect: ") for line in found)
+    for override in MINDOCR_REC:
+        name = override.partition("=")[0]
+        assert sum(f" {name}," in line or f" {name}:" in line for line in found) == 1, name
+    assert len(found) == len({line.rsplit(": ", 1)[1] for line in found})
+
+
+def test_the_files_of_the_other_families_are_accepted_too() -> None:
+    def said(path: Path, overrides: Sequence[str]) -> set[str]:
+        lines = config.ineffective(config.load(path, overrides))
+        return {name for line in lines for name in line.removeprefix("no effect: ").split(": ")[0].split(", ")}
+
+    assert said(DETECTION, MINDOCR_DET) == {
+        "model.backbone.pretrained",
+        "train.dataset_sink_mode",
+        "train.dataset.output_columns",
+        "train.dataset.net_input_column_index",
+        "train.dataset.label_column_index",
+        "train.loader.max_rowsize",
+        "train.loader.num_workers_dataset",
+    }
+    assert said(ROOT / "configs" / "rec" / "svtr" / "svtr_tiny.yaml", MINDOCR_SVTR) == {
+        "system.amp_level_infer",
+        "train.dataset.shuffle",
+        "train.dataset.max_text_len",
+        "train.dataset.label_standandize",
+        "loss.pred_seq_len",
+    }
+
+
+@pytest.mark.parametrize(("value", "said"), [("True", True), ("False", False), ("null", False), ("a.ckpt", False)])
+def test_a_key_may_do_nothing_for_one_value_alone(value: str, said: bool) -> None:
+    found = config.ineffective(config.load(DETECTION, [f"model.backbone.pretrained={value}"]))
+    assert any(line.startswith("no effect: model.backbone.pretrained: fresh weights") for line in found) is said
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "near"),
+    [
+        (DETECTION, "train.dataset.max_text_len=3", "train.dataset.max_text_len is one where model.type is rec"),
+        (DETECTION, "metric.lower=True", "metric.lower is one where model.type is rec"),
+        (DETECTION, "model.head.hidden_size=3", "model.head.hidden_size is one where model.head.name is PSEHead"),
+        (CONFIG, "model.neck.lr=1", "scheduler.lr is one"),
+    ],
+)
+def test_what_else_must_be_chosen_for_a_key_is_said(path: Path, key: str, near: str) -> None:
+    with pytest.raises(KitError) as caught:
+        config.load(path, [key])
+    assert caught.value.message.endswith(f"is not a key of this release; {near}")
+
+
+def test_the_keys_of_mindocrs_data_sets_are_accepted() -> None:
+    lines = config.ineffective(
+        config.load(DETECTION, ["train.dataset.use_minddata=True", "eval.dataset.use_minddata=False"])
+    )
+    assert [line for line in lines if "use_minddata" in line] == [
+        "no effect: train.dataset.use_minddata: one program of steps prepares the samples, which gives the same images"
+    ]
+    rec = ("filter_max_len", "extra_count_if_repeat", "max_text_len", "filter_zero_text_image", "character_dict_path")
+    config.load(
+        CONFIG,
+        [f"train.dataset.{key}={'a' if key.endswith('path') else 1 if 'text_len' in key else True}" for key in rec],
+    )
+    resize = "eval.dataset.transform_pipeline.2.DetResize.force_divisible=False"
+    assert any("force_divisible" in line for line in config.ineffective(config.load(DETECTION, [resize])))
+
+
+def test_what_is_as_it_would_be_anyway_is_not_said() -> None:
+    assert config.ineffective(config.load(CONFIG, MINDOCR_OFF)) == []
+
+
+def test_no_default_is_written_where_it_would_do_nothing() -> None:
+    assert "dataset_sink_mode" not in config.load(CONFIG)["train"]
+
+
+def test_options_of_steps_that_do_nothing_would_be_found() -> None:
+    """In lists as well."""
+    rule = {"items": {"properties": {"a": {schema.NO_EFFECT: "why"}}}}
+    found = list(schema._present([{"a": 1}], rule, ("list",)))
+    assert [pointer for pointer, _ in found] == [("list", 0, "a")]
+
+
+def test_mindrecord_files_are_refused() -> None:
+    with pytest.raises(Exception, match=r"train.dataset.mindrecord is True; accepted: False"):
+        config.load(DETECTION, ["train.dataset.mindrecord=True"])
+
+
+def test_a_condition_holds_as_json_schema_has_it() -> None:
+    conditions = [choice["if"] for rule in (schema.root(), *DEFINITIONS.values()) for choice in choices(rule)]
+    values: list[Any] = [{}, {"model": {}}, {"model": {"type": "det"}}, {"type": "RecDataset"}]
+    values += [{"name": name} for name in ("SVTRNet", "Img2Seq", "det_resnet18", "")]
+    assert len(conditions) > 10
+    for condition in conditions:
+        for value in values:
+            assert schema._holds(condition, value) == Draft202012Validator(condition).is_valid(value)
+
+
+def choices(rule: Any) -> Iterator[Any]:
+    if isinstance(rule, dict):
+        yield from rule.get("allOf", ())
+        for key, inner in rule.items():
+            if key != "allOf":
+                yield from choices(inner)

@@ -1,0 +1,133 @@
+"""EASTProcessTrain: parts that cut no text, and at every place in a text where its edges are."""
+
+import math
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.data.pages.east_maps import best_angle, draw_geometry, east_process_train, four_corners, shrunk
+from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
+from hccl_kit.ocr.decode.boxes import clockwise
+
+TEXT = [[400, 300], [560, 300], [560, 340], [400, 340]]
+
+
+def rotated(centre: tuple[float, float], size: tuple[float, float], degrees: float) -> NDArray[np.float32]:
+    return clockwise(np.asarray(cv2.boxPoints((centre, size, degrees)), np.float32))
+
+
+def page_of(*polys: list[list[int]], ignored: tuple[int, ...] = (), height: int = 700, width: int = 1000) -> Page:
+    """A black page whose texts are white."""
+    quads = pad_polygons(polys)
+    image = np.zeros((height, width, 3), np.uint8)
+    cv2.fillPoly(image, list(quads.astype(np.int32)), (255, 255, 255))
+    flags = np.array([number in ignored for number in range(len(polys))], bool)
+    return Page(Path("page.png"), image, quads, ("word",) * len(polys), flags)
+
+
+def drawn(*polys: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    return draw_geometry(pad_polygons(polys), np.zeros(len(polys), bool), (60, 80), 4)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_maps_lie_on_the_text_of_the_part(seed: int) -> None:
+    page = east_process_train(length=320)(page_of(TEXT), np.random.default_rng(seed))
+    assert page.image is not None
+    assert page.image.shape == (320, 320, 3)
+    scores, geometry, ignored = page.maps
+    assert scores.shape == ignored.shape == (1, 80, 80)
+    assert geometry.shape == (5, 80, 80)
+    inside = scores[0] > 0
+    if inside.sum() > 1:
+        assert (page.image[::4, ::4, 0][inside] > 127).mean() > 0.95
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_a_part_cuts_no_text_where_there_is_another_part(seed: int) -> None:
+    page = east_process_train(length=320)(page_of(TEXT), np.random.default_rng(seed))
+    low, high = page.polys[0].min(axis=0), page.polys[0].max(axis=0)
+    held = np.minimum(high, 320) - np.maximum(low, 0)
+    whole = (high - low).prod()
+    share = held.prod() / whole if (held > 0).all() else 0
+    assert share < 0.05 or share > 0.95
+
+
+def test_a_dense_page_is_cut_somewhere() -> None:
+    """Where every part cuts a text, one is taken after many tries."""
+    rows = [[[10, y], [990, y], [990, y + 20], [10, y + 20]] for y in range(0, 680, 30)]
+    page = east_process_train(length=320)(page_of(*rows), np.random.default_rng(0))
+    assert page.maps[0].sum() > 100
+
+
+def test_a_small_page_is_enlarged() -> None:
+    page = east_process_train(length=512)(
+        page_of([[20, 30], [100, 30], [100, 60], [20, 60]], height=100, width=150), np.random.default_rng(0)
+    )
+    assert page.image is not None
+    assert page.image.shape == (512, 512, 3)
+
+
+@settings(deadline=None)
+@given(st.floats(60, 120), st.floats(24, 60), st.floats(-40, 40))
+def test_distances_add_up_to_the_sides_and_the_angle_is_that_of_the_text(
+    width: float, height: float, degrees: float
+) -> None:
+    scores, geometry, _ = drawn(rotated((160, 120), (width, height), degrees))
+    upper, lower, left, right, angle = geometry[:, scores[0] > 0]
+    np.testing.assert_allclose(upper + lower, height, atol=2.5)
+    np.testing.assert_allclose(left + right, width, atol=2.5)
+    if width > 1.2 * height:
+        np.testing.assert_allclose(angle, -math.radians(degrees), atol=0.02)
+
+
+def test_distances_of_a_place() -> None:
+    text = np.array([[40, 80], [200, 80], [200, 120], [40, 120]], np.float32)
+    scores, geometry, _ = drawn(text)
+    assert scores[0, 25, 20] == 1
+    assert geometry[:, 25, 20].tolist() == [20, 20, 40, 120, 0]
+    assert scores[0, 19:21].sum() == 0  # moved inwards by 0.3 of 40 pixels
+    assert not geometry[:, scores[0] == 0].any()
+
+
+def test_corners_move_inwards_by_a_part_of_the_shorter_side() -> None:
+    quad = np.array([[0, 0], [100, 0], [100, 40], [0, 40]], float)
+    np.testing.assert_allclose(shrunk(quad), [[12, 12], [88, 12], [88, 28], [12, 28]])
+    upright = np.array([[0, 0], [40, 0], [40, 100], [0, 100]], float)
+    np.testing.assert_allclose(shrunk(upright), [[12, 12], [28, 12], [28, 88], [12, 88]])
+
+
+def test_what_is_ignored_is_marked_and_not_learnt() -> None:
+    quads = pad_polygons([[[40, 80], [200, 80], [200, 120], [40, 120]], [[40, 160], [200, 160], [200, 200], [40, 200]]])
+    scores, _, ignored = draw_geometry(quads, np.array([False, True]), (60, 80), 4)
+    assert scores[0, 25, 20] == 1
+    assert ignored[0, 45, 20] == 1
+    assert (scores * ignored).sum() == 0
+
+
+def test_a_page_without_a_text_to_learn_has_one_place() -> None:
+    scores, _, _ = draw_geometry(pad_polygons([TEXT]), np.ones(1, bool), (60, 80), 4)
+    assert scores.sum() == scores[0, 0, 0] == 1
+
+
+def test_text_upside_down_has_the_angle_nearest_to_upright_that_there_is() -> None:
+    """Angles go from -90 to 89 degrees: more cannot be told."""
+    quad = rotated((160, 120), (100, 40), 0).astype(float)
+    assert best_angle(quad) == 0
+    assert best_angle(np.roll(quad, 1, axis=0)) == pytest.approx(math.pi / 2, abs=0.02) or best_angle(
+        np.roll(quad, 1, axis=0)
+    ) == pytest.approx(-math.pi / 2)
+
+
+def test_a_polygon_of_many_corners_counts_as_the_rectangle_around_it() -> None:
+    curved = np.array([[40, 80], [120, 70], [200, 80], [200, 120], [120, 130], [40, 120]], np.float32)
+    corners = four_corners(curved)
+    np.testing.assert_allclose(corners, [[40, 70], [200, 70], [200, 130], [40, 130]], atol=0.1)
+    quad = np.array([[40, 80], [200, 80], [200, 120], [40, 120], [40, 120]], np.float32)
+    np.testing.assert_array_equal(four_corners(quad), quad[:4])

@@ -1,0 +1,214 @@
+"""Label files of detection: every way to write one, and each page that is left out by name."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.pages.page_labels import parse_json, parse_rows, read_pages
+from hccl_kit.ocr.data.pages.pages import Region
+from hccl_kit.ocr.data.samples import BadSampleError
+from tests.shared import shared
+
+QUAD = "1,2,11,2,11,9,1,9"
+CORNERS = [[1, 2], [11, 2], [11, 9], [1, 9]]
+
+
+def folders(root: Path, labels: dict[str, bytes], images: Sequence[str] | None = None) -> dict[str, Any]:
+    """A section `dataset` over folders as those of ICDAR 2015; the images are empty files."""
+    (root / "gt").mkdir(exist_ok=True)
+    (root / "images").mkdir(exist_ok=True)
+    for name, content in labels.items():
+        (root / "gt" / f"gt_{name}.txt").write_bytes(content)
+    for name in labels if images is None else images:
+        (root / "images" / f"{name}.jpg").touch()
+    return {"dataset_root": str(root), "label_file": "gt", "data_dir": "images"}
+
+
+def lines(root: Path, *rows: str, name: str = "det_gt.txt") -> dict[str, Any]:
+    (root / "images").mkdir(exist_ok=True)
+    (root / name).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return {"dataset_root": str(root), "label_file": name, "data_dir": "images"}
+
+
+def row_of(*regions: Region) -> str:
+    return json.dumps([{"transcription": text, "points": corners} for text, corners in regions], ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{QUAD},guardian\n{QUAD},###\n".encode(),
+        f"\ufeff{QUAD},guardian\r\n{QUAD},###\r\n".encode(),
+        f"\n{QUAD},guardian\n  \n{QUAD},###".encode(),
+        f" 1.0, 2 ,11,2.,11,9,1,9,guardian\n{QUAD},###".encode(),
+    ],
+    ids=["plain", "BOM and CRLF", "empty lines", "fractions and blanks"],
+)
+def test_a_folder_is_read(tmp_path: Path, content: bytes) -> None:
+    [page], bad = read_pages(folders(tmp_path, {"img_1": content}))
+    assert bad == []
+    assert page.path == tmp_path / "images" / "img_1.jpg"
+    assert page.polys.tolist() == [CORNERS, CORNERS]
+    assert page.texts == ("guardian", "###")
+    assert page.ignored.tolist() == [False, True]
+    assert page.image is None
+
+
+def test_regions_longer_than_any_page_has_are_not_parsed() -> None:
+    with pytest.raises(BadSampleError, match="regions of 4194305 characters; accepted: up to 4194304"):
+        parse_json("[" * (1 << 22 | 1))
+
+
+def test_a_text_may_hold_commas_and_be_empty() -> None:
+    assert [text for text, _ in parse_rows(f"{QUAD},RM 1,000.00, net\n{QUAD},")] == ["RM 1,000.00, net", ""]
+
+
+def test_pages_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    pages, _ = read_pages(folders(tmp_path, {f"img_{n}": f"{QUAD},x".encode() for n in (10, 9, 100, 1)}))
+    assert [page.path.stem for page in pages] == ["img_1", "img_9", "img_10", "img_100"]
+
+
+def test_labels_need_no_prefix(tmp_path: Path) -> None:
+    dataset = folders(tmp_path, {"img_1": b""}, ["X001"])
+    (tmp_path / "gt" / "gt_img_1.txt").rename(tmp_path / "gt" / "X001.txt")
+    [page], bad = read_pages(dataset)
+    assert (page.path.name, len(page.polys), bad) == ("X001.jpg", 0, [])
+
+
+def test_a_det_gt_file_is_read(tmp_path: Path) -> None:
+    hexagon: list[list[float]] = [[0, 0], [5.5, 0], [9, 4], [5, 8], [0, 8], [-1, 4]]
+    row = row_of(("größe", CORNERS), ("*", hexagon))
+    [first, second], bad = read_pages(lines(tmp_path, f"a.jpg\t{row}", "", "sub/b.jpg\t[]"))
+    assert bad == []
+    assert [page.path for page in (first, second)] == [tmp_path / "images" / name for name in ("a.jpg", "sub/b.jpg")]
+    assert first.texts == ("größe", "*")
+    assert first.ignored.tolist() == [False, True]
+    assert first.polys.tolist() == [[*CORNERS, [1, 9], [1, 9]], hexagon]
+    assert len(second.polys) == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (b"1,2,3,4,5,6,7,8\n", "line 1: expected x1,y1,x2,y2,x3,y3,x4,y4,text, found '1,2,3,4,5,6,7,8'"),
+        (f"{QUAD},x\n1,2,three,4,5,6,7,8,x".encode(), "line 2: expected x1,y1"),
+        ("١,2,3,4,5,6,7,8,x".encode(), "line 1: expected x1,y1"),
+        (b"1,2,3,4,5,6,7,inf,x", "line 1: expected x1,y1"),
+        (b"1,2,3,4,5,6,7,999999999,x", "region 1 reaches beyond 1048576"),
+        (b"\xff", "is not UTF-8: byte 0"),
+    ],
+)
+def test_a_page_whose_rows_do_not_parse_is_left_out_by_name(tmp_path: Path, row: bytes, reason: str) -> None:
+    pages, [bad] = read_pages(folders(tmp_path, {"img_1": f"{QUAD},x".encode(), "img_2": row}))
+    assert [page.path.stem for page in pages] == ["img_1"]
+    assert str(tmp_path / "images" / "img_2.jpg") in bad
+    assert reason in bad
+
+
+@pytest.mark.parametrize(
+    ("label", "reason"),
+    [
+        ("{", "the regions are not JSON"),
+        ("[" * 100_000, "the regions are not JSON"),
+        ("{}", "expected a JSON list of regions, found '{}'"),
+        ("[1]", "region 1 has no transcription: 1"),
+        ('[{"points": [[1, 2], [3, 4], [5, 6]]}]', "region 1 has no transcription"),
+        (row_of(("a", CORNERS), ("b", [[1, 2], [3, 4]])), "region 2: points must be three or more [x, y]"),
+        (row_of(("a", [[1, 2], [3, 4], [5]])), "region 1: points must be"),
+        ('[{"transcription": "a", "points": [[1, 2], [3, 4], [5, true]]}]', "region 1: points must be"),
+        ('[{"transcription": "a", "points": "abc"}]', "region 1: points must be"),
+        ('[{"transcription": "a", "points": [[1, 2], [3, 4], [5, NaN]]}]', "region 1 reaches beyond"),
+        ('[{"transcription": "a", "points": [[1, 2], [3, 4], [5, 1e999]]}]', "region 1 reaches beyond"),
+        (row_of(("a", [[1, 2]] * 257)), "region 1 has 257 corners; accepted: up to 256"),
+        (row_of(*[("a", CORNERS)] * 10_001), "10001 text regions; accepted: up to 10000"),
+    ],
+)
+def test_a_line_whose_regions_do_not_parse_is_left_out_by_name(tmp_path: Path, label: str, reason: str) -> None:
+    [page], [bad] = read_pages(lines(tmp_path, f"a.jpg\t{label}", f"b.jpg\t{row_of(('x', CORNERS))}"))
+    assert page.path.name == "b.jpg"
+    assert bad.startswith(f"{tmp_path / 'images' / 'a.jpg'}: ")
+    assert reason in bad
+
+
+def test_a_line_without_a_tab_is_left_out_by_its_number(tmp_path: Path) -> None:
+    _, bad = read_pages(lines(tmp_path, "b.jpg\t[]", "a.jpg []"))
+    assert bad == [f"{tmp_path / 'det_gt.txt'}:2: expected path TAB regions, found 'a.jpg []'"]
+
+
+@given(st.text())
+def test_reading_is_total(text: str) -> None:
+    """Whatever stands there, it is regions or a bad sample."""
+    for parse in (parse_rows, parse_json):
+        try:
+            parse(text)
+        except BadSampleError as error:
+            assert str(error)
+
+
+coordinates = st.integers(-1000, 9000)
+regions = st.lists(
+    st.tuples(
+        st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"])),
+        st.lists(st.lists(coordinates, min_size=2, max_size=2), min_size=4, max_size=4),
+    ),
+    max_size=5,
+)
+
+
+@given(regions)
+def test_what_is_written_comes_back(written: list[Region]) -> None:
+    assert parse_json(row_of(*written)) == written
+    rows = [",".join([*(str(value) for corner in corners for value in corner), text]) for text, corners in written]
+    assert parse_rows("\n".join(rows)) == written
+
+
+def test_images_and_labels_without_each_other_are_named(tmp_path: Path) -> None:
+    pages, bad = read_pages(folders(tmp_path, {"img_1": b"", "img_2": b""}, ["img_1", "img_3"]))
+    assert [page.path.stem for page in pages] == ["img_1"]
+    assert bad == [
+        f"{tmp_path}/gt/gt_img_2.txt: {tmp_path}/images has no image img_2.jpg",
+        f"{tmp_path}/images/img_3.jpg: {tmp_path}/gt has no file gt_img_3.txt",
+    ]
+
+
+def test_labels_of_which_no_page_can_be_used_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match=r"no page of gt can be used; the first: .*img_1\.jpg: line 1: expected"):
+        read_pages(folders(tmp_path, {"img_1": b"x"}))
+    with pytest.raises(KitError, match=r"no page of det_gt\.txt can be used$"):
+        read_pages(lines(tmp_path))
+
+
+def test_several_parts_have_their_own_share(tmp_path: Path) -> None:
+    first = lines(tmp_path, *(f"a{n}.jpg\t[]" for n in range(10)), name="a.txt")
+    lines(tmp_path, *(f"b{n}.jpg\t[]" for n in range(10)), name="b.txt")
+    (tmp_path / "other").mkdir()
+    dataset = first | {"label_file": ["a.txt", "b.txt"], "data_dir": ["images", "other"], "sample_ratio": [1.0, 0.2]}
+    pages, _ = read_pages(dataset)
+    assert [page.path.parent.name for page in pages] == ["images"] * 10 + ["other"] * 2
+    shared_folder, _ = read_pages(dataset | {"data_dir": "images", "sample_ratio": 0.5})
+    assert len(shared_folder) == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "counts"),
+    [
+        ("ic15", "training", (170, 1957, 1254)),
+        ("ic15", "test", (67, 586, 345)),
+        ("sroie", "training", (150, 8145)),
+        ("sroie", "test", (45, 2461)),
+    ],
+)
+def test_the_real_sets_are_read_whole(name: str, part: str, counts: tuple[int, ...]) -> None:
+    labels = {"training": "ch4_training_localization_transcription_gt", "test": "Challenge4_Test_Task1_GT"}
+    root = shared("data", "det", name)
+    dataset = {"dataset_root": str(root), "label_file": labels[part], "data_dir": f"ch4_{part}_images"}
+    pages, bad = read_pages(dataset)
+    found = (len(pages), sum(len(page.polys) for page in pages), sum(int(page.ignored.sum()) for page in pages))
+    assert found[: len(counts)] == counts
+    assert bad == []

@@ -1,0 +1,254 @@
+"""Moves of a page: the polygons stay on their text, crops cut none, and joined steps show what single ones show."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.pages import page_moves
+from hccl_kit.ocr.data.pages.page_moves import Moves, join
+from hccl_kit.ocr.data.pages.pages import Page, pad_polygons, unreadable
+from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.data.transforms import Transform
+
+QUADS = [
+    [[30, 20], [90, 26], [88, 46], [28, 40]],
+    [[120, 60], [180, 60], [180, 80], [120, 80]],
+    [[40, 100], [100, 90], [104, 110], [44, 120]],
+]
+HEIGHT, WIDTH = 140, 210
+seeds = st.integers(0, 2**32 - 1)
+
+
+def page_of(*texts: str, quads: list[Any] = QUADS) -> Page:
+    """A black page whose text regions are white."""
+    polys = pad_polygons(quads)
+    image = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    cv2.fillPoly(image, list(polys.astype(np.int32)), (255, 255, 255))
+    texts = texts or ("word",) * len(quads)
+    return Page(Path("page.png"), image, polys, texts, unreadable(texts))
+
+
+def image_of(page: Page) -> Any:
+    assert page.image is not None
+    return page.image
+
+
+STEPS: dict[str, Callable[[], Transform[Page]]] = {
+    "flip": lambda: page_moves.flip(p=1),
+    "rotate": lambda: page_moves.rotate(degrees=[-30, 30], expand_canvas=False),
+    "rotate and grow": lambda: page_moves.rotate(degrees=[-60, 60]),
+    "scale": lambda: page_moves.scale(scale_range=[0.5, 3], p=1),
+    "crop": lambda: page_moves.crop(crop_size=[160, 120], p=1),
+    "whole": lambda: page_moves.crop(crop_size=[160, 120], p=0),
+    "iaa": lambda: page_moves.iaa_augment(Fliplr={"p": 0.5}, Affine={"rotate": [-10, 10]}),
+}
+ALL = ("flip", "rotate", "scale", "crop")
+
+
+@pytest.mark.parametrize("name", STEPS)
+@given(seeds)
+@settings(max_examples=25, deadline=None)
+def test_polygons_stay_on_their_text(name: str, seed: int) -> None:
+    moved = STEPS[name]()(page_of(), np.random.default_rng(seed))
+    drawn = np.zeros(image_of(moved).shape[:2], np.uint8)
+    cv2.fillPoly(drawn, list(np.rint(moved.polys).astype(np.int32)), 255)
+    height, width = moved.content or drawn.shape
+    drawn[height:], drawn[:, width:] = 0, 0  # what a crop left out lies beyond it
+    white = image_of(moved)[..., 0] > 127
+    both, either = (white & (drawn > 0)).sum(), (white | (drawn > 0)).sum()
+    assert both > 0.8 * either
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_moves_are_pure(name: str) -> None:
+    page = page_of()
+    image, polys = image_of(page).copy(), page.polys.copy()
+    one, two = (STEPS[name]()(page, np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(image_of(one), image_of(two))
+    np.testing.assert_array_equal(one.polys, two.polys)
+    np.testing.assert_array_equal(image_of(page), image)
+    np.testing.assert_array_equal(page.polys, polys)
+
+
+@given(seeds)
+@settings(max_examples=40, deadline=None)
+def test_joined_moves_show_what_single_ones_show(seed: int) -> None:
+    """On an image without sharp edges, which is interpolated once here and four times there."""
+    page = page_of()
+    page = replace(page, image=cv2.GaussianBlur(image_of(page), (0, 0), 4))
+    steps = [STEPS[name]() for name in ALL]
+    [joined] = join(steps)
+    whole = joined(page, np.random.default_rng(seed))
+    generator = np.random.default_rng(seed)
+    for step in steps:
+        page = step(page, generator)
+    np.testing.assert_allclose(whole.polys, page.polys, atol=0.01)
+    assert whole.content == page.content
+    assert image_of(whole).shape == (160, 120, 3)
+    difference = np.abs(image_of(whole).astype(int) - image_of(page))
+    assert np.quantile(difference, 0.98) <= 6
+
+
+def test_only_moves_are_joined_and_none_after_a_crop() -> None:
+    def other(page: Page, _: np.random.Generator) -> Page:
+        return page
+
+    flip, crop = STEPS["flip"](), STEPS["crop"]()
+    joined = join([flip, flip, other, flip, crop, flip])
+    assert [len(step.moves) if isinstance(step, Moves) else 0 for step in joined] == [2, 0, 2, 1]
+    assert join([]) == []
+
+
+def test_a_flip_moves_whole_pixels_and_two_are_none() -> None:
+    page, generator = page_of(), np.random.default_rng(0)
+    np.testing.assert_array_equal(image_of(page_moves.flip(p=1)(page, generator)), image_of(page)[:, ::-1])
+    twice = page_moves.flip(p=1)(page_moves.flip(p=1)(page, generator), generator)
+    np.testing.assert_array_equal(image_of(twice), image_of(page))
+    np.testing.assert_array_equal(twice.polys, page.polys)
+
+
+@pytest.mark.parametrize("name", ["flip", "rotate", "scale"])
+def test_polygons_keep_their_sense_of_rotation(name: str) -> None:
+    def areas(page: Page) -> Any:
+        x, y = page.polys[..., 0], page.polys[..., 1]
+        return (x * np.roll(y, -1, 1) - y * np.roll(x, -1, 1)).sum(1)
+
+    assert (areas(page_of()) > 0).all()
+    assert (areas(STEPS[name]()(page_of(), np.random.default_rng(1))) > 0).all()
+
+
+@pytest.mark.parametrize("make", [page_moves.flip, page_moves.rotate])
+def test_what_has_probability_0_does_nothing(make: Callable[..., Transform[Page]]) -> None:
+    page = page_of()
+    assert make(p=0)(page, np.random.default_rng(0)).image is page.image
+    assert page_moves.scale(scale_range=[2, 2], p=0)(page, np.random.default_rng(0)).image is page.image
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_a_scale_keeps_to_its_limits(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    free = page_moves.scale(scale_range=[3, 0.5], p=1)(page_of(), np.random.default_rng(seed))
+    assert 0.5 * HEIGHT - 1 <= image_of(free).shape[0] <= 3 * HEIGHT + 1
+    page = page_moves.scale(scale_range=[0.1, 9], size_limits=[400, 100], p=1)(page_of(), generator)
+    assert min(image_of(page).shape[:2]) >= 100
+    assert max(image_of(page).shape[:2]) <= 400
+    narrow = page_moves.scale(scale_range=[1.5, 1.5], size_limits=[1, 9999], p=1)(page_of(), generator)
+    assert image_of(narrow).shape[:2] == (210, 315)
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_a_crop_cuts_no_text_and_holds_some(seed: int) -> None:
+    """A polygon is inside the part or outside of it, in the rounding of half a pixel of the page."""
+    page = page_moves.crop(crop_size=[96, 96], p=1)(page_of(), np.random.default_rng(seed))
+    assert page.content is not None
+    height, width = page.content
+    assert max(page.content) <= 96
+    lows, highs = page.polys.min(axis=1), page.polys.max(axis=1)
+    slack = 0.5 * 96 / 14  # a part has at least 14 rows
+    inside = ((lows > -slack) & (highs < np.array([width, height]) + slack)).all(axis=1)
+    outside = ((highs < slack) | (lows > np.array([width, height]) - slack)).any(axis=1)
+    assert (inside | outside).all()
+    assert inside.any()
+
+
+def test_an_ignored_text_may_be_cut() -> None:
+    wide = [[0, 0], [WIDTH - 1, 0], [WIDTH - 1, 90], [0, 90]]
+    readable, ignored = (
+        page_of("a", "b", "c", "d", quads=[*QUADS, wide]),
+        page_of("a", "b", "c", "###", quads=[*QUADS, wide]),
+    )
+    step = page_moves.crop(crop_size=[96, 96], p=1)
+    seen = {
+        name: {step(page, np.random.default_rng(seed)).content for seed in range(10)}
+        for name, page in (("readable", readable), ("ignored", ignored))
+    }
+    assert seen["readable"] == {(64, 96)}
+    assert len(seen["ignored"]) > 1
+
+
+@pytest.mark.parametrize("quads", [[], [[[0, 0], [WIDTH, 0], [WIDTH, HEIGHT], [0, HEIGHT]]]], ids=["no text", "full"])
+def test_without_a_part_to_choose_the_whole_page_is_taken(quads: list[Any]) -> None:
+    page = page_moves.crop(crop_size=[70, 300], p=1)(page_of(quads=quads), np.random.default_rng(0))
+    assert image_of(page).shape == (70, 300, 3)
+    assert page.content == (70, 105)
+    assert (image_of(page)[:, 105:] == 0).all()
+    np.testing.assert_allclose(page.polys, np.array(quads).reshape(-1, 4, 2) / 2, atol=0.3)
+
+
+def test_a_page_that_shrinks_much_is_averaged() -> None:
+    """Every fourth row white: a quarter of the height is a grey of a quarter, not black or white."""
+    image = np.zeros((400, 400, 3), np.uint8)
+    image[::4] = 255
+    small = image_of(page_moves.scale(scale_range=[0.25, 0.25], p=1)(Page(Path(), image), np.random.default_rng(0)))
+    assert small.shape == (100, 100, 3)
+    assert np.abs(small[2:-2].astype(int) - 64).max() <= 2
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        page_moves.scale(scale_range=[3, 3], p=1),
+        page_moves.crop(crop_size=[3 * HEIGHT, 3 * WIDTH], p=0),
+        pipeline([{"RandomHorizontalFlip": {"p": 1}}, {"RandomScale": {"scale_range": [3, 3], "p": 1}}]),
+        page_moves.Moves((lambda view, _: page_moves.enlarged(view, 3 * HEIGHT),)),
+    ],
+    ids=["scale", "crop", "flip and scale", "shortest edge"],
+)
+def test_a_page_that_grows_keeps_its_edges(step: Transform[Page]) -> None:
+    """They are what `cv2.resize` gives, as MindOCR uses it: nothing black shines in from beyond."""
+    white = replace(page_of(), image=np.full((HEIGHT, WIDTH, 3), 255, np.uint8))
+    assert (image_of(step(white, np.random.default_rng(0))) == 255).all()
+    noise = np.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8)
+    grown = image_of(step(replace(page_of(), image=noise), np.random.default_rng(0))).astype(int)
+    expected = cv2.resize(noise, None, fx=3, fy=3).astype(int)
+    if np.abs(grown - expected).max() > 8:  # a flipped page
+        expected = expected[:, ::-1]
+    assert np.abs(grown - expected).max() <= 8  # warpAffine counts in parts of 1/32 of a pixel
+
+
+def test_beyond_a_turned_page_all_is_black() -> None:
+    white = replace(page_of(), image=np.full((HEIGHT, WIDTH, 3), 255, np.uint8))
+    turned = image_of(page_moves.rotate(degrees=[30, 30])(white, np.random.default_rng(0)))
+    assert turned[0, 0].tolist() == turned[-1, -1].tolist() == [0, 0, 0]
+
+
+def test_a_growing_canvas_loses_no_corner() -> None:
+    page = replace(page_of(), image=np.full((HEIGHT, WIDTH, 3), 255, np.uint8))
+    turned = page_moves.rotate(degrees=[90, 90])(page, np.random.default_rng(0))
+    assert image_of(turned).shape[:2] == (WIDTH, HEIGHT)
+    assert (image_of(turned) > 0).mean() > 0.98
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: page_moves.rotate(degrees=[10, -10]),
+            r"RandomRotate: degrees is \[10, -10\]; accepted: \[lowest, hig",
+        ),
+        (lambda: page_moves.scale(scale_range=[1]), r"RandomScale: scale_range is \[1\]"),
+        (lambda: page_moves.iaa_augment(Affine={"p": 1.0}), "IaaAugment: Affine lacks rotate"),
+    ],
+)
+def test_a_wrong_option_is_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(KitError, match=message):
+        make()
+
+
+def test_a_pipeline_joins_its_moves() -> None:
+    scale, crop = {"scale_range": [2, 3], "p": 1.0}, {"crop_size": [64, 64], "p": 1.0}
+    steps: list[dict[str, Any]] = [{"RandomScale": scale}, {"RandomCropWithBBox": crop}]
+    [joined] = join([page_moves.scale(scale_range=[2, 3], p=1), page_moves.crop(crop_size=[64, 64], p=1)])
+    page = page_of()
+    through = pipeline(steps)(page, np.random.default_rng(2))
+    np.testing.assert_array_equal(image_of(through), image_of(joined(page, np.random.default_rng(2))))

@@ -1,0 +1,107 @@
+"""SynthText's file of MATLAB: its pages, those that are left out by name, and files that are none."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.io import savemat
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.pages import synth_text
+from hccl_kit.ocr.data.pages.page_labels import read_pages
+
+QUAD = np.array([[1, 2], [11, 2], [11, 9], [1, 9]], float)
+WORDS = np.stack([QUAD, QUAD + 20]).transpose(2, 1, 0)
+
+
+def cells(*values: Any) -> np.ndarray[Any, Any]:
+    row = np.empty((1, len(values)), object)
+    row[0, :] = values
+    return row
+
+
+def file(root: Path, **columns: Any) -> dict[str, Any]:
+    """A section `dataset`; wordBB is 2 x 4 x words, and of one word 2 x 4, as in the file of SynthText."""
+    rows = {
+        "imnames": cells("8/a.jpg", "8/b.jpg"),
+        "wordBB": cells(WORDS, QUAD.T),
+        "txt": cells(np.array(["one \n ###"]), np.array(["two"])),
+        "charBB": cells(1, 2),
+    }
+    root.mkdir(exist_ok=True)
+    (root / "images").mkdir(exist_ok=True)
+    changed = {name: value for name, value in {**rows, **columns}.items() if value is not None}
+    savemat(root / "gt.mat", changed, do_compression=True)
+    return {"type": "SynthTextDataset", "dataset_root": str(root), "label_file": "gt.mat", "data_dir": "images"}
+
+
+def test_its_words_become_pages(tmp_path: Path) -> None:
+    pages, bad = read_pages(file(tmp_path))
+    assert bad == []
+    assert [page.path for page in pages] == [tmp_path / "images/8/a.jpg", tmp_path / "images/8/b.jpg"]
+    assert [page.texts for page in pages] == [("one", "###"), ("two",)]
+    assert [page.ignored.tolist() for page in pages] == [[False, False], [False]]
+    np.testing.assert_array_equal(pages[0].polys, np.stack([QUAD, QUAD + 20]))
+    np.testing.assert_array_equal(pages[1].polys, QUAD[None])
+    assert len(read_pages({**file(tmp_path), "sample_ratio": 0.5})[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"txt": cells(np.array(["one"]), np.array(["two"]))}, "2 boxes and 1 words"),
+        ({"wordBB": cells(np.zeros((3, 4, 2)), QUAD.T)}, "wordBB must be 2 x 4 x words"),
+        ({"wordBB": cells(np.array(["x"]), QUAD.T)}, "wordBB must be 2 x 4 x words"),
+        ({"wordBB": cells(WORDS * 1e9, QUAD.T)}, "region 1 reaches beyond"),
+        ({"wordBB": cells(WORDS * np.nan, QUAD.T)}, "region 1 reaches beyond"),
+        ({"imnames": cells(3.5, "8/b.jpg")}, "imnames must hold texts"),
+    ],
+)
+def test_a_page_that_cannot_be_used_is_named(tmp_path: Path, columns: dict[str, Any], reason: str) -> None:
+    pages, (bad,) = read_pages(file(tmp_path, **columns))
+    assert [page.texts for page in pages] == [("two",)]
+    assert reason in bad
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"txt": None}, "has no variable txt"),
+        ({"wordBB": None, "txt": None}, "has no variable wordBB, txt"),
+        ({"txt": cells(np.array(["two"]))}, "holds 2 imnames, 2 wordBB, 1 txt; accepted: as many of each"),
+    ],
+)
+def test_a_file_without_its_columns_is_refused(tmp_path: Path, columns: dict[str, Any], reason: str) -> None:
+    with pytest.raises(KitError, match=reason):
+        read_pages(file(tmp_path, **columns))
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"\0" * 200, b"MATLAB 5.0 MAT-file" + b" " * 200])
+def test_a_file_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
+    dataset = file(tmp_path)
+    (tmp_path / "gt.mat").write_bytes(content)
+    with pytest.raises(KitError, match=r"gt\.mat is damaged or not a MATLAB file|has no variable"):
+        read_pages(dataset)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10**6), st.integers(0, 255), st.booleans())
+def test_damage_never_ends_in_a_traceback(tmp_path: Path, place: int, byte: int, cut: bool) -> None:
+    dataset = file(tmp_path)
+    data = bytearray((tmp_path / "gt.mat").read_bytes())
+    data[place % len(data)] = byte
+    (tmp_path / "gt.mat").write_bytes(data[: place % len(data)] if cut else data)
+    try:
+        read_pages(dataset)
+    except KitError as error:
+        assert str(tmp_path) in error.message or "no page" in error.message
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gt.mat")
+    with pytest.raises(KitError, match="is not a regular file"):
+        list(synth_text.read_mat(tmp_path / "gt.mat", tmp_path))

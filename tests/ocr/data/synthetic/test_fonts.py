@@ -1,0 +1,128 @@
+"""Texts in fonts of the user's: every character is drawn or refused."""
+
+import os
+from pathlib import Path
+
+import cv2
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.synthetic import fonts, render
+from hccl_kit.ocr.data.synthetic.fonts import LARGEST, SMALLEST, Font, Fonts
+from tests.ocr.programs import tool
+
+TTF = Path(mpl.get_data_path()) / "fonts" / "ttf"
+SETS = ("train", "test")
+SANS, SIGNS = TTF / "DejaVuSans.ttf", TTF / "cmsy10.ttf"
+
+
+def test_a_text_is_drawn_from_edge_to_edge() -> None:
+    coverage = Font(SANS).coverage("Straße", 30)
+    assert coverage.dtype == np.uint8
+    assert 20 <= coverage.shape[0] <= 40
+    assert coverage[:, :3].any()
+    assert coverage[:2].any()
+    assert coverage.max() == 255
+    assert Font(SANS).coverage("Straße", 15).shape[1] == pytest.approx(coverage.shape[1] / 2, rel=0.1)
+    assert not Font(SANS).coverage(" ", 30).any()
+
+
+def test_a_font_says_what_it_lacks() -> None:
+    assert Font(SANS).lacks("Ärger") == ""
+    assert Font(SANS).lacks("a中b文中") == "中文"
+
+
+def test_a_text_is_drawn_by_a_font_that_has_all_of_it() -> None:
+    fonts = Fonts([SIGNS, SANS])
+    fonts.assert_complete(["word", "été"])
+    for seed in range(9):
+        found, alone = (some.draw("été", np.random.default_rng(seed)) for some in (fonts, Fonts([SANS])))
+        np.testing.assert_array_equal(found, alone)
+    sizes = {fonts.draw("été", np.random.default_rng(seed)).shape for seed in range(40)}
+    assert len(sizes) > 5
+    assert max(height for height, _ in sizes) <= LARGEST * 1.3
+    assert min(height for height, _ in sizes) >= SMALLEST * 0.6
+    with pytest.raises(KitError, match=r"no font draws '中文': cmsy10\.ttf lacks '中文', DejaVuSans\.ttf lacks '中文'"):
+        fonts.assert_complete(["word", "中文"])
+
+
+def test_a_rendered_text_has_its_ink(tmp_path: Path) -> None:
+    image = render.render("naïve", np.random.default_rng(1), Fonts([SANS]).draw)
+    assert image.shape[2] == 3
+    spread = image.astype(float).mean(axis=2)
+    assert np.percentile(spread, 99) - np.percentile(spread, 1) > 50
+
+
+@pytest.mark.parametrize("content", [b"", b"no font", None])
+def test_what_is_no_font_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "a.ttf"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(KitError, match=r"a\.ttf is no font that can be used") as caught:
+        Font(path)
+    assert ".otf" in str(caught.value.hint)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.ttf")
+    with pytest.raises(KitError, match="it is not a regular file"):
+        Font(tmp_path / "a.ttf")
+
+
+def test_a_text_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "MAX_PIXELS", 1000)
+    assert Font(SANS).coverage("ab", 24).size <= 1000
+    with pytest.raises(KitError, match=r"draws 'abcdefgh' in \d+ x \d+ pixels; accepted: up to 1000 in all"):
+        Font(SANS).coverage("abcdefgh", 24)
+
+
+def test_the_program_draws_texts_of_ones_own(tmp_path: Path) -> None:
+    texts = [f"Größe {number}" for number in range(20)]
+    (tmp_path / "texts.txt").write_text("\n".join([*texts, "", "  "]), encoding="utf-8")
+    out = tmp_path / "out"
+    done = tool(
+        "render_words", "--output", out, "--texts", tmp_path / "texts.txt", "--font", SANS, "--train", 30, "--test", 4
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {name: [row.split("\t") for row in (out / f"{name}_gt.txt").read_text().splitlines()] for name in SETS}
+    assert [text for _, text in rows["test"]] == [texts[0], texts[10], texts[0], texts[10]]
+    assert {text for _, text in rows["train"]} <= set(texts) - {texts[0], texts[10]}
+    for name, found in rows.items():
+        assert all(cv2.imread(str(out / name / path)) is not None for path, _ in found)
+
+
+def test_the_program_draws_strings_of_a_dictionary(tmp_path: Path) -> None:
+    (tmp_path / "dict.txt").write_text("α\nβ\nγ\n", encoding="utf-8")
+    options = ("--dict", tmp_path / "dict.txt", "--font", SANS, "--train", 20, "--test", 5)
+    assert tool("render_words", "--output", tmp_path / "out", *options).returncode == 0
+    rows = [row for name in SETS for row in (tmp_path / "out" / f"{name}_gt.txt").read_text().splitlines()]
+    assert set("".join(row.split("\t")[1] for row in rows)) == set("αβγ")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--texts", "foreign.txt"], "'中文' is not ASCII"),
+        (["--texts", "foreign.txt", "--font", SANS], "no font draws '中文'"),
+        (["--dict", "split.txt", "--font", SANS, SIGNS], "no font draws"),
+        (["--texts", "one.txt"], "one.txt holds 1 texts"),
+        (["--texts", "tab.txt"], "cannot have a TAB"),
+        (["--texts", "gone.txt"], "gone.txt"),
+        (["--dict", "empty.txt"], "the dictionary empty.txt holds no character"),
+        (["--font", "one.txt"], "one.txt is no font"),
+    ],
+)
+def test_the_program_refuses_what_it_cannot_draw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], expected: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"foreign": "a\n中文\n", "one": "a\n", "tab": "a\nb\tc\n", "empty": "\n", "split": "a\n中\n"}
+    for name, text in files.items():
+        Path(f"{name}.txt").write_text(text, encoding="utf-8")
+    done = tool("render_words", "--output", tmp_path / "out", *options)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert expected in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,116 @@
+"""Rendered words: the generator decides everything, and every word can be read."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
+from hccl_kit.ocr.data.lines.line_sources import read_lines
+from hccl_kit.ocr.data.synthetic import render
+from tests.ocr.programs import tool
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@given(st.sampled_from(render.REAL_WORDS), seeds)
+@settings(max_examples=60, deadline=None)
+def test_one_generator_makes_one_image(text: str, seed: int) -> None:
+    one, two = (render.render(text, np.random.default_rng(seed)) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    assert one.dtype == np.uint8
+    assert one.shape[2] == 3
+    assert 25 <= one.shape[0] <= 80
+    assert one.shape[1] > 10 * len(text)
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_ink_can_be_told_from_paper(seed: int) -> None:
+    image = render.render("word", np.random.default_rng(seed)).astype(float).mean(axis=2)
+    assert np.percentile(image, 99) - np.percentile(image, 1) > 50
+
+
+def test_two_generators_make_two_images() -> None:
+    images = [render.render("word", np.random.default_rng(seed)) for seed in range(20)]
+    assert len({image.tobytes() for image in images}) == 20
+
+
+@given(seeds)
+def test_random_texts_are_of_the_dictionary_and_of_every_length(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    texts = [render.random_text(generator) for _ in range(200)]
+    assert {len(text) for text in texts} == set(range(render.SHORTEST, render.LONGEST + 1))
+    assert set("".join(texts)) == set(ALPHANUMERIC)
+
+
+def test_random_texts_are_no_real_words() -> None:
+    generator = np.random.default_rng(0)
+    assert not {render.random_text(generator) for _ in range(50_000)} & set(render.REAL_WORDS)
+
+
+def test_real_words_are_of_the_dictionary() -> None:
+    charset = Charset.load(None, use_space_char=False)
+    assert all(charset.decode(charset.encode(word, lower=False)) == word for word in render.REAL_WORDS)
+    assert len(set(render.REAL_WORDS)) == len(render.REAL_WORDS)
+    assert max(map(len, render.REAL_WORDS)) <= 12  # max_text_len of crnn_small.yaml
+
+
+def section(root: Path, name: str) -> dict[str, str]:
+    return {"type": "RecDataset", "dataset_root": str(root), "label_file": f"{name}_gt.txt", "data_dir": name}
+
+
+def test_the_program_writes_a_set_for_training_and_one_of_real_words(words: Path) -> None:
+    train, test = (list(read_lines(section(words, name))) for name in ("train", "test"))
+    assert (len(train), len(test)) == (96, 20)
+    assert all(sample.path.is_file() for sample in (*train, *test))
+    assert [sample.text for sample in test] == list(render.REAL_WORDS[:20])
+    assert not {sample.text for sample in train} & set(render.REAL_WORDS)
+
+
+def test_the_program_repeats_itself(words: Path, tmp_path: Path) -> None:
+    done = tool("render_words", "--output", tmp_path / "again", "--train", 5, "--test", 3, "--seed", 3)
+    assert done.returncode == 0
+    assert "5 training and 3 test images" in done.stdout
+    for name in ("train/00004.png", "test/00002.png"):
+        assert (tmp_path / "again" / name).read_bytes() == (words / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["--train", "0"], "--train and --test take 1 to 1000000"),
+        (["--test", "1000001"], "--train and --test take 1 to 1000000"),
+        ([], "cannot write into"),
+    ],
+)
+def test_the_program_refuses_what_it_cannot_do(tmp_path: Path, args: list[str], expected: str) -> None:
+    (tmp_path / "file").write_text("")
+    done = tool("render_words", "--output", tmp_path / "file", *args)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_data_set_that_is_there_is_kept(tmp_path: Path) -> None:
+    """Also where only its labels or only its images are there; nothing is drawn before."""
+    labels, image = tmp_path / "train_gt.txt", tmp_path / "test" / "mine.png"
+    image.parent.mkdir()
+    for mine in (labels, image):
+        mine.write_text("mine")
+        done = tool("render_words", "--output", tmp_path, "--train", 2, "--test", 2, python=("-X", "importtime"))
+        assert done.returncode == 2
+        assert f"error: --output: {mine if mine == labels else mine.parent} exists already" in done.stderr
+        assert "fix: --force overwrites it, or write elsewhere" in done.stderr
+        assert "| cv2" not in done.stderr
+        assert mine.read_text() == "mine"
+        if mine == labels:
+            mine.unlink()
+    done = tool("render_words", "--output", tmp_path, "--train", 2, "--test", 2, "--force")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in image.parent.iterdir()) == ["00000.png", "00001.png", "mine.png"]
+    assert len(labels.read_text().splitlines()) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["test", "test_gt.txt", "train", "train_gt.txt"]

@@ -1,0 +1,137 @@
+"""Evaluation: every word counts once over any number of ranks, and what cannot be read counts as not read."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+from numpy.typing import NDArray
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import config
+from hccl_kit.ocr.charset import ALPHANUMERIC
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.infer.evaluate import Evaluator
+from hccl_kit.ocr.metrics.words import WordCounts
+from hccl_kit.runtime import World
+from tests.ocr.data.images import dataset
+from tests.ocr.programs import CONFIG
+from tests.ocr.tiny import ALONE
+
+COUNT = 13
+PIPELINE = [{"DecodeImage": None}, {"RecResizeImg": {"image_shape": [32, 100], "padding": False}}, {"ToCHWImage": None}]
+
+
+class Shades(nn.Cell):
+    """Reads an image of gray value n as character n of the dictionary."""
+
+    def construct(self, images: Tensor) -> Tensor:
+        shade = ops.reduce_mean(ops.cast(images, Tensor(np.float32(0)).dtype), (1, 2, 3))
+        return ops.exp(-ops.square(ops.reshape(shade, (-1, 1, 1)) - ops.arange(37).reshape((1, 1, 37))))
+
+
+class Share(World):
+    """A rank that is alone in this process: its sums are those of its share."""
+
+    def all_reduce(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        return values
+
+    def gather(self, row: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.stack([row] * self.size)
+
+
+def section(root: Path, texts: list[str], *overrides: str) -> Config:
+    loaded = config.load(CONFIG, ["eval.loader.batch_size=4", *overrides])
+    rows = {**dataset(root, texts), "transform_pipeline": PIPELINE}
+    return replace(loaded, values={**loaded.values, "eval": {**loaded["eval"], "dataset": rows}})
+
+
+NETWORK = Shades()
+
+
+def evaluate(made: Config, world: World = ALONE) -> tuple[WordCounts, list[str], list[str]]:
+    warnings: list[str] = []
+    counts, judged = Evaluator(made, world, warnings.append)(NETWORK)
+    assert isinstance(counts, WordCounts)
+    return counts, [one.sample.path.name for one in judged], warnings
+
+
+def test_right_words_are_counted(tmp_path: Path) -> None:
+    texts = list(ALPHANUMERIC[:COUNT])
+    texts[3], texts[7] = "x", "77"
+    counts, names, warnings = evaluate(section(tmp_path, texts))
+    assert counts == WordCounts(words=13, right=11, similarity=11.5)
+    assert names == [f"{n}.png" for n in range(COUNT)]
+    assert warnings == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 13])
+def test_every_word_counts_once_over_the_ranks(tmp_path: Path, size: int) -> None:
+    texts = list(ALPHANUMERIC[:COUNT])
+    texts[5] = "x"
+    made = section(tmp_path, texts)
+    total, seen = WordCounts(), []
+    for rank in range(size):
+        env = replace(ALONE.env, rank=rank, size=size)
+        counts, names, _ = evaluate(made, Share(env, "single", "CPU"))
+        total += counts
+        seen += names
+    assert total == WordCounts(words=13, right=12, similarity=12)
+    assert sorted(seen) == sorted(f"{n}.png" for n in range(COUNT))
+
+
+@pytest.mark.parametrize("bad", [{4}, {12}, {8, 9, 10, 11}, set(range(1, COUNT))])
+def test_damaged_images_are_named_and_count_as_not_read(tmp_path: Path, bad: set[int]) -> None:
+    """Also where they are all of a batch, or the only one of the last."""
+    made = section(tmp_path, list(ALPHANUMERIC[:COUNT]))
+    for number in bad:
+        (tmp_path / "images" / f"{number}.png").write_bytes(b"damaged")
+    counts, names, warnings = evaluate(made)
+    assert (counts.words, counts.right) == (COUNT, COUNT - len(bad))
+    assert len(names) == COUNT
+    assert len(warnings) == len(bad)
+    for number in bad:
+        assert any(f"/{number}.png counts as not read: not an image" in warning for warning in warnings)
+
+
+def test_a_damaged_image_is_named_once_in_a_run(tmp_path: Path) -> None:
+    made = section(tmp_path, ["0", "1"])
+    (tmp_path / "images" / "1.png").unlink()
+    warnings: list[str] = []
+    evaluator = Evaluator(made, ALONE, warnings.append)
+    assert evaluator(NETWORK)[0] == evaluator(NETWORK)[0]
+    assert len(warnings) == 1
+
+
+def test_words_of_which_nothing_is_left_to_compare_do_not_count(tmp_path: Path) -> None:
+    """They would count as right where nothing is read."""
+    counts, names, warnings = evaluate(section(tmp_path, ["0", "!?", "2", " "]))
+    assert (counts.words, counts.right) == (2, 2)
+    assert names == ["0.png", "2.png"]
+    assert warnings == ["evaluation: 2 of 4 words are left out: no known character"]
+    with pytest.raises(KitError, match="no word of the evaluation has a character of the dictionary"):
+        evaluate(section(tmp_path, ["!?"]))
+
+
+def test_no_image_at_all_is_an_error(tmp_path: Path) -> None:
+    made = section(tmp_path, ["0", "1", "2"])
+    for path in (tmp_path / "images").iterdir():
+        path.unlink()
+    with pytest.raises(KitError, match="none of the 3 images of the evaluation can be read"):
+        evaluate(made)
+
+
+@pytest.mark.parametrize(
+    ("override", "texts", "right"),
+    [
+        ("metric.filter_ood=True", ["0!", "1", "b"], 2),
+        ("metric.filter_ood=False", ["0!", "1", "b"], 1),
+        ("metric.lower=True", ["0"] * 10 + ["A"], 2),
+        ("metric.lower=False", ["0"] * 10 + ["A"], 1),
+        ("metric.ignore_space=True", ["0 ", " 1"], 2),
+        ("metric.ignore_space=False", ["0 ", " 1"], 0),
+    ],
+)
+def test_the_options_of_the_metric(tmp_path: Path, override: str, texts: list[str], right: int) -> None:
+    assert evaluate(section(tmp_path, texts, override))[0].right == right

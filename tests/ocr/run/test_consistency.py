@@ -1,0 +1,69 @@
+"""Ranks that have different code or data are told so before the first step."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hccl_kit.ocr import config
+from hccl_kit.ocr.run import consistency
+from hccl_kit.runtime import JointError, World
+from tests.ocr.programs import CONFIG
+from tests.ocr.tiny import ALONE
+
+
+@dataclass(frozen=True)
+class Heard(World):
+    """Rank 0 of three, of which the last says something else."""
+
+    other: NDArray[np.float32] | None = None
+
+    def gather(self, row: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.stack([row, row, row if self.other is None else self.other])
+
+
+def three(other: str | None = None) -> Heard:
+    said = None if other is None else np.frombuffer(bytes.fromhex(other), np.uint8).astype(np.float32)
+    return Heard(replace(ALONE.env, size=3), "plain", "CPU", other=said)
+
+
+def test_equal_ranks_go_on() -> None:
+    loaded = config.load(CONFIG)
+    for world in (ALONE, three()):
+        consistency.assert_one_job(loaded, world)
+        consistency.assert_one_data_set("train", 5, world)
+
+
+def test_another_number_of_samples_is_named_with_both() -> None:
+    with pytest.raises(JointError) as caught:
+        consistency.assert_one_data_set("eval", 70_000, three(f"{2**40:016x}"))
+    message = "rank 2 has another data set in eval.dataset than rank 0: 1099511627776 samples and 70000 samples (1 of 3"
+    assert message in caught.value.message
+    assert "same files" in str(caught.value.hint)
+
+
+def test_another_configuration_comes_before_another_code() -> None:
+    with pytest.raises(JointError, match="rank 2 has another configuration than rank 0"):
+        consistency.assert_one_job(config.load(CONFIG), three("00" * 32))
+
+
+def test_other_code_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = config.load(CONFIG)
+    monkeypatch.setattr(consistency, "code_digest", lambda: "11" * 32)
+    with pytest.raises(JointError, match="rank 2 has another version of the code than rank 0"):
+        consistency.assert_one_job(loaded, three(loaded.digest))
+
+
+def test_the_code_is_its_modules_names_and_contents(tmp_path: Path) -> None:
+    def digest(**modules: str) -> str:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        for name, text in modules.items():
+            (folder / f"{name}.py").write_text(text)
+        (folder / "notes.txt").write_text(str(folder))
+        return consistency.code_digest(folder)
+
+    assert digest(a="1", b="2") == digest(b="2", a="1")
+    assert len({digest(a="1"), digest(a="2"), digest(b="1"), digest(a="1", b=""), consistency.code_digest()}) == 5

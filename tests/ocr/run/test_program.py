@@ -1,0 +1,73 @@
+"""How the programs in tools/ end when something goes wrong: what is said, what is recorded, and that it is at once."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.runtime.worker_env import LOG_DIR
+from tests.launch.jobs import clean_environ
+from tests.ocr.programs import CONFIG
+from tests.places import ROOT
+
+pytestmark = pytest.mark.train
+
+PROGRAM = """
+import sys, threading, time
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import program
+
+def body(config, world, notes):
+    threading.Thread(target=time.sleep, args=(600,)).start()  # such as one of MindSpore's, which waits for a peer
+    print("body", flush=True)
+    raise {error}
+
+program.run(program.parser(None).parse_args(), body)
+"""
+
+
+def run(tmp_path: Path, error: str, *overrides: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """The program that raises `error`, and what it has recorded."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(error=error), "-c", str(CONFIG), *overrides],
+        env={**clean_environ(), "PYTHONPATH": str(ROOT), LOG_DIR: str(tmp_path), "GLOG_v": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    files = list(tmp_path.iterdir())
+    assert [path.name for path in files] == ["error_0.json"], done.stderr
+    row: dict[str, Any] = json.loads(files[0].read_text())
+    return done, row
+
+
+def test_an_error_that_nobody_foresaw_is_shown_recorded_and_the_end(tmp_path: Path) -> None:
+    done, row = run(tmp_path, "ValueError('odd')")
+    assert done.returncode == 1
+    assert done.stdout == "body\n"
+    assert (row["exception"], row["message"], row["rank"], row["device"]) == ("ValueError", "odd", 0, 0)
+    assert row["traceback"].endswith("ValueError: odd\n")
+    assert row["traceback"] in done.stderr
+
+
+def test_an_error_for_people_is_recorded_without_a_traceback(tmp_path: Path) -> None:
+    done, row = run(tmp_path, "KitError('no cards', hint='buy some')")
+    assert done.returncode == 2
+    assert done.stderr == "error: no cards\n  fix: buy some\n"
+    assert (row["exception"], row["message"]) == ("KitError", "no cards")
+    assert row["traceback"] + "\n" == done.stderr
+
+
+def test_an_error_before_anything_is_loaded_is_recorded_too(tmp_path: Path) -> None:
+    environ = {**clean_environ(), "PYTHONPATH": str(ROOT), LOG_DIR: str(tmp_path), "RANK_ID": "3", "RANK": "3"}
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "train.py", "-c", tmp_path / "no.yaml"],
+        env=environ, capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 2
+    row = json.loads((tmp_path / "error_3.json").read_text())
+    assert f"cannot read {tmp_path / 'no.yaml'}" in row["message"]

@@ -1,0 +1,35 @@
+"""Who may use AVX-512: the training, in a graph, of a backbone whose convolutions gain from being products."""
+
+import pytest
+
+from hccl_kit.ocr import config
+from hccl_kit.ocr.adapt import instruction_set
+from hccl_kit.ocr.run import start
+from hccl_kit.ocr.run.start import OF_PRODUCTS
+from hccl_kit.runtime import detect
+from tests.ocr.programs import CONFIG
+from tests.ocr.tiny import ALONE
+
+
+@pytest.mark.parametrize(
+    ("backbone", "mode", "training", "expected"),
+    [
+        *((name, 0, True, True) for name in OF_PRODUCTS),
+        ("rec_conv_lines", 0, False, False),
+        ("rec_conv_lines", 1, True, False),
+        ("rec_conv_small", 0, True, False),
+        ("det_resnet18", 0, True, False),
+    ],
+)
+def test_products_are_for_training_in_a_graph(
+    backbone: str, mode: int, training: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = config.load(CONFIG)
+    settings["model"]["backbone"]["name"], settings["system"]["mode"] = backbone, mode
+    asked: list[bool] = []
+    monkeypatch.setattr(instruction_set, "choose", lambda _, *, products: asked.append(products))
+    monkeypatch.setattr(start, "_set_context", lambda *_: None)
+    monkeypatch.setattr(start, "prepare", lambda *_: ALONE.env)
+    monkeypatch.setattr(start, "join", lambda *_: ALONE)
+    assert start.start(settings, detect({}), say=lambda _: None, training=training) is ALONE
+    assert asked == [expected]

@@ -1,0 +1,47 @@
+"""What TensorBoard is given."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+from tensorboardX.proto.event_pb2 import Event
+
+from hccl_kit.ocr.run.tensorboard import FOLDER, Board
+
+
+def events(folder: Path) -> list[Event]:
+    """The records of all files: a length of 8 bytes, 4 bytes of checksum, the event, 4 bytes of checksum."""
+    found = []
+    for path in sorted((folder / FOLDER).iterdir()):
+        data = path.read_bytes()
+        while data:
+            length = int.from_bytes(data[:8], "little")
+            found.append(Event.FromString(data[12 : 12 + length]))
+            data = data[16 + length :]
+    return found
+
+
+def test_numbers_become_scalars_of_their_step(tmp_path: Path) -> None:
+    board = Board(tmp_path, step=0)
+    board.row({"step": 7, "loss": 0.5, "epoch": 2, "samples_per_s": None, "note": "x"})
+    board.picture("first_batch", np.zeros((4, 6, 3), np.uint8), 0)
+    board.close()
+    written = [(event.step, value.tag) for event in events(tmp_path) for value in event.summary.value]
+    assert sorted(written) == [(0, "first_batch"), (7, "epoch"), (7, "loss")]
+
+
+def test_a_resumed_run_hides_what_it_does_again(tmp_path: Path) -> None:
+    Board(tmp_path, step=20).close()
+    assert [event.step for event in events(tmp_path) if event.HasField("session_log")] == [21]
+
+
+def test_a_picture_has_red_first(tmp_path: Path) -> None:
+    """As TensorBoard shows it; OpenCV has blue first."""
+    image = np.zeros((4, 6, 3), np.uint8)
+    image[..., 2] = 255
+    board = Board(tmp_path, step=0)
+    board.picture("first_batch", image, 0)
+    board.close()
+    (data,) = (value.image.encoded_image_string for event in events(tmp_path) for value in event.summary.value)
+    shown = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    np.testing.assert_array_equal(shown, image)

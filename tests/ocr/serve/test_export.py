@@ -1,0 +1,268 @@
+"""Files of networks: they give what the network gives, or there is none."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import config
+from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.models import crnn_small, db, east, pse, rare, tps
+from hccl_kit.ocr.serve import export, export_metadata
+from hccl_kit.ocr.tasks import recipes
+from tests.ocr.programs import CONFIG, tool
+from tests.places import ROOT
+
+pytest.importorskip("onnxruntime")  # of the extra `export`
+import onnxruntime
+
+pytestmark = pytest.mark.train
+Shape = tuple[int, ...]
+
+
+def crnn() -> nn.Cell:
+    """The smallest network that there is."""
+    backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
+    parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": {"out_channels": 5}}
+    return crnn_small.build(parts)
+
+
+def speller() -> nn.Cell:
+    """Which goes on from its own characters."""
+    backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
+    head = {"out_channels": 5, "hidden_size": 6, "batch_max_length": 3}
+    return rare.build({"backbone": backbone, "neck": {"hidden_size": 4}, "head": head})
+
+
+def head_of_db() -> nn.Cell:
+    """With transposed convolutions."""
+    return db.DBHead(8, k=50, bias=False, adaptive=True, k_scales_threshold=False)
+
+
+class OfOneMap(nn.Cell):
+    """Neck and head of a detector, on one map and what three poolings leave of it."""
+
+    def __init__(self, neck: nn.Cell, head: nn.Cell) -> None:
+        super().__init__()
+        self.halve, self.neck, self.head = nn.MaxPool2d(2, 2), neck, head
+
+    def construct(self, x: Tensor) -> Tensor:
+        two = self.halve(x)
+        four = self.halve(two)
+        return self.head(self.neck((x, two, four, self.halve(four))))
+
+
+def part_of_pse() -> nn.Cell:
+    """With maps that are enlarged."""
+    return OfOneMap(pse.PSEFPN((8,) * 4, out_channels=4), pse.PSEHead(16, hidden_size=4, out_channels=3))
+
+
+def part_of_east() -> nn.Cell:
+    """With maps that are enlarged in another way."""
+    return OfOneMap(east.EASTFPN((8,) * 4, out_channels=4), east.EASTHead(4))
+
+
+def rectifier() -> nn.Cell:
+    """With pixels between pixels, and a start that is not all alike."""
+    network = tps.rectifier(tps_inputsize=[32, 32], tps_outputsize=[8, 16], num_control_points=4)
+    weight = np.random.default_rng(1).normal(0, 0.1, network.stn_head.stn_fc2.weight.shape)
+    network.stn_head.stn_fc2.weight.set_data(Tensor(weight.astype(np.float32)))
+    return network
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MindSpore leaves a folder `rank_0` where it fails."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("build", "shape"),
+    [
+        (crnn, (2, 3, 32, 64)),
+        (speller, (2, 3, 32, 64)),
+        (head_of_db, (2, 8, 8, 12)),
+        (part_of_pse, (2, 8, 16, 24)),
+        (part_of_east, (2, 8, 16, 24)),
+        (rectifier, (2, 3, 24, 80)),
+    ],
+)
+def test_files_give_what_the_network_gives(build: Callable[[], nn.Cell], shape: Shape, tmp_path: Path) -> None:
+    network = build()
+    for name in ("a network.mindir", "a network.onnx"):
+        done = export.export(network, shape, tmp_path / name, {})
+        assert (done.path, done.inputs) == (tmp_path / name, shape)
+        assert done.difference < export.TOLERANCE
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a network.mindir", "a network.onnx"]
+
+
+class Wrong(nn.Cell):
+    """Before version 13, ONNX takes the softmax of an axis and all after it for one."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.abs(ops.log_softmax(x, 1))
+
+
+class Unknown(nn.Cell):
+    """Erf is no operator that MindSpore writes into ONNX files."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.abs(ops.erf(x))
+
+
+class Refused(nn.Cell):
+    """MindSpore writes the rounding with two inputs, of which ONNX has one."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.abs(ops.round(x))
+
+
+class Infinite(nn.Cell):
+    def construct(self, x: Tensor) -> Tensor:
+        return x / ops.zeros_like(x)
+
+
+@pytest.mark.parametrize(
+    ("network", "code", "message"),
+    [
+        (Wrong(), 1, "is not written: what it gives differs from the network by "),
+        (Unknown(), 2, "cannot be written as ONNX: MindSpore does not write its operator Erf$"),
+        (Refused(), 2, "onnxruntime does not run the file: "),
+        (Infinite(), 2, "what the network gives is not finite"),
+    ],
+)
+def test_a_file_that_is_wrong_leaves_the_old_one(network: nn.Cell, code: int, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "network.onnx"
+    path.write_text("the old one")
+    with pytest.raises(KitError, match=message) as caught:
+        export.export(network, (1, 3, 4, 4), path, {})
+    assert caught.value.exit_code == code
+    assert path.read_text() == "the old one"
+    assert [file.name for file in tmp_path.iterdir() if file.suffix] == ["network.onnx"]
+
+
+def test_what_onnx_lacks_mindir_has(tmp_path: Path) -> None:
+    assert export.export(Unknown(), (1, 3, 4, 4), tmp_path / "network.mindir", {}).difference == 0
+
+
+def test_images_that_the_network_does_not_take_are_said(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match=r"the network does not take images of \(1, 3, 8, 8\): "):
+        export.export(crnn(), (1, 3, 8, 8), tmp_path / "network.mindir", {})
+
+
+def test_a_user_exports_both(tmp_path: Path) -> None:
+    """As the README says; the ONNX file gives what the network gives for other images too, and tells their pixels."""
+    loaded = config.load(CONFIG)
+    network = recipes.network(loaded)
+    checkpoint.save(tmp_path / "best.ckpt", network.get_parameters())
+    done = tool("export", "-c", CONFIG, "-o", f"eval.ckpt_load_path={tmp_path / 'best.ckpt'}", "--batch", 2)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split(": ")[0] for line in lines] == [str(tmp_path / f"best.{kind}") for kind in ("mindir", "onnx")]
+    assert all(": 2x3x32x100 -> 2x25x37, greatest relative difference " in line for line in lines)
+    session = onnxruntime.InferenceSession(tmp_path / "best.onnx", providers=["CPUExecutionProvider"])
+    images = np.random.default_rng(5).uniform(-1, 1, (2, 3, 32, 100)).astype(np.float32)
+    network.set_train(False)
+    found = session.run(["probabilities"], {"images": images})[0]
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    expected = network(Tensor(images)).asnumpy()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert session.get_modelmeta().custom_metadata_map == export_metadata.facts(loaded)
+
+
+def test_the_example_reads_what_we_read(words: Path, tmp_path: Path) -> None:
+    """With onnxruntime and OpenCV alone; these weights read nonsense, but another one from each image."""
+    network = recipes.network(config.load(CONFIG))
+    generator = np.random.default_rng(1)
+    for weight in network.get_parameters():
+        if weight.ndim > 1:
+            scale = 3 / np.sqrt(np.prod(weight.shape[1:]))
+            weight.set_data(Tensor(generator.normal(0, scale, weight.shape).astype(np.float32)))
+    checkpoint.save(tmp_path / "best.ckpt", network.get_parameters())
+    weights = f"eval.ckpt_load_path={tmp_path / 'best.ckpt'}"
+    done = tool("export", "-c", CONFIG, "-o", weights, "--format", "onnx")
+    assert done.returncode == 0, done.stderr
+    paths = sorted((words / "test").iterdir())
+    done = tool("predict", "-c", CONFIG, "-o", weights, "--images", *paths)
+    assert done.returncode == 0, done.stderr
+    ours = [line.split("\t")[:2] for line in done.stdout.splitlines()]
+    assert len({text for _, text in ours}) == len(paths) == 20
+    program = ROOT / "examples" / "read_onnx.py"
+    command = [sys.executable, "-I", *map(str, (program, tmp_path / "best.onnx", *paths))]
+    theirs = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert [line.split("\t") for line in theirs.splitlines()] == ours
+
+
+def test_a_name_with_its_ending_is_one_file_and_is_overwritten_by_force(tmp_path: Path) -> None:
+    checkpoint.save(tmp_path / "best.ckpt", recipes.network(config.load(CONFIG)).get_parameters())
+    (tmp_path / "x.onnx").write_text("old")
+    command = ("-c", CONFIG, "-o", f"eval.ckpt_load_path={tmp_path / 'best.ckpt'}", "--output", tmp_path / "x.onnx")
+    done = tool("export", *command, "--force")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best.ckpt", "x.onnx"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--output", "nowhere/best"], "error: --output: there is no folder nowhere"),
+        (["--format", "onnx"], "error: --output: best.onnx exists already"),
+        (["--output", "best.onnx"], "error: --output: best.onnx exists already"),
+        (
+            ["--output", "best.onnx", "--format", "both"],
+            "error: --output best.onnx names one file of format onnx, and --format is both",
+        ),
+    ],
+)
+def test_a_place_that_is_not_free_is_said_at_once(tmp_path: Path, options: list[str], message: str) -> None:
+    for name in ("best.ckpt", "best.onnx"):
+        (tmp_path / name).write_text("mine")
+    done = tool("export", "-c", CONFIG, "-o", "eval.ckpt_load_path=best.ckpt", *options, python=("-X", "importtime"))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "| mindspore" not in done.stderr
+    assert (tmp_path / "best.onnx").read_text() == "mine"
+
+
+WITHOUT_ONNX = f"""
+import runpy, sys
+class Hiding:
+    def __init__(self, finder): self.finder = finder
+    def find_spec(self, name, *rest): return None if name.startswith("onnx") else self.finder.find_spec(name, *rest)
+sys.meta_path[:] = [Hiding(finder) for finder in sys.meta_path]
+runpy.run_path({str(ROOT / "tools" / "export.py")!r}, run_name="__main__")
+"""
+
+
+def test_packages_that_are_not_there_are_named() -> None:
+    command = [sys.executable, "-c", WITHOUT_ONNX, "-c", str(CONFIG), "--output", "best"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 2
+    assert "onnx and onnxruntime cannot be loaded" in done.stderr
+    assert "pip install -e '.[export]'" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [path.stem for path in sorted((ROOT / "configs").glob("*/*/*.yaml"))])
+def test_every_configuration_goes_into_both(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fresh weights; some of them make a network so steep that rounding moves it by a thousandth."""
+    monkeypatch.chdir(ROOT)  # where the dictionaries of the configurations are
+    (path,) = (ROOT / "configs").glob(f"*/*/{name}.yaml")
+    dictionary = tmp_path / "dictionary.txt"
+    dictionary.write_text("".join(f"{chr(0x4E00 + number)}\n" for number in range(6623)), encoding="utf-8")
+    loaded = config.load(path, [f"postprocess.character_dict_path={dictionary}"] if name.endswith("_zh") else [])
+    ms.set_seed(1)
+    network = recipes.network(loaded)
+    shape = export_metadata.input_shape(loaded, (64, 96) if loaded["model"]["type"] == "det" else None, 1)
+    for suffix in (".mindir", ".onnx"):
+        assert (
+            export.export(network, shape, tmp_path / f"network{suffix}", export_metadata.facts(loaded)).difference
+            < 1e-3
+        )

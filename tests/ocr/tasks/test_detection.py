@@ -1,0 +1,268 @@
+"""Detection: the parts of a configuration that must fit, the pages that can be learnt, and what goes in and out."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import yaml
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import config
+from hccl_kit.ocr.config import Config, yaml_text
+from hccl_kit.ocr.data.loader import Batch
+from hccl_kit.ocr.data.pages.pages import Page, Shape, pad_polygons
+from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.decode.boxes import Box
+from hccl_kit.ocr.losses.db import DBLoss
+from hccl_kit.ocr.metrics.boxes import BoxCounts
+from hccl_kit.ocr.tasks.detection import Detection
+from tests.ocr.data.images import write_image
+from tests.places import ROOT
+
+CONFIG = ROOT / "configs" / "det" / "dbnet" / "db_r18_icdar15.yaml"
+TEXT = [[20, 20], [120, 20], [120, 60], [20, 60]]
+
+
+def loaded(**sections: Any) -> Config:
+    """The shipped configuration with other sections."""
+    shipped = config.load(CONFIG)
+    return replace(shipped, values={**shipped.values, **sections})
+
+
+def task(settings: Config | None = None) -> Detection:
+    return Detection(settings or loaded())
+
+
+def steps_of(section: str = "train") -> list[dict[str, Any]]:
+    return [dict(step) for step in config.load(CONFIG)[section]["dataset"]["transform_pipeline"]]
+
+
+def with_steps(steps: list[dict[str, Any]], section: str = "train") -> Config:
+    rows = config.load(CONFIG)[section]
+    return loaded(**{section: {**rows, "dataset": {**rows["dataset"], "transform_pipeline": steps}}})
+
+
+def with_pages(root: Path, labels: list[str], section: str) -> Config:
+    """Image number n with the n-th line of regions."""
+    for number in range(len(labels)):
+        write_image(root / f"{number}.png", 128, height=80, width=140)
+    text = "".join(f"{number}.png\t{label}\n" for number, label in enumerate(labels))
+    (root / "det_gt.txt").write_text(text, encoding="utf-8")
+    rows = config.load(CONFIG)[section]
+    places = {"dataset_root": str(root), "data_dir": ".", "label_file": "det_gt.txt"}
+    return loaded(**{section: {**rows, "dataset": {**rows["dataset"], **places}}})
+
+
+def region(text: str = "one") -> str:
+    return f'{{"transcription": "{text}", "points": {TEXT}}}'
+
+
+def page(*polys: list[list[int]], ignored: tuple[int, ...] = (), shape: Shape | None = None) -> Page:
+    flags = np.array([number in ignored for number in range(len(polys))], bool)
+    return Page(Path("a.png"), None, pad_polygons(polys), ("x",) * len(polys), flags, shape)
+
+
+def test_maps_are_drawn_in_the_order_of_the_loss() -> None:
+    steps = steps_of()
+    shrink, border = (next(step for step in steps if name in step) for name in ("ShrinkBinaryMap", "BorderMap"))
+    rest = [step for step in steps if step not in (shrink, border)]
+    for wrong, found in (
+        ([border, shrink], "BorderMap, ShrinkBinaryMap"),
+        ([shrink], "ShrinkBinaryMap"),
+        ([], "none of them"),
+    ):
+        with pytest.raises(KitError, match=f"must have ShrinkBinaryMap and then BorderMap; found: {found}$"):
+            task(with_steps(rest + wrong))
+
+
+def test_parts_of_other_heads_are_refused() -> None:
+    for part, name, own in (("loss", "PSEDiceLoss", "DBLoss"), ("postprocess", "EASTPostprocess", "DBPostprocess")):
+        with pytest.raises(KitError, match=f"^{part}.name is {name}; DBHead takes {own}$"):
+            task(loaded(**{part: {"name": name}}))
+
+
+@pytest.mark.parametrize(
+    ("config_name", "maps"), [("psenet/pse_r50", "PSEGtDecode"), ("east/east_r50", "EASTProcessTrain")]
+)
+def test_other_detectors_have_targets_of_their_own(config_name: str, maps: str) -> None:
+    settings = config.load(ROOT / "configs" / "det" / f"{config_name}_icdar15.yaml")
+    task(settings)
+    rows = settings["train"]
+    steps = [step for step in rows["dataset"]["transform_pipeline"] if maps not in step]
+    without = {**rows, "dataset": {**rows["dataset"], "transform_pipeline": steps}}
+    with pytest.raises(KitError, match=f"must have {maps}; found: none of them$"):
+        task(replace(settings, values={**settings.values, "train": without}))
+
+
+def test_the_kernels_that_are_drawn_are_those_that_the_head_gives() -> None:
+    path = ROOT / "configs" / "det" / "psenet" / "pse_r50_icdar15.yaml"
+    with pytest.raises(KitError, match=r"^model\.head\.out_channels is 5, and PSEGtDecode\.kernel_num 7$"):
+        task(config.load(path, ["model.head.out_channels=5"]))
+
+
+@pytest.mark.parametrize("option", ["bucket_widths=[64]", "stretch=[0.8, 1.2]"])
+def test_pages_have_no_options_of_lines(option: str) -> None:
+    key = option.partition("=")[0]
+    with pytest.raises(KitError, match=f"^train.loader.{key} is for lines .* and this is a detection$"):
+        task(config.load(CONFIG, [f"train.loader.{option}"]))
+
+
+def test_images_must_have_sides_that_the_network_takes() -> None:
+    crop = {"RandomCropWithBBox": {"crop_size": [640, 650]}}
+    with pytest.raises(KitError, match=r"RandomCropWithBBox\.crop_size is \[640, 650\]; .* multiples of 32$"):
+        task(with_steps([crop if "RandomCropWithBBox" in step else step for step in steps_of()]))
+    pad = {"ScalePadImage": {"target_size": [736, 100]}}
+    with pytest.raises(KitError, match=r"^eval\..*: ScalePadImage\.target_size is \[736, 100\]"):
+        task(with_steps([pad if "DetResize" in step else step for step in steps_of("eval")], "eval"))
+
+
+def test_the_loss_has_the_options_of_the_configuration() -> None:
+    options = {"eps": 1e-3, "l1_scale": 3, "bce_scale": 4, "bce_replace": "diceloss"}
+    loss = task(loaded(loss={"name": "DBLoss", **options})).loss()
+    assert isinstance(loss, DBLoss)
+    assert (loss.eps, loss.l1_scale, loss.bce_scale) == (1e-3, 3, 4)
+
+
+def test_pages_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    labels = [f"[{region()}]", "[]", "nonsense", f"[{region('###')}]"]
+    usable, left_out = task(with_pages(tmp_path, labels, "train")).train_samples(warnings.append)
+    assert [one.path.name for one in usable] == ["0.png", "3.png"]
+    assert left_out == 2
+    [warning] = warnings
+    assert warning.startswith("2 of 4 pages are left out: ")
+    assert "1.png: the page has no text region" in warning
+    assert "2.png: the regions are not JSON" in warning
+
+
+def test_evaluation_keeps_pages_without_text(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    made = task(with_pages(tmp_path, [f"[{region()}]", "[]", "nonsense"], "eval"))
+    assert [one.path.name for one in made.eval_samples(warnings.append)] == ["0.png", "1.png"]
+    [warning] = warnings
+    assert warning.startswith("evaluation: 1 of 3 pages are left out: ")
+
+
+def test_an_evaluation_needs_a_text_that_counts(tmp_path: Path) -> None:
+    made = task(with_pages(tmp_path, [f"[{region('###')}]", "[]"], "eval"))
+    with pytest.raises(KitError, match="no page of the evaluation has a text that counts"):
+        made.eval_samples(lambda _: None)
+
+
+def test_from_a_file_to_what_the_loss_takes(tmp_path: Path) -> None:
+    settings = with_pages(tmp_path, [f"[{region()}]"] * 2, "train")
+    made = task(settings)
+    samples, _ = made.train_samples(lambda _: None)
+    transform = pipeline(settings["train"]["dataset"]["transform_pipeline"])
+    rows = [transform(sample, np.random.default_rng(seed)) for seed, sample in enumerate(samples)]
+    images, (kernels, mask, thresholds, border) = made.collate(rows)
+    assert images.shape == (2, 3, 640, 640)
+    assert kernels.shape == (2, 1, 640, 640)
+    assert mask.shape == thresholds.shape == border.shape == (2, 640, 640)
+    assert {array.dtype for array in (kernels, mask, thresholds, border)} == {np.dtype(np.float32)}
+    assert kernels.any(axis=(1, 2, 3)).all()
+    assert thresholds.max() == pytest.approx(0.7, abs=0.02)
+    np.testing.assert_array_equal(kernels[:, 0] * border * mask, kernels[:, 0] * mask)
+
+
+def test_an_image_that_cannot_be_read_is_black_and_finds_nothing() -> None:
+    settings = loaded()
+    made = task(settings)
+    blank = made.blank(page(TEXT))
+    transform = pipeline(settings["eval"]["dataset"]["transform_pipeline"], without=made.label_steps)
+    seen = transform(blank, np.random.default_rng(0))
+    assert seen.image is not None
+    assert seen.image.shape == (3, 736, 1280)
+    assert made.count(seen, []) == BoxCounts(1, 0, 0)
+
+
+def test_what_is_found_is_judged_in_the_source() -> None:
+    """The source is twice as high and wide as the image; rows of `outputs` beyond the samples are filling."""
+    made = task()
+    outputs = np.zeros((2, 1, 96, 160), np.float32)
+    cv2.fillPoly(outputs[0, 0], [np.array([[32, 32], [108, 32], [108, 48], [32, 48]])], 1)
+    sample = page(TEXT, shape=Shape(192, 320, 0.5, 0.5))
+    [boxes] = made.decode(outputs, [sample])
+    assert len(boxes) == 1
+    assert made.count(sample, boxes) == BoxCounts(1, 1, 0)
+    assert (boxes[0].points == np.rint(boxes[0].points)).all()
+    assert boxes[0].points.max() > 200
+    assert made.mistake(sample, boxes) is None
+
+
+def test_a_mistake_is_a_line() -> None:
+    made = task()
+    off = Box(np.array(TEXT, np.float32) + 500, 0.9)
+    right = Box(np.array(TEXT, np.float32), 0.9)
+    assert made.mistake(page(TEXT), [right, off]) == "a.png\t1 of 1 found, 1 false: h-mean 66.67%"
+    assert made.mistake(page(TEXT), []) == "a.png\t0 of 1 found, 0 false: h-mean 0.00%"
+    assert made.mistake(page(TEXT, ignored=(0,)), []) is None
+
+
+def test_doubles_count_where_the_metric_says_so() -> None:
+    right = Box(np.array(TEXT, np.float32), 0.9)
+    assert task().count(page(TEXT), [right, right]) == BoxCounts(1, 1, 0)
+    settings = loaded(metric={"name": "DetMetric", "main_indicator": "f-score", "count_doubles": True})
+    assert task(settings).count(page(TEXT), [right, right]) == BoxCounts(1, 1, 1)
+
+
+def test_sums_come_back_from_the_all_reduce() -> None:
+    made = task()
+    sums = made.nothing + BoxCounts(3, 2, 1).to_array() + BoxCounts(1, 0, 4).to_array()
+    assert made.total(sums) == BoxCounts(4, 2, 5)
+
+
+def test_a_batch_is_drawn_with_its_kernels_and_borders() -> None:
+    images = np.zeros((6, 3, 32, 64), np.float32)
+    images[:, :, 0, 0] = 1
+    kernels, masks, thresholds, near = (np.zeros((6, 32, 64), np.float32) for _ in range(4))
+    masks += 1
+    kernels[1, 8:16, 8:16] = 1
+    thresholds[2, 20, 20] = near[2, 20, 20] = 1
+    drawn = task().picture(Batch(images, (kernels[:, None], masks, thresholds, near), ()))
+    assert drawn.shape == (32, 4 * 64, 3)
+    assert drawn[10, 64 + 10].tolist() == [0, 255, 0]
+    assert drawn[20, 2 * 64 + 20].tolist() == [0, 0, 255]
+    assert drawn[10, 10].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("fields", "largest"), [(["polys"], 88), (None, 44), ([], 44)])
+def test_boxes_may_stay_in_the_resized_image(fields: list[str] | None, largest: int) -> None:
+    post = config.load(CONFIG)["postprocess"]
+    made = task(loaded(postprocess={**post, "rescale_fields": fields}))
+    maps = np.zeros((1, 1, 64, 64), np.float32)
+    maps[..., 25:40, 25:40] = 1
+    page = Page(Path(), np.zeros((64, 64, 3), np.uint8), shape=Shape(128, 128, 0.5, 0.5))
+    [[box]] = made.decode(maps, [page])
+    assert box.points.max() == largest
+
+
+def test_a_training_without_an_evaluation_needs_no_section_for_it(tmp_path: Path) -> None:
+    whole = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))
+    rest = {name: section for name, section in whole.items() if name not in ("postprocess", "metric", "eval")}
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump(rest), encoding="utf-8")
+    with pytest.raises(KitError, match=f"{path}: postprocess, metric, eval are missing"):
+        config.load(path)
+    alone = config.load(path, ["system.val_while_train=False"])
+    assert task(alone).rescales
+    assert "eval" not in alone
+    with pytest.raises(KitError, match=f"{path} has no section eval"):
+        alone["eval"]
+    path.write_text(yaml.safe_dump({**rest, "metric": whole["metric"]}), encoding="utf-8")
+    with pytest.raises(KitError, match="postprocess, eval are missing"):
+        config.load(path, ["system.val_while_train=False"])
+
+
+@pytest.mark.parametrize("section", ["train", "eval"])
+def test_where_no_step_reads_the_image_decode_comes_first(section: str, tmp_path: Path) -> None:
+    steps = [step for step in steps_of(section) if "DecodeImage" not in step]
+    values = config.load(CONFIG).values
+    values[section]["dataset"]["transform_pipeline"] = steps
+    (tmp_path / "a.yaml").write_text(yaml_text.dump(values), encoding="utf-8")
+    found = config.load(tmp_path / "a.yaml")[section]["dataset"]["transform_pipeline"]
+    assert found == [{"Decode": None}, *steps]
+    assert config.load(CONFIG)[section]["dataset"]["transform_pipeline"] == steps_of(section)

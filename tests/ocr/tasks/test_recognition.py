@@ -1,0 +1,259 @@
+"""Recognition: the parts of a configuration that must fit, the lines that can be learnt, and what goes to the loss."""
+
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import config
+from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.loader import Batch
+from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.decode.reading import Reading
+from hccl_kit.ocr.tasks.recognition import Recognition
+from hccl_kit.runtime import World
+from hccl_kit.runtime.worker_env import WorkerEnv
+from tests.ocr.data.images import dataset, write_image
+from tests.ocr.programs import CONFIG
+
+
+def task(loaded: Config, *, steps: int = 8) -> Recognition:
+    return Recognition(loaded, height=32, steps=lambda width: steps * width // 100)
+
+
+def with_text(folder: Path, old: str, new: str, *, count: int = -1) -> Config:
+    path = folder / "config.yaml"
+    text = CONFIG.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, count), encoding="utf-8")
+    return config.load(path)
+
+
+def train_samples(root: Path, texts: list[str]) -> tuple[list[str], int, list[str]]:
+    """The texts that can be learnt, the number of others, and what was said; 8 steps and characters at most."""
+    loaded = config.load(CONFIG)
+    rows = deepcopy(dataset(root, texts))
+    for step in rows["transform_pipeline"]:
+        if "RecResizeImg" in step:
+            step["RecResizeImg"] = {"image_shape": [32, 100], "padding": False}
+    train = {**loaded["train"], "dataset": rows}
+    warnings: list[str] = []
+    made = replace(loaded, values={**loaded.values, "train": train})
+    usable, left_out = task(made).train_samples(warnings.append)
+    return [row.text for row in usable], left_out, warnings
+
+
+def test_the_shipped_configuration_fits() -> None:
+    made = task(config.load(CONFIG), steps=25)
+    assert made.charset == Charset(ALPHANUMERIC)
+    assert (made.steps, made.longest) == (25, 12)
+
+
+def line(*label: int, columns: int | None = None) -> TextLine:
+    return TextLine(Path(), np.zeros((3, 32, 100), np.float32), label=label, columns=columns)
+
+
+def test_targets_are_labels_filled_up_and_their_lengths() -> None:
+    made = task(config.load(CONFIG))
+    images, (labels, lengths) = made.collate([line(4, 9, columns=10), line(1, 2, 3, columns=10)])
+    assert images.shape == (2, 3, 32, 100)
+    assert labels.tolist() == [[4, 9] + [0] * 10, [1, 2, 3] + [0] * 9]
+    assert lengths.tolist() == [2, 3]
+    assert labels.dtype == lengths.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("rows", "width"),
+    [
+        ([line(1, columns=20), line(1, columns=40)], 40),
+        ([line(1, columns=20), line(1, columns=41)], 60),
+        ([line(1, columns=99)], 100),
+        ([line(1, columns=20), line(1)], 100),  # of an unknown width
+        ([line(*range(11), columns=20)], 60),  # 40 columns give ten steps
+        ([line(*[1] * 6, columns=20)], 60),  # five blanks between six that are equal
+    ],
+)
+def test_a_batch_is_as_wide_as_its_lines_and_labels_need(rows: list[TextLine], width: int) -> None:
+    made = task(config.load(CONFIG, ["train.loader.bucket_widths=[60, 40]"]), steps=25)
+    images, _ = made.collate(rows)
+    assert images.shape == (len(rows), 3, 32, width)
+    assert images.flags.c_contiguous
+
+
+class Part(World):
+    """A rank whose sums are its own values."""
+
+    def all_reduce(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        return values
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_lines_are_grouped_by_their_shape_where_batches_differ_in_width(tmp_path: Path, size: int) -> None:
+    """Whatever their text; each rank reads the shapes of its part, and all of them see all."""
+    widths = (30, 10, 50, 20)
+    for width in widths:
+        write_image(tmp_path / f"{width}.png", 0, width=width)
+    rows = [TextLine(tmp_path / f"{width}.png", text="a" * (60 - width)) for width in widths]
+    ranks = [Part(WorkerEnv(rank, size, rank, size, rank), "mpirun", "CPU") for rank in range(size)]
+    assert task(config.load(CONFIG)).lengths(rows, ranks[0]) is None
+    made = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]"]))
+    parts = np.stack([part for rank in ranks if (part := made.lengths(rows, rank)) is not None])
+    assert parts.sum(axis=0).tolist() == [3, 1, 5, 2]
+    shares = [4 * (rank + 1) // size - 4 * rank // size for rank in range(size)]
+    assert np.count_nonzero(parts, axis=1).tolist() == shares
+
+
+@pytest.mark.parametrize("option", ["bucket_widths=[40]", "stretch=[0.8, 1.2]"])
+def test_lines_without_black_on_their_right_have_one_width(option: str) -> None:
+    options = [f"train.loader.{option}", "train.dataset.transform_pipeline.2.RecResizeImg.padding=False"]
+    with pytest.raises(KitError, match=f"{option.partition('=')[0]} needs a resizing with padding: True"):
+        task(config.load(CONFIG, options))
+
+
+def test_lines_are_padded_where_their_resizing_says_nothing() -> None:
+    resizing = "train.dataset.transform_pipeline.2={RecResizeImg: {image_shape: [32, 100]}}"
+    made = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]", resizing]))
+    assert [width for width, _ in made.buckets] == [40, 100]
+
+
+def test_labels_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> None:
+    usable, left_out, [warning] = train_samples(tmp_path, ["good", "...", "waytoolong", "aaaaa", "abcdefgh", "fine"])
+    assert usable == ["good", "abcdefgh", "fine"]
+    assert left_out == 3
+    assert warning.startswith("3 of 6 labels are left out: ")
+    assert "no character of '...' is in the dictionary" in warning
+    assert "'waytoolong' has 10 characters, max_text_len is 8" in warning
+    assert "the label needs 9 steps, the network gives 8" in warning
+
+
+def test_characters_that_the_dictionary_lacks_are_counted(tmp_path: Path) -> None:
+    _, left_out, [warning] = train_samples(tmp_path, ["a-b-c", "A!", "fine"])
+    assert left_out == 0
+    assert warning.startswith("3 characters of the labels are not in the dictionary")
+    assert warning.endswith("'-' (2) '!' (1)")
+
+
+def test_classes_must_fit_the_dictionary() -> None:
+    loaded = config.load(CONFIG, ["model.head.out_channels=36"])
+    with pytest.raises(KitError, match="out_channels is 36, but the dictionary makes 37 for CTCHead"):
+        task(loaded)
+
+
+SPELT = [
+    "common.num_classes=38",
+    "model.head={name: AttentionHead, out_channels: 38, hidden_size: 8, batch_max_length: 12}",
+    "postprocess.name=RecAttnLabelDecode",
+    "loss.name=AttentionLoss",
+]
+"""What makes a head that spells of the small CRNN."""
+
+
+def test_targets_of_a_head_that_spells_are_the_labels_between_go_and_stop() -> None:
+    """However narrow the image is: it needs no step for each character."""
+    made = task(config.load(CONFIG, [*SPELT, "train.loader.bucket_widths=[40, 60]"]), steps=10)
+    images, targets = made.collate([line(4, 9, columns=40), line(1, 1, 1, columns=10)])
+    assert images.shape == (2, 3, 32, 40)
+    [spelt] = targets
+    assert spelt.tolist() == [[0, 6, 11, 1] + [0] * 10, [0, 3, 3, 3, 1] + [0] * 9]
+    assert spelt.dtype == np.int32
+    [reading] = made.decode(np.eye(38, dtype=np.float32)[spelt[:1, 1:]], [TextLine(Path())])
+    assert reading == Reading("49", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("loss.name=CTCLoss", "loss.name is CTCLoss; AttentionHead goes with AttentionLoss"),
+        ("postprocess.name=RecCTCLabelDecode", "postprocess.name is RecCTCLabelDecode; AttentionHead goes with Rec"),
+        ("common.max_text_len=13", "batch_max_length is 12, max_text_len of the labels 13; they must be equal"),
+        ("model.head.out_channels=37", "out_channels is 37, but the dictionary makes 38 for AttentionHead"),
+    ],
+)
+def test_the_parts_of_a_head_that_spells_must_fit(change: str, expected: str) -> None:
+    with pytest.raises(KitError, match=expected):
+        task(config.load(CONFIG, [*SPELT, change]))
+
+
+def test_labels_and_decoder_must_use_one_dictionary(tmp_path: Path) -> None:
+    (tmp_path / "dict.txt").write_text("\n".join(reversed(ALPHANUMERIC)))
+    loaded = config.load(CONFIG, [f"postprocess.character_dict_path={tmp_path / 'dict.txt'}"])
+    with pytest.raises(KitError, match="different dictionaries"):
+        task(loaded)
+
+
+def test_a_space_makes_one_class_more(tmp_path: Path) -> None:
+    loaded = with_text(tmp_path, "&use_space_char False", "&use_space_char True")
+    with pytest.raises(KitError, match="the dictionary makes 38"):
+        task(loaded)
+
+
+def test_a_training_needs_labels(tmp_path: Path) -> None:
+    text = CONFIG.read_text(encoding="utf-8")
+    start, end = text.index("      - RecCTCLabelEncode"), text.index("      - RecResizeImg")
+    loaded = with_text(tmp_path, text[start:end], "", count=1)
+    with pytest.raises(
+        KitError, match=r"train\.dataset\.transform_pipeline lacks RecCTCLabelEncode or RecAttnLabelEncode"
+    ):
+        task(loaded)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count", "expected"),
+    [
+        ("[32, 100]", "[48, 100]", -1, r"\[48, 100\]; rec_conv_small takes images 32 high"),
+        ("[32, 100]", "[32, 200]", 1, r"are \[32, 200\] in train and \[32, 100\] in eval"),
+    ],
+)
+def test_images_must_have_the_height_of_the_network(
+    tmp_path: Path, old: str, new: str, count: int, expected: str
+) -> None:
+    loaded = with_text(tmp_path, old, new, count=count)
+    with pytest.raises(KitError, match=expected):
+        task(loaded)
+
+
+def test_a_pipeline_needs_one_size(tmp_path: Path) -> None:
+    text = CONFIG.read_text(encoding="utf-8")
+    start, end = text.rindex("      - RecResizeImg"), text.rindex("      - NormalizeImage")
+    path = tmp_path / "config.yaml"
+    path.write_text(text[:start] + text[end:], encoding="utf-8")
+    with pytest.raises(
+        KitError, match=r"eval\.dataset\.transform_pipeline lacks a step that makes images alike: RecResizeImg"
+    ):
+        task(config.load(path))
+
+
+def test_a_batch_is_drawn_with_the_texts_of_its_labels() -> None:
+    made = task(config.load(CONFIG))
+    images = np.random.default_rng(0).standard_normal((2, 3, 32, 100)).astype(np.float32)
+    lines = [TextLine(Path(), label=label) for label in ((10, 11), (12,))]
+    drawn, other = (
+        made.picture(Batch(images, (), tuple(rows))) for rows in (lines, [lines[0], replace(lines[1], label=(13,))])
+    )
+    assert drawn.shape == other.shape
+    first, second = np.vsplit(drawn != other, 2)
+    assert not first.any()
+    assert second.any()
+
+
+def test_a_mistake_is_what_the_metric_counts_as_one() -> None:
+    made = task(config.load(CONFIG))
+    sample = TextLine(Path("a.png"), text="Word")
+    assert made.mistake(sample, Reading("word", 1.0)) is None  # metric.lower
+    assert made.mistake(sample, Reading("wo rd", 1.0)) is None  # metric.ignore_space
+    assert made.mistake(sample, Reading("words", 1.0)) == "a.png\tWord\twords"
+
+
+@pytest.mark.parametrize(("ignored", "right"), [(True, 1.0), (False, 0.0)])
+def test_symbols_may_be_left_out_of_the_comparison(ignored: bool, right: float) -> None:
+    loaded = config.load(CONFIG, [f"metric.ignore_symbol={ignored}", "metric.filter_ood=False"])
+    made = task(loaded)
+    assert made.count(TextLine(Path(), text="it's"), Reading("i-ts", 1.0)).right == right
+    assert made.mistake(TextLine(Path("a"), text="it's"), Reading("its!", 1.0)) == (
+        None if ignored else "a\tit's\tits!"
+    )

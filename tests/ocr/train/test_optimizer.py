@@ -1,0 +1,156 @@
+"""The update of the weights, against the papers' formulas in numpy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.train import optimizer
+from tests.ocr.tiny import OPTIMIZER, Normed, values
+
+Array = NDArray[np.float64]
+STEPS, RATES, FACTOR = 3, (0.1, 0.02, 0.05), 0.5
+MATRICES = {"stem.0.weight", "head.weight"}
+
+
+def textbook(section: dict[str, Any], weight: Array, gradients: list[Array], decay: float) -> Array:
+    """One parameter after three steps: momentum (Polyak; Nesterov as Sutskever et al. write it), Adam, AdamW, Lion."""
+    weight, opt = weight.astype(np.float64), section["opt"].lower()
+    velocity = first = second = np.zeros_like(weight)
+    for step, (raw, rate) in enumerate(zip(gradients, RATES, strict=True), 1):
+        gradient = FACTOR * raw
+        if opt in ("adamw", "lion"):
+            weight = weight * (1 - rate * decay)
+        else:
+            gradient = gradient + decay * weight
+        if opt in ("adam", "adamw"):
+            first = 0.9 * first + 0.1 * gradient
+            second = 0.999 * second + 0.001 * gradient**2
+            ahead = 0.9 * first + 0.1 * gradient if section["nesterov"] else first
+            gradient = ahead / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        elif opt == "lion":
+            velocity, gradient = 0.99 * velocity + 0.01 * gradient, np.sign(0.9 * velocity + 0.1 * gradient)
+        else:
+            velocity = section["momentum"] * velocity + gradient
+            gradient = gradient + section["momentum"] * velocity if section["nesterov"] else velocity
+        weight = weight - rate * gradient
+    return weight
+
+
+def a_section(**values: Any) -> dict[str, Any]:
+    return {**OPTIMIZER, "opt": "sgd", "momentum": 0.8, "weight_decay": 0.3, **values}
+
+
+def apply(update: optimizer.Update, gradients: list[NDArray[Any]], rate: float, factor: float = 1.0) -> None:
+    update(
+        Tensor(np.float32(factor)), Tensor(np.float32(rate)), *(Tensor(part.astype(np.float32)) for part in gradients)
+    )
+
+
+@pytest.mark.parametrize(
+    "way", ["SGD", "sgd nesterov", "momentum", "momentum nesterov", "adam", "adam nesterov", "adamw", "lion"]
+)
+def test_three_steps_are_those_of_the_paper(way: str) -> None:
+    opt, _, nesterov = way.partition(" ")
+    section = a_section(opt=opt, nesterov=bool(nesterov), decay_as_named=True)
+    network = Normed()
+    update = optimizer.build(section, network)
+    before = values(network)
+    generator = np.random.default_rng(1)
+    gradients: dict[str, list[Array]] = {
+        parameter.name: [generator.standard_normal(parameter.shape) for _ in range(STEPS)]
+        for parameter in network.trainable_params()
+    }
+    for step, rate in enumerate(RATES):
+        apply(update, [series[step] for series in gradients.values()], rate, FACTOR)
+    after = values(network)
+    assert len(gradients) == 5
+    for name, series in gradients.items():
+        decay = 0.3 if name in MATRICES else 0.0
+        expected = textbook(section, before[name].astype(np.float64), series, decay)
+        np.testing.assert_allclose(after[name], expected, rtol=2e-5, atol=2e-5, err_msg=name)
+
+
+def test_epsilon_is_added_to_the_corrected_moment() -> None:
+    """The paper's algorithm, and PyTorch's; MindSpore's nn.Adam adds it before the correction, 32 times as much."""
+    network = Normed()
+    update = optimizer.build(a_section(opt="adam", eps=1e-3, weight_decay=0.0), network)
+    before = values(network)
+    gradients = [np.full(parameter.shape, 1e-3) for parameter in network.trainable_params()]
+    apply(update, gradients, 1.0)
+    for name in MATRICES:
+        np.testing.assert_allclose(values(network)[name], before[name] - 0.5, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("opt", ["sgd", "adamw", "lion"])
+def test_no_decay_is_no_decay(opt: str) -> None:
+    """A zero gradient leaves the weights as they are."""
+    network = Normed()
+    update = optimizer.build(a_section(opt=opt, weight_decay=0.0), network)
+    before = values(network)
+    apply(update, [np.zeros(parameter.shape) for parameter in network.trainable_params()], 1.0)
+    for name, value in values(network).items():
+        np.testing.assert_array_equal(value, before[name], name)
+
+
+NAMES = {
+    "backbone.conv.weight": 4,
+    "backbone.conv.bias": 1,
+    "backbone.bn.gamma": 1,
+    "backbone.bn.beta": 1,
+    "backbone.pos_embed": 3,
+    "backbone.blocks.0.norm1.weight": 2,
+    "backbone.scale": 1,
+    "head.weight": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("keys", "spared"),
+    [
+        ({"filter_bias_and_bn": False}, set()),
+        ({}, {"backbone.conv.bias", "backbone.bn.gamma", "backbone.bn.beta"}),
+        (
+            {"filter_bias_and_bn": False, "grouping_strategy": "filter_norm_and_bias"},
+            {"backbone.conv.bias", "backbone.bn.gamma", "backbone.bn.beta"},
+        ),
+        ({"grouping_strategy": "svtr"}, NAMES.keys() - {"backbone.conv.weight", "head.weight"}),
+        ({"no_weight_decay_params": ["pos_embed", "scale"]}, {"backbone.pos_embed", "backbone.scale"}),
+    ],
+)
+def test_what_is_named_is_spared_where_that_is_asked_for(keys: dict[str, Any], spared: set[str]) -> None:
+    parameters = some_parameters()
+    found = optimizer.decays(a_section(decay_as_named=True, **keys), parameters)
+    assert {p.name for p, decay in zip(parameters, found, strict=True) if decay == 0} == spared
+    assert {decay for decay in found if decay} == {0.3}
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({}, ["bias", "beta", "gamma"]),
+        ({"filter_bias_and_bn": False}, None),
+        ({"filter_bias_and_bn": False, "grouping_strategy": "svtr"}, ["norm", "pos_embed"]),
+        ({"filter_bias_and_bn": False, "no_weight_decay_params": ["beta", "scale"]}, ["beta", "scale"]),
+    ],
+)
+def test_without_that_it_decays_as_mindspore_has_it(keys: dict[str, Any], named: list[str] | None) -> None:
+    """MindOCR's groups in MindSpore's own optimizer: the group of what is named says nothing of a decay."""
+    parameters = some_parameters()
+    grouped: list[Any] = parameters
+    if named:
+        is_named = [any(part in p.name for part in named) for p in parameters]
+        others, spared = (
+            [p for p, name in zip(parameters, is_named, strict=True) if name is way] for way in (False, True)
+        )
+        grouped = [{"params": others, "weight_decay": 0.3}, {"params": spared}, {"order_params": parameters}]
+    theirs = nn.Momentum(grouped, 0.1, 0.9, weight_decay=0.3)
+    expected = [0.3 if flag else 0.0 for flag in theirs.decay_flags]
+    assert optimizer.decays(a_section(**keys), parameters) == expected
+    assert expected.count(0.0) == (0 if named else 2)
+
+
+def some_parameters() -> list[Parameter]:
+    return [Parameter(Tensor(np.zeros((1,) * ndim, np.float32)), name=name) for name, ndim in NAMES.items()]

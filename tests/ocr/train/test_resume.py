@@ -1,0 +1,142 @@
+"""Where a run begins: at the last whole checkpoint of its own, and never in silence at another one."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mindspore import Tensor
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import config
+from hccl_kit.ocr.checkpoints.checkpoint import Progress
+from hccl_kit.ocr.checkpoints.previous_run import PREVIOUS, RESUME
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.train import resume
+from hccl_kit.ocr.train.resume import Start
+from hccl_kit.runtime.worker_env import RESTART
+from tests.ocr.programs import CONFIG
+from tests.ocr.tiny import ALONE, Normed, values
+
+
+def config_of(folder: Path, **system: Any) -> Config:
+    overrides = [f"system.{key}={value}" for key, value in system.items()]
+    return config.load(CONFIG, [f"train.ckpt_save_dir={folder}", *overrides])
+
+
+def saved(folder: Path, *steps: int, job: str = "") -> list[Normed]:
+    """The networks that were saved at these steps, one after the other."""
+    networks = []
+    for step in steps:
+        networks.append(Normed())
+        resume.save(folder, networks[-1].get_parameters(), Progress(step, 0.5, job))
+    return networks
+
+
+def begin(folder: Path, restart: int = 0, **system: Any) -> tuple[Start, Normed]:
+    network = Normed()
+    return resume.begin(config_of(folder, **system), ALONE, list(network.get_parameters()), restart=restart), network
+
+
+def assert_equal(one: Normed, other: Normed) -> None:
+    for name, value in values(one).items():
+        np.testing.assert_array_equal(value, values(other)[name])
+
+
+def own_job(folder: Path) -> str:
+    return resume.job_of(config_of(folder), 1)
+
+
+def test_a_first_start_begins_at_step_0(tmp_path: Path) -> None:
+    start, _ = begin(tmp_path)
+    assert start == Start(Progress())
+
+
+def test_a_restart_goes_on_from_the_last_file(tmp_path: Path) -> None:
+    networks = saved(tmp_path, 3, 6, 9, job=own_job(tmp_path))
+    start, network = begin(tmp_path, restart=1)
+    assert start == Start(Progress(9, 0.5, own_job(tmp_path)), tmp_path / RESUME)
+    assert_equal(network, networks[2])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([RESUME, PREVIOUS])
+
+
+@pytest.mark.parametrize("system", [{}, {"resume": True}])
+def test_a_damaged_file_is_passed_over_for_the_one_before_it(tmp_path: Path, system: dict[str, Any]) -> None:
+    networks = saved(tmp_path, 3, 6, job=resume.job_of(config_of(tmp_path, **system), 1))
+    data = (tmp_path / RESUME).read_bytes()
+    for size in (0, len(data) // 2, len(data) - 60, len(data) - 1):
+        (tmp_path / RESUME).write_bytes(data[:size])
+        start, network = begin(tmp_path, restart=not system, **system)
+        assert (start.path, start.progress.step) == (tmp_path / PREVIOUS, 3)
+        assert start.notes[0].startswith(f"warning: the checkpoint {tmp_path / RESUME} is damaged")
+        assert_equal(network, networks[0])
+
+
+def test_a_crash_between_two_files_leaves_the_one_before(tmp_path: Path) -> None:
+    saved(tmp_path, 3, 6, job=own_job(tmp_path))
+    (tmp_path / RESUME).unlink()
+    assert begin(tmp_path, restart=1)[0].progress.step == 3
+
+
+def test_a_restart_without_a_whole_file_begins_anew_and_says_so(tmp_path: Path) -> None:
+    anew = "there is no checkpoint to go on from: the run begins anew"
+    assert begin(tmp_path, restart=1)[0] == Start(Progress(), None, (anew,))
+    saved(tmp_path, 3, job=own_job(tmp_path))
+    (tmp_path / RESUME).write_bytes(b"cut")
+    start, _ = begin(tmp_path, restart=1)
+    assert (start.progress, start.path, start.notes[-1]) == (Progress(), None, anew)
+
+
+def test_a_restart_with_another_configuration_is_refused(tmp_path: Path) -> None:
+    saved(tmp_path, 3, job=own_job(tmp_path))
+    with pytest.raises(
+        KitError, match=f"{tmp_path / RESUME} was written with another configuration or number"
+    ) as caught:
+        begin(tmp_path, restart=1, seed=7)
+    assert RESTART in (caught.value.hint or "")
+
+
+def test_the_job_is_configuration_and_number_of_ranks(tmp_path: Path) -> None:
+    one = config_of(tmp_path)
+    jobs = {resume.job_of(one, 1), resume.job_of(one, 2), resume.job_of(config_of(tmp_path, seed=7), 1)}
+    assert len(jobs) == 3
+
+
+def test_a_run_that_starts_from_another_file_goes_on_from_its_own(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    saved(other, 30)
+    named: dict[str, Any] = {"resume": other / RESUME}
+    assert begin(tmp_path, **named)[0].progress.step == 30
+    assert begin(tmp_path, restart=1, **named)[0].progress.step == 30  # it died before its first checkpoint
+    saved(tmp_path, 33, job=resume.job_of(config_of(tmp_path, **named), 1))
+    assert begin(tmp_path, restart=2, **named)[0].progress.step == 33
+
+
+def test_a_resumed_run_keeps_its_files_and_takes_any_configuration(tmp_path: Path) -> None:
+    saved(tmp_path, 3, 6, job="ab" * 32)
+    for restart in (0, 1):  # the restart died before its first checkpoint
+        start, _ = begin(tmp_path, restart=restart, resume=True)
+        assert (start.progress.step, start.path) == (6, tmp_path / RESUME)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "there is no checkpoint"), (b"cut", "is damaged or not a checkpoint")]
+)
+def test_a_file_that_was_asked_for_must_be_whole(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content:
+        (tmp_path / RESUME).write_bytes(content)
+    for wanted in (True, tmp_path / RESUME):
+        with pytest.raises(KitError, match=message):
+            begin(tmp_path, resume=wanted)
+
+
+def test_a_file_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
+    network = Normed()
+    rows = [parameter for parameter in network.get_parameters() if parameter.name != "head.bias"]
+    resume.save(tmp_path, rows, Progress(3, 0.5, own_job(tmp_path)))
+    network = Normed()
+    network.head.weight.set_data(Tensor(np.ones((2, 3), np.float32)))
+    with pytest.raises(KitError, match=r"head\.bias is missing"):
+        resume.begin(config_of(tmp_path), ALONE, list(network.get_parameters()), restart=1)
+    assert (network.head.weight.asnumpy() == 1).all()

@@ -1,0 +1,331 @@
+"""One training step: the gradient is right, clipped where asked, and thrown away where it is not finite."""
+
+from dataclasses import replace
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+from numpy.typing import NDArray
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.adapt.batch_norm import freeze_batch_norm
+from hccl_kit.ocr.adapt.precision import Scaling
+from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.models.dropout import Dropout
+from hccl_kit.ocr.train import optimizer, parameters
+from hccl_kit.ocr.train.step import TrainStep
+from tests.ocr.tiny import OPTIMIZER, Linear, Normed, Squares, batch, values
+
+SGD: dict[str, Any] = {**OPTIMIZER, "opt": "sgd", "momentum": 0.0}
+ADAMW: dict[str, Any] = {**OPTIMIZER, "opt": "adamw", "weight_decay": 0.1}
+LINEAR, NORMED = (4, 1, 1, 3), (4, 1, 4, 4)
+
+
+def step_of(network: nn.Cell, section: dict[str, Any] = SGD, **options: Any) -> TrainStep:
+    return TrainStep(network, Squares(), optimizer.build(section, network), **{"size": 1, **options})
+
+
+def state(network: nn.Cell, step: TrainStep) -> dict[str, NDArray[Any]]:
+    """A copy of all that is resumed."""
+    return {parameter.name: parameter.asnumpy().copy() for parameter in parameters.state(network, step)}
+
+
+def alike(kind: type[nn.Cell], count: int) -> list[nn.Cell]:
+    """So many networks with the same weights, each in memory of its own."""
+    networks = [kind() for _ in range(count)]
+    for first, *others in zip(*(network.get_parameters() for network in networks), strict=True):
+        for other in others:
+            other.set_data(Tensor(first.asnumpy().copy()))
+    return networks
+
+
+@pytest.mark.parametrize("clip_norm", [None, 0.25, 1e6])
+def test_a_step_of_sgd_is_minus_rate_times_clipped_gradient(clip_norm: float | None) -> None:
+    network, data = Linear(), batch(LINEAR)
+    before = values(network)
+    weight, bias = before["head.weight"], before["head.bias"]
+    images = data.images.reshape(4, 3)
+    difference = images @ weight.T + bias - data.targets[0]
+    slope = 2 * difference / difference.size
+    gradient = {"head.weight": slope.T @ images, "head.bias": slope.sum(axis=0)}
+    norm = float(np.sqrt(sum((part**2).sum() for part in gradient.values())))
+    result = step_of(network, clip_norm=clip_norm)(data, 0.5)
+    assert result.loss == pytest.approx(float((difference**2).mean()), rel=1e-5)
+    assert result.norm == pytest.approx(norm, rel=1e-5)
+    assert norm > 0.25
+    factor = min(1.0, clip_norm / norm) if clip_norm else 1.0
+    for name, value in values(network).items():
+        np.testing.assert_allclose(value, before[name] - 0.5 * factor * gradient[name], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_gradient_that_is_not_finite_leaves_the_weights(bad: float) -> None:
+    network, data = Linear(), batch(LINEAR)
+    step = step_of(network, ADAMW)
+    step(data, 0.1)
+    before = [parameter.asnumpy().copy() for parameter in parameters.state(network, step)]
+    images = data.images.copy()
+    images[0, 0, 0, 0] = bad
+    result = step(replace(data, images=images), 0.1)
+    assert not result.finite
+    for parameter, value in zip(parameters.state(network, step), before, strict=True):
+        np.testing.assert_array_equal(parameter.asnumpy(), value, parameter.name)
+    assert step(data, 0.1).finite
+
+
+def test_batch_norm_learns_statistics_in_training_only() -> None:
+    network, data = Normed(), batch(NORMED)
+    step_of(network)(data, 0.1)
+    after = values(network)
+    assert (after["stem.1.moving_mean"] != 0).any()
+    assert (after["stem.1.moving_variance"] != 1).any()
+    network.set_train(False)
+    network(Tensor(data.images))
+    np.testing.assert_array_equal(network.stem[1].moving_mean.asnumpy(), after["stem.1.moving_mean"])
+
+
+def test_frozen_batch_norm_is_that_of_the_evaluation() -> None:
+    network, data = Normed(), batch(NORMED)
+    generator = np.random.default_rng(2)
+    network.stem[1].moving_mean.set_data(Tensor(generator.standard_normal(3).astype(np.float32)))
+    network.stem[1].moving_variance.set_data(Tensor(generator.uniform(0.5, 2, 3).astype(np.float32)))
+    network.set_train(False)
+    evaluated = network(Tensor(data.images)).asnumpy()
+    free = Normed()
+    ms.load_param_into_net(free, network.parameters_dict())
+    before = values(network)
+    freeze_batch_norm(network)
+    loss = step_of(network)(data, 0.1).loss
+    assert loss == pytest.approx(float(((evaluated - data.targets[0]) ** 2).mean()), rel=1e-5)
+    after = values(network)
+    for name in ("stem.1.moving_mean", "stem.1.moving_variance"):
+        np.testing.assert_array_equal(after[name], before[name])
+    assert (after["stem.1.gamma"] != before["stem.1.gamma"]).any()
+    assert step_of(free)(data, 0.1).loss != pytest.approx(loss, rel=1e-3)
+
+
+def test_checkpoints_hold_the_names_of_the_network(tmp_path: Any) -> None:
+    """Cells around the network once put their own name before them."""
+    network = Normed()
+    names = [parameter.name for parameter in network.get_parameters()]
+    assert names[0] == "stem.0.weight"
+    step = step_of(network, ADAMW)
+    step(batch(NORMED), 0.1)
+    assert [parameter.name for parameter in network.get_parameters()] == names
+    checkpoint.save(tmp_path / "resume.ckpt", parameters.state(network, step))
+    rows = ms.load_checkpoint(str(tmp_path / "resume.ckpt"))
+    saved = [name for name in rows if not name.startswith(checkpoint.OURS)]
+    assert saved[: len(names)] == names
+    trained = [parameter.name for parameter in network.trainable_params()]
+    assert {f"{moment}.{name}" for moment in ("moment1", "moment2") for name in trained} <= set(saved)
+    assert not [name for name in saved if name.startswith(("network.", "forward.", "optimizer.", "update."))]
+
+
+def test_a_resumed_step_is_the_uninterrupted_one(tmp_path: Any) -> None:
+    """Adam's moments and its count of steps travel with the weights."""
+    one = Normed()
+    step = step_of(one, ADAMW)
+    for n in range(2):
+        step(batch(NORMED, n), 0.1)
+    checkpoint.save(tmp_path / "resume.ckpt", parameters.state(one, step), checkpoint.Progress(2))
+    step(batch(NORMED, 2), 0.1)
+
+    two = Normed()
+    again = step_of(two, ADAMW)
+    assert checkpoint.load(tmp_path / "resume.ckpt", parameters.state(two, again)).step == 2
+    again(batch(NORMED, 2), 0.1)
+    assert parameters.digest(two) == parameters.digest(one)
+
+
+class Dropping(Linear):
+    """Half of what Linear sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dropout = Dropout(0.5)
+
+    def construct(self, images: Tensor) -> Tensor:
+        return self.head(self.dropout(ops.reshape(images, (-1, 3))))
+
+
+class Told(nn.Cell):
+    """Images (N, 1, 1, 3) and labels (N, 2) to the labels and a little of what the images say."""
+
+    guided = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Dense(3, 2)
+
+    def construct(self, images: Tensor, labels: Tensor, lengths: Tensor) -> Tensor:
+        return ops.cast(labels, images.dtype) + 0.5 * self.head(ops.reshape(images, (-1, 3)))
+
+
+def test_a_guided_network_gets_the_targets_beside_the_images() -> None:
+    """What it makes of the labels themselves is no error."""
+    network, data = Told(), batch(LINEAR)
+    said = 0.5 * (data.images.reshape(4, 3) @ values(network)["head.weight"].T + values(network)["head.bias"])
+    assert step_of(network)(data, 0.1).loss == pytest.approx(float((said**2).mean()), rel=1e-4)
+
+
+def test_the_seed_of_a_step_decides_what_the_network_draws() -> None:
+    """Two networks of one process have keys of different names; their weights may still not differ."""
+    networks = alike(Dropping, 3)
+    for network, seed in zip(networks, ((42, 7, 0), (42, 7, 0), (42, 8, 0)), strict=True):
+        step_of(network)(batch((64, 1, 1, 3)), 0.1, seed=seed)
+    one, same, other = (parameters.digest(network) for network in networks)
+    assert one == same != other
+
+
+def test_each_part_of_a_batch_is_drawn_for_itself() -> None:
+    """The two parts hold the same rows; with the same draws the gradient would be that of one part."""
+    part = batch((64, 1, 1, 3))
+    both = replace(
+        part, images=np.tile(part.images, (2, 1, 1, 1)), targets=tuple(np.concatenate([t, t]) for t in part.targets)
+    )
+    one, two = alike(Dropping, 2)
+    step_of(one)(part, 0.1)
+    step_of(two, accumulate=2)(both, 0.1)
+    assert parameters.digest(one) != parameters.digest(two)
+
+
+def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
+    whole, parts = alike(Linear, 2)
+    data = batch((12, 1, 1, 3))
+    one = step_of(whole, clip_norm=0.5)(data, 0.1)
+    other = step_of(parts, clip_norm=0.5, accumulate=3)(data, 0.1)
+    assert (other.loss, other.norm) == pytest.approx((one.loss, one.norm), rel=1e-6)
+    for left, right in zip(whole.get_parameters(), parts.get_parameters(), strict=True):
+        np.testing.assert_allclose(right.asnumpy(), left.asnumpy(), rtol=1e-6, atol=1e-7)
+
+
+def test_a_batch_that_has_no_equal_parts_is_refused() -> None:
+    with pytest.raises(KitError, match="a batch of 4 samples has no 3 equal parts"):
+        step_of(Linear(), accumulate=3)(batch(LINEAR), 0.1)
+
+
+def test_the_scale_of_the_loss_is_not_seen_in_the_weights() -> None:
+    """Bit by bit: a power of two changes no digit."""
+    plain, scaled = alike(Normed, 2)
+    results = [
+        [step(batch(NORMED, n), 0.1) for n in range(2)]
+        for step in (
+            step_of(plain, ADAMW, clip_norm=0.5),
+            step_of(scaled, ADAMW, clip_norm=0.5, scaling=Scaling(initial=1024.0)),
+        )
+    ]
+    assert parameters.digest(plain) == parameters.digest(scaled)
+    assert [result.norm for result in results[0]] == [result.norm for result in results[1]]
+    assert {result.scale for result in results[1]} == {1024.0}
+
+
+def test_an_overflow_is_skipped_and_the_scale_gets_lower() -> None:
+    network, data = Linear(), batch(LINEAR)
+    scaling = Scaling(dynamic=True, initial=2.0**120, factor=2.0**60)
+    step = step_of(network, ADAMW, scaling=scaling)
+    before = state(network, step)
+    result = step(data, 0.1)
+    assert result.skipped
+    assert not result.finite
+    assert result.scale == 2.0**120
+    after = state(network, step)
+    changed = {name for name in before if not np.array_equal(before[name], after[name])}
+    assert changed == {"loss_scale", "loss_scale_counts"}
+    second = step(data, 0.1)
+    assert second.finite
+    assert not second.skipped
+    assert second.scale == 2.0**60
+
+
+def test_what_no_scale_would_mend_is_not_skipped() -> None:
+    network, data = Linear(), batch(LINEAR)
+    step = step_of(network, scaling=Scaling(dynamic=True, initial=512.0, drop=True))
+    images = data.images.copy()
+    images[0, 0, 0, 0] = np.nan
+    result = step(replace(data, images=images), 0.1)
+    assert not result.finite
+    assert not result.skipped
+    assert step.loss_scale.read().skipped == 0
+
+
+def test_ranks_that_see_the_same_take_the_step_of_one() -> None:
+    """Bit by bit, statistics too; the sum over two equal ranks is twice what one has."""
+    alone, joint = alike(Normed, 2)
+    results = [
+        [step(batch(NORMED, n), 0.1) for n in range(2)]
+        for step in (
+            step_of(alone, ADAMW, clip_norm=0.5),
+            step_of(joint, ADAMW, clip_norm=0.5, size=2, all_reduce=lambda vector: vector * 2),
+        )
+    ]
+    assert parameters.digest(alone) == parameters.digest(joint)
+    assert [(r.loss, r.norm) for r in results[0]] == [(r.loss, r.norm) for r in results[1]]
+    assert results[0][1].communication_s == 0
+    assert results[1][1].communication_s > 0
+
+
+def test_the_gradient_of_ranks_is_the_mean_of_theirs() -> None:
+    """The other rank of this one has a gradient of zero, a loss of 4 and statistics of its own."""
+    alone, joint = alike(Normed, 2)
+    one = step_of(alone)(batch(NORMED), 0.1)
+    size = sum(parameter.size for parameter in joint.trainable_params())
+
+    def all_reduce(vector: Tensor) -> Tensor:
+        other = np.zeros(vector.shape, np.float32)
+        other[0] = 4.0
+        other[1 + size :] = 10.0
+        return Tensor(vector.asnumpy() + other)
+
+    before = values(joint)
+    result = step_of(joint, size=2, all_reduce=all_reduce)(batch(NORMED), 0.1)
+    assert result.norm == pytest.approx(one.norm / 2, rel=1e-6)
+    assert result.loss == pytest.approx((one.loss + 4) / 2)
+    after = values(joint)
+    for name, value in values(alone).items():
+        expected = (value + 10) / 2 if "moving" in name else (before[name] + value) / 2
+        np.testing.assert_allclose(after[name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+class HalfUsed(Linear):
+    """A network with a layer that nothing asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spare = nn.Dense(3, 2)
+
+
+def test_parameters_without_gradient_are_named() -> None:
+    step = step_of(HalfUsed())
+    assert step.without_gradient == []
+    step(batch(LINEAR), 0.1)
+    assert step.without_gradient == ["spare.weight", "spare.bias"]
+
+
+def test_one_gradient_is_enough() -> None:
+    """Layers behind weights that start at 0 get none in the first step."""
+    network = Linear()
+    step = step_of(network)
+    dark = batch(LINEAR)
+    step(replace(dark, images=np.zeros_like(dark.images)), 0.1)
+    assert step.without_gradient == ["head.weight"]
+    step(dark, 0.1)
+    assert step.without_gradient == []
+
+
+def test_pynative_takes_the_steps_of_the_graph() -> None:
+    graph, native = alike(Normed, 2)
+    options: dict[str, Any] = {"clip_norm": 0.5, "accumulate": 2}
+    step = step_of(graph, ADAMW, **options)
+    for n in range(2):
+        step(batch(NORMED, n), 0.1)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    try:
+        step = step_of(native, ADAMW, **options)
+        for n in range(2):
+            step(batch(NORMED, n), 0.1)
+    finally:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    for left, right in zip(graph.get_parameters(), native.get_parameters(), strict=True):
+        np.testing.assert_allclose(right.asnumpy(), left.asnumpy(), rtol=1e-4, atol=1e-5, err_msg=left.name)

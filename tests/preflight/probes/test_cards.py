@@ -1,0 +1,96 @@
+"""Which cards are here, and how they are named."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.preflight.node import CannotTellError, Fault
+from hccl_kit.preflight.probes.cards import folded, here, ids_in_dev, info, named, physical_ids
+from tests.preflight.machines import A2, A3, A5, DUO, Machine, machine_of
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ([3], "card 3"),
+        ([0, 1], "cards 0 to 1"),
+        (range(8), "cards 0 to 7"),
+        ([6, 0, 1, 2], "cards 0 to 2 and 6"),
+        ([1, 3, 5], "cards 1, 3 and 5"),
+    ],
+)
+def test_cards_are_named_as_people_do(ids: list[int], expected: str) -> None:
+    assert named(ids) == expected
+
+
+def test_equal_texts_are_one_fault_and_one_card_is_its_device() -> None:
+    assert list(folded({0: "a", 1: "b", 2: "a"}, "h")) == [
+        Fault("cards 0 and 2: a", "h", None),
+        Fault("card 1: b", "h", 1),
+    ]
+    assert list(folded({})) == []
+
+
+def places(machine: Machine) -> dict[tuple[int, int], int]:
+    where = machine.node()
+    return dict(physical_ids(where, info(where).chips))
+
+
+def test_ids_in_dev_are_numbers_and_not_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of(A3, tmp_path, monkeypatch)
+    machine.file("dev/davinci", "")
+    machine.file("dev/davinci3a", "")
+    assert ids_in_dev(machine.node()) == tuple(range(16))
+
+
+def test_a3_tells_the_physical_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of(A3, tmp_path, monkeypatch)
+    assert places(machine) == {(device // 2, device % 2): device for device in range(16)}
+    assert "info -m " not in (machine.smi / "smi-log").read_text()
+
+
+def test_950_tells_it_in_its_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of(A5, tmp_path, monkeypatch)
+    machine.change("map", f"{'7':<30} Ascend950PR", f"{'63':<30} Ascend950PR", 1)
+    assert places(machine)[7, 0] == 63
+
+
+def test_cards_of_300i_duo_are_counted_over_its_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of(DUO, tmp_path, monkeypatch)
+    assert places(machine) == {(2, 0): 0, (2, 1): 1, (5, 0): 2, (5, 1): 3}
+
+
+@pytest.mark.parametrize("logic", [range(4), range(4, 8)], ids=["counted anew", "as on the host"])
+def test_cards_of_a_container_keep_their_physical_ids(
+    logic: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = machine_of(A2, tmp_path, monkeypatch)
+    for card in range(4):
+        (machine.root / f"dev/davinci{card}").unlink()
+    text = (machine.smi / "info").read_text()
+    cards = re.split(r"(?m)(?=^\| [0-7]     910B4)", text)
+    machine.smi_says("info", "".join(part for part in cards if not re.match(r"\| [0-3]     ", part)))
+    rows = "".join(f"\t{4 + i:<30} {0:<30} {number:<30} Ascend 910B4\n" for i, number in enumerate(logic))
+    machine.smi_says("map", f"\t{'NPU ID':<30} {'Chip ID':<30} {'Chip Logic ID':<30} Chip Name\n{rows}")
+    assert places(machine) == {(npu, 0): npu for npu in range(4, 8)}
+
+
+def test_a_chip_of_which_nobody_knows_the_card_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of(DUO, tmp_path, monkeypatch)
+    machine.smi_says("map", "There is no NPU card on this server.\n")
+    assert places(machine) == {}
+    assert machine.told() == []
+
+
+def test_cards_of_the_table_that_are_not_here_are_not_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = machine_of(A2, tmp_path, monkeypatch)
+    for card in (1, 5):
+        (machine.root / f"dev/davinci{card}").unlink()
+    assert here(machine.node()) == (0, 2, 3, 4, 6, 7)
+    for card in (0, 2, 3, 4, 6, 7):
+        (machine.root / f"dev/davinci{card}").unlink()
+    with pytest.raises(CannotTellError, match="none of the table's cards is here"):
+        here(machine.node())

@@ -1,0 +1,175 @@
+"""Links, ways to others and TLS of the cards' network ports."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.preflight.node import CannotTellError
+from hccl_kit.preflight.probes.cards import named
+from hccl_kit.preflight.rules.card_links import link_down, network_ill, tls_switches, tls_unlike, way_not_set
+from tests.preflight.machines import A2, GENERATIONS, Machine, machine_of
+from tests.preflight.nodes import faults, messages
+from tests.tables import value
+
+NO_GATEWAY = "no gateway is set, and other servers have addresses outside of the card's network"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return machine_of(A2, tmp_path, monkeypatch)
+
+
+def say(machine: Machine, word: str, text: str, *cards: int) -> None:
+    for card in cards or range(8):
+        machine.say(word, card, text)
+
+
+def test_links_that_are_down_are_one_line(machine: Machine) -> None:
+    say(machine, "link", "link status: DOWN\n", 2, 3, 7)
+    (found,) = faults(link_down, machine.node())
+    assert (found.message, found.device) == ("cards 2 to 3 and 7: link status DOWN", None)
+
+
+def test_a_card_of_which_the_tool_says_something_else_is_told_with_its_words(machine: Machine) -> None:
+    say(machine, "link", "Cmd execute failed, ret = 22\n", 6)
+    assert messages(link_down, machine.node()) == ["card 6: -link -g: Cmd execute failed, ret = 22"]
+
+
+@pytest.mark.parametrize("state", ["Fault", "Receive timeout", "Unreachable", "Socket fail", "Unknown"])
+def test_a_network_that_is_not_reached_is_told(machine: Machine, state: str) -> None:
+    say(machine, "net_health", f"net health status: {state}\n")
+    assert messages(network_ill, machine.node()) == [f"cards 0 to 7: net health status {state}"]
+
+
+@pytest.mark.parametrize("state", ["Success", "Init", "Detect ip set"])
+def test_a_network_that_is_reached_or_not_asked_is_not_ill(machine: Machine, state: str) -> None:
+    say(machine, "net_health", f"net health status: {state}\n")
+    assert messages(network_ill, machine.node()) == []
+
+
+@pytest.mark.parametrize("answer", ["netdetect addr: 0.0.0.0\n", "Get netdetect failed, because it is not set!\n"])
+def test_cards_that_were_given_nobody_to_ask_are_one_line(machine: Machine, answer: str) -> None:
+    say(machine, "netdetect", answer)
+    assert messages(way_not_set, machine.node()) == [
+        "cards 0 to 7: no address is set to ask whether the network is there (netdetect)"
+    ]
+
+
+@pytest.mark.parametrize("word", ["gateway", "netdetect"])
+def test_a_complaint_is_not_taken_for_nothing_set(machine: Machine, word: str) -> None:
+    say(machine, word, "Cmd execute failed, ret = 22\n", 6)
+    assert messages(way_not_set, machine.node()) == [f"card 6: -{word} -g: Cmd execute failed, ret = 22"]
+    say(machine, word, "Cmd execute failed, ret = 22\n")
+    with pytest.raises(CannotTellError, match="Cmd execute failed"):
+        messages(way_not_set, machine.node())
+
+
+def test_a_card_whose_health_is_not_told_is_told(machine: Machine) -> None:
+    say(machine, "net_health", "Cmd execute failed, ret = 22\n", 6)
+    assert messages(network_ill, machine.node()) == ["card 6: -net_health -g: Cmd execute failed, ret = 22"]
+
+
+def of_cards(made: dict[str, Any], *cards: int) -> dict[str, Any]:
+    """The table with addresses on these cards of each server alone."""
+    for number, server in enumerate(made["server_list"]):
+        server["host_ip"] = f"10.0.0.{number + 1}"
+        for device in server["device"]:
+            if int(device["device_id"]) not in cards:
+                del device["device_ip"]
+    return made
+
+
+def test_a_port_that_the_job_does_not_use_may_be_down(machine: Machine) -> None:
+    say(machine, "link", "link status: DOWN\n", 1, 3)
+    assert messages(link_down, machine.node(made=of_cards(value(2, 8), 0, 1))) == ["card 1: link status DOWN"]
+    by_host = machine.node(made=of_cards(value(2, 8)))
+    for check in (link_down, network_ill, way_not_set):
+        with pytest.raises(CannotTellError, match="the table has no device_ip for this server"):
+            messages(check, by_host)
+
+
+def test_a_variable_that_asks_for_the_ports_asks_for_all(machine: Machine) -> None:
+    say(machine, "link", "link status: DOWN\n", 1, 3)
+    machine.environ["HCCL_INTRA_ROCE_ENABLE"] = "1"
+    where = machine.node(made=of_cards(value(2, 8)))
+    assert messages(link_down, where) == ["cards 1 and 3: link status DOWN"]
+
+
+@pytest.mark.parametrize("address", ["192.168.9.1%eth0", "no address", "fd00::1", "192.168.100.9,"])
+def test_addresses_of_others_that_are_none_stop_nothing(machine: Machine, address: str) -> None:
+    without_gateway(machine)
+    where = machine.node()
+    far = where.table.servers[1]
+    devices = tuple(device._replace(ip=address) for device in far.devices)
+    table = where.table._replace(servers=(where.table.servers[0], far._replace(devices=devices)))
+    found = messages(way_not_set, where._replace(table=table, server=table.servers[0]))
+    outside = {"192.168.9.1%eth0": range(8), "192.168.100.9,": range(1, 8)}.get(address)
+    assert found == ([f"{named(outside)}: {NO_GATEWAY}"] if outside else [])
+
+
+def test_a_netmask_that_is_none_of_ipv4_is_not_held_to(machine: Machine) -> None:
+    without_gateway(machine)
+    for card in range(8):
+        machine.say("ipv4", card, f"ipaddr:192.168.{100 + card}.1\nnetmask:64\n")
+    assert messages(way_not_set, machine.node()) == []
+
+
+def without_gateway(machine: Machine) -> None:
+    for card in range(8):
+        machine.say("gateway", card, "Get gateway failed, because no gateway was preset there!\n")
+
+
+def test_a_gateway_is_needed_where_another_network_is_talked_to(machine: Machine) -> None:
+    without_gateway(machine)
+    # on A2 every card may talk to every other, and these are of eight networks
+    assert messages(way_not_set, machine.node()) == [f"cards 0 to 7: {NO_GATEWAY}"]
+    for card in range(8):
+        address = machine.table["server_list"][0]["device"][card]["device_ip"]
+        machine.say("ipv4", card, f"ipaddr:{address}\nnetmask:255.255.0.0\n")
+    assert messages(way_not_set, machine.node()) == []
+
+
+def test_cards_of_910_talk_to_those_of_their_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = value(2, 8)
+    for server in made["server_list"]:
+        for device in server["device"]:
+            card = int(device["device_id"])
+            device["device_ip"] = f"192.168.{100 + card % 4}.{server['server_id'][-1]}{card}"
+    machine = machine_of(GENERATIONS[0], tmp_path, monkeypatch, made)
+    without_gateway(machine)
+    assert messages(way_not_set, machine.node()) == []
+    far = machine.table["server_list"][1]["device"][4]
+    far["device_ip"] = "192.168.9.1"
+    assert messages(way_not_set, machine.node(made=machine.table)) == [f"cards 0 and 4: {NO_GATEWAY}"]
+
+
+def test_a_card_whose_netmask_is_not_known_is_not_held_to_it(machine: Machine) -> None:
+    without_gateway(machine)
+    for card in range(8):
+        machine.say("ipv4", card, f"ipaddr:192.168.{100 + card}.1\n")
+    assert messages(way_not_set, machine.node()) == []
+
+
+def test_cards_with_ipv6_alone_are_not_judged_by_ipv4(machine: Machine) -> None:
+    for card in range(8):
+        (machine.hccn / f"ipv4.{card}").unlink()
+        machine.say("ipv6", card, f"ipv6_address:fd00::{card}\nprefix_length:64\n")
+    with pytest.raises(CannotTellError, match="no card here has an IPv4 address"):
+        messages(way_not_set, machine.node())
+
+
+@pytest.mark.parametrize(
+    ("on", "expected"),
+    [
+        ((4,), ["card 4: TLS is on, unlike on the other cards"]),
+        ((0, 1, 2, 3, 4, 5), ["cards 6 to 7: TLS is off, unlike on the other cards"]),
+        (tuple(range(8)), []),
+        ((), []),
+    ],
+)
+def test_tls_is_to_be_alike_and_the_few_are_named(machine: Machine, on: tuple[int, ...], expected: list[str]) -> None:
+    if on:
+        say(machine, "tls", "dev_id:0, tls switch[1](0:disable, 1:enable), tls alarm time threshold[60]days\n", *on)
+    assert messages(tls_unlike, machine.node()) == expected
+    assert set(tls_switches(machine.node()).values()) == ({"on"} if on else set()) | ({"off"} if len(on) < 8 else set())

@@ -1,0 +1,100 @@
+"""What a container lacks of the driver is named."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.preflight.node import CannotTellError
+from hccl_kit.preflight.probes.cards import info
+from hccl_kit.preflight.rules.driver_access import device_file_closed, tool_missing, tool_silent, tool_unusable
+from tests.preflight.machines import A2, A5, Machine, machine_of
+from tests.preflight.nodes import faults, messages
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return machine_of(A2, tmp_path, monkeypatch)
+
+
+def test_missing_files_are_one_line_with_the_options_that_bring_them(machine: Machine) -> None:
+    for name in ("davinci_manager", "hisi_hdc"):
+        (machine.root / "dev" / name).unlink()
+    (found,) = faults(device_file_closed, machine.node())
+    assert found.message == "davinci_manager and hisi_hdc are not in /dev"
+    assert found.hint == "in a container, start it with: --device=/dev/davinci_manager --device=/dev/hisi_hdc"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user for a moment")
+def test_files_that_this_user_may_not_open_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as name:  # pytest keeps its own folders from other users
+        folder = Path(name)
+        folder.chmod(0o755)
+        machine = machine_of(A2, folder, monkeypatch)
+        for path in (machine.root / "dev").iterdir():
+            path.chmod(0o666 if path.name == "devmm_svm" else 0o600)
+        os.seteuid(65534)
+        try:
+            found = messages(device_file_closed, machine.node())
+        finally:
+            os.seteuid(0)
+    assert found == ["this user may not read and write davinci_manager, hisi_hdc, davinci0 and 7 more in /dev"]
+
+
+def test_missing_tools_are_two_lines_however_many_cards(machine: Machine) -> None:
+    machine.without_tools()
+    first, second = faults(tool_missing, machine.node())
+    assert first.message == "there is no npu-smi, so nobody looks at health, processes and super pods"
+    assert second.message == (
+        "there is no hccn_tool, so nobody looks at links, gateways and TLS, and no /etc/hccn.conf"
+    )
+    assert "-v /etc/hccn.conf:/etc/hccn.conf:ro" in (second.hint or "")
+    assert "-v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi" in (first.hint or "")
+    machine.file("etc/hccn.conf", "address_0=192.168.100.1\n")
+    assert messages(tool_missing, machine.node())[1].endswith("; addresses are taken from /etc/hccn.conf")
+
+
+def test_tools_at_their_usual_places_are_there(machine: Machine) -> None:
+    machine.without_tools()
+    machine.file("usr/local/sbin/npu-smi", "#!/bin/sh\n")
+    machine.file("usr/local/Ascend/driver/tools/hccn_tool", "#!/bin/sh\n")
+    assert messages(tool_missing, machine.node()) == []
+    assert messages(tool_silent, machine.node()) == []
+    assert messages(tool_unusable, machine.node()) == [
+        "npu-smi info: the tool cannot be started: Permission denied",
+        "cards 0 to 7: hccn_tool -ip -g: the tool cannot be started: Permission denied",
+    ]
+
+
+def test_what_the_tool_says_in_place_of_its_table_is_told(machine: Machine) -> None:
+    machine.smi_says("info", "error while loading shared libraries: libdcmi.so: \x1b[2Jcannot open\n")
+    assert messages(tool_silent, machine.node()) == []
+    assert messages(tool_unusable, machine.node()) == [
+        "npu-smi info: error while loading shared libraries: libdcmi.so: ?[2Jcannot open"
+    ]
+
+
+def test_of_950_hccn_tool_is_neither_missed_nor_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of(A5, tmp_path, monkeypatch)
+    assert messages(tool_silent, machine.node()) == []
+    assert not (machine.hccn / "log").exists()
+    machine.without_tools()
+    assert len(messages(tool_missing, machine.node())) == 1
+
+
+def test_hccn_tool_that_says_no_address_works_and_one_that_complains_does_not(machine: Machine) -> None:
+    (machine.hccn / "ipv4.2").unlink()  # "no ip was preset there"
+    assert messages(tool_unusable, machine.node()) == []
+    machine.say("ipv4", 2, "dsmi init failed\n")
+    (found,) = faults(tool_unusable, machine.node())
+    assert (found.message, found.device) == ("card 2: hccn_tool -ip -g: dsmi init failed", 2)
+
+
+def test_a_table_without_chips_is_no_answer(machine: Machine) -> None:
+    lines = (machine.smi / "info").read_text().splitlines(keepends=True)
+    end = next(at for at, line in enumerate(lines) if line.startswith("| 0 "))
+    machine.smi_says("info", "".join(lines[:end]))
+    assert messages(tool_unusable, machine.node()) == ["npu-smi info: it lists no chip"]
+    with pytest.raises(CannotTellError, match="see HK638"):
+        info(machine.node())

@@ -1,0 +1,91 @@
+"""Who this machine and this process are to the table."""
+
+import socket
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.preflight.node import CannotTellError
+from hccl_kit.preflight.probes.this_server import find_server, names_here, plain
+from hccl_kit.preflight.rules.identity import not_a_server, wrong_rank
+from tests.preflight.nodes import HERE, faults, messages, node, read, table_value
+from tests.tables import ranks_value
+
+
+def test_a_server_is_known_by_its_address() -> None:
+    table = read(table_value(3))
+    assert find_server(table) is table.servers[0]
+
+
+@pytest.mark.parametrize("name", [socket.gethostname(), socket.gethostname().partition(".")[0]])
+def test_a_server_is_known_by_its_host_name(name: str) -> None:
+    table = read(table_value(2, first=name))
+    assert find_server(table) is table.servers[0]
+
+
+def test_a_server_is_known_by_its_host_ip() -> None:
+    made = table_value(2, first="rack 1, left")
+    made["server_list"][0]["host_ip"] = HERE
+    made["server_list"][1]["host_ip"] = "192.0.2.77"
+    table = read(made)
+    assert find_server(table) is table.servers[0]
+
+
+def test_an_address_has_many_spellings_and_is_one() -> None:
+    assert plain("0:0::1") == plain("::1") in names_here()
+    assert plain(None) == ""
+
+
+def test_who_says_which_server_this_is_is_believed() -> None:
+    table = read(table_value(2))
+    assert find_server(table, "10.0.0.2") is table.servers[1]
+    with pytest.raises(KitError, match=r'the table has no server "x"; it has .*"10\.0\.0\.2"'):
+        find_server(table, "x")
+
+
+def test_a_stranger_is_told_what_it_has_and_what_the_table_has() -> None:
+    made = table_value(2, first="10.0.0.1")
+    assert find_server(read(made)) is None
+    (fault,) = faults(not_a_server, node(made=made, server=None))
+    assert fault.message.startswith("this machine is no server of the table: it has ")
+    assert f'"{HERE}"' in fault.message
+    assert fault.message.endswith('the table has "10.0.0.1", "10.0.0.2"')
+    assert "--server ID" in (fault.hint or "")
+    assert faults(not_a_server, node(made=made, server=1)) == []
+
+
+def test_a_machine_that_is_two_servers_is_none() -> None:
+    made = table_value(2)
+    made["server_list"][1]["server_id"] = socket.gethostname()
+    assert find_server(read(made)) is None
+    (message,) = messages(not_a_server, node(made=made, server=None))
+    assert message.startswith("this machine is several servers of the table: ")
+
+
+def test_version_2_names_no_hosts() -> None:
+    with pytest.raises(CannotTellError, match="names no hosts"):
+        messages(not_a_server, node(made=ranks_value(2), server=None))
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({}, None),
+        ({"RANK_ID": "9", "DEVICE_ID": "1", "RANK_SIZE": "16"}, "RANK_ID=9, which the table puts on server"),
+        ({"RANK_ID": "2", "DEVICE_ID": "2", "RANK_SIZE": "16"}, None),
+        ({"RANK_ID": "2"}, None),
+        ({"RANK_ID": "2", "DEVICE_ID": "0"}, "RANK_ID=2 and DEVICE_ID=0; the table gives rank 2 the card 2"),
+        ({"RANK_ID": "2", "DEVICE_ID": "0", "ASCEND_RT_VISIBLE_DEVICES": "2,3"}, None),
+        ({"RANK_ID": "2", "DEVICE_ID": "1", "ASCEND_RT_VISIBLE_DEVICES": "2,3"}, "the table gives rank 2 the card 2"),
+        ({"RANK_ID": "9" * 5000}, "is no number"),
+        ({"RANK_ID": "16"}, "RANK_ID=16, and the table has ranks 0 to 15"),
+        ({"RANK_ID": "zero"}, 'RANK_ID="zero" is no number'),
+        ({"RANK_ID": ""}, 'RANK_ID="" is no number'),
+        ({"RANK_ID": "\u0662"}, "is no number"),
+        ({"RANK_SIZE": "8"}, "RANK_SIZE=8, and the table has 16 ranks"),
+    ],
+)
+def test_rank_and_card_of_the_process_are_held_to_the_table(environ: dict[str, str], expected: str | None) -> None:
+    found = messages(wrong_rank, node(made=table_value(2), environ=environ))
+    assert len(found) == (expected is not None)
+    assert expected is None or expected in found[0]

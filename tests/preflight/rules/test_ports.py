@@ -1,0 +1,144 @@
+"""Ports of the host are tried for real, and who holds them is named."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.discovery.server_id import interfaces
+from hccl_kit.preflight.node import CannotTellError
+from hccl_kit.preflight.probes.port_holder import holder
+from hccl_kit.preflight.rules.ports import PORTS, RANK_PORT, port_taken, ports, ports_given_away
+from tests.preflight.nodes import HERE, faults, free_base, messages, node
+
+
+@contextmanager
+def listening(port: int, address: str = HERE) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((address, port))
+        server.listen()
+        yield server
+
+
+@pytest.mark.parametrize("address", [HERE, "0.0.0.0"])
+def test_a_port_that_is_taken_is_told_with_its_holder(address: str) -> None:
+    base = free_base()
+    where = node(environ={"HCCL_IF_BASE_PORT": str(base)})
+    with listening(base + 7, address):
+        found = messages(port_taken, where)
+    own = Path("/proc/self/comm").read_text().strip()
+    assert [message for message in found if f"port {RANK_PORT}" not in message] == [
+        f"port {base + 7} of {HERE} is taken by {own} (process {os.getpid()})"
+    ]
+
+
+def test_a_port_that_is_free_again_is_free() -> None:
+    base = free_base()
+    with listening(base) as server, socket.create_connection((HERE, base)):
+        server.accept()[0].close()  # who closes first keeps the port for a minute, for packets that are late
+    found = messages(port_taken, node(environ={"HCCL_IF_BASE_PORT": str(base)}))
+    assert [message for message in found if str(RANK_PORT) not in message] == []
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({}, [*range(60000, 60032), 16666]),
+        ({"HCCL_IF_BASE_PORT": "50000"}, [*range(50000, 50032), 16666]),
+        ({"HCCL_IF_BASE_PORT": "65520"}, [*range(65520, 65536), 16666]),
+        ({"HCCL_IF_BASE_PORT": "many"}, [*range(60000, 60032), 16666]),
+        ({"HCCL_HOST_SOCKET_PORT_RANGE": "auto", "HCCL_IF_BASE_PORT": "50000"}, []),
+        ({"HCCL_HOST_SOCKET_PORT_RANGE": "61000, 50000-50002"}, [61000, 50000, 50001, 50002]),
+    ],
+)
+def test_the_variables_say_which_ports(environ: dict[str, str], expected: list[int]) -> None:
+    assert list(ports(node(environ=environ))) == expected
+
+
+def test_without_an_address_no_port_is_tried() -> None:
+    with pytest.raises(CannotTellError, match="see HK610"):
+        messages(port_taken, node(environ={"HCCL_IF_IP": "192.0.2.200"}))
+
+
+def put_ranges(root: Path, local: str, reserved: str) -> None:
+    folder = root / "proc" / "sys" / "net" / "ipv4"
+    folder.mkdir(parents=True)
+    (folder / "ip_local_port_range").write_text(local)
+    (folder / "ip_local_reserved_ports").write_text(reserved)
+
+
+@pytest.mark.parametrize(
+    ("local", "reserved", "expected"),
+    [
+        ("32768\t60999\n", "\n", "ports 60000 to 60031 lie in the range 32768 to 60999"),
+        ("32768\t60999\n", "60000-60031\n", None),
+        ("32768\t60999\n", "8080,60000-60015\n", "ports 60016 to 60031"),
+        ("32768\t60015\n", "\n", "ports 60000 to 60015"),
+        ("1024\t50000\n", "\n", None),
+    ],
+)
+def test_ports_that_the_system_gives_away_are_told(
+    tmp_path: Path, local: str, reserved: str, expected: str | None
+) -> None:
+    put_ranges(tmp_path, local, reserved)
+    found = messages(ports_given_away, node(root=tmp_path))
+    assert len(found) == (expected is not None)
+    assert expected is None or expected in found[0]
+
+
+def test_a_system_that_does_not_tell_is_not_asked_twice(tmp_path: Path) -> None:
+    with pytest.raises(CannotTellError):
+        messages(ports_given_away, node(root=tmp_path))
+
+
+def test_a_holder_that_cannot_be_seen_is_none(tmp_path: Path) -> None:
+    (tmp_path / "proc" / "net").mkdir(parents=True)
+    line = "   0: 0100007F:EA60 00000000:0000 {} 00000000:00000000 00:00000000 00000000 0 0 {} 1 x\n"
+    (tmp_path / "proc" / "net" / "tcp").write_text("head\n" + line.format("0A", 4711) + line.format("01", 4712))
+    assert holder(60000, tmp_path) is None
+    process = tmp_path / "proc" / "99"
+    (process / "fd").mkdir(parents=True)
+    (process / "comm").write_text("py\x1b[2Jthon\n")
+    (process / "fd" / "3").symlink_to("socket:[4711]")
+    assert holder(60000, tmp_path) == ("py\N{REPLACEMENT CHARACTER}[2Jthon (process 99)", True)
+    assert holder(60001, tmp_path) is None
+    (process / "fd" / "3").unlink()
+    (process / "fd" / "4").symlink_to("socket:[4712]")
+    assert holder(60000, tmp_path) == ("a connection of py\N{REPLACEMENT CHARACTER}[2Jthon (process 99)", False)
+    (tmp_path / "proc" / "net" / "tcp").write_text("head\n" + line.format("06", 0))
+    assert holder(60000, tmp_path) == ("a connection that has just ended", False)
+    assert PORTS == 32
+
+
+@contextmanager
+def calling_from(port: int) -> Iterator[None]:
+    """A connection that goes out from `port`, as the system may choose it; nobody listens there."""
+    with socket.create_server((HERE, 0)) as server, socket.socket() as caller:
+        caller.bind((HERE, port))
+        caller.connect(server.getsockname())
+        with server.accept()[0]:
+            yield
+
+
+def test_a_port_that_a_connection_goes_out_from_is_told_as_one() -> None:
+    base = free_base()
+    with calling_from(base + 3):
+        where = node(environ={"HCCL_IF_BASE_PORT": str(base)})
+        (found,) = [one for one in faults(port_taken, where) if str(RANK_PORT) not in one.message]
+    own = Path("/proc/self/comm").read_text().strip()
+    assert found.message == f"port {base + 3} of {HERE} is taken by a connection of {own} (process {os.getpid()})"
+    assert "HK605" in (found.hint or "")
+
+
+LINK_LOCAL = [one for one in interfaces() if one.is_link_local]
+
+
+@pytest.mark.skipif(not LINK_LOCAL, reason="this machine has no link-local address")
+def test_ports_of_a_link_local_address_are_tried_on_its_interface() -> None:
+    base = free_base()
+    environ = {"HCCL_IF_IP": LINK_LOCAL[0].address, "HCCL_IF_BASE_PORT": str(base)}
+    assert [text for text in messages(port_taken, node(environ=environ)) if str(RANK_PORT) not in text] == []

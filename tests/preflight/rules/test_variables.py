@@ -1,0 +1,187 @@
+"""The variables of HCCL and the driver: what is legal, what goes together."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.preflight.probes.cards import named
+from hccl_kit.preflight.rules.variable_values import legal
+from hccl_kit.preflight.rules.variables import (
+    cards_meant,
+    of_another_launcher,
+    value_illegal,
+    variables_contradict,
+    visible_devices,
+)
+from hccl_kit.table.products import PRODUCT_NAMES
+from tests.preflight.nodes import faults, messages, node, table_value
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        (
+            "HCCL_CONNECT_TIMEOUT",
+            ["120", "7200", "0600"],
+            ["119", "7201", "600s", "", " 600", "-1", "\u0661\u0662\u0660"],
+        ),
+        ("HCCL_EXEC_TIMEOUT", ["0", "1800", "68.25", "2147483647"], ["1.234", "-1", "", "2147483648"]),
+        ("HCCL_RDMA_TC", ["0", "100", "252"], ["101", "256", "-4", "4.0", ""]),
+        ("HCCL_RDMA_SL", ["0", "7"], ["8", "", "x"]),
+        ("HCCL_RDMA_TIMEOUT", ["5", "24"], ["4", "25"]),
+        ("HCCL_RDMA_RETRY_CNT", ["1", "7"], ["0", "8"]),
+        ("HCCL_BUFFSIZE", ["1", "200", "010"], ["0", "00", "", "1.5", "200M"]),
+        ("HCCL_IF_BASE_PORT", ["1024", "65520"], ["1023", "65521", "auto"]),
+        (
+            "HCCL_HOST_SOCKET_PORT_RANGE",
+            ["auto", "", "60000", "60000-60015, 61000"],
+            ["60015-60000", "0-5", "1-2,2-3", "x"],
+        ),
+        ("HCCL_NPU_SOCKET_PORT_RANGE", ["61000-61050"], ["61000-70000", "AUTO"]),
+        ("HCCL_IF_IP", ["10.0.0.1", "fe80::1%eth0"], ["", "10.0.0", "node1"]),
+        ("HCCL_SOCKET_IFNAME", ["eth", "=eth0,enp0", "^docker", "^=lo"], ["", "=", "eth,", ",eth", "a,,b"]),
+        ("HCCL_SOCKET_FAMILY", ["AF_INET", "AF_INET6"], ["af_inet", "4", ""]),
+        ("HCCL_WHITELIST_DISABLE", ["0", "1"], ["2", "true", ""]),
+        ("HCCL_DETERMINISTIC", ["true", "FALSE", "Strict"], ["1", ""]),
+        ("HCCL_LOGIC_SUPERPOD_ID", ["pod 1"], ["x" * 128, "\u8d85" * 43, "\udcff" * 128]),
+    ],
+)
+def test_values_are_taken_as_hccl_takes_them(name: str, good: list[str], bad: list[str]) -> None:
+    for value in good:
+        assert faults(value_illegal, node(environ={name: value})) == [], value
+    for value in bad:
+        (message,) = messages(value_illegal, node(environ={name: value}))
+        assert message.startswith(f"{name}="), value
+        assert "; accepted: " in message
+
+
+@pytest.mark.parametrize(
+    ("product", "name", "value", "is_taken"),
+    [
+        ("910", "HCCL_EXEC_TIMEOUT", "0", False),
+        ("910", "HCCL_EXEC_TIMEOUT", "17341", False),
+        ("a2", "HCCL_EXEC_TIMEOUT", "17341", True),
+        ("910", "HCCL_RDMA_TIMEOUT", "24", True),
+        ("a3", "HCCL_RDMA_TIMEOUT", "24", False),
+    ],
+)
+def test_some_bounds_are_those_of_the_product(product: str, name: str, value: str, is_taken: bool) -> None:
+    assert (faults(value_illegal, node(environ={name: value}, product=product)) == []) is is_taken
+
+
+NOT_UTF8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"])
+"""How os.environ holds bytes that are not UTF-8."""
+
+
+@given(
+    st.sampled_from(sorted(legal("auto"))),
+    st.text(st.characters(codec="utf-8") | NOT_UTF8),
+    st.sampled_from(["auto", *PRODUCT_NAMES]),
+)
+def test_any_text_is_taken_or_refused(name: str, text: str, product: str) -> None:
+    assert legal(product)[name].takes(text) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("pcie", "roce", "is_legal"),
+    [
+        (None, None, True),
+        ("1", None, True),
+        (None, "1", True),
+        ("1", "0", True),
+        ("0", "1", True),
+        ("0", "0", True),
+        ("1", "1", False),
+        ("0", None, False),
+        (None, "0", False),
+    ],
+)
+def test_pairs_of_links(pcie: str | None, roce: str | None, is_legal: bool) -> None:
+    given_ = {"HCCL_INTRA_PCIE_ENABLE": pcie, "HCCL_INTRA_ROCE_ENABLE": roce}
+    environ = {name: value for name, value in given_.items() if value is not None}
+    assert (faults(variables_contradict, node(environ=environ)) == []) is is_legal
+
+
+def test_a_start_without_table_and_one_with_it_do_not_mix() -> None:
+    environ = {"CM_CHIEF_IP": "10.0.0.1", "RANK_ID": "0", "RANK_TABLE_FILE": "/t.json"}
+    (fault,) = faults(variables_contradict, node(environ=environ))
+    assert fault.message.startswith("CM_CHIEF_IP beside RANK_TABLE_FILE and RANK_ID: ")
+    assert fault.hint == "unset CM_CHIEF_IP"
+
+
+def test_a_whitelist_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
+    listed = tmp_path / "whitelist"
+    environ = {"HCCL_WHITELIST_DISABLE": "0", "HCCL_WHITELIST_FILE": str(listed)}
+    assert "no file that can be read" in messages(variables_contradict, node(environ=environ))[0]
+    assert "names none" in messages(variables_contradict, node(environ={"HCCL_WHITELIST_DISABLE": "0"}))[0]
+    listed.write_text("{}")
+    assert faults(variables_contradict, node(environ=environ)) == []
+    assert faults(variables_contradict, node(environ={"HCCL_WHITELIST_DISABLE": "1"})) == []
+
+
+def test_leftovers_of_launchers_are_named_together() -> None:
+    environ = {"MS_ROLE": "MS_WORKER", "MS_SCHED_PORT": "8118", "RANK_ID": "0", "OMPI_COMMAND": ""}
+    (fault,) = faults(of_another_launcher, node(environ=environ))
+    assert fault.message == "MS_ROLE, MS_SCHED_PORT of another launcher are set"
+    assert fault.hint == "unset MS_ROLE MS_SCHED_PORT"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0,1,2,3", []),
+        ("0,1,2,3,4,5,6,7", []),
+        ("0, 1,2,3", ["without spaces"]),
+        ("[0,4)", ["without spaces"]),
+        ("", ["without spaces"]),
+        ("1,0,2,3", ["does not ascend"]),
+        ("0,0,1,2,3", ["does not ascend"]),
+        ("4,5,6,7", ["hides cards 0 to 3"]),
+        ("0,1", ["hides cards 2 to 3"]),
+    ],
+)
+def test_visible_devices(text: str, expected: list[str]) -> None:
+    found = messages(visible_devices, node(made=table_value(1, 4), environ={"ASCEND_RT_VISIBLE_DEVICES": text}))
+    assert len(found) == len(expected)
+    assert all(words in message for words, message in zip(expected, found, strict=True))
+    assert faults(visible_devices, node()) == []
+
+
+def dev(root: Path, *cards: int) -> Path:
+    (root / "dev").mkdir(exist_ok=True)
+    for card in cards:
+        (root / "dev" / f"davinci{card}").touch()
+    return root
+
+
+@pytest.mark.parametrize(("text", "hidden"), [("0,1,2,3", ()), ("4,5,6,7", ()), ("0,1", (6, 7)), ("0,1,2,3,4,5", ())])
+def test_in_a_container_the_list_may_count_what_is_in_dev(text: str, hidden: tuple[int, ...], tmp_path: Path) -> None:
+    made = table_value(1, 8)
+    made["server_list"][0]["device"] = made["server_list"][0]["device"][4:]
+    for rank, device in enumerate(made["server_list"][0]["device"]):
+        device["rank_id"] = str(rank)
+    where = node(made=made, environ={"ASCEND_RT_VISIBLE_DEVICES": text}, root=dev(tmp_path, 4, 5, 6, 7))
+    found = messages(visible_devices, where)
+    words = f" hides {named(hidden)} of the table" if hidden else ""
+    assert found == ([f'ASCEND_RT_VISIBLE_DEVICES="{text}"{words}'] if hidden else [])
+
+
+@pytest.mark.parametrize(
+    ("visible", "in_dev", "number", "meant"),
+    [
+        (None, range(8), 4, {4}),  # our scripts: the physical id
+        ("4,5,6,7", range(8), 0, {4}),  # msrun: an index into the list
+        ("4,5,6,7", range(8), 4, set()),
+        (None, (4, 5, 6, 7), 0, {0, 4}),  # in a container: what is in /dev is counted
+        ("0,1,2,3", (4, 5, 6, 7), 2, {2, 6}),
+        ("4, 5", range(8), 1, {1}),  # HK609 tells of the list
+    ],
+)
+def test_what_a_device_id_may_name(
+    visible: str | None, in_dev: Sequence[int], number: int, meant: set[int], tmp_path: Path
+) -> None:
+    environ = {} if visible is None else {"ASCEND_RT_VISIBLE_DEVICES": visible}
+    assert cards_meant(node(environ=environ, root=dev(tmp_path, *in_dev)), number) == meant

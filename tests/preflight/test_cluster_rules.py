@@ -1,0 +1,90 @@
+"""What is to be alike on all servers."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
+from hccl_kit.preflight.cluster_rules import Round, differences, folded
+from hccl_kit.preflight.facts import TLS
+
+
+def answers(
+    *,
+    facts: Mapping[str, Mapping[str, str]] | None = None,
+    variables: Mapping[str, Mapping[str, str]] | None = None,
+    count: int = 4,
+) -> list[Answer]:
+    """Servers node1, node2, ...; what is given by name stands on that server only."""
+    names = [f"node{number}" for number in range(1, count + 1)]
+    return [
+        Answer(name, facts=(facts or {}).get(name, {}), variables=(variables or {}).get(name, {})) for name in names
+    ]
+
+
+def found(servers: list[Answer], digest: str = "a", ahead: Mapping[str, float] | None = None) -> list[tuple[str, str]]:
+    return [(one.rule, one.message) for one in differences(Round(servers, digest, ahead or {}, Path("/data/t.json")))]
+
+
+def test_what_is_alike_is_not_told() -> None:
+    facts = {TABLE: "a", TLS: "off", "CANN": "8.0"}
+    alike = {f"node{n}": facts for n in range(1, 5)}
+    assert found(answers(facts=alike, variables={name: {"HCCL_BUFFSIZE": "200"} for name in alike})) == []
+
+
+def test_another_table_is_told_from_one_that_is_not_there() -> None:
+    servers = answers(
+        facts={"node1": {TABLE: "a"}, "node2": {TABLE: "b"}, "node3": {TABLE: ABSENT}, "node4": {TABLE: "c"}}
+    )
+    assert found(servers) == [
+        ("HK615", "the table on node[2,4] is not the one looked at"),
+        ("HK661", 'no table can be read at "/data/t.json" on node3'),
+    ]
+    assert found(servers, digest="c")[0][1] == "the table on node[1-2] is not the one looked at"
+
+
+def test_versions_and_tls_are_compared_where_they_are_known() -> None:
+    servers = answers(
+        facts={"node1": {"CANN": "8.0", TLS: "off"}, "node2": {"CANN": "8.0", TLS: "on"}, "node3": {"CANN": "7.0"}}
+    )
+    assert found(servers) == [
+        ("HK616", 'CANN differs: "8.0" on node[1-2]; "7.0" on node3'),
+        ("HK617", 'TLS differs: "off" on node1; "on" on node2'),
+    ]
+
+
+def test_other_frameworks_are_a_warning_that_stops_no_job() -> None:
+    servers = answers(facts={"node1": {"Python": "3.10", "MindSpore": "2.7"}, "node2": {"Python": "3.11"}})
+    assert [(one.rule, one.severity, one.message) for one in differences(Round(servers, "a", {}))] == [
+        ("HK660", "warning", 'Python differs: "3.10" on node1; "3.11" on node2')
+    ]
+
+
+def test_a_variable_that_is_not_set_somewhere_differs() -> None:
+    servers = answers(variables={"node2": {"HCCL_BUFFSIZE": "400"}})
+    assert found(servers) == [("HK618", 'HCCL_BUFFSIZE differs: not set on node[1,3-4]; "400" on node2')]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.0, None), (0.9, None), (-0.9, None), (40.25, "is 40.2 s ahead of the one here"), (-2.0, "is 2.0 s behind")],
+)
+def test_clocks_may_differ_by_a_second(seconds: float, words: str | None) -> None:
+    told = found(answers(), ahead={"node2": seconds})
+    assert len(told) == (words is not None)
+    assert words is None or words in told[0][1]
+
+
+def test_servers_are_folded_where_they_can_be() -> None:
+    assert folded(["10.0.0.1", "10.0.0.2", "10.0.0.4"]) == "10.0.0.[1-2,4]"
+    assert folded(["rack 1, left", "node1"]) == '"rack 1, left", "node1"'
+    assert folded([f"a b{n}" for n in range(20)]).endswith(" and 12 more")
+
+
+def test_errors_have_the_code_they_prevent() -> None:
+    servers = answers(facts={"node1": {TABLE: "b"}}, variables={"node1": {"HCCL_ALGO": "x"}})
+    assert [(one.severity, one.hccl_error) for one in differences(Round(servers, "a", {}))] == [
+        ("error", "EI0014"),
+        ("warning", None),
+    ]

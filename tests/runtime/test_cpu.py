@@ -1,0 +1,103 @@
+"""Who waits for a group that does not form says for whom, again and again, and gives up in the end."""
+
+import socket
+from collections import Counter
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.runtime import cpu
+from hccl_kit.runtime.worker_env import WorkerEnv
+
+
+class Store:
+    """The counters of a store. `late` come when they are asked for the `after`-th time."""
+
+    def __init__(self, *present: int, late: tuple[int, ...] = (), after: int = 10) -> None:
+        self.counts: Counter[str] = Counter()
+        self.late, self.after, self.asked = late, after, 0
+        for rank in present:
+            self.come(rank)
+
+    def come(self, rank: int) -> None:
+        self.add(f"{cpu.HERE}.{rank}", 1)
+        self.add(cpu.HERE, 1)
+
+    def add(self, key: str, amount: int) -> int:
+        self.asked += not amount
+        if self.asked == self.after:
+            late, self.late = self.late, ()
+            for rank in late:
+                self.come(rank)
+        self.counts[key] += amount
+        return self.counts[key]
+
+
+def env(rank: int, size: int) -> WorkerEnv:
+    return WorkerEnv(rank, size, rank, size, 0, "127.0.0.1", 1)
+
+
+def test_a_group_that_is_complete_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    cpu._call_roll(Store(0, 2), env(1, 3))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_ranks_that_are_missing_are_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu, "PATIENCE", 0)
+    cpu._call_roll(Store(0, late=(2, 3)), env(1, 4))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 1
+    assert set(lines) == {"rank 1 of 4 waits for ranks 2, 3, 0 s so far"}
+
+
+def test_many_missing_ranks_are_counted() -> None:
+    assert cpu._listed([5]) == "rank 5"
+    assert cpu._listed(list(range(8))) == "ranks 0, 1, 2, 3, 4, 5, 6, 7"
+    assert cpu._listed(list(range(100))) == "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 92 more"
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "127.0.0.1", "fd00::1"])
+def test_an_address_is_taken_as_it_is(host: str) -> None:
+    assert cpu._address(WorkerEnv(0, 2, 0, 1, 0), host) == host
+
+
+def test_a_name_becomes_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostbyname", {"n1": "192.0.2.1"}.get)
+    assert cpu._address(WorkerEnv(1, 2, 0, 1, 0), "n1") == "192.0.2.1"
+
+
+def test_a_name_that_nobody_knows_is_said() -> None:
+    with pytest.raises(
+        KitError, match=r"^MASTER_ADDR=no-such-host\.invalid is the name of no host that this one knows"
+    ):
+        cpu._address(env(1, 2), "no-such-host.invalid")
+
+
+def test_rank_0_does_not_listen_where_no_other_host_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostbyname", lambda _: "127.0.1.1")
+    with pytest.raises(
+        KitError, match=r"^MASTER_ADDR=n1 is 127\.0\.1\.1 on this host, where no other host finds rank 0$"
+    ):
+        cpu._address(WorkerEnv(0, 2, 0, 1, 0), "n1")
+    assert cpu._address(WorkerEnv(0, 2, 0, 2, 0), "n1") == "127.0.1.1"  # all ranks are on this host
+    assert cpu._address(WorkerEnv(1, 2, 0, 1, 0), "n1") == "127.0.1.1"  # rank 0 says so itself
+
+
+def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "PATIENCE", 0.01)
+    monkeypatch.setattr(cpu, "JOIN_TIMEOUT", 0.1)
+    with pytest.raises(KitError, match=r"^rank 1 of 2 has waited 0 s in vain for rank 0$"):
+        cpu._call_roll(Store(), env(1, 2))
+
+
+def test_a_rank_0_that_does_not_listen_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu, "PATIENCE", 0.01)
+    monkeypatch.setattr(cpu, "JOIN_TIMEOUT", 0.2)
+    with pytest.raises(KitError, match=r"in vain for rank 0 to listen on 127\.0\.0\.1:1$") as caught:
+        cpu._wait_until_listening(env(1, 2), "127.0.0.1", 1)
+    assert caught.value.hint == "did rank 0 start? its log says more"
+    assert "rank 1 of 2 waits for rank 0 to listen on 127.0.0.1:1, 0 s so far\n" in capsys.readouterr().err

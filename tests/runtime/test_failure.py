@@ -1,0 +1,191 @@
+"""What a failed rank leaves for the launcher: one file, complete or not there, and never a second fault."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.runtime.failure import MAX_MESSAGE, MAX_TRACEBACK, record, recorded, shortened
+from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv
+
+ENV = WorkerEnv(rank=5, size=8, local_rank=1, local_size=4, device=7)
+
+
+def environ(folder: Path) -> dict[str, str]:
+    return {LOG_DIR: str(folder), "RANK_ID": "3", "RANK": "3", "DEVICE_ID": "6"}
+
+
+def written(folder: Path, rank: int = 3) -> dict[str, Any]:
+    assert [path.name for path in folder.iterdir()] == [f"error_{rank}.json"]
+    row: dict[str, Any] = json.loads((folder / f"error_{rank}.json").read_text(encoding="ascii"))
+    return row
+
+
+def raised(error: Exception) -> Exception:
+    """The same error, with a traceback."""
+    try:
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+def test_the_file_says_who_what_and_when(tmp_path: Path) -> None:
+    before = time.time()
+    record(raised(ValueError("the loss is a pear")), environ=environ(tmp_path))
+    row = written(tmp_path)
+    assert before <= row.pop("time") <= time.time()
+    text = row.pop("traceback")
+    assert text.startswith("Traceback (most recent call last):\n")
+    assert text.endswith("ValueError: the loss is a pear\n")
+    assert row == {
+        "version": 1,
+        "rank": 3,
+        "host": socket.gethostname(),
+        "device": 6,
+        "pid": os.getpid(),
+        "exception": "ValueError",
+        "message": "the loss is a pear",
+    }
+
+
+def test_what_the_launcher_has_found_out_is_believed(tmp_path: Path) -> None:
+    record(ValueError(), env=ENV, environ={LOG_DIR: str(tmp_path)})
+    row = written(tmp_path, 5)
+    assert (row["rank"], row["device"]) == (5, 7)
+
+
+def test_an_error_for_people_is_its_text(tmp_path: Path) -> None:
+    record(raised(KitError("no port", hint="take another")), environ=environ(tmp_path))
+    row = written(tmp_path)
+    assert (row["exception"], row["message"]) == ("KitError", "no port")
+    assert row["traceback"] == "error: no port\n  fix: take another"
+
+
+def test_a_program_of_any_kind_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environ(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ZeroDivisionError), recorded():
+        _ = 1 / 0
+    assert written(tmp_path)["exception"] == "ZeroDivisionError"
+
+
+@pytest.mark.parametrize("end", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_an_end_that_is_meant_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
+    for name, value in environ(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(type(end)), recorded():
+        raise end
+    assert list(tmp_path.iterdir()) == []
+
+
+class _SilentError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def _deep(depth: int) -> None:
+    if depth:
+        _deep(depth - 1)
+    raise ValueError("\N{GRINNING FACE}" * 10**6)
+
+
+def test_an_error_of_any_size_makes_a_small_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="\N{GRINNING FACE}") as caught:
+        _deep(100)
+    record(caught.value, environ=environ(tmp_path))
+    row = written(tmp_path)
+    assert (tmp_path / "error_3.json").stat().st_size < 12 * (MAX_MESSAGE + MAX_TRACEBACK) + 2000
+    assert "characters are left out" in row["message"]
+    assert row["traceback"].startswith("Traceback (most recent call last):\n")
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 1000])
+def test_a_short_text_stays_and_a_long_one_keeps_both_ends(size: int) -> None:
+    text = "".join(chr(ord("a") + n % 26) for n in range(size))
+    found = shortened(text, 10)
+    if size <= 10:
+        assert found == text
+    else:
+        assert found == f"{text[:5]}\n... {size - 10} characters are left out ...\n{text[-5:]}"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        _SilentError(),
+        ValueError("\x1b[2J\r\x07"),
+        ValueError("\ud800"),
+        ValueError(b"\xff"),
+        RecursionError(),
+        MemoryError(),
+    ],
+    ids=["silent", "escapes", "surrogate", "bytes", "recursion", "memory"],
+)
+def test_no_error_is_too_odd(tmp_path: Path, error: Exception) -> None:
+    record(raised(error), environ=environ(tmp_path))
+    row = written(tmp_path)
+    assert row["exception"] == type(error).__name__
+    for text in (row["message"], row["traceback"]):
+        assert all(line.isprintable() for line in text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{LOG_DIR: ""}, {LOG_DIR: "/no/such/folder"}, {LOG_DIR: "/dev/null"}, {"RANK": "4"}, {"RANK": "", "RANK_ID": ""}],
+    ids=str,
+)
+def test_where_nothing_can_be_written_nothing_is_raised(tmp_path: Path, change: dict[str, str]) -> None:
+    record(ValueError(), environ={**environ(tmp_path), **change})
+    assert list(tmp_path.iterdir()) == []
+
+
+HANG = """
+import threading, time
+from hccl_kit.runtime.failure import watch_stacks
+watch_stacks()
+def helper(): time.sleep(60)
+threading.Thread(target=helper, daemon=True).start()
+def stuck():
+    print("ready", flush=True)
+    time.sleep(60)
+stuck()
+"""
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_usr1_shows_every_thread_and_the_program_goes_on(tmp_path: Path, watched: bool) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HANG],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **({LOG_DIR: str(tmp_path)} if watched else {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGUSR1)
+        if not watched:
+            assert process.wait(timeout=20) == -signal.SIGUSR1
+            return
+        assert process.stderr is not None
+        shown = ""
+        while "in stuck" not in shown:  # the main thread comes last
+            line = process.stderr.readline()
+            assert line, shown
+            shown += line
+        assert "in helper" in shown
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.communicate(timeout=20)

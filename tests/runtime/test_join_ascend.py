@@ -1,0 +1,180 @@
+"""What MindSpore is asked on Ascend, call by call, and the environment it is asked in. A fake on PYTHONPATH answers."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.launch import plan
+from hccl_kit.runtime.worker_env import RUN_ID
+from hccl_kit.table import formats
+from hccl_kit.table.operations.generate import generate
+
+HERE = Path(__file__).parent
+MPIRUN = Path(sys.executable).with_name("mpirun")
+TABLE = generate("10.0.0.1", [(device, f"192.0.2.{device}") for device in range(4, 8)])
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What a rank said and what it asked MindSpore."""
+
+    code: int
+    world: Any
+    error: str
+    calls: list[Any]
+    environ: dict[str, str]
+
+
+def calls(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def base(folder: Path) -> dict[str, str]:
+    python_path = os.pathsep.join([str(HERE / "fakes"), *sys.path])
+    record = str(folder / "calls")
+    return {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": python_path, "FAKE_CALLS": record}
+
+
+def joined(folder: Path, environ: dict[str, str], *, fake_world: str, target: str = "Ascend") -> Joined:
+    done = subprocess.run(
+        [sys.executable, HERE / "member.py", target],
+        env={**base(folder), **environ, "FAKE_WORLD": fake_world},
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=30,
+    )
+    rows = calls(folder / "calls")
+    environs = [row["environ"] for row in rows]
+    assert all(one == environs[0] for one in environs)
+    return Joined(
+        done.returncode,
+        json.loads(done.stdout) if done.stdout else None,
+        done.stderr,
+        [row["call"] for row in rows],
+        environs[0] if environs else {},
+    )
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table.json"
+    path.write_text(formats.write(TABLE), encoding="utf-8")
+    return path
+
+
+def contract(table: Path) -> dict[str, str]:
+    return {"RANK_TABLE_FILE": str(table), "RANK_ID": "2", "DEVICE_ID": "6", "RANK_SIZE": "4"}
+
+
+JOIN_DEVICE_6 = [["set_device", "Ascend", 6], ["init", "hccl"], ["get_rank"], ["get_group_size"]]
+
+
+def test_under_our_script_the_card_is_set_before_hccl_starts(tmp_path: Path, table: Path) -> None:
+    worker = plan(TABLE, ["train"]).workers[2].to_environ()
+    environ = {**worker, "RANK_TABLE_FILE": str(table), "MASTER_PORT": "23456", RUN_ID: "run"}
+    found = joined(tmp_path, environ, fake_world="2 4")
+    assert (found.code, found.error) == (0, "")
+    assert found.calls == JOIN_DEVICE_6
+    assert found.environ == contract(table)
+    assert found.world == ["script", 2, 4, 2, False]
+
+
+def test_a_hand_written_loop_leaves_hccl_what_the_loop_exported(tmp_path: Path, table: Path) -> None:
+    found = joined(tmp_path, {**contract(table), "DEVICE_NUM": "8"}, fake_world="2 4")
+    assert (found.code, found.error) == (0, "")
+    assert found.calls == JOIN_DEVICE_6
+    assert found.environ == contract(table)
+    assert found.world == ["loop", 2, 4, 2, False]
+
+
+def test_torch_names_with_a_table_join_by_the_table(tmp_path: Path, table: Path) -> None:
+    torch = {"RANK": "2", "WORLD_SIZE": "4", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}
+    found = joined(tmp_path, {**torch, **contract(table)}, fake_world="2 4")
+    assert (found.code, found.calls) == (0, JOIN_DEVICE_6)
+    assert found.world[0] == "torchrun"
+
+
+def test_a_worker_of_msrun_takes_its_local_index_as_card(tmp_path: Path) -> None:
+    environ = {"MS_ROLE": "MS_WORKER", "MS_WORKER_NUM": "4", "RANK_ID": "2", "DEVICE_ID": "2", "RANK_SIZE": "4"}
+    found = joined(tmp_path, environ, fake_world="2 4")
+    assert (found.code, found.error) == (0, "")
+    assert found.calls == [["set_device", "Ascend", 2], ["init", "hccl"], ["get_rank"], ["get_group_size"]]
+    assert found.environ == {"RANK_ID": "2", "DEVICE_ID": "2", "RANK_SIZE": "4"}
+    assert found.world == ["msrun", 2, 4, 2, False]
+
+
+@pytest.mark.parametrize("target", ["Ascend", "CPU"])
+def test_the_scheduler_of_msrun_serves_takes_no_card_and_ends(tmp_path: Path, target: str) -> None:
+    environ = {"MS_ROLE": "MS_SCHED", "MS_WORKER_NUM": "4", "RANK_ID": "0", "RANK_SIZE": "4"}
+    found = joined(tmp_path, environ, fake_world="0 4", target=target)
+    assert (found.code, found.error, found.world) == (0, "", None)
+    assert found.calls == [["init"]]
+
+
+def test_one_process_alone_starts_no_communication(tmp_path: Path) -> None:
+    found = joined(tmp_path, {}, fake_world="0 1")
+    assert (found.code, found.error) == (0, "")
+    assert found.calls == [["set_device", "Ascend", 0]]
+    assert found.environ == {}
+    assert found.world == ["single", 0, 1, 0, True]
+
+
+def test_torch_names_without_a_table_are_refused_with_the_ways_that_work(tmp_path: Path) -> None:
+    environ = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+    found = joined(tmp_path, environ, fake_world="0 2")
+    assert found.code == 2
+    assert found.error.startswith("error: torchrun's variables tell HCCL nothing about the cards, and RANK_TABLE_FILE")
+    assert "  fix: start the job with the script that hccl-gen writes, with mpirun or with msrun" in found.error
+    assert ["init", "hccl"] not in found.calls
+
+
+def test_plain_srun_is_refused_with_the_way_that_works(tmp_path: Path, table: Path) -> None:
+    step = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "2"}
+    task = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0"}
+    environ = {**step, **task, "SLURM_STEP_NODELIST": "n1", "RANK_TABLE_FILE": str(table)}
+    found = joined(tmp_path, environ, fake_world="0 2")
+    assert found.code == 2
+    assert found.error.startswith("error: srun's variables tell HCCL nothing about the cards\n  fix: ")
+    assert "hccl-kit launch TABLE --to slurm" in found.error
+    assert ["init", "hccl"] not in found.calls
+
+
+@pytest.mark.parametrize(("fake_world", "said"), [("3 4", "3 of 4"), ("2 8", "2 of 8"), ("0 1", "0 of 1")])
+def test_a_framework_that_numbers_otherwise_is_found_out(
+    tmp_path: Path, table: Path, fake_world: str, said: str
+) -> None:
+    found = joined(tmp_path, contract(table), fake_world=fake_world)
+    assert found.code == 2
+    assert f"error: MindSpore says rank {said}, the launcher says rank 2 of 4" in found.error
+
+
+@pytest.mark.skipif(not MPIRUN.exists(), reason="needs the extra mpi, which brings mpirun")
+def test_under_mpirun_no_rank_table_reaches_hccl(tmp_path: Path, table: Path) -> None:
+    """MindSpore 2.7.1 and later would take the ranks from it."""
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    done = subprocess.run(
+        [MPIRUN, *root, "--oversubscribe", "-n", "2", sys.executable, HERE / "member.py", "Ascend"],
+        env={**base(tmp_path), "RANK_TABLE_FILE": str(table)},
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(map(json.loads, done.stdout.splitlines())) == [["mpirun", 0, 2, 0, True], ["mpirun", 1, 2, 1, False]]
+    for rank in range(2):
+        rows = calls(tmp_path / f"calls.{rank}")
+        assert [row["call"] for row in rows] == [
+            ["set_device", "Ascend", rank],
+            ["init", "hccl"],
+            ["get_rank"],
+            ["get_group_size"],
+        ]
+        assert all(row["environ"] == {} for row in rows)

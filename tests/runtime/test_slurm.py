@@ -1,0 +1,185 @@
+"""A task of plain srun is a rank: from Slurm's own variables, as recorded and as a real srun sets them."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.base import hostlist
+from hccl_kit.base.errors import KitError
+from hccl_kit.runtime import LAUNCHERS, detect
+from hccl_kit.runtime.slurm import tasks_of_nodes
+from hccl_kit.runtime.worker_env import WorkerEnv
+from tests.lab.slurm import Cluster, cluster, needs_slurm
+from tests.places import ROOT
+
+BATCH = {
+    "SLURM_JOB_ID": "25",
+    "SLURM_JOB_NODELIST": "n[1-2]",
+    "SLURM_JOB_NUM_NODES": "2",
+    "SLURM_LOCALID": "0",
+    "SLURM_NODEID": "0",
+    "SLURM_NTASKS": "4",
+    "SLURM_NPROCS": "4",
+    "SLURM_PROCID": "0",
+    "SLURM_TASKS_PER_NODE": "2(x2)",
+}
+"""What the shell of a batch script has, of version 22.05."""
+STEP = {
+    **BATCH,
+    "SLURM_STEP_ID": "0",
+    "SLURM_STEP_NODELIST": "n[1-2]",
+    "SLURM_STEP_NUM_TASKS": "4",
+    "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
+    "SLURM_PROCID": "3",
+    "SLURM_LOCALID": "1",
+    "SLURM_NODEID": "1",
+}
+"""What the last of four tasks on two nodes has."""
+WHO = f"""
+import json, os, sys
+sys.path.insert(0, {str(ROOT)!r})
+from hccl_kit.runtime import detect
+found = detect(os.environ)
+values = [getattr(found.env, name) for name in found.env.__slots__]
+print(json.dumps([found.launcher, os.environ["SLURMD_NODENAME"], *values]))
+"""
+
+
+def read(environ: dict[str, str]) -> WorkerEnv:
+    return LAUNCHERS["srun"](environ)
+
+
+def test_the_last_of_four_tasks() -> None:
+    assert detect(STEP).launcher == "srun"
+    assert read(STEP) == WorkerEnv(3, 4, 1, 2, 1, "n1", 20775)
+
+
+def test_the_shell_of_a_batch_script_is_no_rank() -> None:
+    assert detect(BATCH).launcher == "single"
+
+
+def test_a_step_of_one_task_is_alone() -> None:
+    one = {**STEP, "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967290"}
+    assert read(one) == WorkerEnv(0, 1, 0, 1, 0)
+
+
+def test_on_one_node_ranks_meet_on_the_loopback() -> None:
+    one = {**STEP, "SLURM_STEP_NODELIST": "n2", "SLURM_STEP_TASKS_PER_NODE": "4", "SLURM_NODEID": "0"}
+    assert read(one).master_addr == "127.0.0.1"
+
+
+def test_steps_and_jobs_do_not_meet() -> None:
+    jobs = [{**STEP, "SLURM_JOB_ID": str(job), "SLURM_STEP_ID": str(step)} for job in range(100) for step in range(5)]
+    ports = {read(job).master_port for job in jobs}
+    assert len(ports) == len(jobs)
+    assert ports <= set(range(20000, 32000))
+
+
+def test_a_meeting_point_that_is_exported_is_kept() -> None:
+    found = read({**STEP, "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "12345"})
+    assert (found.master_addr, found.master_port) == ("10.0.0.1", 12345)
+
+
+@given(st.lists(st.integers(1, 16), min_size=1, max_size=40), st.data())
+def test_every_task_finds_its_place(counts: list[int], data: st.DataObject) -> None:
+    """Ranks are dealt out node by node, as Slurm does by default; the short form is as long as anyone likes."""
+    short = ",".join(data.draw(st.sampled_from([str(count), f"{count}(x1)"])) for count in counts)
+    assert tasks_of_nodes(short) == tuple(counts)
+    hosts = hostlist.fold([f"node{index:03}" for index in range(len(counts))])
+    node = data.draw(st.integers(0, len(counts) - 1))
+    local = data.draw(st.integers(0, counts[node] - 1))
+    size, rank = sum(counts), sum(counts[:node]) + local
+    step = {**STEP, "SLURM_STEP_NUM_TASKS": str(size), "SLURM_STEP_TASKS_PER_NODE": short, "SLURM_STEP_NODELIST": hosts}
+    found = read({**step, "SLURM_NODEID": str(node), "SLURM_LOCALID": str(local), "SLURM_PROCID": str(rank)})
+    assert (found.rank, found.size) == (rank, size)
+    if size > 1:
+        assert (found.local_rank, found.local_size, found.device) == (local, counts[node], local)
+        assert found.master_addr == ("127.0.0.1" if len(counts) == 1 else "node000")
+
+
+def test_equal_nodes_are_counted_together() -> None:
+    assert tasks_of_nodes("2(x3),1") == (2, 2, 2, 1)
+
+
+@given(st.text(alphabet="12(x),3 ", max_size=12) | st.text(max_size=6))
+def test_counting_is_total(text: str) -> None:
+    try:
+        assert len(tasks_of_nodes(text)) >= 1
+    except KitError as error:
+        assert "SLURM_STEP_TASKS_PER_NODE" in error.message
+
+
+@pytest.mark.parametrize("text", ["2(x65537)", "1(x60000),1(x6000)", "1(x999999999)", "2(x0)"])
+def test_nodes_are_counted_before_they_are_made(text: str) -> None:
+    with pytest.raises(KitError, match="is no list of counts"):
+        tasks_of_nodes(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"SLURM_PROCID": "three"}, "SLURM_PROCID='three' is not a number from 0 on"),
+        ({"SLURM_PROCID": "4"}, "rank 4 is outside 0..3"),
+        ({"SLURM_LOCALID": "2"}, "local rank 2 of 2 does not fit"),
+        ({"SLURM_NODEID": "2"}, "does not fit 4 tasks, 2 nodes and SLURM_NODEID=2"),
+        ({"SLURM_STEP_TASKS_PER_NODE": "2"}, "SLURM_STEP_TASKS_PER_NODE=2 does not fit 4 tasks, 2 nodes"),
+        ({"SLURM_STEP_TASKS_PER_NODE": ""}, "SLURM_STEP_TASKS_PER_NODE='' is no list of counts"),
+        ({"SLURM_STEP_NODELIST": "n[1-"}, r"SLURM_STEP_NODELIST='n\[1-': the bracket is not closed"),
+        ({"SLURM_STEP_NODELIST": "", "SLURM_JOB_NODELIST": ""}, "SLURM_JOB_NODELIST='': the host list is empty"),
+        ({"SLURM_DISTRIBUTION": "arbitrary"}, "with -m arbitrary, rank 0 may be on any node"),
+        ({"MASTER_PORT": "0"}, "master port 0 is outside"),
+        # MPICH starts one helper on each node by srun, and its ranks inherit what Slurm has told the helper
+        ({"PMI_SIZE": "8"}, "PMI_SIZE=8, but srun started 4 tasks"),
+        ({"RANK_SIZE": "8"}, "RANK_SIZE=8, but srun started 4 tasks"),
+        ({"WORLD_SIZE": "8", "SLURM_STEP_NUM_TASKS": "1"}, "WORLD_SIZE=8, but srun started 1 tasks"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(change: dict[str, str], message: str) -> None:
+    with pytest.raises(KitError, match=message):
+        detect({**STEP, **change})
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Cluster]:
+    with cluster() as made:
+        yield made
+
+
+def found_by(lab: Cluster, *options: str, **environ: str) -> list[list[object]]:
+    """What every task finds, in the order of ranks."""
+    done = lab.run(["srun", *options, sys.executable, "-c", WHO], environ=environ)
+    assert done.returncode == 0, done.stderr
+    return sorted(map(json.loads, done.stdout.splitlines()), key=lambda row: int(row[2]))
+
+
+@needs_slurm
+def test_what_a_real_srun_says(lab: Cluster) -> None:
+    rows = found_by(lab, "-N2", "-n3")
+    (port,) = {row[-2] for row in rows}
+    assert rows == [
+        ["srun", "n1", 0, 3, 0, 2, 0, "n1", port, None],
+        ["srun", "n1", 1, 3, 1, 2, 1, "n1", port, None],
+        ["srun", "n2", 2, 3, 0, 1, 0, "n1", port, None],
+    ]
+    dealt = found_by(lab, "-N2", "-n4", "-m", "cyclic")
+    assert [row[1] for row in dealt[:2]] == ["n1", "n2"]
+    alone = found_by(lab, "-N1", "-n2", "-w", "n2")
+    assert [(row[1], row[7]) for row in alone] == [("n2", "127.0.0.1")] * 2
+
+
+@needs_slurm
+def test_a_step_in_a_larger_job(lab: Cluster, tmp_path: Path) -> None:
+    """The batch shell is no rank, and a step on the second node has numbers of its own."""
+    (tmp_path / "who.py").write_text(WHO)
+    script = tmp_path / "job.sh"
+    who = f"{sys.executable} {tmp_path}/who.py"
+    script.write_text(f"#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=2\n{who}\nsrun -N1 -n2 -w n2 {who}\n")
+    assert lab.exit_code(lab.submit(["--output=out", script], folder=tmp_path)) == 0
+    batch, *step = map(json.loads, (tmp_path / "out").read_text().splitlines())
+    assert batch[:4] == ["single", "n1", 0, 1]
+    assert sorted(row[:4] for row in step) == [["srun", "n2", 0, 2], ["srun", "n2", 1, 2]]

@@ -1,0 +1,122 @@
+"""The contract between launcher and worker reads back what it writes, and refuses what contradicts itself."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.runtime.worker_env import MISLEADING, NAMES, WorkerEnv
+
+ENV = WorkerEnv(
+    rank=2, size=4, local_rank=2, local_size=4, device=6, master_addr="127.0.0.1", master_port=29500, table="/t.json"
+)
+_texts = st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
+
+
+@st.composite
+def envs(draw: st.DrawFn) -> WorkerEnv:
+    """Any environment that a launcher can mean."""
+    size = draw(st.integers(1, 65536))
+    local_size = draw(st.integers(1, size))
+    return WorkerEnv(
+        rank=draw(st.integers(0, size - 1)),
+        size=size,
+        local_rank=draw(st.integers(0, local_size - 1)),
+        local_size=local_size,
+        device=draw(st.integers(0, 10**9 - 1)),
+        master_addr=draw(_texts),
+        master_port=draw(st.none() | st.integers(1, 65535)),
+        table=draw(_texts),
+    )
+
+
+_contract = {name for names in NAMES.values() for name in names}
+_others = st.dictionaries(st.text().filter(lambda name: name not in _contract), st.text())
+
+
+@given(envs(), _others)
+def test_from_environ_reads_back_what_to_environ_wrote(env: WorkerEnv, others: dict[str, str]) -> None:
+    assert WorkerEnv.from_environ({**others, **env.to_environ()}) == env
+
+
+def test_every_field_has_its_names_and_no_name_serves_two_fields() -> None:
+    names = [name for names in NAMES.values() for name in names]
+    assert set(NAMES) == {field.name for field in dataclasses.fields(WorkerEnv)}
+    assert len(set(names)) == len(names)
+    assert not set(names) & set(MISLEADING)
+
+
+def test_both_frameworks_are_told_the_same() -> None:
+    assert ENV.to_environ() == {
+        "RANK_ID": "2",
+        "RANK": "2",
+        "RANK_SIZE": "4",
+        "WORLD_SIZE": "4",
+        "LOCAL_RANK": "2",
+        "DEVICE_NUM": "4",
+        "LOCAL_WORLD_SIZE": "4",
+        "DEVICE_ID": "6",
+        "RANK_TABLE_FILE": "/t.json",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "29500",
+    }
+
+
+@given(envs())
+def test_what_is_unknown_is_not_written(env: WorkerEnv) -> None:
+    written = env.to_environ()
+    assert all((name in written) == (getattr(env, key) is not None) for key, names in NAMES.items() for name in names)
+
+
+@pytest.mark.parametrize(("first", "second"), [pair for pair in NAMES.values() if len(pair) == 2], ids=str)
+def test_two_names_of_one_field_must_agree(first: str, second: str) -> None:
+    environ = ENV.to_environ() | {second: "3"}
+    with pytest.raises(KitError, match=f"contradicts itself: {first}=[0-9] but {second}=3"):
+        WorkerEnv.from_environ(environ)
+
+
+@pytest.mark.parametrize("key", ["rank", "size", "local_rank", "local_size", "device"])
+def test_a_missing_field_is_named(key: str) -> None:
+    environ = {name: value for name, value in ENV.to_environ().items() if name not in NAMES[key]}
+    with pytest.raises(KitError, match=f"{' or '.join(NAMES[key])} is not set"):
+        WorkerEnv.from_environ(environ)
+
+
+@pytest.mark.parametrize("key", ["rank", "size", "local_rank", "local_size", "device"])
+def test_one_name_of_a_field_is_enough(key: str) -> None:
+    environ = ENV.to_environ()
+    for name in NAMES[key][1:]:
+        del environ[name]
+    assert WorkerEnv.from_environ(environ) == ENV
+
+
+@pytest.mark.parametrize("value", ["x", "-1", "1.0", " 1", "1 ", "+1", "1_0", "\u0661", "\u00b2", "9" * 10, "0x1"])
+@pytest.mark.parametrize("key", ["rank", "device", "master_port"])
+def test_a_value_that_is_no_number_is_shown(key: str, value: str) -> None:
+    environ = ENV.to_environ() | dict.fromkeys(NAMES[key], value)
+    with pytest.raises(KitError) as caught:
+        WorkerEnv.from_environ(environ)
+    assert caught.value.message == f"{'/'.join(NAMES[key])}={value!r} is not a number from 0 on"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rank": 4}, "rank 4 is outside 0..3"),
+        ({"rank": -1}, "rank -1 is outside 0..3"),
+        ({"size": 0}, "rank 2 is outside 0..-1"),
+        ({"local_rank": 4}, "local rank 4 of 4 does not fit a job of 4"),
+        ({"local_rank": -1}, "local rank -1 of 4"),
+        ({"local_size": 5}, "local rank 2 of 5 does not fit a job of 4"),
+        ({"device": -1}, "device -1 is negative"),
+        ({"master_port": 0}, "master port 0 is outside 1..65535"),
+        ({"master_port": 65536}, "master port 65536 is outside 1..65535"),
+    ],
+    ids=str,
+)
+def test_values_that_no_launcher_can_mean_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(KitError, match=message):
+        dataclasses.replace(ENV, **change)

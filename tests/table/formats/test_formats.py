@@ -1,0 +1,100 @@
+"""What a document is, told by its keys and version."""
+
+import json
+
+import pytest
+
+from hccl_kit.check.engine import check_text
+from hccl_kit.table.formats import SERVER_LIST, read, recognise
+from hccl_kit.table.model import RankTable
+from tests.tables import value
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        (value(), "1.0"),
+        ({"version": "1.2", "server_list": []}, "1.2"),
+        ({"version": "1.1", "node_list": []}, "1.1"),
+        ({"version": "2.0", "rank_list": []}, "2.0"),
+        ({"group_list": []}, "template2"),
+        ({"version": "1.0", "server_group_list": []}, "mindie-global"),
+        ({"version": "1.2", "prefill_device_list": []}, "prefill-decode"),
+        ({"version": "2.0", "peer_list": [], "edge_list": []}, "topology"),
+        ({"rank_list": []}, "2.0"),
+        ({"node_list": []}, "1.1"),
+        ({}, "1.0"),
+        ([], "1.0"),
+        ({"version": 1.0}, "1.0"),
+    ],
+)
+def test_a_document_is_recognised(document: object, name: str) -> None:
+    kind = recognise(document)
+    assert kind is not None
+    assert kind.name == name
+
+
+DEVICE = {"device_id": "0", "super_device_id": "0"}
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "advice"),
+    [
+        ({"kind": "ConfigMap", "data": {"hccl.json": "{}"}}, "config-map", "kubectl get configmap"),
+        ({"version": "1.2", "server_list": [{"server_id": "a", "device": [DEVICE]}]}, "local-comm-res", "hccl-gen"),
+        ({"version": "2.0", "peer_list": []}, "topology", "RANK_TABLE_FILE"),
+        ({"prefill_device_list": []}, "prefill-decode", "DISAGGREGATED_PREFILL_RANK_TABLE_PATH"),
+        ({"server_group_list": []}, "mindie-global", "server_group_list"),
+        ({"Servers": [], "Clients": []}, "roles", "RANK_TABLE_FILE"),
+        ({"node_list": [{"node_id": 0, "rank_list": []}]}, "offline", "RANK_TABLE_FILE"),
+    ],
+)
+def test_what_is_no_rank_table_is_named_and_told_what_to_do(document: object, name: str, advice: str) -> None:
+    kind = recognise(document)
+    assert kind is not None
+    assert (kind.name, kind.version) == (name, None)
+    assert advice in kind.advice
+    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    assert (found.rule, found.hint) == ("HK105", kind.advice)
+
+
+def test_a_config_map_in_yaml_is_named_and_not_called_bad_json() -> None:
+    text = 'apiVersion: v1\ndata:\n  hccl.json: "{}"\nkind: ConfigMap\nmetadata:\n  name: rings-config-job\n'
+    for written in (text, text.replace("ConfigMap", '"ConfigMap"').replace("\n", "\r\n")):
+        (found,) = check_text(written, "t.json").diagnostics
+        assert (found.rule, found.span.line) == ("HK105", 4)
+    assert [one.rule for one in check_text("apiVersion: v1\nkind: Pod\n", "t.json").diagnostics] == ["HK001"]
+
+
+@pytest.mark.parametrize(
+    ("version", "key", "hint"),
+    [
+        ("2.0", "server_list", 'write "version": "1.0" or "version": "1.2"'),
+        ("1.0", "rank_list", 'write "version": "2.0"'),
+        ("1.2", "node_list", 'write "version": "1.1"'),
+        ("1.0", "group_list", "remove the version"),
+        ("1.1", "server_list", 'write "version": "1.0"'),
+    ],
+)
+def test_a_version_above_the_list_of_another_is_one_finding(version: str, key: str, hint: str) -> None:
+    (found,) = check_text(json.dumps({"version": version, key: []}), "t.json").diagnostics
+    assert (found.rule, found.pointer) == ("HK112", ("version",))
+    assert (found.hint or "").startswith(hint)
+
+
+def test_a_draft_of_version_2_is_one_finding() -> None:
+    level = {"level": 0, "id": "az0", "fabric_type": "INNER", "rank_addrs": []}
+    document = {"version": "2.0", "rank_count": "1", "rank_list": [{"rank_id": 0, "level_list": [level]}]}
+    assert [one.rule for one in check_text(json.dumps(document), "t.json").diagnostics] == ["HK113"]
+
+
+@pytest.mark.parametrize("version", ["1.3", "3.0", "", "1.0 ", "v1.0"])
+def test_an_unknown_version_is_no_kind(version: str) -> None:
+    assert recognise({"version": version}) is None
+
+
+@pytest.mark.parametrize("document", [{}, [], None, {"version": "2.0"}, value() | {"status": 1}])
+def test_what_is_not_read_has_at_least_one_fault(document: object) -> None:
+    outcome = read(document, SERVER_LIST)
+    assert not isinstance(outcome, RankTable)
+    assert outcome

@@ -1,0 +1,106 @@
+"""Versions 1.0 and 1.2: what is written is read back, and comes out as the known tool writes it."""
+
+import json
+
+import pytest
+from hypothesis import given
+
+from hccl_kit.table.formats import write
+from hccl_kit.table.formats.server_list import from_value, to_value
+from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.model import Device, RankTable, Server
+from tests.places import ROOT
+from tests.tables import pod_tables, pods_value, tables, value
+
+CORPUS = ROOT.parent / "shared" / "corpus" / "ranktables"
+
+
+@given(tables | pod_tables)
+def test_reading_undoes_writing(table: RankTable) -> None:
+    assert from_value(to_value(table)) == table
+    assert from_value(json.loads(write(table))) == table
+
+
+@given(tables | pod_tables)
+def test_the_text_is_that_of_json(table: RankTable) -> None:
+    assert write(table) == json.dumps(to_value(table), indent=4, ensure_ascii=False)
+
+
+def test_super_pods_and_sdids_are_of_version_1_2_only() -> None:
+    document = pods_value(2, 1, 2)
+    table = from_value(document)
+    assert table.super_pods is not None
+    assert [(pod.id, [server.id for server in pod.servers]) for pod in table.super_pods] == [
+        ("0", ["10.0.0.1"]),
+        ("1", ["10.0.0.2"]),
+    ]
+    assert [pod.at for pod in table.super_pods] == [("super_pod_list", 0), ("super_pod_list", 1)]
+    assert [device.sdid for device in table.every] == [0, 65537, 0, 65537]
+    assert (table.extra, table.every[0].extra) == ({}, {})
+
+    table = from_value(document | {"version": "1.0"})
+    assert table.super_pods is None
+    assert [device.sdid for device in table.every] == [None] * 4
+    assert table.extra == {"super_pod_list": document["super_pod_list"]}
+    assert table.every[1].extra == {"super_device_id": "65537"}
+
+
+def test_an_empty_super_pod_list_is_not_an_absent_one() -> None:
+    for pods in (None, ()):
+        table = RankTable("1.2", "completed", (), super_pods=pods)
+        assert ("super_pod_list" in to_value(table)) == (pods is not None)
+        assert from_value(to_value(table)).super_pods == pods
+
+
+def test_every_part_knows_its_place() -> None:
+    table = from_value(value(servers=2, cards=2))
+    assert [server.at for server in table.servers] == [("server_list", 0), ("server_list", 1)]
+    assert table.servers[1].devices[1].at == ("server_list", 1, "device", 1)
+
+
+def test_the_text_is_that_of_the_known_tool() -> None:
+    devices = (Device(4, "192.168.100.100", 0), Device(5, "192.168.101.100", 1, extra={"device_port": "16667"}))
+    servers = (Server("10.1.6.11", devices, {"host_nic_ip": "reserve"}),)
+    table = RankTable("1.0", "completed", servers, declared_servers=1, extra={"note": "服务器"})
+    assert (
+        write(table)
+        == """{
+    "version": "1.0",
+    "server_count": "1",
+    "server_list": [
+        {
+            "server_id": "10.1.6.11",
+            "device": [
+                {
+                    "device_id": "4",
+                    "device_ip": "192.168.100.100",
+                    "rank_id": "0"
+                },
+                {
+                    "device_id": "5",
+                    "device_ip": "192.168.101.100",
+                    "rank_id": "1",
+                    "device_port": "16667"
+                }
+            ],
+            "host_nic_ip": "reserve"
+        }
+    ],
+    "status": "completed",
+    "note": "服务器"
+}"""
+    )
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside this repository")
+def test_a_table_of_the_known_tool_comes_out_letter_by_letter() -> None:
+    text = (CORPUS / "wild_MindSpore-Yolov5_8p.json").read_text(encoding="utf-8")
+    assert write(from_value(json.loads(text))) == text.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    "document", [None, [], {}, "1.0", value() | {"version": "1.1"}, value() | {"server_count": None}]
+)
+def test_anything_else_is_a_misfit(document: object) -> None:
+    with pytest.raises(MisfitError):
+        from_value(document)

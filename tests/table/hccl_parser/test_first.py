@@ -1,0 +1,288 @@
+"""Where HCCL's parser stops: the codes of single faults, and of two the one that it comes to first."""
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.check.engine import any_product, check_text
+from hccl_kit.check.rules import ANY_PRODUCT, RULE_BY_ID
+from hccl_kit.table.formats import write
+from hccl_kit.table.hccl_parser.first import first_stop
+from hccl_kit.table.hccl_parser.reading import number
+from hccl_kit.table.products import PRODUCTS, Product, find_product
+from tests.check.rules.test_golden import FOLDERS, product_of
+from tests.groups import nodes
+from tests.tables import json_values, pods_value, tables, value
+
+Change = Callable[[Any], object]
+READERS = [product for product in PRODUCTS if "1.0" in product.table_versions]
+NONE, MISSING, INVALID = None, "EI0017", "EI0014"
+
+
+def code_of(table: Any, product: str = "a2") -> str | None:
+    """The code of a table that HCCL refuses; a table that it takes fails the test."""
+    found = first_stop(table, find_product(product))
+    assert found is not None
+    return found.code
+
+
+def changed(table: Any, *changes: Change) -> Any:
+    table = copy.deepcopy(table)
+    for change in changes:
+        change(table)
+    return table
+
+
+def put(*way: Any) -> Change:
+    """Writes the last part at the place that the others lead to."""
+    *keys, last, new = way
+
+    def change(table: Any) -> None:
+        for key in keys:
+            table = table[key]
+        table[last] = new
+
+    return change
+
+
+def cut(*way: Any) -> Change:
+    *keys, last = way
+
+    def change(table: Any) -> None:
+        for key in keys:
+            table = table[key]
+        del table[last]
+
+    return change
+
+
+SERVER, OTHER = ("server_list", 0), ("server_list", 1)
+DEVICE = (*OTHER, "device", 1)
+
+
+@given(st.integers(1, 4), st.sampled_from([1, 2, 4, 8]), st.sampled_from(READERS))
+def test_a_sound_table_is_taken(servers: int, cards: int, product: Product) -> None:
+    assert first_stop(value(servers, cards), product) is None
+
+
+def test_sound_super_pods_and_nodes_are_taken() -> None:
+    assert first_stop(pods_value(2), find_product("a3")) is None
+    assert first_stop(nodes(), find_product("910")) is None
+
+
+@given(json_values | tables.map(write).map(json.loads), st.sampled_from(READERS))
+def test_any_document_has_an_end(document: Any, product: Product) -> None:
+    first_stop(document, product)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (cut("status"), MISSING),
+        (put("version", 1.0), MISSING),
+        (put("version", "1"), INVALID),
+        (cut("server_list"), NONE),
+        (put("server_list", []), NONE),
+        (put("server_list", None), NONE),
+        (put("server_list", "10.0.0.1"), INVALID),  # a list of one to HCCL, and server_count says two
+        (put("server_list", {"a": 1, "b": 2}), NONE),
+        (put("server_count", 2), MISSING),
+        (put("server_count", "two"), NONE),
+        (put("server_count", "3"), INVALID),
+        (cut(*OTHER, "server_id"), MISSING),
+        (put(*OTHER, "server_id", ""), NONE),
+        (put(*OTHER, "server_id", "n" * 65), NONE),
+        (put(*OTHER, "server_id", "10.0.0.1"), INVALID),
+        (put(*OTHER, "host_ip", ""), INVALID),
+        (cut(*OTHER, "device"), NONE),
+        (put(*OTHER, "device", []), NONE),
+        (put(*OTHER, "device", {"a": 1}), NONE),
+        (put(*OTHER, []), MISSING),
+        (cut(*DEVICE, "rank_id"), MISSING),
+        (put(*DEVICE, "rank_id", 1), MISSING),
+        (put(*DEVICE, "rank_id", "x"), INVALID),
+        (put(*DEVICE, "rank_id", "0"), INVALID),
+        (put(*DEVICE, "rank_id", "9"), INVALID),
+        (put(*DEVICE, "device_id", "x"), NONE),
+        (put(*DEVICE, "device_id", "16"), NONE),
+        (put(*DEVICE, "device_id", "0"), INVALID),
+        (put(*DEVICE, "device_ip", "10.1.1"), INVALID),
+        (put(*DEVICE, "device_ip", "0.0.0.0"), INVALID),
+        (put(*DEVICE, "device_ip", "192.168.100.2"), INVALID),
+        (put(*DEVICE, "device_ip", "192.168.9.1,192.168.9.2"), NONE),
+        (put(*DEVICE, "device_ip", "fd00::1"), "EI0001"),
+        (cut(*DEVICE, "device_ip"), INVALID),
+        (put(*DEVICE, "device_port", "0"), NONE),
+        (put(*DEVICE, "host_port", 1), MISSING),
+        (put(*DEVICE, "net_protocol", 1), MISSING),
+        (put(*DEVICE, "net_position", "host"), NONE),
+    ],
+)
+def test_a_single_fault_has_its_code(change: Change, code: str | None) -> None:
+    assert code_of(changed(value(2, 4), change)) == code
+
+
+@pytest.mark.parametrize("text", ["3x", " 3", "+3", "03", "3.7", "\t3"])
+def test_a_number_ends_where_its_digits_end(text: str) -> None:
+    assert number(text) == 3
+    assert first_stop(changed(value(1, 4), put(*SERVER, "device", 3, "rank_id", text)), find_product("a2")) is None
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "4294967296", "9" * 5000, "\uff13", "+-1"])
+def test_what_does_not_begin_with_a_number_of_32_bits_is_none(text: str) -> None:
+    assert number(text) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("server_list", 0, "device", 0, "device_vnic_port", "x"),  # read beside a device_port only
+        put("server_list", 0, "device", 0, "backup_device_ip", 5),
+        put("server_list", 0, "host_nic_ip", None),
+        put("server_list", 0, "host_ip", "0.0.0.0"),
+        put("server_list", 0, "device", 0, "device_ip", "::"),
+    ],
+)
+def test_what_hccl_does_not_look_at_it_takes(change: Change) -> None:
+    assert first_stop(changed(value(1, 4), change), find_product("a2")) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        # Server by server, so the later server's missing key comes after the doubled address of the first ...
+        ((put(*SERVER, "device", 1, "device_ip", "192.168.100.1"), cut(*DEVICE, "rank_id")), INVALID),
+        # ... and inside a device the keys have their order: device_id before the ports, the number of the rank last.
+        ((put(*DEVICE, "rank_id", "x"), put(*DEVICE, "device_port", "0")), NONE),
+        ((put(*DEVICE, "device_id", "99"), put(*DEVICE, "device_ip", "x")), NONE),
+        ((put(*DEVICE, "device_id", 1), put(*DEVICE, "device_ip", "x")), MISSING),
+        # What all servers are needed for comes when all are read.
+        ((put(*DEVICE, "rank_id", "0"), put(*DEVICE, "device_port", "x")), NONE),
+        ((put(*DEVICE, "device_ip", "fd00::1"), put(*DEVICE, "rank_id", "0")), INVALID),
+        ((put("server_list", []), put("version", "1")), INVALID),
+    ],
+)
+def test_of_two_faults_the_first_has_its_code(changes: tuple[Change, ...], code: str | None) -> None:
+    assert code_of(changed(value(2, 4), *changes)) == code
+
+
+POD = ("super_pod_list", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (put("super_pod_list", []), NONE),
+        (put("super_pod_list", "0"), INVALID),
+        (cut(*POD, "super_pod_id"), INVALID),
+        (put(*POD, "super_pod_id", 0), MISSING),
+        (put(*POD, "super_pod_id", ""), INVALID),
+        (put(*POD, "super_pod_id", "1"), INVALID),
+        (put(*POD, "super_pod_id", "p" * 128), NONE),
+        (put(*POD, "server_list", []), NONE),
+        (cut(*POD, "server_list"), NONE),
+        (put(*POD, "server_list", 0, "server_id", "x"), INVALID),
+        (put(*POD, "server_list", 0, "server_id", 1), MISSING),
+        (cut(*POD, "server_list", 0), NONE),
+        (cut(*SERVER, "device", 0, "super_device_id"), NONE),
+        (put(*SERVER, "device", 0, "super_device_id", "x"), INVALID),
+        (put(*SERVER, "device", 0, "super_device_id", 1), MISSING),
+        (put(*SERVER, "device", 0, "super_device_id", "65537"), NONE),
+        (put(*SERVER, "device", 0, "super_device_id", "4294967295"), NONE),
+    ],
+)
+def test_a_single_fault_of_super_pods_has_its_code(change: Change, code: str | None) -> None:
+    assert code_of(changed(pods_value(2), change), "a3") == code
+
+
+NODE = ("node_list", 1)
+RANK = (*NODE, "ranks", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (cut("collective_id"), MISSING),
+        (put("collective_id", "c" * 128), NONE),
+        (put("heterog_sub_version", "1.3"), NONE),
+        (put("mode", "ib"), NONE),
+        (cut("node_list"), NONE),
+        (cut(*NODE, "node_addr"), MISSING),
+        (put(*NODE, "node_addr", "node1"), INVALID),
+        (put(*NODE, "node_addr", "fd00::1"), INVALID),
+        (put(*NODE, "node_addr", "0.0.0.0"), NONE),
+        (put(*NODE, "ranks", []), NONE),
+        (cut(*RANK, "rank_id"), MISSING),
+        (put(*RANK, "rank_id", "x"), NONE),
+        (put(*RANK, "rank_id", "9"), INVALID),
+        (put("node_list", 0, "ranks", 0, "rank_id", "9"), NONE),  # the process of rank 9 has no entry
+        (put(*RANK, "device_id", "x"), NONE),
+        (put(*RANK, "port", ""), NONE),
+        (put(*RANK, "port", 16000), MISSING),
+        (put(*RANK, "rank_ip", "x"), INVALID),
+        (put(*RANK, "rank_ip", "fd00::1"), "EI0001"),
+    ],
+)
+def test_a_single_fault_of_nodes_has_its_code(change: Change, code: str | None) -> None:
+    assert code_of(changed(nodes(), change), "910") == code
+
+
+STRICTER = {"HK004", "HK007", "HK009", "HK209", "HK215", "HK303"}
+"""Rules that refuse what HCCL takes; their pages say why."""
+OF_TEXT = {"HK001", "HK002", "HK005", "HK006"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_rule_refuses_what_hccl_refuses(folder: Path) -> None:
+    """The bad and the good table of every rule: the parser modelled here and the rules say the same."""
+    if folder.name in OF_TEXT | STRICTER:
+        return
+    for path in folder.glob("*.json*"):
+        report = check_text(path.read_bytes(), path.name, product_of(folder))
+        judge = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+        is_ready = all(found.rule != "HK109" for found in report.diagnostics)
+        assert (first_stop(document, judge) is None) == (report.ok and is_ready)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_page_of_a_rule_names_the_code_of_its_bad_table(folder: Path) -> None:
+    """What HCCL does with the bad table is said under "HCCL:", and the code of the rule where it differs from that."""
+    rule = RULE_BY_ID[folder.name]
+    path = next(folder.glob("bad.json*"))
+    report = check_text(path.read_bytes(), path.name, product_of(folder))
+    if report.ok or folder.name in OF_TEXT | {"HK004"}:  # warnings, and what is not read as a table
+        return
+    judge = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
+    found = first_stop(json.loads(path.read_text(encoding="utf-8-sig")), judge)
+    page = rule.page.partition("HCCL:")[2]
+    said = {*re.findall("EI[0-9]{4}", page)} | ({None} if re.search("no code|without code", page) else set())
+    assert (found.code in said) if found else re.search("takes|does not", page)
+    assert rule.hccl_error in said or not found
+
+
+def test_the_only_error_has_the_code_of_the_table() -> None:
+    table = changed(value(2, 4), put("server_list", "10.0.0.1"))
+    report = check_text(json.dumps(table), "t.json")
+    assert [(found.rule, found.hccl_error) for found in report.diagnostics] == [("HK102", "EI0014")]
+    assert report.hccl_error == "EI0014"
+
+
+def test_of_several_errors_the_table_has_the_code_that_comes_first() -> None:
+    table = changed(value(2, 4), put(*DEVICE, "rank_id", "0"), put(*DEVICE, "device_port", "0"))
+    report = check_text(json.dumps(table), "t.json")
+    assert {found.rule: found.hccl_error for found in report.diagnostics} == {"HK201": "EI0014", "HK308": None}
+    assert report.hccl_error is None
+
+
+def test_lists_have_no_code_beside_other_faults_either() -> None:
+    table = changed(value(2, 4), cut(*SERVER, "device"), put(*DEVICE, "rank_id", 5), put(*DEVICE, "device_id", []))
+    found = {one.pointer: one.hccl_error for one in check_text(json.dumps(table), "t.json").diagnostics}
+    assert found == {SERVER: None, (*DEVICE, "rank_id"): "EI0017", (*DEVICE, "device_id"): "EI0017"}

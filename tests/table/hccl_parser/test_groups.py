@@ -1,0 +1,124 @@
+"""Where HCCL's parser stops in template 2 (topoinfo_ranktableStandard.cc)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from hccl_kit.table.hccl_parser.first import first_stop
+from hccl_kit.table.products import find_product
+from tests.groups import cloud, lab
+from tests.table.hccl_parser.test_first import Change, changed, cut, put
+from tests.tables import json_values
+
+ON_910 = find_product("910")
+NONE, MISSING, INVALID = None, "EI0017", "EI0014"
+GROUP = ("group_list", 0)
+INSTANCE = (*GROUP, "instance_list", 1)
+DEVICE = (*INSTANCE, "devices", 0)
+FORMS = pytest.mark.parametrize("form", [cloud, lab])
+
+
+def code_of(table: Any) -> str | None:
+    """The code of a table that HCCL refuses; a table that it takes fails the test."""
+    found = first_stop(table, ON_910)
+    assert found is not None
+    return found.code
+
+
+@pytest.mark.parametrize("table", [cloud(), cloud(1, 8), cloud(2, 8, 2), lab(), lab(1, 8), lab(4, 1)])
+def test_a_sound_table_is_taken(table: Any) -> None:
+    assert first_stop(table, ON_910) is None
+
+
+@FORMS
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (cut("group_count"), MISSING),
+        (put("group_count", 1), MISSING),
+        (put("group_count", "x"), NONE),
+        (put("group_count", "2"), NONE),
+        (cut("group_list"), NONE),
+        (put("group_list", {}), NONE),
+        (put("group_list", "x"), NONE),
+        (put(*GROUP, []), MISSING),
+        (cut(*GROUP, "group_name"), MISSING),
+        (put(*GROUP, "group_name", "n" * 128), NONE),
+        (put(*GROUP, "instance_count", "0"), NONE),
+        (put(*GROUP, "instance_count", "3"), NONE),
+        (cut(*GROUP, "instance_list"), NONE),
+        (put(*GROUP, "instance_list", 5), NONE),
+        (put(*INSTANCE, 5), MISSING),
+        (put(*INSTANCE, "server_id", ""), NONE),
+        (put(*INSTANCE, "server_id", "s" * 65), NONE),
+        (cut(*INSTANCE, "server_id"), MISSING),
+        (cut(*INSTANCE, "devices"), NONE),
+        (put(*INSTANCE, "devices", []), NONE),
+        (put(*INSTANCE, "devices", "x"), NONE),
+        (cut(*DEVICE, "device_id"), MISSING),
+        (put(*DEVICE, "device_id", "x"), NONE),
+        (put(*DEVICE, "device_id", "8"), NONE),
+        (cut(*DEVICE, "device_ip"), MISSING),
+        (put(*DEVICE, "device_ip", "x"), INVALID),
+        (put(*DEVICE, "device_ip", "0.0.0.0"), INVALID),
+        (put(*DEVICE, "device_ip", "20.0.0.0"), INVALID),
+        (put(*DEVICE, "device_ip", "fd00::1"), "EI0001"),
+    ],
+)
+def test_a_fault_has_its_code(form: Callable[[], Any], change: Change, code: str | None) -> None:
+    assert code_of(changed(form(), change)) == code
+
+
+@pytest.mark.parametrize(
+    ("table", "code"),
+    [
+        (changed(cloud(), cut(*INSTANCE, "pod_name")), MISSING),
+        (changed(cloud(), put(*INSTANCE, "pod_name", "pod-0-0")), INVALID),
+        (changed(cloud(), put(*INSTANCE, "pod_name", "")), INVALID),
+        (changed(cloud(), put(*GROUP, "device_count", "0")), NONE),
+        (changed(cloud(2, 2, 2), put("group_list", 1, "group_name", "group0")), INVALID),
+        (changed(cloud(), put(*DEVICE, "device_id", "1")), INVALID),
+        (changed(lab(), cut("para_plane_nic_location")), MISSING),
+        (changed(lab(), put("para_plane_nic_location", "host")), NONE),
+        (changed(lab(), put(*GROUP, "server_num", "3")), NONE),
+        (changed(lab(), put(*GROUP, "server_num", "1")), INVALID),
+        (changed(lab(), put(*INSTANCE, "rank_id", "x")), INVALID),
+        (changed(lab(), put(*INSTANCE, "rank_id", "0")), INVALID),
+    ],
+)
+def test_a_fault_of_one_form_has_its_code(table: Any, code: str | None) -> None:
+    assert code_of(table) == code
+
+
+def test_the_addresses_of_a_pod_alone_in_its_group_are_not_read() -> None:
+    one = (*GROUP, "instance_list", 0, "devices")
+    for changes in ([cut(*one, 0, "device_ip")], [put(*one, 0, "device_ip", 7)], [put(*one, 0, "device_ip", "x")]):
+        assert first_stop(changed(cloud(1, 2), *changes), ON_910) is None
+
+
+@FORMS
+def test_of_two_faults_the_one_that_is_read_first_counts(form: Callable[[], Any]) -> None:
+    table = changed(form(), put(*DEVICE, "device_ip", "x"), put("group_list", 0, "instance_list", 0, "devices", []))
+    assert code_of(table) is NONE  # the devices come before those of the next instance
+    assert code_of(changed(table, put("group_count", 1))) == MISSING
+
+
+@given(json_values)
+def test_any_document_has_an_end(document: Any) -> None:
+    for form in (cloud, lab):
+        first_stop({"status": "completed", "group_list": document, "group_count": "1"}, ON_910)
+        first_stop(changed(form(), put(*GROUP, "instance_list", document)), ON_910)
+        first_stop(changed(form(), put(*INSTANCE, "devices", document)), ON_910)
+
+
+@pytest.mark.parametrize("product", ["a2", "a3", "300i-duo"])
+def test_its_parser_asks_for_no_product(product: str) -> None:
+    assert first_stop(cloud(), find_product(product)) is None
+    assert first_stop(changed(cloud(), cut("group_count")), find_product(product)) == (MISSING, ())
+
+
+def test_a_version_that_is_empty_is_not_one_that_is_absent() -> None:
+    found = first_stop(cloud() | {"version": ""}, ON_910)
+    assert found == (INVALID, ("version",))

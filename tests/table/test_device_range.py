@@ -1,0 +1,98 @@
+"""Device ranges: what they mean, what they print as, and what is refused where."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import ParseError
+from hccl_kit.table.device_range import MAX_ID, DeviceRange
+
+ids = st.sets(st.integers(0, MAX_ID), min_size=1, max_size=40).map(lambda found: tuple(sorted(found)))
+runs = st.tuples(st.integers(0, MAX_ID), st.integers(1, 64)).map(lambda r: tuple(range(r[0], min(sum(r), MAX_ID + 1))))
+
+
+@given(ids | runs)
+def test_parsing_undoes_printing(found: tuple[int, ...]) -> None:
+    devices = DeviceRange(found)
+    assert DeviceRange.parse(str(devices)) == devices
+
+
+@given(st.text() | st.text(alphabet="[](),- 0123456789"))
+def test_parse_is_total(text: str) -> None:
+    try:
+        devices = DeviceRange.parse(text)
+    except ParseError as error:
+        assert error.source == text
+        assert 0 <= error.column <= len(text)
+        assert error.render().count("\n") >= 2
+    else:
+        assert devices.ids == tuple(sorted(set(devices.ids)))
+        assert devices.ids
+        assert max(devices.ids) <= MAX_ID
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[4,8)", (4, 5, 6, 7)),
+        ("[4,7]", (4, 5, 6, 7)),
+        ("4-7", (4, 5, 6, 7)),
+        ("4,5,6,7", (4, 5, 6, 7)),
+        ("7,6,5,4", (4, 5, 6, 7)),
+        ("4", (4,)),
+        (" [ 0 , 8 ) ", tuple(range(8))),
+        ("[8,16)", tuple(range(8, 16))),
+        ("0-3,8-11", (0, 1, 2, 3, 8, 9, 10, 11)),
+        ("[4,4]", (4,)),
+        ("[1022,1024)", (1022, 1023)),
+    ],
+)
+def test_a_range_means(text: str, found: tuple[int, ...]) -> None:
+    assert DeviceRange.parse(text).ids == found
+
+
+@pytest.mark.parametrize(
+    ("found", "printed"), [((4, 5, 6, 7), "[4,8)"), ((4,), "4"), ((0, 1, 4), "0-1,4"), ((0, 2, 4), "0,2,4")]
+)
+def test_a_range_prints_as(found: tuple[int, ...], printed: str) -> None:
+    assert str(DeviceRange(found)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "width", "words"),
+    [
+        ("", 0, 1, "empty"),
+        ("(0,4)", 0, 1, "starts with '['"),
+        ("[0,4", 4, 1, "expected ')' or ']'"),
+        ("[0-4)", 2, 1, "expected ','"),
+        ("[0,4)x", 5, 1, "nothing may follow"),
+        ("[4,4)", 1, 3, "holds no device"),
+        ("[8,4)", 1, 3, "holds no device"),
+        ("0-3,3", 4, 1, "device 3 is named twice"),
+        ("7-4", 0, 3, "runs backwards"),
+        ("0,1024", 2, 4, "larger than 1023"),
+        ("[0,999999999999)", 3, 12, "larger than 1023"),
+        ("[0,1024]", 3, 4, "larger than 1023"),
+        ("0,-1", 2, 1, "expected a device id, found '-'"),
+        ("0,٣", 2, 1, "expected a device id"),
+        ("0;1", 1, 1, "expected ',' or '-'"),
+        ("4,", 2, 1, "found the end"),
+    ],
+)
+def test_a_fault_is_pointed_at(text: str, column: int, width: int, words: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        DeviceRange.parse(text)
+    assert (caught.value.column, max(1, caught.value.width)) == (column, width)
+    assert words in caught.value.message
+    assert "accepted: " in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["[0," + "9" * 1_000_000 + ")", "0-" + "9" * 1_000_000, "9" * 1_000_000])
+def test_a_huge_id_costs_nothing(text: str) -> None:
+    begin = time.process_time()
+    with pytest.raises(ParseError) as caught:
+        DeviceRange.parse(text)
+    assert time.process_time() - begin < 1
+    assert len(caught.value.message) < 200

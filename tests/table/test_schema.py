@@ -1,0 +1,159 @@
+"""The published schema: well formed, found, and of one mind with the reader."""
+
+import copy
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from hccl_kit.base import schemas
+from hccl_kit.table import schema
+from hccl_kit.table.formats.server_list import DEVICE_TEXTS, SERVER_TEXTS, from_value
+from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.pointer import Pointer
+from tests.tables import json_values, value
+
+
+def test_the_schema_is_one_and_describes_every_key() -> None:
+    loaded = schemas.load("rank_table_1.0")
+    Draft202012Validator.check_schema(loaded)
+    for part in (loaded, *loaded["$defs"].values()):
+        assert part["description"]
+        for field in part.get("properties", {}).values():
+            assert "description" in field or "$ref" in field
+
+
+def fits(document: object) -> bool:
+    try:
+        from_value(document)
+    except MisfitError:
+        return False
+    return True
+
+
+def broken(document: Any, chance: random.Random, replacement: Any) -> Any:
+    """The document with one thing at a random place replaced, removed or added."""
+    holder, part = document, None
+    while isinstance(holder, (dict, list)) and holder:
+        part = chance.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+        if chance.random() < 0.4 or not isinstance(holder[part], (dict, list)):
+            break
+        holder = holder[part]
+    action = chance.choice(["replace", "replace", "remove", "add"])
+    if action == "remove":
+        del holder[part]
+    elif action == "add" and isinstance(holder, dict):
+        keys = ["host_ip", "device_port", "host_port", "net_protocol", "server_count", "pod_ip"]
+        holder[chance.choice(keys)] = replacement
+    else:
+        holder[part] = replacement
+    return document
+
+
+TEXTS = ["1.0", "1.1", "0", "00", "7\n", " 7", "+7", "-1", "٣", "99999999999", "", "completed"]
+
+
+@given(st.randoms(use_true_random=False), json_values | st.sampled_from(TEXTS))
+def test_schema_and_reader_give_one_verdict(chance: random.Random, replacement: Any) -> None:
+    document = broken(value(servers=2, cards=2), chance, replacement)
+    assert fits(document) == (not list(schema.faults(document, "rank_table_1.0")))
+
+
+@given(json_values)
+def test_schema_and_reader_agree_on_anything(document: Any) -> None:
+    assert fits(document) == (not list(schema.faults(document, "rank_table_1.0")))
+
+
+DEVICE = ("server_list", 0, "device", 1)
+
+
+def at(document: Any, pointer: Pointer) -> Any:
+    for part in pointer:
+        document = document[part]
+    return document
+
+
+@pytest.mark.parametrize(
+    ("pointer", "wrong", "rule", "words"),
+    [
+        (
+            (*DEVICE, "rank_id"),
+            1,
+            "HK102",
+            "the number 1, and a text is expected; HCCL takes any other type for a missing",
+        ),
+        ((*DEVICE, "rank_id"), "-1", "HK103", '"rank_id" is "-1", and a decimal number'),
+        ((*DEVICE, "rank_id"), "99999999999", "HK103", '"rank_id" is "99999999999", and a decimal number from 0 on is'),
+        ((*DEVICE, "rank_id"), "99999999999", "HK103", "1 to 10 digits"),
+        ((*DEVICE, "device_id"), "npu0", "HK104", '"device_id" is "npu0"'),
+        (("server_count",), "one", "HK103", '"server_count" is "one"'),
+        (("server_count",), None, "HK102", '"server_count" is null'),
+        (("version",), 1.0, "HK102", "the number 1.0"),
+        (("version",), "1.1", "HK107", '"1.0" is expected'),
+        (("status",), True, "HK102", "the value true"),
+        (("server_list",), {}, "HK102", "an object, and an array is expected"),
+        (("server_list", 0), "10.0.0.1", "HK102", 'this is the text "10.0.0.1", and an object is expected'),
+        ((*DEVICE, "device_ip"), None, "HK102", "null"),
+    ],
+)
+def test_a_wrong_value_gives_one_fault_at_its_place(pointer: Pointer, wrong: Any, rule: str, words: str) -> None:
+    document = value()
+    at(document, pointer[:-1])[pointer[-1]] = wrong
+    (fault,) = schema.faults(document, "rank_table_1.0")
+    assert (fault.rule, fault.finding.pointer) == (rule, pointer)
+    assert words in fault.finding.message
+
+
+@pytest.mark.parametrize("key", ["device_id", "rank_id"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_schema_and_reader_agree_on_what_a_number_is(key: str, text: str) -> None:
+    document = value()
+    at(document, DEVICE)[key] = text
+    assert fits(document) == (not list(schema.faults(document, "rank_table_1.0"))) == (text in ("0", "00"))
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    [(*DEVICE, key) for key in ("device_ip", *DEVICE_TEXTS)] + [("server_list", 0, key) for key in SERVER_TEXTS],
+)
+def test_a_key_that_may_be_absent_holds_a_text(pointer: Pointer) -> None:
+    for content, is_good in (("1", True), (1, False), (None, False)):
+        document = value()
+        at(document, pointer[:-1])[pointer[-1]] = content
+        assert fits(document) == (not list(schema.faults(document, "rank_table_1.0"))) == is_good
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    [
+        ("version",),
+        ("status",),
+        ("server_list",),
+        ("server_list", 0, "server_id"),
+        ("server_list", 0, "device"),
+        (*DEVICE, "device_id"),
+        (*DEVICE, "rank_id"),
+    ],
+)
+def test_a_missing_key_gives_one_fault_and_a_slip_is_recognised(pointer: Pointer) -> None:
+    *way, key = pointer
+    document = value()
+    holder = at(document, tuple(way))
+    content = holder.pop(key)
+    (missing,) = schema.faults(document, "rank_table_1.0")
+    assert (missing.rule, missing.finding.pointer) == ("HK101", tuple(way))
+    assert f'"{key}" is missing' in missing.finding.message
+
+    slip = str(key)[:-1]
+    holder[slip] = content
+    (fault,) = schema.faults(copy.deepcopy(document), "rank_table_1.0")
+    assert (fault.rule, fault.finding.pointer, fault.on_key) == ("HK101", (*way, slip), True)
+    assert fault.finding.hint == f'did you mean "{key}"?'
+
+
+def test_a_document_wrong_everywhere_gives_a_bounded_list() -> None:
+    document = value() | {"server_list": [1] * 100_000}
+    assert len(list(schema.faults(document, "rank_table_1.0"))) == schema.MAX_FAULTS
