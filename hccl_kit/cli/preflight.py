@@ -37,6 +37,7 @@ from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.this_server import find_server
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.preflight.text import all_as_text, as_text
+from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.document import decode
 from hccl_kit.table.finding import Diagnostic
@@ -79,7 +80,7 @@ class Job(NamedTuple):
     def node(self, environ: Mapping[str, str], server: str | None) -> Node:
         """This machine; `server` where the user says which of the table it is."""
         wanted = server or environ.get(SERVER)
-        return Node(self.table, self.product, find_server(self.table, wanted), environ, path=self.path)
+        return Node(self.table, self.product, find_server(self.table, wanted), environ, ToolQueries(), path=self.path)
 
     def narrowed(self, findings: Sequence[Found]) -> tuple[Found, ...]:
         """Those of the rules that were chosen, warnings as errors where that is asked for."""
