@@ -13,10 +13,13 @@ settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:
-    """In the background (`pytest &` in a script, nohup) these are ignored, and what a test starts would inherit that.
+    """The programs that tests start inherit neither ignored signals nor the wish for colors.
 
-    A program with a handler starts others with the default.
+    In the background (`pytest &` in a script, nohup) signals are ignored; a program with a handler starts others with
+    the default.
     """
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        os.environ.pop(name, None)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)

@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import Report, any_product, check_text
 from hccl_kit.check.report import as_text as table_as_text
 from hccl_kit.check.rules import ANY_PRODUCT
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.check import load, wants_color
 from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.preflight.answer import Answer, answer
@@ -42,6 +42,7 @@ from hccl_kit.table.document import decode
 from hccl_kit.table.finding import Diagnostic
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product, find_product
+from hccl_kit.table.reading import load
 
 _EPILOG = """\
 examples:
@@ -125,8 +126,10 @@ def _preflight(options: argparse.Namespace) -> int:
         from hccl_kit.cli.preflight_ssh import preflight_over_ssh  # noqa: PLC0415 - most look at one machine
 
         answers, differences = preflight_over_ssh(job, options)
-        return show(job, answers, differences, options.format, color=wants_color())
-    return show(job, [answer(job.node(os.environ, options.server))], None, options.format, color=wants_color())
+        return show(job, answers, differences, options.format, color=wants_color(sys.stdout))
+    return show(
+        job, [answer(job.node(os.environ, options.server))], None, options.format, color=wants_color(sys.stdout)
+    )
 
 
 def show(
@@ -183,7 +186,7 @@ def tell_refused(refused: Refused, form: str) -> int:
         subject = Subject(report.name, hashlib.sha256(data).hexdigest(), report.product)
         print(as_json(subject, (), table_findings=[_as_found(one) for one in report.diagnostics]))
     else:
-        print(table_as_text(report, decode(data), wants_color()))
+        print(table_as_text(report, decode(data), wants_color(sys.stdout)))
         complain("no machine was looked at: the table comes first")
     return EXIT_FINDINGS
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
-from hccl_kit.cli.check import load
 from hccl_kit.cli.tables import sound_table, topology_warning
 from hccl_kit.launch import LaunchPlan, plan
 from hccl_kit.launch.files import LaunchFile, TableFile
@@ -18,6 +17,7 @@ from hccl_kit.launch.rules import judge
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import file_name
 from hccl_kit.table.products import find_product
+from hccl_kit.table.reading import load
 
 
 def table_file(given: str, product: str | None) -> tuple[RankTable, TableFile, str | None]:
