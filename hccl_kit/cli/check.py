@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from hccl_kit import __version__
 from hccl_kit.base.arguments import Parser
+from hccl_kit.base.colors import with_changes
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.wording import counted
@@ -108,7 +109,8 @@ def _check(arguments: argparse.Namespace) -> int:
     choices = {file: _choice(arguments, settings_for(file)) for file in files}
     reports: list[Report] = []  # of the forms that are one text; people read one after the other
     failed = 0
-    say = complain if arguments.fix and "-" in arguments.files else print
+    on_stderr = arguments.fix and "-" in files
+    say, color = (complain, wants_color(sys.stderr)) if on_stderr else (print, wants_color(sys.stdout))
     for file in files:
         choice = choices[file]
         try:
@@ -123,7 +125,7 @@ def _check(arguments: argparse.Namespace) -> int:
         if arguments.format != "text":
             reports.append(report)
         elif not (arguments.quiet and report.ok):
-            say(as_text(report, text, wants_color(sys.stdout)))
+            say(as_text(report, text, color))
     if arguments.format != "text":
         say(_for_programs(reports, arguments.format))
     elif files != arguments.files and not (arguments.quiet and not failed):
@@ -189,7 +191,9 @@ def _judged(name: str, data: bytes, choice: _Choice, arguments: argparse.Namespa
     changes = fixing.difference(outcome, data, name, is_done=arguments.fix)
     if changes:
         is_for_people = arguments.format == "text" and not (arguments.fix and "-" in arguments.files)
-        (print if is_for_people else complain)(changes)
+        stream = sys.stdout if is_for_people else sys.stderr
+        paint = with_changes if wants_color(stream) else str
+        (print if is_for_people else complain)(paint(changes))
     if arguments.fix:
         return outcome.report, decode(outcome.text)
     return check_text(data, name, choice.product), decode(data)
