@@ -28,8 +28,8 @@ from hccl_kit.table.document import MAX_BYTES, STDIN, decode
 from hccl_kit.table.products import Product
 
 _EPILOG = """\
-RULES are ids or beginnings of ids, parted by commas: HK2,HK301. What keeps a file from being judged at all is always
-told. `hccl-kit rules` lists the rules, `hccl-kit explain HK203` explains one.
+RULES are ids, beginnings of ids or names, separated by commas: HK3,duplicate-device. A finding that keeps a file from
+being checked is always shown. `hccl-kit rules` lists the rules, `hccl-kit explain HK203` explains one.
 
 Exit code: 0 no error, 1 errors, 2 could not run.
 """
