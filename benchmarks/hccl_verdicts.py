@@ -44,8 +44,8 @@ def differences(path: Path) -> Iterator[Difference | None]:
 
 def compared(row: dict[str, Any]) -> Difference | None:
     report = check_text(row["table"], "t.json", find_product(row["product"]))
-    errors = tuple(sorted({found.rule for found in report.diagnostics if found.severity == "error"}))
-    is_waiting = not WAITING.isdisjoint(found.rule for found in report.diagnostics)
+    errors = tuple(sorted({found.rule for found in report.findings if found.severity == "error"}))
+    is_waiting = not WAITING.isdisjoint(found.rule for found in report.findings)
     if row["hccl"] == "notready":
         way = "" if is_waiting or errors else "lax"
     elif row["hccl"] == "reject" and not errors:

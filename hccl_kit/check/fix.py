@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hccl_kit.check.engine import Report, check_document
+from hccl_kit.check.rules.reading import BYTE_ORDER_MARK
 from hccl_kit.table.document import Document, parse
-from hccl_kit.table.finding import Diagnostic, Edit
+from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
@@ -20,7 +21,8 @@ MAX_ROUNDS = 8
 """A fault hides the next through the stages of a check: key, type of its value, what the rules say of the table."""
 MAX_FAULTS = 2**18
 """Faults of structure mended in one round: four for each of the 65,536 ranks that HCCL takes."""
-_MARK, _MARK_RULE = "\ufeff", "HK003"
+_MARK = "\ufeff"
+_MARK_RULE = BYTE_ORDER_MARK.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Mended:
     """
 
     text: str
-    applied: tuple[Diagnostic, ...]
+    applied: tuple[Finding, ...]
     report: Report
 
 
@@ -50,20 +52,20 @@ def mended(
     """
     document = parse(data, name)
     report = check_document(document, product, limit=MAX_FAULTS)
-    applied = [found for found in narrow(report).diagnostics if found.rule == _MARK_RULE]
-    mark = "" if applied or all(found.rule != _MARK_RULE for found in report.diagnostics) else _MARK
+    applied = [found for found in narrow(report).findings if found.rule == _MARK_RULE]
+    mark = "" if applied or all(found.rule != _MARK_RULE for found in report.findings) else _MARK
     if applied:
         document = parse(document.text.lstrip(_MARK), name)
         report = check_document(document, product, limit=MAX_FAULTS)
     for _ in range(MAX_ROUNDS):
-        todo = [found for found in narrow(report).diagnostics if found.fix]
+        todo = [found for found in narrow(report).findings if found.fix]
         if not todo:
             break
         changed = parse(mark + edited(document, [edit for found in todo for edit in found.fix]), name)
         then = check_document(changed, product, limit=MAX_FAULTS)
         if report.ok and not then.ok:
             # What a misspelt key hides is wrong too, and HCCL reads past that key: this needs a choice.
-            report = report._replace(diagnostics=tuple(found._replace(fix=()) for found in report.diagnostics))
+            report = report._replace(findings=tuple(found._replace(fix=()) for found in report.findings))
             break
         document, report = changed, then
         applied += todo

@@ -7,18 +7,15 @@ from collections.abc import Sequence
 
 from hccl_kit.base.errors import KitError, ParseError
 from hccl_kit.check.engine import check_text
+from hccl_kit.check.rule import TOPOLOGY
+from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.rules.topology import nearest_legal
 from hccl_kit.table.device_range import DeviceRange
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import write
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.operations.generate import file_name, generate_cluster
 from hccl_kit.table.products import Product
-
-_TOPOLOGY = "HK4"
-"""The family of rules whose warnings are refusals here: what we write ourselves should not be slow or unsupported."""
-_ON_IDS = ("HK203", "HK204", _TOPOLOGY)
-"""The rules that look at ids alone; the others want the addresses, where there are several servers."""
 
 
 def judge_ids(options: argparse.Namespace, ids: Sequence[int], servers: Sequence[str], product: Product) -> None:
@@ -56,25 +53,34 @@ def judge_ids(options: argparse.Namespace, ids: Sequence[int], servers: Sequence
 
 def judge(text: str, name: str, hosts: Sequence[Host], product: Product) -> list[str]:
     """Judge the whole table, given as the text of its file; the warnings that do not keep it from being written."""
-    diagnostics = check_text(text, name, _with_prefix(product, hosts)).diagnostics
-    if refusal := _refusal(diagnostics):
+    findings = check_text(text, name, _with_prefix(product, hosts)).findings
+    if refusal := _refusal(findings):
         raise KitError(f"{refusal.rule}: {refusal.message}", hint=refusal.hint)
-    return [f"warning: {found.rule}: {found.message}" for found in diagnostics if found.severity == "warning"]
+    return [f"warning: {found.rule}: {found.message}" for found in findings if found.severity == "warning"]
 
 
-def _on_ids(ids: Sequence[int], servers: Sequence[str], product: Product) -> Diagnostic | None:
+def _on_ids(ids: Sequence[int], servers: Sequence[str], product: Product) -> Finding | None:
     hosts = [Host(name, {i: Card() for i in ids}) for name in servers[:2]]
     table = generate_cluster(hosts, version="1.0")
-    diagnostics = check_text(write(table), file_name(table), product).diagnostics
-    return _refusal([found for found in diagnostics if len(hosts) == 1 or found.rule.startswith(_ON_IDS)])
+    findings = check_text(write(table), file_name(table), product).findings
+    return _refusal([found for found in findings if len(hosts) == 1 or _is_by_ids(found)])
 
 
-def _refusal(diagnostics: Sequence[Diagnostic]) -> Diagnostic | None:
-    """The first that is an error, or a warning of topology."""
-    for found in diagnostics:
-        if found.severity == "error" or found.rule.startswith(_TOPOLOGY):
+def _refusal(findings: Sequence[Finding]) -> Finding | None:
+    """The first that is an error or about topology: a table that we write should not be slow or unsupported."""
+    for found in findings:
+        if found.severity == "error" or _is_topology(found):
             return found
     return None
+
+
+def _is_by_ids(found: Finding) -> bool:
+    """The other rules need the addresses if there are several servers."""
+    return _is_topology(found) or RULE_BY_ID[found.rule].by_ids
+
+
+def _is_topology(found: Finding) -> bool:
+    return RULE_BY_ID[found.rule].family == TOPOLOGY
 
 
 def _with_prefix(product: Product, hosts: Sequence[Host]) -> Product:

@@ -1,43 +1,41 @@
-"""A verdict as far as somebody wants to hear it: some rules only, warnings as errors, errors only."""
+"""Filters a report by rule and severity (--select, --ignore, --strict, --quiet)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import Report
-from hccl_kit.check.rules import RULE_BY_ID
-from hccl_kit.table.finding import Diagnostic
-
-NOT_READY = "HK109"
-"""The one warning after which nothing else of a document is judged."""
+from hccl_kit.check.rule import Rule
+from hccl_kit.check.rules import RULE_BY_ID, RULES
+from hccl_kit.table.finding import Finding
 
 
-def chosen_rules(texts: Iterable[str], among: Collection[str] = RULE_BY_ID) -> frozenset[str]:
-    """The ids of the rules that texts such as "HK2,HK301" name, by id or by the beginning of it.
+def chosen_rules(texts: Iterable[str], among: Sequence[Rule[...]] = RULES) -> frozenset[str]:
+    """The ids of the rules that texts such as "HK2,duplicate-device" list, by id, by the beginning of it, or by name.
 
-    KitError with the nearest id for one that names no rule.
+    Raises KitError with the nearest rule if one of them matches no rule.
     """
     ids: set[str] = set()
-    for name in [part.strip() for text in texts for part in text.split(",")]:
-        found = [rule for rule in among if name and rule.startswith(name.upper())]
+    for wanted in [part.strip() for text in texts for part in text.split(",")]:
+        found = [rule.id for rule in among if _matches(rule, wanted)]
         if not found:
             raise KitError(
-                f"no rule is named {name!r}; accepted: {_accepted(name, among)}", hint="hccl-kit rules lists all"
+                f"no rule is named {wanted!r}; accepted: {_accepted(wanted, among)}", hint="hccl-kit rules lists all"
             )
         ids.update(found)
     return frozenset(ids)
 
 
 def selection(
-    select: Sequence[str] | None, ignore: Sequence[str], among: Collection[str] = RULE_BY_ID
+    select: Sequence[str] | None, ignore: Sequence[str], among: Sequence[Rule[...]] = RULES
 ) -> tuple[frozenset[str] | None, frozenset[str]]:
     """The rules of --select (None: all of `among`) and of --ignore; raises KitError if no rule is left of them."""
     selected = chosen_rules(select, among) if select else None
     ignored = chosen_rules(ignore, among)
-    if not (frozenset(among) if selected is None else selected) - ignored:
+    if not (frozenset(rule.id for rule in among) if selected is None else selected) - ignored:
         asked = f" --select {','.join(select)}" if select else ""
-        raise KitError(f"no rule is left to check:{asked} --ignore {','.join(ignore)}", hint="name fewer with --ignore")
+        raise KitError(f"no rule is left to check:{asked} --ignore {','.join(ignore)}", hint="ignore fewer rules")
     return selected, ignored
 
 
@@ -51,28 +49,34 @@ def narrowed(
 ) -> Report:
     """The report with the findings of the rules in `select` (None: all) that are not in `ignore`.
 
-    `strict` makes errors of warnings; `errors_only` drops what is none then. What kept a document from being judged
-    at all stays, whatever is chosen: without it a file that nobody could read would look like a good one.
+    `strict` turns warnings into errors; `errors_only` then drops everything else. A finding that kept the document from
+    being checked stays in any case: without it a file that could not be read would look like a good one.
     """
     kept = [
         found
-        for found in report.diagnostics
+        for found in report.findings
         if _stops(report, found) or ((select is None or found.rule in select) and found.rule not in ignore)
     ]
     if strict:
         kept = [found._replace(severity="error") if found.severity == "warning" else found for found in kept]
     if errors_only:
         kept = [found for found in kept if found.severity == "error"]
-    return report._replace(diagnostics=tuple(kept))
+    return report._replace(findings=tuple(kept))
 
 
-def _stops(report: Report, found: Diagnostic) -> bool:
-    return report.table is None and (found.severity == "error" or found.rule == NOT_READY)
+def _stops(report: Report, found: Finding) -> bool:
+    return report.table is None and (found.severity == "error" or RULE_BY_ID[found.rule].stops)
 
 
-def _accepted(name: str, among: Collection[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a slip
+def _matches(rule: Rule[...], wanted: str) -> bool:
+    return bool(wanted) and (rule.id.startswith(wanted.upper()) or rule.name == wanted.lower())
 
-    digits = name.upper()[:16].replace("O", "0").replace("I", "1")
-    near = get_close_matches(digits, among, n=1, cutoff=0.0) if name else []
-    return f"an id or its beginning, such as HK2 or {near[0] if near else 'HK201'}"
+
+def _accepted(wanted: str, among: Sequence[Rule[...]]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
+
+    names, ids = {rule.name: rule for rule in among}, {rule.id: rule for rule in among}
+    near = get_close_matches(wanted.lower()[:40], names, n=1)
+    digits = wanted.upper()[:16].replace("O", "0").replace("I", "1")
+    rule = names[near[0]] if near else ids[get_close_matches(digits, ids, n=1, cutoff=0.0)[0]]
+    return f"an id, its beginning or a name, such as {rule.id}, {rule.family} or {rule.name}"

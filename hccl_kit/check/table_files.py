@@ -43,5 +43,5 @@ def _refuse_errors(report: Report) -> None:
 
 
 def _first(report: Report, severity: str) -> str:
-    found = next(found for found in report.diagnostics if found.severity == severity)
+    found = next(found for found in report.findings if found.severity == severity)
     return f"{report.name}:{found.span.line}:{found.span.column}: {found.rule}: {found.message}"

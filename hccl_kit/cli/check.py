@@ -34,8 +34,8 @@ _EPILOG = """\
 A folder is searched for JSON files that hold a rank table. Options that are not given come from the nearest
 .hccl-kit.toml, or [tool.hccl-kit] of pyproject.toml, above a file: select, ignore, strict, product.
 
-RULES are ids or beginnings of ids, parted by commas: HK2,HK301. What keeps a file from being judged at all is always
-told. `hccl-kit rules` lists the rules, `hccl-kit explain HK203` explains one.
+RULES are ids, beginnings of ids or names, separated by commas: HK3,duplicate-device. A finding that keeps a file from
+being checked is always shown. `hccl-kit rules` lists the rules, `hccl-kit explain HK203` explains one.
 
 Exit code: 0 no error, 1 errors, 2 could not run.
 """

@@ -116,9 +116,9 @@ def _in_file(file: str, explanation: Explanation, product: Product | None) -> st
     data, name = load(file)
     report = check_text(data, name, product)
     narrow = narrowed(report, select=ids)
-    if any(found.rule in ids for found in narrow.diagnostics):
+    if any(found.rule in ids for found in narrow.findings):
         return as_text(narrow, decode(data), wants_color(sys.stdout))
-    others = sorted({found.rule for found in report.diagnostics})
+    others = sorted({found.rule for found in report.findings})
     also = f"; hccl-check finds {', '.join(others)} there" if others else ", nor any other fault"
     return f"{printable(name)}: nothing of this kind{also}"
 

@@ -17,7 +17,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.check.fix import Mended
 from hccl_kit.check.line_diff import line_diff
 from hccl_kit.table.document import MAX_BYTES, STDIN
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 
 
 def write(outcome: Mended, name: str, data: bytes) -> None:
@@ -48,7 +48,7 @@ def difference(outcome: Mended, data: bytes, name: str, *, is_done: bool) -> str
     return "\n".join([*line_diff(data.decode("utf-8"), outcome.text, name), summary])
 
 
-def _counted(applied: Sequence[Diagnostic]) -> str:
+def _counted(applied: Sequence[Finding]) -> str:
     """As in "3 findings (HK102: 2, HK207: 1)"."""
     counts = sorted(Counter(found.rule for found in applied).items())
     each = ", ".join(f"{rule}: {count}" for rule, count in counts)

@@ -23,14 +23,13 @@ from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitErr
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import Report, any_product, check_text
 from hccl_kit.check.report import as_text as table_as_text
-from hccl_kit.check.rules import ANY_PRODUCT
+from hccl_kit.check.rule import ANY_PRODUCT
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.preflight.answer import Answer, answer
-from hccl_kit.preflight.cluster_rules import ACROSS_RULES
-from hccl_kit.preflight.inspection import Found
+from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.inspection import Report as NodeReport
 from hccl_kit.preflight.json_form import Subject, as_json
 from hccl_kit.preflight.node import Node
@@ -40,7 +39,7 @@ from hccl_kit.preflight.text import all_as_text, as_text
 from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.document import decode
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product, find_product
 from hccl_kit.table.reading import load
@@ -82,7 +81,7 @@ class Job(NamedTuple):
         wanted = server or environ.get(SERVER)
         return Node(self.table, self.product, find_server(self.table, wanted), environ, ToolQueries(), path=self.path)
 
-    def narrowed(self, findings: Sequence[Found]) -> tuple[Found, ...]:
+    def narrowed(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """Those of the rules that were chosen, warnings as errors where that is asked for."""
         kept = [one for one in findings if self._tells_of(one.rule)]
         return tuple(one._replace(severity="error") if self._counts(one) else one for one in kept)
@@ -98,7 +97,7 @@ class Job(NamedTuple):
     def _tells_of(self, rule: str) -> bool:
         return rule not in self.ignore and (not self.select or rule in self.select)
 
-    def _counts(self, found: Found) -> bool:
+    def _counts(self, found: Finding) -> bool:
         return self.strict and found.severity == "warning"
 
 
@@ -134,7 +133,7 @@ def _preflight(options: argparse.Namespace) -> int:
 
 
 def show(
-    job: Job, answers: Sequence[Answer], differences: Sequence[Found] | None, form: str, *, color: bool = False
+    job: Job, answers: Sequence[Answer], differences: Sequence[Finding] | None, form: str, *, color: bool = False
 ) -> int:
     """Print what was found; returns the exit code. `differences` are None where one machine alone was looked at."""
     answers = [one._replace(report=job.narrowed_report(one.report)) for one in answers]
@@ -153,7 +152,7 @@ def show(
 
 def job_of(options: argparse.Namespace) -> Job | Refused:
     """The table and how machines are to be held to it."""
-    select, ignore = selection(options.select, options.ignore, [rule.id for rule in CATALOGUE])
+    select, ignore = selection(options.select, options.ignore, CATALOGUE)
     _assert_selects_a_check(options, select, ignore)
     data, name = load(options.table)
     report = narrowed(check_text(data, name, chosen_product(options.product)), ignore=ignore)
@@ -167,8 +166,8 @@ def job_of(options: argparse.Namespace) -> Job | Refused:
 
 def _assert_selects_a_check(options: argparse.Namespace, select: frozenset[str] | None, ignore: frozenset[str]) -> None:
     """Raises KitError if no check of this run is selected: nothing would be checked, and all would look fine."""
-    of_node = {row.rule.id for row in NODE_RULES}
-    of_cluster = {row.rule.id for row in ACROSS_RULES}
+    of_node = {rule.id for rule in NODE_RULES}
+    of_cluster = {rule.id for rule in CLUSTER_RULES}
     runs = of_node | of_cluster if options.all or options.mpi else of_node
     kept = (select if select is not None else runs) - ignore
     if kept & runs:
@@ -185,16 +184,16 @@ def tell_refused(refused: Refused, form: str) -> int:
     report, data = refused
     if form == "json":
         subject = Subject(report.name, hashlib.sha256(data).hexdigest(), report.product)
-        print(as_json(subject, (), table_findings=[_as_found(one) for one in report.diagnostics]))
+        print(as_json(subject, (), table_findings=[_as_found(one) for one in report.findings]))
     else:
         print(table_as_text(report, decode(data), wants_color(sys.stdout)))
         complain("no machine was looked at: the table comes first")
     return EXIT_FINDINGS
 
 
-def _as_found(one: Diagnostic) -> Found:
+def _as_found(one: Finding) -> Finding:
     place = f"line {one.span.line}, column {one.span.column}: "
-    return Found(one.rule, one.severity, place + one.message, one.hint, one.hccl_error)
+    return one._replace(message=place + one.message)
 
 
 def _parser() -> Parser:

@@ -46,7 +46,7 @@ def _look(options: argparse.Namespace) -> tuple[Job | Refused | KitError, Answer
             raise KitError("with --mpi every process reads the table, and standard input is that of one only")
         job = job_of(options)
         if isinstance(job, Refused):
-            wrong = [f"{one.rule}: {one.message}" for one in job.report.diagnostics if one.severity == "error"]
+            wrong = [f"{one.rule}: {one.message}" for one in job.report.findings if one.severity == "error"]
             why = wrong[0] if wrong else "it cannot be read"
             return job, Answer("", machine, error=f"the table there has errors: {why}")
         environ = {name: value for name, value in os.environ.items() if not name.startswith(_OF_MPIRUN)}

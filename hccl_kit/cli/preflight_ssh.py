@@ -18,15 +18,15 @@ from hccl_kit.launch.shell import words
 from hccl_kit.preflight import over_ssh
 from hccl_kit.preflight.answer import Answer, answer
 from hccl_kit.preflight.cluster_rules import Round, differences
-from hccl_kit.preflight.inspection import Found
 from hccl_kit.preflight.json_form import read_answer
 from hccl_kit.preflight.over_ssh import Said
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Server
 
 _NO_HOSTS = "2.0"
 
 
-def preflight_over_ssh(job: Job, options: argparse.Namespace) -> tuple[list[Answer], tuple[Found, ...]]:
+def preflight_over_ssh(job: Job, options: argparse.Namespace) -> tuple[list[Answer], tuple[Finding, ...]]:
     """Every server's answer in the order of the table, and what differs between them."""
     if job.table.version == _NO_HOSTS:
         raise KitError("a table of version 2.0 names no hosts, so nobody can be asked", hint="mpirun ... --mpi")

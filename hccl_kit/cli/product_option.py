@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.check.rules import ANY_PRODUCT
+from hccl_kit.check.rule import ANY_PRODUCT
 from hccl_kit.table.products import PRODUCT_NAMES, Product, find_product
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.check.rules import ANY_PRODUCT
+from hccl_kit.check.rule import ANY_PRODUCT
 from hccl_kit.check.selection import chosen_rules
 from hccl_kit.table.products import PRODUCT_NAMES
 

@@ -7,17 +7,15 @@ import shlex
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import Report, check_text
-from hccl_kit.check.rules import ANY_PRODUCT
+from hccl_kit.check.rule import ANY_PRODUCT, TOPOLOGY
 from hccl_kit.cli import complain
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import DEFAULT_PRODUCT, Product, find_product
 from hccl_kit.table.reading import load
 
 MAX_WARNINGS = 20
-TOPOLOGY = "HK4"
-"""The family of rules on the cards that a product can link."""
 
 
 def read_table(file: str) -> RankTable:
@@ -34,7 +32,7 @@ def topology_warning(data: bytes, name: str) -> str | None:
     """What the default product has against the cards of a table that does not tell its product."""
     if check_text(data, name).product != ANY_PRODUCT:
         return None
-    for found in check_text(data, name, find_product(DEFAULT_PRODUCT)).diagnostics:
+    for found in check_text(data, name, find_product(DEFAULT_PRODUCT)).findings:
         if found.severity == "error" and found.rule.startswith(TOPOLOGY):
             return printable(
                 f"warning: {found.rule}: {found.message}; this holds for {DEFAULT_PRODUCT},"
@@ -55,7 +53,7 @@ def sound_text(table: RankTable, name: str, product: Product | None = None) -> s
     wrong = _first_error(report)
     if wrong is not None:
         raise KitError(f"the table that this makes would break {wrong.rule}: {wrong.message}", hint=wrong.hint)
-    warnings = [found for found in report.diagnostics if found.severity == "warning"]
+    warnings = [found for found in report.findings if found.severity == "warning"]
     for found in warnings[:MAX_WARNINGS]:
         complain(printable(f"warning: {found.rule}: {found.message}"))
     if len(warnings) > MAX_WARNINGS:
@@ -77,14 +75,14 @@ def _report(file: str) -> Report:
 
 def _table(file: str, report: Report) -> RankTable:
     if report.table is None:
-        raise _refused(file, report, report.diagnostics[0])
+        raise _refused(file, report, report.findings[0])
     return report.table
 
 
-def _first_error(report: Report) -> Diagnostic | None:
-    return next((found for found in report.diagnostics if found.severity == "error"), None)
+def _first_error(report: Report) -> Finding | None:
+    return next((found for found in report.findings if found.severity == "error"), None)
 
 
-def _refused(file: str, report: Report, found: Diagnostic) -> KitError:
+def _refused(file: str, report: Report, found: Finding) -> KitError:
     place = f"{report.name}:{found.span.line}:{found.span.column}"
     return KitError(f"{place}: {found.rule}: {found.message}", hint=f"hccl-check {shlex.quote(file)}")

@@ -11,7 +11,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.cli.tables import sound_table, topology_warning
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, plan
-from hccl_kit.launch.rules import judge
+from hccl_kit.launch.rules import check_plan
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import file_name
 from hccl_kit.table.products import find_product
@@ -38,12 +38,12 @@ def table_file(given: str, product: str | None) -> tuple[RankTable, TableFile, s
 def judged_plan(table: RankTable, file: TableFile, command: Sequence[str], way: str) -> tuple[LaunchPlan, list[str]]:
     """The plan, and warnings about it; KitError with every rule that keeps `way` from starting it."""
     made = plan(table, command)
-    found = [(rule, fault) for rule, fault in judge(made, file, way)]
-    lines = [printable(f"{rule.severity}: {rule.id}: {fault.message}") for rule, fault in found]
-    errors = [(rule, fault) for rule, fault in found if rule.severity == "error"]
+    findings = [*check_plan(made, file, way)]
+    lines = [printable(f"{found.severity}: {found.rule}: {found.message}") for found in findings]
+    errors = [found for found in findings if found.severity == "error"]
     if errors:
-        (first, fault), more = errors[0], len(errors) - 1
+        first, more = errors[0], len(errors) - 1
         raise KitError(
-            printable(f"{first.id}: {fault.message}") + (f" (and {more} more)" if more else ""), hint=fault.hint
+            printable(f"{first.rule}: {first.message}") + (f" (and {more} more)" if more else ""), hint=first.hint
         )
     return made, lines

@@ -8,12 +8,13 @@ from string import Formatter
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.check.rule_pages import as_sections, in_columns, severities
+from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule_pages import in_columns, severities
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.hccl_errors import CODES, SAYINGS, Saying
-from hccl_kit.table.finding import Rule
 
 _BY_ID = {rule.id: rule for rule in CATALOGUE}
+_ID_OF_NAME = {rule.name: rule.id for rule in CATALOGUE}
 
 MAX_TEXT = 20_000
 """Characters of a pasted text that are looked at; nobody means more of a log than this."""
@@ -36,14 +37,14 @@ class Explanation(NamedTuple):
 
     codes: tuple[str, ...]
     told: tuple[str, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule[...], ...]
     is_exact: bool
 
 
 def explained(text: str) -> Explanation:
     """What is known about a text; raises KitError if that is nothing."""
     text = text[:MAX_TEXT]
-    ids = dict.fromkeys(re.findall(r"\bHK[0-9]+\b", text.upper()))
+    ids = dict.fromkeys(_ids_in(text))
     named = dict.fromkeys(re.findall(r"\bE[A-Z][0-9]{4}\b", text.upper()))
     codes = [code for code in named if code in CODES]
     if ids:
@@ -62,7 +63,14 @@ def explained(text: str) -> Explanation:
     )
 
 
-def _of_ids(ids: Iterable[str]) -> Iterator[Rule]:
+def _ids_in(text: str) -> list[str]:
+    """The ids in a text. Names count only if the text is a list of rules: a word of a log may look like a name."""
+    words = [_ID_OF_NAME.get(word.lower(), word) for word in re.split(r"[\s,]+", text.strip())]
+    is_list = all(re.fullmatch(r"HK[0-9]+", word.upper()) for word in words)
+    return re.findall(r"\bHK[0-9]+\b", (" ".join(words) if is_list else text).upper())
+
+
+def _of_ids(ids: Iterable[str]) -> Iterator[Rule[...]]:
     """The rules that are named by their ids, or by the beginning of it for a family."""
     for name in ids:
         found = [rule for rule in CATALOGUE if rule.id.startswith(name)]
@@ -86,17 +94,16 @@ def as_page(explanation: Explanation) -> str:
 
 
 def _list(explanation: Explanation) -> str:
-    """The rules with a line each, and between id and title the names that HCCL gives their faults."""
+    """The rules with a line each, and before the title the names that HCCL gives their mistakes."""
     few = "the rules that fit" if explanation.is_exact else "the rules that end in this code"
-    rows = [(rule.id, ", ".join(rule.variables) or "-", rule.title) for rule in explanation.rules]
+    rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", rule.title) for rule in explanation.rules]
     next_step = "`hccl-kit explain` with the id of a rule, or with the whole line of the log, tells more"
     return f"{few}, and what HCCL calls the fault:\n{in_columns(rows)}\n\n{next_step}"
 
 
-def _page(rule: Rule) -> str:
-    summary, _ = as_sections(rule)
+def _page(rule: Rule[...]) -> str:
     page = rule.page
-    return f"{rule.id} ({severities(rule)}): {summary}\n\n{page[page.index('What:') :]}"
+    return f"{rule.id} {rule.name} ({severities(rule)}): {rule.title}.\n\n{page[page.index('What:') :]}"
 
 
 def _meant(text: str, sentences: Iterable[re.Match[str]]) -> tuple[list[str], set[str]]:

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.preflight.facts import facts
-from hccl_kit.preflight.inspection import Found, Report, inspect
+from hccl_kit.preflight.inspection import Report, inspect
 from hccl_kit.preflight.node import Node
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
 from hccl_kit.table.document import MAX_BYTES
+from hccl_kit.table.finding import Finding
 
 TABLE = "table"
 """The fact that is the SHA-256 of the table's file there."""
@@ -23,6 +24,8 @@ ABSENT = "absent"
 _FAMILIES = ("HCCL_", "ASCEND_GLOBAL_", "ASCEND_RT_", RANK_TABLE_FILE)
 _OWN_OF_EACH = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_KIT_")
 """Beginnings of variables that differ by right; where they lead is judged on each server (HK610, HK611)."""
+_FIELDS = ("rule", "name", "severity", "message", "hint", "hccl_error", "device")
+"""The fields of a finding that travel; a server has no places in a text."""
 MAX_VALUE = 1000
 """Characters of a variable that are compared."""
 
@@ -68,7 +71,7 @@ def to_value(found: Answer) -> dict[str, Any]:
         "machine": found.machine,
         "ok": found.error is None and report.ok,
         "error": found.error,
-        "findings": [one._asdict() for one in report.findings],
+        "findings": [*map(finding_to_value, report.findings)],
         "checked": list(report.checked),
         "skipped": [{"rule": rule, "reason": reason} for rule, reason in report.skipped],
         "facts": dict(found.facts),
@@ -77,9 +80,14 @@ def to_value(found: Answer) -> dict[str, Any]:
     }
 
 
+def finding_to_value(found: Finding) -> dict[str, Any]:
+    """A finding of a server as JSON knows it."""
+    return {field: getattr(found, field) for field in _FIELDS}
+
+
 def from_value(value: Mapping[str, Any]) -> Answer:
     """Law: `from_value(to_value(a)) == a`. KeyError, TypeError or ValueError where it is no answer."""
-    found = tuple(Found(*(one[field] for field in Found._fields)) for one in value["findings"])
+    found = tuple(Finding(**{field: one[field] for field in _FIELDS if field in one}) for one in value["findings"])
     skipped = tuple((one["rule"], one["reason"]) for one in value["skipped"])
     server = value["server"]
     return Answer(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.hostlist import fold
+from hccl_kit.check.rule import ANY_PRODUCT, Rule, run
 from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
 from hccl_kit.preflight.facts import FRAMEWORK, TLS
-from hccl_kit.preflight.inspection import Found
-from hccl_kit.preflight.node import Fault
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Rule, Severity
+from hccl_kit.table.finding import Finding
 
 SKEW = 1.0
 """Seconds by which two clocks may differ."""
@@ -34,23 +33,9 @@ class Round(NamedTuple):
     path: Path | None = None
 
 
-Compare = Callable[[Round], Iterator[Fault]]
-
-
-class AcrossRule(NamedTuple):
-    """A row of the table of rules."""
-
-    rule: Rule
-    compare: Compare
-
-
-def differences(found: Round) -> tuple[Found, ...]:
-    """What is not alike, in the order of the rules."""
-    return tuple(
-        Found(rule.id, rule.severity, fault.message, fault.hint, rule.hccl_error if rule.severity == "error" else None)
-        for rule, compare in ACROSS_RULES
-        for fault in compare(found)
-    )
+def differences(found: Round) -> tuple[Finding, ...]:
+    """What differs between the servers, in the order of the rules."""
+    return tuple(run(CLUSTER_RULES, ANY_PRODUCT, found))
 
 
 def folded(servers: Sequence[str]) -> str:
@@ -61,7 +46,7 @@ def folded(servers: Sequence[str]) -> str:
         return ", ".join(map(shown, servers[:8])) + (f" and {len(servers) - 8} more" if len(servers) > 8 else "")
 
 
-def table_differs(found: Round) -> Iterator[Fault]:
+def table_differs(found: Round) -> Iterator[Finding]:
     """The table is another on some servers.
 
     What:           at the path of the table a server has a file with other bytes. Where it has none, HK661 tells.
@@ -72,13 +57,13 @@ def table_differs(found: Round) -> Iterator[Fault]:
     """
     others = [one.server for one in found.answers if one.facts.get(TABLE, ABSENT) not in (ABSENT, found.digest)]
     if others:
-        yield Fault(
+        yield Finding(
             f"the table on {folded(others)} is not the one looked at",
             "copy it there; hccl-kit diff shows in what they differ",
         )
 
 
-def versions_differ(found: Round) -> Iterator[Fault]:
+def versions_differ(found: Round) -> Iterator[Finding]:
     """The servers have different versions of driver, firmware or CANN.
 
     What:           a version differs between servers.
@@ -93,7 +78,7 @@ def versions_differ(found: Round) -> Iterator[Fault]:
             yield from _unlike(name, _fact(found, name))
 
 
-def tls_differs(found: Round) -> Iterator[Fault]:
+def tls_differs(found: Round) -> Iterator[Finding]:
     """The TLS switch of the cards is not alike.
 
     What:           TLS is switched on for some cards and off for others.
@@ -105,7 +90,7 @@ def tls_differs(found: Round) -> Iterator[Fault]:
     yield from _unlike("TLS", _fact(found, TLS))
 
 
-def variables_differ(found: Round) -> Iterator[Fault]:
+def variables_differ(found: Round) -> Iterator[Finding]:
     """A variable of HCCL is not alike on all servers.
 
     What:           a variable HCCL_*, ASCEND_GLOBAL_*, ASCEND_RT_* or RANK_TABLE_FILE has other values on some servers,
@@ -120,7 +105,7 @@ def variables_differ(found: Round) -> Iterator[Fault]:
         yield from _unlike(name, {one.server: one.variables.get(name, _UNSET) for one in found.answers})
 
 
-def clocks_differ(found: Round) -> Iterator[Fault]:
+def clocks_differ(found: Round) -> Iterator[Finding]:
     """The clocks of the servers differ.
 
     What:           the clock of a server is more than a second off that of the machine that asks.
@@ -133,13 +118,13 @@ def clocks_differ(found: Round) -> Iterator[Fault]:
     for name, seconds in found.ahead.items():
         if abs(seconds) > SKEW:
             side = "ahead of" if seconds > 0 else "behind"
-            yield Fault(
+            yield Finding(
                 f"the clock of {folded([name])} is {abs(seconds):.1f} s {side} the one here",
                 "start chronyd or ntpd there",
             )
 
 
-def frameworks_differ(found: Round) -> Iterator[Fault]:
+def frameworks_differ(found: Round) -> Iterator[Finding]:
     """The servers have different versions of MindSpore or Python.
 
     What:           MindSpore's version, or the first two numbers of Python's, differ between servers, for the Python
@@ -153,7 +138,7 @@ def frameworks_differ(found: Round) -> Iterator[Fault]:
         yield from _unlike(name, _fact(found, name))
 
 
-def table_absent(found: Round) -> Iterator[Fault]:
+def table_absent(found: Round) -> Iterator[Finding]:
     """The table is not on some servers.
 
     What:           at the path of the table a server has no file that can be read.
@@ -165,7 +150,7 @@ def table_absent(found: Round) -> Iterator[Fault]:
     """
     absent = [one.server for one in found.answers if one.facts.get(TABLE) == ABSENT]
     if absent:
-        yield Fault(f"no table can be read at {shown(str(found.path))} on {folded(absent)}", "copy it there")
+        yield Finding(f"no table can be read at {shown(str(found.path))} on {folded(absent)}", "copy it there")
 
 
 def _fact(found: Round, name: str) -> Mapping[str, str]:
@@ -176,7 +161,7 @@ def _names(mappings: Iterable[Mapping[str, str]]) -> list[str]:
     return sorted({name for mapping in mappings for name in mapping})
 
 
-def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Fault]:
+def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Finding]:
     """One fault where the values of the servers differ, the most frequent value first."""
     by_value: dict[str, list[str]] = {}
     for server, value in values.items():
@@ -184,27 +169,15 @@ def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Fault]:
     if len(by_value) > 1:
         groups = sorted(by_value.items(), key=lambda pair: -len(pair[1]))
         parts = [f"{value if value == _UNSET else shown(value)} on {folded(servers)}" for value, servers in groups]
-        yield Fault(f"{name} differs: {'; '.join(parts)}", f"make {name} alike on all servers")
+        yield Finding(f"{name} differs: {'; '.join(parts)}", f"make {name} alike on all servers")
 
 
-def _row(
-    id: str,  # noqa: A002 - the word of Rule
-    title: str,
-    compare: Compare,
-    *,
-    hccl_error: str | None = None,
-    severity: Severity = "error",
-) -> AcrossRule:
-    rule = Rule(id, title, hccl_error, severity=severity, formats=("all nodes",), doc=compare.__doc__ or "")
-    return AcrossRule(rule, compare)
-
-
-ACROSS_RULES: tuple[AcrossRule, ...] = (
-    _row("HK615", "the table is another on some servers", table_differs, hccl_error="EI0014"),
-    _row("HK616", "the servers have different versions", versions_differ, hccl_error="EI0008"),
-    _row("HK617", "the TLS switch is not alike", tls_differs, hccl_error="EI0016"),
-    _row("HK618", "a variable of HCCL is not alike", variables_differ, severity="warning"),
-    _row("HK619", "the clocks differ", clocks_differ, severity="warning"),
-    _row("HK660", "the servers have different frameworks", frameworks_differ, severity="warning"),
-    _row("HK661", "the table is not on all servers", table_absent, severity="warning"),
+CLUSTER_RULES: tuple[Rule[[Round]], ...] = (
+    Rule("HK615", "different-tables", table_differs, hccl_error="EI0014", kinds=("all nodes",)),
+    Rule("HK616", "different-versions", versions_differ, hccl_error="EI0008", kinds=("all nodes",)),
+    Rule("HK617", "different-tls", tls_differs, hccl_error="EI0016", kinds=("all nodes",)),
+    Rule("HK618", "different-variables", variables_differ, severity="warning", kinds=("all nodes",)),
+    Rule("HK619", "clock-skew", clocks_differ, severity="warning", kinds=("all nodes",)),
+    Rule("HK660", "different-frameworks", frameworks_differ, severity="warning", kinds=("all nodes",)),
+    Rule("HK661", "missing-table", table_absent, severity="warning", kinds=("all nodes",)),
 )

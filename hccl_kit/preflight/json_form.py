@@ -9,8 +9,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hccl_kit.preflight.answer import Answer, from_value, to_value
-from hccl_kit.preflight.inspection import Found
+from hccl_kit.preflight.answer import Answer, finding_to_value, from_value, to_value
+from hccl_kit.table.finding import Finding
 
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
@@ -29,20 +29,24 @@ class Subject(NamedTuple):
 def as_json(
     subject: Subject,
     answers: Sequence[Answer],
-    differences: Sequence[Found] = (),
-    table_findings: Sequence[Found] = (),
+    differences: Sequence[Finding] = (),
+    table_findings: Sequence[Finding] = (),
 ) -> str:
     """One document; ASCII, so any pipe takes it. With `table_findings` no server was looked at."""
     faults = (*differences, *table_findings)
     return json.dumps(
         {
             "version": JSON_VERSION,
-            "table": {"file": subject.file, "sha256": subject.digest, "findings": _listed(table_findings)},
+            "table": {
+                "file": subject.file,
+                "sha256": subject.digest,
+                "findings": [*map(finding_to_value, table_findings)],
+            },
             "product": subject.product,
             "ok": all(one.error is None and one.report.ok for one in answers)
             and all(found.severity != "error" for found in faults),
             "servers": [to_value(one) for one in answers],
-            "differences": _listed(differences),
+            "differences": [*map(finding_to_value, differences)],
         },
         indent=2,
     )
@@ -88,7 +92,3 @@ def _document(text: str) -> Any:
         if isinstance(value, dict) and "servers" in value:
             return value
     return None
-
-
-def _listed(findings: Sequence[Found]) -> list[dict[str, Any]]:
-    return [found._asdict() for found in findings]

@@ -6,29 +6,29 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from hccl_kit.base.terminal import printable
+from hccl_kit.check.report.finding_text import as_lines, head, notes
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.cluster_rules import folded
-from hccl_kit.preflight.inspection import Found, Report
+from hccl_kit.preflight.inspection import Report
+from hccl_kit.table.finding import Finding
 
 MAX_MESSAGES = 3
 """Of one rule in a round over all servers; the JSON form has every one."""
-_COLORS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}
-_PLAIN = "\033[0m"
 
 
 def as_text(answer: Answer, color: bool = False) -> str:
     """One node: a line for every finding and its fix, then what was fine and what nobody could look at."""
     report = answer.report
     name = f"server {report.server}" if report.server else "this machine"
-    lines = [line for found in report.findings for line in _finding(found, color)]
+    lines = [line for found in report.findings for line in as_lines(found, color)]
     return "\n".join([*lines, *_summary(f"{name} ({answer.machine})", report)])
 
 
-def all_as_text(answers: Sequence[Answer], differences: Sequence[Found], color: bool = False) -> str:
+def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color: bool = False) -> str:
     """All servers: who did not answer, what differs, and each finding once with the servers that have it."""
     there = [one for one in answers if one.error is None]
     lines = [printable(f"{name_of(one)} did not answer: {one.error}") for one in answers if one.error is not None]
-    lines += [line for found in differences for line in _finding(found, color)]
+    lines += [line for found in differences for line in as_lines(found, color)]
     pairs = [(found, name_of(one)) for one in there for found in one.report.findings]
     pairs.sort(key=lambda pair: pair[0].rule)
     for _, group in groupby(pairs, key=lambda pair: pair[0].rule):
@@ -45,21 +45,6 @@ def name_of(answer: Answer) -> str:
     return answer.server or answer.machine
 
 
-def _finding(found: Found, color: bool) -> list[str]:
-    code = f" (HCCL: {found.hccl_error})" if found.hccl_error else ""
-    line = f"{_head(found, color)}: {printable(found.message)}{code}"
-    return [line, *_fix(found)]
-
-
-def _fix(found: Found) -> list[str]:
-    return [printable(f"    fix: {line}") for line in (found.hint or "").split("\n") if line]
-
-
-def _head(found: Found, color: bool) -> str:
-    head = f"{found.rule} {found.severity}"
-    return f"{_COLORS[found.severity]}{head}{_PLAIN}" if color else head
-
-
 def _summary(name: str, report: Report) -> list[str]:
     counts = [sum(found.severity == severity for found in report.findings) for severity in ("error", "warning", "note")]
     counted = [_counted(n, word) for n, word in zip(counts, ("error", "warning", "note"), strict=True) if n]
@@ -72,26 +57,20 @@ def _summary(name: str, report: Report) -> list[str]:
     return lines + [printable(f"    not looked at: {_rules(rules)} ({why})") for why, rules in by_reason.items()]
 
 
-def _folded(pairs: Sequence[tuple[Found, str]], servers: int, color: bool) -> list[str]:
+def _folded(pairs: Sequence[tuple[Finding, str]], servers: int, color: bool) -> list[str]:
     """One rule over all servers: equal messages once."""
     first = pairs[0][0]
     by_message: dict[str, list[str]] = {}
     for found, name in pairs:
         by_message.setdefault(found.message, []).append(name)
     names = [name for _, name in pairs]
-    code = f" (HCCL: {first.hccl_error})" if first.hccl_error else ""
-    head = f"{_head(first, color)} on {len(set(names))} of {_counted(servers, 'server')}"
+    where = f"{head(first, color)} on {len(set(names))} of {_counted(servers, 'server')}"
     if len(by_message) == 1:
-        return [_after(head, f", {folded(names)}: {first.message}{code}"), *_fix(first)]
-    lines = [_after(head, f":{code}")]
-    lines += [printable(f"    {folded(n)}: {message}") for message, n in list(by_message.items())[:MAX_MESSAGES]]
+        return [where + printable(f", {folded(names)}: {first.message}"), *notes(first)]
+    lines = [f"    {folded(some)}: {message}" for message, some in list(by_message.items())[:MAX_MESSAGES]]
     more = len(by_message) - MAX_MESSAGES
-    return lines + ([f"    and {more} more; --format json lists all"] if more > 0 else []) + _fix(first)
-
-
-def _after(head: str, text: str) -> str:
-    """A head that may have colors, and a text of others."""
-    return head + printable(text)
+    rest = [f"    and {more} more; --format json lists all"] if more > 0 else []
+    return [f"{where}:", *map(printable, lines), *rest, *notes(first)]
 
 
 def _not_made(answers: Sequence[Answer]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import Report
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import PRODUCTS, Product
@@ -25,7 +25,7 @@ class Card(NamedTuple):
     id: int
     rank: int | None
     address: str = ""
-    faults: tuple[Diagnostic, ...] = ()
+    faults: tuple[Finding, ...] = ()
 
 
 class Host(NamedTuple):
@@ -33,7 +33,7 @@ class Host(NamedTuple):
 
     id: str
     groups: tuple[tuple[Card, ...], ...]
-    faults: tuple[Diagnostic, ...] = ()
+    faults: tuple[Finding, ...] = ()
 
     @property
     def cards(self) -> tuple[Card, ...]:
@@ -69,7 +69,7 @@ class Pod(NamedTuple):
 
     id: str | None
     runs: tuple[Run, ...]
-    faults: tuple[Diagnostic, ...] = ()
+    faults: tuple[Finding, ...] = ()
 
 
 class Told(NamedTuple):
@@ -108,7 +108,7 @@ class Picture(NamedTuple):
 def picture(report: Report, table: RankTable) -> Picture:
     """The picture of the table of a report. Notes are no faults, so they are left to the report."""
     product = next((one for one in PRODUCTS if one.name == report.product), None)
-    faults = [found for found in report.diagnostics if found.severity != "note"]
+    faults = [found for found in report.findings if found.severity != "note"]
     marks = _marks(faults, table)
     hosts = [_host(server, product, marks) for server in table.servers]
     return Picture(
@@ -130,10 +130,10 @@ def _title(report: Report, table: RankTable) -> str:
     return f"{report.name}: {', '.join(facts)}, product {report.product}{told}"
 
 
-def _told(faults: Sequence[Diagnostic]) -> Iterator[Told]:
+def _told(faults: Sequence[Finding]) -> Iterator[Told]:
     """Each fault where there are at most MAX_FAULTS, else the first of every rule and how many more it has."""
     are_many = len(faults) > MAX_FAULTS
-    firsts: dict[str | int, Diagnostic] = {}
+    firsts: dict[str | int, Finding] = {}
     numbers: Counter[str | int] = Counter()
     for place, found in enumerate(sorted(faults, key=lambda found: found.severity != "error")):
         key: str | int = found.rule if are_many else place
@@ -156,13 +156,13 @@ def _networks(table: RankTable) -> Iterator[str]:
         yield f"and {counted(len(sizes) - MAX_NETWORKS, 'more network')}"
 
 
-def _marks(faults: Sequence[Diagnostic], table: RankTable) -> Mapping[Pointer, tuple[Diagnostic, ...]]:
+def _marks(faults: Sequence[Finding], table: RankTable) -> Mapping[Pointer, tuple[Finding, ...]]:
     """The faults at or within each device, server or super pod, by its place; the first of every rule."""
     if not faults:
         return {}
     places = {device.at for device in table.every} | {server.at for server in table.servers}
     places |= {pod.at for pod in table.super_pods or ()}
-    marks: dict[Pointer, dict[str, Diagnostic]] = {}
+    marks: dict[Pointer, dict[str, Finding]] = {}
     for found in faults:
         ways = (found.pointer[:length] for length in range(len(found.pointer), 0, -1))
         place = next((way for way in ways if way in places), None)
@@ -171,7 +171,7 @@ def _marks(faults: Sequence[Diagnostic], table: RankTable) -> Mapping[Pointer, t
     return {place: tuple(by_rule.values()) for place, by_rule in marks.items()}
 
 
-def _host(server: Server, product: Product | None, marks: Mapping[Pointer, tuple[Diagnostic, ...]]) -> Host:
+def _host(server: Server, product: Product | None, marks: Mapping[Pointer, tuple[Finding, ...]]) -> Host:
     cards: dict[int, list[Card]] = {}
     for device in sorted(server.devices, key=lambda device: (device.id, device.rank)):
         cards.setdefault(device.id, []).append(Card(device.id, device.rank, _address(device), marks.get(device.at, ())))
@@ -189,7 +189,7 @@ def _address(device: Device) -> str:
     return device.ip or next((address.text for level in device.levels[:1] for address in level.addresses), "")
 
 
-def _pods(table: RankTable, hosts: Sequence[Host], marks: Mapping[Pointer, tuple[Diagnostic, ...]]) -> Iterator[Pod]:
+def _pods(table: RankTable, hosts: Sequence[Host], marks: Mapping[Pointer, tuple[Finding, ...]]) -> Iterator[Pod]:
     """The super pods in the order of the table, then the servers in none; a server in two is shown in the first."""
     super_pods = table.super_pods or ()
     homes: dict[str, int] = {}

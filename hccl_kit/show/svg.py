@@ -23,7 +23,7 @@ from hccl_kit.show.shapes import (
     tooltip,
     words,
 )
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 
 MAX_HOSTS = 64
 """Servers drawn one by one; a drawing of more is no drawing."""
@@ -86,7 +86,7 @@ def _hue(severity: str) -> str:
     return _RED if severity == "error" else _AMBER
 
 
-def _worst(faults: Sequence[Diagnostic]) -> str:
+def _worst(faults: Sequence[Finding]) -> str:
     return _hue(min([fault.severity for fault in faults], default="error"))  # "error" comes before "warning"
 
 
@@ -122,7 +122,7 @@ def _pod(pod: Pod, sheet: _Sheet, *, is_framed: bool) -> Piece:
     return Piece(frame + _head(name, pod.faults, width, 14) + put(boxes.body, _PAD, 32), width, height)
 
 
-def _head(name: str, faults: Sequence[Diagnostic], width: float, size: float) -> str:
+def _head(name: str, faults: Sequence[Finding], width: float, size: float) -> str:
     """A name at the left of a frame, and at its right the rules that it breaks."""
     rules = " ".join(fault.rule for fault in faults)
     room = width - 2 * _PAD - len(rules) * size * 0.7

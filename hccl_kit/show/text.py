@@ -11,7 +11,7 @@ from hccl_kit.base.wording import counted, plural, spans
 from hccl_kit.show.fitting import cut, padded, wrapped
 from hccl_kit.show.folding import folded, one_by_one
 from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, Told
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 
 MIN_WIDTH = 20
 _MAX_LINES = 36
@@ -143,11 +143,11 @@ def _rows(host: Host, most: int) -> Sequence[Sequence[Card | None]]:
     return [row for row in rows if any(row)]
 
 
-def _named(name: str, faults: Sequence[Diagnostic], width: int) -> _Line:
+def _named(name: str, faults: Sequence[Finding], width: int) -> _Line:
     """A name and the rules that it breaks, which stay where the name is too long."""
     rules = f"  <- {' '.join(fault.rule for fault in faults)}" if faults else ""
     return _Line(cut(name, max(MIN_WIDTH // 2, width - len(rules))) + rules, _color(faults))
 
 
-def _color(faults: Sequence[Diagnostic | Told]) -> str:
+def _color(faults: Sequence[Finding | Told]) -> str:
     return "" if not faults else _RED if any(fault.severity == "error" for fault in faults) else _YELLOW

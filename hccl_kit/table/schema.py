@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hccl_kit.base.schemas import load
 from hccl_kit.base.typos import MAX_UNKNOWN, slips
 from hccl_kit.base.wording import counted
-from hccl_kit.table.document import Fault, shown
+from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.hccl_parser.structure import code_of_missing, code_of_number, code_of_type
 from hccl_kit.table.pointer import Pointer
@@ -30,7 +30,7 @@ _JSON_TYPES = {"object": "an object", "array": "an array", "string": "a text", "
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
 
 
-def faults(value: object, stem: str, limit: int = MAX_FAULTS) -> Iterator[Fault]:
+def faults(value: object, stem: str, limit: int = MAX_FAULTS) -> Iterator[Finding]:
     """Where `value` departs from the schema `stem`, as faults of the rules HK101 to HK104, HK107, HK114 to HK116."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - see the docstring of the module
 
@@ -47,7 +47,7 @@ def faults(value: object, stem: str, limit: int = MAX_FAULTS) -> Iterator[Fault]
             yield from found(error, pointer, version)
 
 
-def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Fault]:
+def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Finding]:
     """The required keys that an object lacks. A key that looks like a slip is named in place of the object."""
     from difflib import get_close_matches  # noqa: PLC0415 - as jsonschema
 
@@ -64,12 +64,12 @@ def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator
             message = f'{shown(like)} is not a key HCCL knows, and "{key}" is missing'
             place = (*pointer, like)
             fix = (Edit(place, json.dumps(key), on_key=True),) if key in meant else ()
-            yield Fault(
-                "HK101", Finding(place, message, f'did you mean "{key}"?', fix=fix, hccl_error=code), on_key=True
+            yield Finding(
+                message, f'did you mean "{key}"?', pointer=place, fix=fix, hccl_error=code, rule="HK101", on_key=True
             )
         else:
             advice = _advice(key, rules["properties"][key])
-            yield Fault("HK101", Finding(pointer, f'the key "{key}" is missing', advice, hccl_error=code))
+            yield Finding(f'the key "{key}" is missing', advice, pointer=pointer, hccl_error=code, rule="HK101")
 
 
 def _advice(key: str, rules: Mapping[str, Any]) -> str:
@@ -79,7 +79,7 @@ def _advice(key: str, rules: Mapping[str, Any]) -> str:
     return 'add "status": "completed"' if key == "status" else f'add "{key}" here'
 
 
-def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Fault]:
+def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Finding]:
     key = f'"{pointer[-1]}"' if pointer and isinstance(pointer[-1], str) else "this" if pointer else "the document"
     value = error.instance
     if error.validator == "type":
@@ -92,28 +92,28 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
             hint, fix = f'write "{shown(value)}" in quotes', _quoted(value, pointer)
         elif wanted == "integer" and isinstance(value, str) and re.fullmatch(" *(0|[1-9][0-9]{0,9}) *", value):
             hint, fix = f"write {value.strip()} without quotes", (Edit(pointer, value.strip()),)
-        yield Fault("HK102", Finding(pointer, message, hint, fix=fix, hccl_error=code_of_type(version, wanted)))
+        yield Finding(message, hint, pointer=pointer, fix=fix, hccl_error=code_of_type(version, wanted), rule="HK102")
     elif error.validator in ("minimum", "maximum"):
         bounds = f"{error.schema['minimum']} to {error.schema['maximum']}"  # type: ignore[index]  # an object, here
-        yield Fault("HK114", Finding(pointer, f"{key} is {shown(value)}, and {bounds} is accepted"))
+        yield Finding(f"{key} is {shown(value)}, and {bounds} is accepted", pointer=pointer, rule="HK114")
     elif error.validator in _LENGTHS:
-        yield Fault("HK115", Finding(pointer, f"{key} {_length(error)}"))
+        yield Finding(f"{key} {_length(error)}", pointer=pointer, rule="HK115")
     elif error.validator == "enum":
         words = cast("list[str]", error.validator_value)
         message = f"{key} is {shown(value)}; accepted: {', '.join(map(shown, words))}"
         meant = [word for word in words if word.casefold() == str(value).strip().casefold()]
         fix = tuple(Edit(pointer, json.dumps(word)) for word in meant)
-        yield Fault("HK116", Finding(pointer, message, f"write {shown(meant[0])}" if meant else None, fix=fix))
+        yield Finding(message, f"write {shown(meant[0])}" if meant else None, pointer=pointer, fix=fix, rule="HK116")
     elif error.validator == "pattern":
         rule = "HK104" if pointer[-1] == "device_id" else "HK103"
         wanted = "a decimal number from 0 on is expected, 1 to 10 digits without sign or spaces"
         message = f"{key} is {shown(value)}, and {wanted}"
         fix = _trimmed(str(value), str(error.validator_value), pointer)
         code = code_of_number(version, str(pointer[-1]), str(value))
-        yield Fault(rule, Finding(pointer, message, fix=fix, hccl_error=code))
+        yield Finding(message, pointer=pointer, fix=fix, hccl_error=code, rule=rule)
     else:
         message = f"{key} is {shown(value)}, and {shown(error.validator_value)} is expected"
-        yield Fault("HK107", Finding(pointer, message))
+        yield Finding(message, pointer=pointer, rule="HK107")
 
 
 def _length(error: ValidationError) -> str:

@@ -28,13 +28,13 @@ def is_as_said(row: dict[str, str], folder: Path) -> bool:
     """Whether a table has the result of its row: for the product in `why`, or for what the version says."""
     product = find_product("910") if " on 910 " in row["why"] else None
     report = check_text((folder / row["file"]).read_bytes(), row["file"], product)
-    errors = [found.rule for found in report.diagnostics if found.severity == "error"]
+    errors = [found.rule for found in report.findings if found.severity == "error"]
     if ("not JSON" in row["why"]) != (errors == ["HK001"]):
         return False
     if row["expected"] in ("not-a-rank-table", "other-dialect"):
         return errors == ["HK105"]
     if row["expected"] == "not-ready":
-        return [found.rule for found in report.diagnostics] == ["HK109"]
+        return [found.rule for found in report.findings] == ["HK109"]
     return report.ok == (row["expected"] == "valid")
 
 

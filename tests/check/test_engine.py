@@ -24,17 +24,17 @@ products = st.sampled_from([None, *PRODUCTS])
 @given(st.text() | st.binary() | json_values.map(json.dumps) | tables.map(write), products)
 def test_check_is_total(data: bytes | str, product: Any) -> None:
     report = check_text(data, STDIN, product)
-    assert report.ok == (not any(found.severity == "error" for found in report.diagnostics))
-    assert report.ok or report.diagnostics
-    lines = [(found.span.line, found.span.column) for found in report.diagnostics]
+    assert report.ok == (not any(found.severity == "error" for found in report.findings))
+    assert report.ok or report.findings
+    lines = [(found.span.line, found.span.column) for found in report.findings]
     assert lines == sorted(lines)
-    assert [found.hccl_error for found in report.diagnostics if found.severity != "error" and found.hccl_error] == []
+    assert [found.hccl_error for found in report.findings if found.severity != "error" and found.hccl_error] == []
 
 
 @given(st.integers(1, 4), st.sampled_from([1, 2, 4, 8]), products.filter(lambda p: p is None or p.name != "a5"))
 def test_a_sound_table_has_no_finding(servers: int, cards: int, product: Any) -> None:
     report = check_text(text(servers, cards), "t.json", product)
-    assert report.diagnostics == ()
+    assert report.findings == ()
     assert report.table is not None
     assert report.table.world_size == servers * cards
 
@@ -75,12 +75,12 @@ def test_one_changed_field_to_a_likely_value_is_found_where_it_stands(pointer: P
 def check_one_change(document: Any, pointer: Pointer, replacement: Any) -> None:
     after = json.dumps(document)
     report = check_text(after, "t.json")
-    if not report.diagnostics:
+    if not report.findings:
         assert after == json.dumps(GOOD) or is_free_choice(str(pointer[-1]), replacement)
         return
-    (found,) = report.diagnostics
+    (found,) = report.findings
     # Of two equal values the later one is reported, so the one that was changed may be the other.
-    others = [span for span, _ in found.related]
+    others = [other.span for other in found.related]
     assert found.pointer in (pointer, pointer[:-1]) or parse(after, STDIN).locate(pointer) in others
 
 
@@ -94,26 +94,26 @@ def is_free_choice(key: str, replacement: Any) -> bool:
 
 def test_product_and_version_are_held_against_each_other() -> None:
     for product in PRODUCTS:
-        rules = [found.rule for found in check_text(text(), "t.json", product).diagnostics]
+        rules = [found.rule for found in check_text(text(), "t.json", product).findings]
         assert rules == ([] if "1.0" in product.table_versions else ["HK108"])
     template_2 = check_text('{"group_list": []}', "t.json", find_product("a3"))
-    assert [found.rule for found in template_2.diagnostics] == ["HK108"]
+    assert [found.rule for found in template_2.findings] == ["HK108"]
     assert template_2.format == "template2"
-    assert "version 1.0 and version 1.2" in template_2.diagnostics[0].message
+    assert "version 1.0 and version 1.2" in template_2.findings[0].message
 
 
 def test_an_unfinished_table_is_not_judged_and_not_silent() -> None:
     for document in ({"status": "initializing"}, value() | {"status": "initializing", "server_list": []}):
         report = check_text(json.dumps(document), "t.json")
-        assert [(found.rule, found.severity) for found in report.diagnostics] == [("HK109", "warning")]
+        assert [(found.rule, found.severity) for found in report.findings] == [("HK109", "warning")]
         assert report.ok
         assert report.table is None
 
 
 def test_faults_of_the_text_stop_the_rest_but_a_warning_does_not() -> None:
     bad_rank = text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"')
-    assert [found.rule for found in check_text(bad_rank + "}", "t.json").diagnostics] == ["HK001"]
-    assert [found.rule for found in check_text("\ufeff" + bad_rank, "t.txt").diagnostics] == ["HK003", "HK008", "HK201"]
+    assert [found.rule for found in check_text(bad_rank + "}", "t.json").findings] == ["HK001"]
+    assert [found.rule for found in check_text("\ufeff" + bad_rank, "t.txt").findings] == ["HK003", "HK008", "HK201"]
 
 
 def test_a_sound_table_is_judged_without_jsonschema() -> None:
@@ -132,14 +132,14 @@ def test_a_sound_table_is_judged_without_jsonschema() -> None:
 )
 def test_what_is_more_than_hccl_reads_is_judged_all_the_same(document: str, rules: list[str]) -> None:
     report = check_text(document + " " * HCCL_MAX_BYTES, "t.json")
-    assert [found.rule for found in report.diagnostics] == rules
+    assert [found.rule for found in report.findings] == rules
     assert report.table is not None
 
 
 def test_version_2_may_be_larger_than_that() -> None:
-    assert check_text(json.dumps(ranks_value()) + " " * HCCL_MAX_BYTES, "t.json").diagnostics == ()
+    assert check_text(json.dumps(ranks_value()) + " " * HCCL_MAX_BYTES, "t.json").findings == ()
 
 
 def test_more_brackets_than_memory_is_taken_for_are_not_read() -> None:
-    (found,) = check_text("[" + "[]," * MAX_CONTAINERS + "[]]", STDIN).diagnostics
+    (found,) = check_text("[" + "[]," * MAX_CONTAINERS + "[]]", STDIN).findings
     assert found.rule == "HK009"

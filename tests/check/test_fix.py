@@ -59,7 +59,7 @@ def spoilt(chosen: list[int]) -> str:
 def test_every_mix_of_slips_is_mended(chosen: list[int]) -> None:
     source = spoilt(chosen)
     outcome = mended(source, "t.json")
-    assert outcome.report.diagnostics == ()
+    assert outcome.report.findings == ()
     assert outcome.report == check_text(outcome.text, "t.json")
     assert bool(outcome.applied) == (source != outcome.text)
     again = mended(outcome.text, "t.json")
@@ -109,8 +109,8 @@ def test_a_rank_outside_is_put_where_only_it_can_be(found: str, right: str) -> N
 def test_ranks_with_several_numberings_are_left_and_it_is_said(ranks: str) -> None:
     outcome = mended(ranked(*ranks.split()), "t.json")
     assert (outcome.text, outcome.applied) == (ranked(*ranks.split()), ())
-    assert [found.rule for found in outcome.report.diagnostics] == ["HK202"]
-    assert "more than one numbering is possible" in (outcome.report.diagnostics[0].hint or "")
+    assert [found.rule for found in outcome.report.findings] == ["HK202"]
+    assert "more than one numbering is possible" in (outcome.report.findings[0].hint or "")
 
 
 def broken(change: Callable[[Any], Any]) -> str:
@@ -156,7 +156,7 @@ def first(document: Any) -> Any:
 def test_nothing_is_guessed(source: str, rules: list[str]) -> None:
     outcome = mended(source, "t.json")
     assert (outcome.text, outcome.applied) == (source, ())
-    assert [found.rule for found in outcome.report.diagnostics] == rules
+    assert [found.rule for found in outcome.report.findings] == rules
 
 
 def test_a_table_that_is_accepted_is_not_mended_into_one_that_is_not() -> None:
@@ -164,11 +164,11 @@ def test_a_table_that_is_accepted_is_not_mended_into_one_that_is_not() -> None:
     source = pods_text().replace('"device_ip": "192.168.100.1"', '"evice_ip": "{192.168.100.1"')
     before = check_text(source, "t.json")
     assert before.ok
-    assert [(found.rule, len(found.fix)) for found in before.diagnostics] == [("HK305", 1)]
+    assert [(found.rule, len(found.fix)) for found in before.findings] == [("HK305", 1)]
     outcome = mended(source, "t.json")
     assert (outcome.text, outcome.applied) == (source, ())
-    assert [(found.rule, found.fix) for found in outcome.report.diagnostics] == [("HK305", ())]
-    assert mended(source.replace("{192", "192"), "t.json").report.diagnostics == ()
+    assert [(found.rule, found.fix) for found in outcome.report.findings] == [("HK305", ())]
+    assert mended(source.replace("{192", "192"), "t.json").report.findings == ()
 
 
 @given(st.text() | st.binary() | json_values.map(json.dumps))
@@ -189,7 +189,7 @@ def test_a_damaged_table_never_gets_worse(chosen: list[int], data: st.DataObject
     before, outcome = check_text(source, "t.json"), mended(source, "t.json")
     assert outcome.report.ok or not before.ok
     assert outcome.report.table or not before.table
-    assert not any(found.fix for found in outcome.report.diagnostics)
+    assert not any(found.fix for found in outcome.report.findings)
     again = mended(outcome.text, "t.json")
     assert (again.text, again.applied) == (outcome.text, ())
     if before.table and outcome.report.table:  # nothing was hidden behind the structure
@@ -197,7 +197,7 @@ def test_a_damaged_table_never_gets_worse(chosen: list[int], data: st.DataObject
 
 
 def errors_of(report: Report) -> int:
-    return sum(found.severity == "error" for found in report.diagnostics)
+    return sum(found.severity == "error" for found in report.findings)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -205,8 +205,8 @@ def test_the_bad_table_of_a_rule_with_a_fix_is_mended(folder: Path) -> None:
     bad = next(path for path in folder.iterdir() if path.name.startswith("bad.json"))
     before = check_text(bad.read_bytes(), bad.name, product_of(folder))
     outcome = mended(bad.read_bytes(), bad.name, product_of(folder))
-    mendable = {found.rule for found in before.diagnostics if found.fix or found.rule == "HK003"}
-    assert mendable.isdisjoint(found.rule for found in outcome.report.diagnostics)
+    mendable = {found.rule for found in before.findings if found.fix or found.rule == "HK003"}
+    assert mendable.isdisjoint(found.rule for found in outcome.report.findings)
     assert {found.rule for found in outcome.applied} >= mendable
     assert not mendable or outcome.report.ok
 
@@ -244,5 +244,5 @@ def test_the_rounds_are_enough_for_what_hides_behind_each_other() -> None:
     source = text(2, 4).replace('"version": "1.0"', '"verison": 1.0').replace('"server_list"', '"serverlist"')
     source = "\ufeff" + re.sub('"rank_id": "([0-9]+)"', r'"rank-id": 3\1', source.replace('"device":', '"devices":'))
     outcome = mended(source, "t.json")
-    assert outcome.report.diagnostics == ()
+    assert outcome.report.findings == ()
     assert len({found.rule for found in outcome.applied}) <= MAX_ROUNDS

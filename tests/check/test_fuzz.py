@@ -39,8 +39,8 @@ def look(data: bytes, product: Product | None) -> Report:
     again = mended(outcome.text, "t.json", product)
     assert time.process_time() - begin < MOST_SECONDS
     lines = source.split("\n")
-    for found in report.diagnostics:
-        for span in (found.span, *(span for span, _ in found.related)):
+    for found in report.findings:
+        for span in (found.span, *(other.span for other in found.related)):
             assert lies_in(span, lines), found
     if outcome.applied:
         assert (again.text, again.applied) == (outcome.text, ())
@@ -108,7 +108,7 @@ def test_ten_thousand_damaged_tables() -> None:
             raise AssertionError(f"input {count}: {seed}, {chosen}, {style}, {product}") from error
         read += report.table is not None
         refused += not report.ok
-        mendable += any(found.fix for found in report.diagnostics)
+        mendable += any(found.fix for found in report.findings)
     # Damage that leaves nothing to read, or nothing to refuse, would test little.
     assert read > 700
     assert 5000 < refused < 9900

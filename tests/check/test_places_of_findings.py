@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
 from hccl_kit.table.document import HCCL_MAX_BYTES
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer, Span
@@ -38,7 +38,7 @@ def replaced(source: str, span: Span) -> str:
     return "\n".join(lines)
 
 
-def assert_points_right(source: str, found: Diagnostic) -> None:
+def assert_points_right(source: str, found: Finding) -> None:
     line = source.split("\n")[found.span.line - 1]
     marked = line[found.span.column - 1 :][: found.span.width]
     if marked in ("{", "["):  # an object in a list, or the document, has no name to point at
@@ -73,9 +73,9 @@ def test_a_finding_points_at_its_value_however_the_table_is_written(
     document = {"remark": remark, **document, "end": [remark]} if isinstance(document, dict) else document
     written = json.dumps(document, indent=indent, ensure_ascii=ascii_only, separators=(",", colon))
     source = written.replace("\n", newline)
-    plain = check_text(json.dumps(document), "t.json", product_of(folder)).diagnostics
+    plain = check_text(json.dumps(document), "t.json", product_of(folder)).findings
     assert folder.name in {found.rule for found in plain}
-    diagnostics = check_text((mark + source).encode(), "t.json", product_of(folder)).diagnostics
+    diagnostics = check_text((mark + source).encode(), "t.json", product_of(folder)).findings
     assert [found.rule for found in diagnostics[: bool(mark)]] == ["HK003"] * bool(mark)
     diagnostics = diagnostics[bool(mark) :]
     assert [(found.rule, found.pointer) for found in diagnostics] == [(found.rule, found.pointer) for found in plain]
@@ -85,7 +85,7 @@ def test_a_finding_points_at_its_value_however_the_table_is_written(
 
 def test_of_a_key_given_twice_the_second_is_marked_and_the_first_is_told() -> None:
     source = '\ufeff{\r\n\t"备注": "服务器", "rank_id": "0",\r\n\t"更多": ["值"],\t"rank_id": "1"\r\n}'
-    found = check_text(source.encode(), "t.json").diagnostics[1]
+    found = check_text(source.encode(), "t.json").findings[1]
     assert (found.rule, found.span) == ("HK004", Span(3, 15, 9))
     assert "the first is on line 2" in found.message
 
@@ -103,7 +103,7 @@ def test_a_table_as_large_as_hccl_reads_is_judged() -> None:
     source = source.replace(f'"rank_id": "{last}"', '"rank_id": "0"')
     data = source.encode()
     assert 0.9 * HCCL_MAX_BYTES < len(data) <= HCCL_MAX_BYTES
-    diagnostics = check_text(data, "t.json").diagnostics
+    diagnostics = check_text(data, "t.json").findings
     assert {found.rule for found in diagnostics} == {"HK201", "HK237"}  # the names are not those of hosts
     (found,) = [found for found in diagnostics if found.rule == "HK201"]
     assert found.pointer == ("server_list", len(servers) - 1, "device", 7, "rank_id")

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import Report, check_text
+from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import chosen_rules, narrowed
+from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.table.products import find_product
 from tests.tables import text, value
 
@@ -20,7 +22,7 @@ ACROSS = json.dumps(value(1, 2)).replace('"device_id": "1"', '"device_id": "4"')
 
 
 def ids(report: Report) -> list[str]:
-    return [found.rule for found in report.diagnostics]
+    return [found.rule for found in report.findings]
 
 
 def test_rules_are_named_by_id_or_by_its_beginning() -> None:
@@ -37,14 +39,26 @@ def test_rules_are_named_by_id_or_by_its_beginning() -> None:
 def test_a_name_of_no_rule_is_refused_with_the_nearest(wrong: str) -> None:
     with pytest.raises(KitError) as caught:
         chosen_rules([wrong])
-    assert "accepted: an id or its beginning, such as HK2 or HK" in caught.value.message
+    assert "accepted: an id, its beginning or a name, such as HK" in caught.value.message
     assert caught.value.hint == "hccl-kit rules lists all"
 
 
 @pytest.mark.parametrize(("slip", "meant"), [("HK2O3", "HK203"), ("HKI01", "HK101"), ("203", "HK203")])
 def test_a_slip_is_answered_with_the_rule_that_was_meant(slip: str, meant: str) -> None:
-    with pytest.raises(KitError, match=f"such as HK2 or {meant}"):
+    with pytest.raises(KitError, match=f"such as {meant}, {meant[:3]} or "):
         chosen_rules([slip])
+
+
+@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
+def test_every_rule_is_chosen_by_its_name(rule: Rule[...]) -> None:
+    assert chosen_rules([f" {rule.name.upper()},{rule.name}"], CATALOGUE) == {rule.id}
+
+
+def test_a_wrong_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(KitError, match=r"such as HK203, HK2 or duplicate-device$"):
+        chosen_rules(["duplicate-devices"])
+    with pytest.raises(KitError, match="no rule is named 'duplicate'"):  # the beginning of a name is not enough
+        chosen_rules(["duplicate"])
 
 
 def test_select_and_ignore() -> None:
@@ -69,12 +83,12 @@ def test_what_kept_a_file_from_being_judged_is_never_hidden(document: str, rule:
 
 def test_strict_makes_errors_of_warnings_only() -> None:
     report = check_text(ACROSS, "t.json", find_product("910"))
-    assert [(found.rule, found.severity) for found in report.diagnostics] == [("HK402", "warning")]
+    assert [(found.rule, found.severity) for found in report.findings] == [("HK402", "warning")]
     strict = narrowed(report, strict=True)
-    assert [(found.rule, found.severity) for found in strict.diagnostics] == [("HK402", "error")]
+    assert [(found.rule, found.severity) for found in strict.findings] == [("HK402", "error")]
     assert (report.ok, strict.ok) == (True, False)
     note = narrowed(check_text(LOOPBACK, "t.json"), strict=True, ignore=chosen_rules(["HK201"]))
-    assert [found.severity for found in note.diagnostics] == ["note"]
+    assert [found.severity for found in note.findings] == ["note"]
     assert note.ok
 
 

@@ -148,7 +148,7 @@ def rules(document: Any, product: str | None = None) -> list[str]:
     """The rule of every finding, notes and warnings too."""
     content = document if isinstance(document, str) else json.dumps(document)
     report = check_text(content, "t.json", find_product(product) if product else None)
-    return [found.rule for found in report.diagnostics]
+    return [found.rule for found in report.findings]
 
 
 @pytest.mark.parametrize("document", VALID.values(), ids=VALID.keys())

@@ -189,7 +189,8 @@ def test_a_rule_that_there_is_none_of_is_exit_2_and_nothing_is_judged(tmp_path: 
         done = check("t.json", option, "HK2,HK2O1", cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, b"")
         assert done.stderr == (
-            b"error: no rule is named 'HK2O1'; accepted: an id or its beginning, such as HK2 or HK201\n"
+            b"error: no rule is named 'HK2O1'; accepted: an id, its beginning or a name, such as HK201, HK2 or"
+            b" duplicate-rank\n"
             b"  fix: hccl-kit rules lists all\n"
         )
 

@@ -32,7 +32,7 @@ def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -
         "HCCL found 2 for server_count\n"
         'the table says "server_count": "2", and its server_list holds another number of servers\n'
         "\n"
-        "HK207 (error): `server_count` is not the number of servers.\n"
+        "HK207 server-count-mismatch (error): `server_count` is not the number of servers.\n"
         "\n"
         "What:           `server_count` differs from the length of `server_list`.\n"
         "Why it matters: HCCL compares the two.\n"

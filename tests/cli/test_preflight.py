@@ -66,7 +66,7 @@ def test_a_port_that_is_taken_is_told_with_code_and_holder(folder: Path) -> None
         told = preflight("t.json", *HOST_SIDE, "--format", "json", folder=folder, environ=ports)
     assert done.returncode == told.returncode == 1
     assert f"HK604 error: port {port} of {HERE} is taken by " in done.stdout
-    assert f"(process {os.getpid()}) (HCCL: EI0019)\n    fix: end it, " in done.stdout
+    assert f"(process {os.getpid()})\n   = HCCL would stop with EI0019\n   = fix: end it, " in done.stdout
     document = json.loads(told.stdout)
     Draft202012Validator(load("preflight_report")).validate(document)
     (found,) = document["servers"][0]["findings"]
@@ -179,7 +179,7 @@ def test_a_code_leads_to_the_rule_and_to_preflight(folder: Path) -> None:
     done = subprocess.run(
         [*command, "EI0019", "t.json"], cwd=folder, env=clean_environ(), capture_output=True, text=True, check=True
     )
-    assert "HK604  -  a port of the host that HCCL needs is taken" in done.stdout
+    assert "HK604  host-port-in-use  -  A port of the host that HCCL needs is taken" in done.stdout
     assert "t.json: not looked at, since no rule of a table leads there" in done.stdout
     assert done.stdout.endswith(
         "next: `hccl-kit preflight FILE.json` looks for it on this machine, with --all on every server\n"

@@ -79,7 +79,7 @@ def test_only_what_differs_is_shown_and_all_end_with_one_code(servers: Servers, 
     servers.put(1, f'export HCCL_BUFFSIZE=0; cd "{servers.folder}/there"')
     done = servers.look(mpirun)
     assert done.returncode == 1
-    assert "HK615 error: the table on 10.0.0.2 is not the one looked at (HCCL: EI0014)\n" in done.stdout
+    assert "HK615 error: the table on 10.0.0.2 is not the one looked at\n" in done.stdout
     assert 'HK618 warning: HCCL_BUFFSIZE differs: not set on 10.0.0.1; "0" on 10.0.0.2\n' in done.stdout
     assert 'HK606 error on 1 of 2 servers, 10.0.0.2: HCCL_BUFFSIZE="0"; accepted: ' in done.stdout
     assert done.stdout.count("servers answered:") == 1

@@ -81,10 +81,7 @@ def test_only_what_differs_is_shown(cluster: Cluster) -> None:
     assert code == 1
     assert "HK618 warning: HCCL_BUFFSIZE differs: not set on " in out
     assert '; "400" on 10.0.0.3\n' in out
-    assert (
-        'HK606 error on 1 of 4 servers, 10.0.0.3: HCCL_CONNECT_TIMEOUT="60"; accepted: 120 to 7200 (HCCL: EI0001)'
-        in out
-    )
+    assert 'HK606 error on 1 of 4 servers, 10.0.0.3: HCCL_CONNECT_TIMEOUT="60"; accepted: 120 to 7200' in out
     assert out.endswith("4 of 4 servers answered: 1 error, 2 differences\n")
 
 
@@ -92,7 +89,7 @@ def test_servers_without_the_table_are_named(cluster: Cluster) -> None:
     code, out, _ = cluster.all("--select", "HK661", "--path", "/not/copied/t.json")
     assert code == 0
     assert 'HK661 warning: no table can be read at "/not/copied/t.json" on ' in out
-    assert "10.0.0.[2-4]\n    fix: copy it there\n" in out
+    assert "10.0.0.[2-4]\n   = fix: copy it there\n" in out
 
 
 def test_equal_findings_are_folded_over_the_servers(cluster: Cluster) -> None:
@@ -100,7 +97,7 @@ def test_equal_findings_are_folded_over_the_servers(cluster: Cluster) -> None:
         cluster.put(server, "export MS_ROLE=MS_WORKER")
     code, out, _ = cluster.all("--ignore", NIC)
     assert code == 0
-    assert "HK608 warning on 3 of 4 servers, 10.0.0.[2-4]: MS_ROLE of another launcher is set\n    fix: unset" in out
+    assert "HK608 warning on 3 of 4 servers, 10.0.0.[2-4]: MS_ROLE of another launcher is set\n   = fix: unset" in out
 
 
 @pytest.mark.long
@@ -240,7 +237,7 @@ def test_three_real_hosts_one_with_another_table_and_one_that_is_cut_off(lab: Ho
     done = lab.run(0, command, environ=environ, folder=tmp_path)
     assert (done.returncode, done.stderr) == (1, ""), done.stdout
     first, second, third = lab.addresses
-    assert f"HK615 error: the table on {second} is not the one looked at (HCCL: EI0014)" in done.stdout
+    assert f"HK615 error: the table on {second} is not the one looked at\n" in done.stdout
     assert done.stdout.endswith("3 of 3 servers answered: 0 errors, 1 difference\n")
     lab.cut(2)
     try:

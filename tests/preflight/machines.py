@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hccl_kit.preflight.inspection import Found, Report, inspect
+from hccl_kit.preflight.inspection import Report, inspect
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import CONTROLS
-from hccl_kit.preflight.rules import CARD_RULES
+from hccl_kit.preflight.rules import NODE_RULES
+from hccl_kit.table.finding import Finding
 from tests.places import FAKES
 from tests.preflight.nodes import NOTHING, node
 from tests.preflight.samples import sample
@@ -92,9 +93,9 @@ class Machine:
         return node(**fields)
 
     def look(self, **given: Any) -> Report:
-        return inspect(self.node(**given), CARD_RULES)
+        return inspect(self.node(**given), [rule for rule in NODE_RULES if rule.needs_server])
 
-    def found(self, **given: Any) -> list[Found]:
+    def found(self, **given: Any) -> list[Finding]:
         return list(self.look(**given).findings)
 
     def told(self, **given: Any) -> list[tuple[str, str]]:

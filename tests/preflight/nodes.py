@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hccl_kit.check.engine import any_product, check_text
 from hccl_kit.discovery.server_id import choose, interfaces
-from hccl_kit.preflight.node import Fault, Node, NodeCheck
+from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.rules.ports import PORTS, is_free
 from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table import formats
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import find_product
 from tests.tables import value
@@ -62,11 +63,11 @@ def node(
     )
 
 
-def faults(check: NodeCheck, where: Node) -> list[Fault]:
+def faults(check: Callable[[Node], Iterator[Finding]], where: Node) -> list[Finding]:
     return list(check(where))
 
 
-def messages(check: NodeCheck, where: Node) -> list[str]:
+def messages(check: Callable[[Node], Iterator[Finding]], where: Node) -> list[str]:
     return [fault.message for fault in check(where)]
 
 

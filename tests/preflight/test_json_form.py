@@ -10,14 +10,17 @@ from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import load
 from hccl_kit.preflight.answer import Answer, answer, from_value, to_value
-from hccl_kit.preflight.inspection import Found, Report
+from hccl_kit.preflight.inspection import Report
 from hccl_kit.preflight.json_form import Subject, as_json, read_answer
+from hccl_kit.table.finding import Finding
 from tests.preflight.nodes import node
 
 SUBJECT = Subject("t.json", "0" * 64, "910")
 words = st.text(max_size=20)
+NO_PLACE = Finding("")
 founds = st.builds(
-    Found,
+    NO_PLACE._replace,
+    name=words,
     rule=st.from_regex(r"HK6[0-9]{2}", fullmatch=True),
     severity=st.sampled_from(["error", "warning", "note"]),
     message=st.text(min_size=1, max_size=20),
@@ -49,7 +52,7 @@ def test_an_answer_comes_back(one: Answer) -> None:
 
 
 @given(answer_values(), st.lists(founds, max_size=2))
-def test_every_report_follows_its_schema(one: Answer, unlike: list[Found]) -> None:
+def test_every_report_follows_its_schema(one: Answer, unlike: list[Finding]) -> None:
     document = json.loads(as_json(SUBJECT, [one], unlike))
     Draft202012Validator(load("preflight_report")).validate(document)
     bad = any(found.severity == "error" for found in (*one.report.findings, *unlike))
@@ -81,7 +84,10 @@ def test_the_answer_of_this_machine_is_read_among_other_text() -> None:
             as_json(
                 SUBJECT,
                 (),
-                table_findings=[Found("HK101", "warning", "odd"), Found("HK201", "error", "rank 1 is taken")],
+                table_findings=[
+                    Finding("odd", rule="HK101", severity="warning"),
+                    Finding("rank 1 is taken", rule="HK201", severity="error"),
+                ],
             ),
             "its hccl-kit refuses the table: rank 1 is taken",
         ),

@@ -1,22 +1,24 @@
 """What people read of one machine and of all."""
 
 from hccl_kit.preflight.answer import Answer
-from hccl_kit.preflight.inspection import Found, Report
+from hccl_kit.preflight.inspection import Report
 from hccl_kit.preflight.text import all_as_text, as_text
+from hccl_kit.table.finding import Finding
 
-TAKEN = Found("HK604", "error", "port 60000 is taken", "end it", "EI0019")
-LOW = Found("HK613", "warning", "ulimit -n is 10")
+TAKEN = Finding("port 60000 is taken", "end it", rule="HK604", severity="error", hccl_error="EI0019")
+LOW = Finding("ulimit -n is 10", rule="HK613", severity="warning")
 
 
-def server(name: str, *findings: Found, skipped: tuple[tuple[str, str], ...] = ()) -> Answer:
+def server(name: str, *findings: Finding, skipped: tuple[tuple[str, str], ...] = ()) -> Answer:
     return Answer(name, f"host-{name}", Report(name, findings, ("HK604", "HK605", "HK613"), skipped))
 
 
 def test_one_machine() -> None:
     skipped = (("HK620", "no NPU here"), ("HK621", "no NPU here"), ("HK630", "no NPU here"), ("HK631", "no tool"))
     assert as_text(server("node1", TAKEN, LOW, skipped=skipped)) == (
-        "HK604 error: port 60000 is taken (HCCL: EI0019)\n"
-        "    fix: end it\n"
+        "HK604 error: port 60000 is taken\n"
+        "   = HCCL would stop with EI0019\n"
+        "   = fix: end it\n"
         "HK613 warning: ulimit -n is 10\n"
         "server node1 (host-node1): 1 error, 1 warning, 1 check fine\n"
         "    not looked at: HK620 to HK621, HK630 (no NPU here)\n"
@@ -31,8 +33,9 @@ def test_a_clean_machine_is_one_line() -> None:
 def test_equal_findings_of_many_servers_are_one_line() -> None:
     answers = [server(f"node{n}", TAKEN) if n != 3 else server("node3") for n in range(1, 17)]
     assert all_as_text(answers, []) == (
-        "HK604 error on 15 of 16 servers, node[1-2,4-16]: port 60000 is taken (HCCL: EI0019)\n"
-        "    fix: end it\n"
+        "HK604 error on 15 of 16 servers, node[1-2,4-16]: port 60000 is taken\n"
+        "   = HCCL would stop with EI0019\n"
+        "   = fix: end it\n"
         "16 of 16 servers answered: 1 error, 0 differences"
     )
 
@@ -40,32 +43,40 @@ def test_equal_findings_of_many_servers_are_one_line() -> None:
 def test_findings_that_differ_are_shown_with_their_servers_and_counted() -> None:
     answers = [server(f"node{n}", TAKEN._replace(message=f"port {60000 + n // 2} is taken")) for n in range(2, 12)]
     assert all_as_text(answers, []) == (
-        "HK604 error on 10 of 10 servers: (HCCL: EI0019)\n"
+        "HK604 error on 10 of 10 servers:\n"
         "    node[2-3]: port 60001 is taken\n"
         "    node[4-5]: port 60002 is taken\n"
         "    node[6-7]: port 60003 is taken\n"
         "    and 2 more; --format json lists all\n"
-        "    fix: end it\n"
+        "   = HCCL would stop with EI0019\n"
+        "   = fix: end it\n"
         "10 of 10 servers answered: 1 error, 0 differences"
     )
 
 
 def test_who_does_not_answer_comes_first_and_differences_before_findings() -> None:
-    unlike = Found("HK615", "error", "the table on node2 is not the one looked at", "copy it there", "EI0014")
+    unlike = Finding(
+        "the table on node2 is not the one looked at",
+        "copy it there",
+        rule="HK615",
+        severity="error",
+        hccl_error="EI0014",
+    )
     answers = [server("node1", skipped=(("HK620", "no NPU here"),)), Answer("node2", error="no answer in 5 s")]
     assert all_as_text(answers, [unlike]) == (
         "node2 did not answer: no answer in 5 s\n"
-        "HK615 error: the table on node2 is not the one looked at (HCCL: EI0014)\n"
-        "    fix: copy it there\n"
+        "HK615 error: the table on node2 is not the one looked at\n"
+        "   = HCCL would stop with EI0014\n"
+        "   = fix: copy it there\n"
         "not looked at on node1: HK620 (no NPU here)\n"
         "1 of 2 servers answered: 0 errors, 1 difference"
     )
 
 
 def test_nothing_of_others_moves_the_cursor_and_colors_are_for_terminals() -> None:
-    nasty = Found("HK604", "error", "held by \x1b[2J", "kill\nit\x07")
+    nasty = Finding("held by \x1b[2J", "kill\nit\x07", rule="HK604", severity="error")
     answers = [server("\x1b]0;x", nasty), server("b", nasty._replace(message="\x1b[3J"))]
     for text in (as_text(answers[0]), all_as_text(answers, [nasty]), all_as_text(answers[:1], [])):
         assert "\x1b" not in text
         assert "\x07" not in text
-    assert as_text(server("a", TAKEN), color=True).startswith("\033[31mHK604 error\033[0m: ")
+    assert as_text(server("a", TAKEN), color=True).startswith("\033[31mHK604 error:\033[0m ")

@@ -52,7 +52,7 @@ def test_faults_are_at_their_card_server_and_super_pod() -> None:
 def test_a_note_is_no_fault() -> None:
     document = value()
     document["server_list"][0]["server_id"] = "127.0.0.1"
-    assert [found.severity for found in check_text(json.dumps(document), "t.json").diagnostics] == ["note"]
+    assert [found.severity for found in check_text(json.dumps(document), "t.json").findings] == ["note"]
     shown = drawn(document)
     assert shown.faults == ()
     assert not any(host.has_faults for run in shown.runs for host in run.hosts)

@@ -32,7 +32,7 @@ def test_parse_is_total(data: bytes | str) -> None:
         assert fault.span is not None
         assert fault.span.line >= 1
         assert fault.span.column >= 1
-        assert fault.finding.message
+        assert fault.message
     if not document.faults:
         assert document.locate(()).line >= 1
         assert json.loads(document.text) == document.value
@@ -105,7 +105,7 @@ def test_a_fault_is_explained_at_its_place(text: str, rule: str, mark: str, word
     (fault,) = document.faults
     assert fault.rule == rule
     assert marked(document, fault.span) == mark
-    assert words in fault.finding.message
+    assert words in fault.message
 
 
 def test_depth_up_to_the_limit_is_read() -> None:
@@ -116,7 +116,7 @@ def test_bytes_that_are_not_utf8_are_found() -> None:
     document = parse('{\n "服": "'.encode() + b"\xff\xfe" + b'"}', STDIN)
     (fault,) = document.faults
     assert (fault.rule, fault.span) == ("HK002", Span(2, 8, 1))
-    assert "0xff" in fault.finding.message
+    assert "0xff" in fault.message
 
 
 def test_half_characters_in_a_str_are_not_utf8() -> None:
@@ -127,7 +127,7 @@ def test_half_characters_in_a_str_are_not_utf8() -> None:
 def test_utf16_is_named(encoding: str) -> None:
     (fault,) = parse('{"a": 1}'.encode(encoding), STDIN).faults
     assert fault.rule == "HK002"
-    assert "UTF-16" in fault.finding.message
+    assert "UTF-16" in fault.message
 
 
 @pytest.mark.parametrize("data", [b'\xef\xbb\xbf{"a": 1}', '\ufeff{"a": 1}'])
@@ -216,6 +216,6 @@ def test_line_and_column_are_those_of_the_text_before(text: str, data: st.DataOb
 def test_what_follows_the_document_is_an_error_without_code(end: str) -> None:
     """HCCL's parser of versions 1.x reads one value and looks no further."""
     (fault,) = parse('{"version": "1.0"}' + end, STDIN).faults
-    assert (fault.rule, fault.finding.hccl_error) == ("HK001", NO_CODE)
+    assert (fault.rule, fault.hccl_error) == ("HK001", NO_CODE)
     (fault,) = parse('{"version": "1.0",}', STDIN).faults
-    assert (fault.rule, fault.finding.hccl_error) == ("HK001", None)
+    assert (fault.rule, fault.hccl_error) == ("HK001", None)

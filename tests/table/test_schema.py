@@ -103,8 +103,8 @@ def test_a_wrong_value_gives_one_fault_at_its_place(pointer: Pointer, wrong: Any
     document = value()
     at(document, pointer[:-1])[pointer[-1]] = wrong
     (fault,) = schema.faults(document, "rank_table_1.0")
-    assert (fault.rule, fault.finding.pointer) == (rule, pointer)
-    assert words in fault.finding.message
+    assert (fault.rule, fault.pointer) == (rule, pointer)
+    assert words in fault.message
 
 
 @pytest.mark.parametrize("key", ["device_id", "rank_id"])
@@ -144,14 +144,14 @@ def test_a_missing_key_gives_one_fault_and_a_slip_is_recognised(pointer: Pointer
     holder = at(document, tuple(way))
     content = holder.pop(key)
     (missing,) = schema.faults(document, "rank_table_1.0")
-    assert (missing.rule, missing.finding.pointer) == ("HK101", tuple(way))
-    assert f'"{key}" is missing' in missing.finding.message
+    assert (missing.rule, missing.pointer) == ("HK101", tuple(way))
+    assert f'"{key}" is missing' in missing.message
 
     slip = str(key)[:-1]
     holder[slip] = content
     (fault,) = schema.faults(copy.deepcopy(document), "rank_table_1.0")
-    assert (fault.rule, fault.finding.pointer, fault.on_key) == ("HK101", (*way, slip), True)
-    assert fault.finding.hint == f'did you mean "{key}"?'
+    assert (fault.rule, fault.pointer, fault.on_key) == ("HK101", (*way, slip), True)
+    assert fault.hint == f'did you mean "{key}"?'
 
 
 def test_a_document_wrong_everywhere_gives_a_bounded_list() -> None:

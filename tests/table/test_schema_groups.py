@@ -84,7 +84,7 @@ def test_a_number_in_place_of_a_text_is_one_fault_at_its_place(kind: Kind, good:
         at(document, pointer[:-1])[pointer[-1]] = 1
         faults = read(document, kind)
         assert not isinstance(faults, RankTable)
-        assert {(fault.rule, fault.finding.pointer) for fault in faults} == {("HK102", pointer)}
+        assert {(fault.rule, fault.pointer) for fault in faults} == {("HK102", pointer)}
 
 
 @pytest.mark.parametrize(("pods", "is_taken"), [(1, True), (2, False)])
@@ -102,8 +102,8 @@ def test_a_slip_in_a_required_key_is_named(pods: int, key: str) -> None:
     device = at(document, way)
     device[key + "x"] = device.pop(key)
     (fault,) = read(document, TEMPLATE_2)  # type: ignore[misc]  # a table would fail here, and rightly so
-    assert (fault.rule, fault.finding.pointer) == ("HK101", (*way, key + "x"))
-    assert fault.finding.hint == f'did you mean "{key}"?'
+    assert (fault.rule, fault.pointer) == ("HK101", (*way, key + "x"))
+    assert fault.hint == f'did you mean "{key}"?'
 
 
 @pytest.mark.parametrize(

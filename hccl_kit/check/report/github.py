@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import Report
 from hccl_kit.table.document import STDIN
-from hccl_kit.table.finding import Diagnostic, Severity
+from hccl_kit.table.finding import Finding, Severity
 
 MAX_MARKS = 10
 """GitHub shows this many marks of a level for one step and drops the others."""
@@ -21,20 +21,20 @@ def as_github(reports: Sequence[Report]) -> str:
     """
     lines, hidden = [], 0
     for severity, command in _LEVELS:
-        found = [(report, one) for report in reports for one in report.diagnostics if one.severity == severity]
+        found = [(report, one) for report in reports for one in report.findings if one.severity == severity]
         lines += [_command(command, report, one) for report, one in found[:MAX_MARKS]]
         hidden += max(0, len(found) - MAX_MARKS)
     return "\n".join([*lines, _summary(reports, hidden)])
 
 
-def _command(command: str, report: Report, found: Diagnostic) -> str:
+def _command(command: str, report: Report, found: Finding) -> str:
     """`::error file=t.json,line=3,col=5,title=HK201::message`; the file is left out where there is none."""
     span = found.span
     file = {} if report.name == STDIN else {"file": report.name}
     end = {"endColumn": span.column + span.width} if span.width else {}
     where = {**file, "line": span.line, "col": span.column, **end, "title": found.rule}
     properties = ",".join(f"{key}={_property(str(value))}" for key, value in where.items())
-    related = [f"{message}: line {place.line}, column {place.column}" for place, message in found.related]
+    related = [f"{message}: line {place.line}, column {place.column}" for _, message, place in found.related]
     stop = [f"HCCL would stop with {found.hccl_error}"] if found.hccl_error else []
     hint = [f"fix: {found.hint}"] if found.hint else []
     message = "\n".join(map(printable, (found.message, *related, *stop, *hint)))
@@ -50,7 +50,7 @@ def _property(text: str) -> str:
 
 
 def _summary(reports: Iterable[Report], hidden: int) -> str:
-    found = [one.severity for report in reports for one in report.diagnostics]
+    found = [one.severity for report in reports for one in report.findings]
     counts = ", ".join(f"{severity}s: {found.count(severity)}" for severity, _ in _LEVELS)
     more = f" ({hidden} of them not marked: GitHub shows {MAX_MARKS} of a level; --format json lists all)"
     return f"hccl-check: {counts}{more if hidden else ''}"

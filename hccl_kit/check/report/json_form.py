@@ -28,6 +28,7 @@ def _result(report: Report) -> dict[str, Any]:
         "findings": [
             {
                 "rule": found.rule,
+                "name": found.name,
                 "severity": found.severity,
                 "pointer": to_json_pointer(found.pointer),
                 "line": found.span.line,
@@ -36,6 +37,6 @@ def _result(report: Report) -> dict[str, Any]:
                 "hint": found.hint,
                 "hccl_error": found.hccl_error,
             }
-            for found in report.diagnostics
+            for found in report.findings
         ],
     }

@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from hccl_kit import __version__
 from hccl_kit.check.engine import Report
+from hccl_kit.check.rule import Rule
 from hccl_kit.check.rule_pages import as_sections, markdown_page
 from hccl_kit.check.rules import RULE_BY_ID
-from hccl_kit.table.finding import Diagnostic, Rule
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.pointer import Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -25,7 +26,7 @@ def as_sarif(reports: Sequence[Report]) -> str:
 
     Beyond MAX_RESULTS errors come first, and a notification counts what was left out.
     """
-    found = [(report, one) for report in reports for one in report.diagnostics]
+    found = [(report, one) for report in reports for one in report.findings]
     if len(found) > MAX_RESULTS:
         found.sort(key=lambda pair: pair[1].severity != "error")
     results = found[:MAX_RESULTS]
@@ -45,10 +46,11 @@ def as_sarif(reports: Sequence[Report]) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: Rule[...]) -> dict[str, Any]:
     summary, sections = as_sections(rule)
     return {
         "id": rule.id,
+        "name": rule.name,
         "shortDescription": {"text": summary},
         "fullDescription": {"text": sections["What"]},
         "help": {"text": rule.page, "markdown": markdown_page(rule)},
@@ -56,10 +58,10 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(report: Report, found: Diagnostic, index: Mapping[str, int]) -> dict[str, Any]:
+def _result(report: Report, found: Finding, index: Mapping[str, int]) -> dict[str, Any]:
     stop = [f"HCCL would stop with {found.hccl_error}."] if found.hccl_error else []
     hint = [f"Fix: {found.hint}"] if found.hint else []
-    related = [{**_location(report.name, span), "message": {"text": message}} for span, message in found.related]
+    related = [{**_location(report.name, span), "message": {"text": message}} for _, message, span in found.related]
     return {
         "ruleId": found.rule,
         "ruleIndex": index[found.rule],

@@ -7,6 +7,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 
+from hccl_kit.check.rule import ANY_PRODUCT, Rule
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.nics import has_host, ports_differ, some_ports
 from hccl_kit.table.document import shown
@@ -38,7 +39,7 @@ def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
             stands = ", which stands for no address" if parse_address(wrong[0]) else ""
             message = f'"device_ip" holds {shown(wrong[0])}{stands}; {_ACCEPTED}'
             at = (*device.at, "device_ip")
-            yield Finding(at, message, _advice(wrong[0], device), fix=_without_spaces(at, device.ip or ""))
+            yield Finding(message, _advice(wrong[0], device), pointer=at, fix=_without_spaces(at, device.ip or ""))
 
 
 def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -111,9 +112,9 @@ def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
         if count != usual:
             message = f'"device_ip" holds {_addresses_in_words(count)}, on most devices {_addresses_in_words(usual)}'
             yield Finding(
-                (*device.at, "device_ip"),
                 message,
                 f"write {_addresses_in_words(usual)}" + (", parted by commas" if usual > 1 else ""),
+                pointer=(*device.at, "device_ip"),
             )
 
 
@@ -134,7 +135,7 @@ def device_ip_absent(table: RankTable, product: Product) -> Iterator[Finding]:
         if without and not (product.host_ip_suffices and has_host(server)):
             message = f'{_some(without, server)} have no "device_ip", which a job of several servers needs'
             hint, fix = meant("device_ip", without)
-            yield Finding(without[0].at, message, hint or _advice("", without[0]), fix=fix)
+            yield Finding(message, hint or _advice("", without[0]), pointer=without[0].at, fix=fix)
 
 
 def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -153,7 +154,7 @@ def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
         without = [device for device in server.devices if device.ip == ""]
         if without:
             message = f'{_some(without, server)} have an empty "device_ip"; a job of several servers needs addresses'
-            yield Finding((*without[0].at, "device_ip"), message, _advice("", without[0]))
+            yield Finding(message, _advice("", without[0]), pointer=(*without[0].at, "device_ip"))
 
 
 def _ports_are_judged(table: RankTable, product: Product) -> bool:
@@ -176,7 +177,7 @@ def host_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
             message = f'"host_ip" is {shown(text)}; {_ACCEPTED}'
             at = (*server.at, "host_ip")
             hint = "write the address of the host, or remove the key"
-            yield Finding(at, message, hint, fix=_without_spaces(at, text))
+            yield Finding(message, hint, pointer=at, fix=_without_spaces(at, text))
 
 
 def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -225,7 +226,7 @@ def _mixed(key: str, named: list[tuple[Pointer, str]]) -> Iterator[Finding]:
         usual_at = next(at for at, _, other in known if other == usual)
         message = f'"{key}" {shown(text)} is {_FAMILIES[family]}, and most of the table is {_FAMILIES[usual]}'
         related = (Related(usual_at, f"{_FAMILIES[usual]}"),)
-        yield Finding(odd_at, message, "use one family on all servers", related)
+        yield Finding(message, "use one family on all servers", pointer=odd_at, related=related)
 
 
 def _some(devices: list[Device], server: Server) -> str:
@@ -252,4 +253,60 @@ def _without_spaces(at: Pointer, written: str) -> tuple[Edit, ...]:
 
 def _pointing_back(device: Device, message: str, earlier: Pointer) -> Finding:
     related = (Related((*earlier, "device_ip"), "first defined"),)
-    return Finding((*device.at, "device_ip"), message, _advice("", device), related)
+    return Finding(message, _advice("", device), pointer=(*device.at, "device_ip"), related=related)
+
+
+RULES = (
+    Rule(
+        "HK301",
+        "invalid-device-ip",
+        device_ip_invalid,
+        hccl_error="EI0014",
+        variables=("IP",),
+        kinds=("1.0", "1.2", "template2"),
+    ),
+    Rule(
+        "HK302",
+        "duplicate-device-ip",
+        device_ip_twice,
+        hccl_error="EI0014",
+        variables=('"IP" is repeate',),
+        kinds=("1.0", "1.2", "template2"),
+    ),
+    Rule("HK303", "respelled-device-ip", device_ip_respelled, kinds=("1.0", "1.2", "template2")),
+    Rule("HK304", "device-ip-count", device_ip_count),
+    Rule(
+        "HK305",
+        "missing-device-ip",
+        device_ip_absent,
+        hccl_error="EI0014",
+        by_product={"a3": "warning"},  # its parser requires none (R13)
+        variables=("device_ip",),
+    ),
+    Rule(
+        "HK306",
+        "empty-device-ip",
+        device_ip_empty,
+        hccl_error="EI0014",
+        # Only the parser of A2 checks it (R13).
+        by_product={"910": "warning", "a3": "warning", "300i-duo": "warning", ANY_PRODUCT: "warning"},
+        variables=("device_ip",),
+    ),
+    Rule("HK307", "invalid-host-ip", host_ip_invalid, hccl_error="EI0014", variables=("IP",)),
+    Rule(
+        "HK309",
+        "mixed-device-ip-families",
+        device_ip_families,
+        hccl_error="EI0001",
+        variables=("RankIpFamily",),
+        kinds=("1.0", "1.1", "1.2", "template2"),
+    ),
+    Rule(
+        "HK310",
+        "mixed-host-ip-families",
+        host_ip_families,
+        hccl_error="EI0014",
+        variables=("Device Id of server Id X",),
+        kinds=("1.0", "1.1", "1.2"),
+    ),
+)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.ip import Address, parse_address, split_addresses
@@ -49,7 +50,7 @@ def backup_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
         wrong = [text for text in _backups(device) if parse_address(text) is None]
         if wrong:
             message = f'"{_KEY}" holds {shown(wrong[0])}; an IPv4 or IPv6 address without spaces around it is expected'
-            yield Finding((*device.at, _KEY), message, _PEER)
+            yield Finding(message, _PEER, pointer=(*device.at, _KEY))
 
 
 def backup_twice(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -67,7 +68,7 @@ def backup_twice(table: RankTable, product: Product) -> Iterator[Finding]:
         for text in _backups(device):
             if text in first and parse_address(text):
                 message = f"backup address {shown(text)} is already taken"
-                yield Finding(at, message, _PEER, (Related(first[text], "first defined"),))
+                yield Finding(message, _PEER, pointer=at, related=(Related(first[text], "first defined"),))
             first.setdefault(text, at)
 
 
@@ -89,7 +90,9 @@ def backup_not_peer(table: RankTable, product: Product) -> Iterator[Finding]:
             of = "the device itself" if owner is device else f"device {owner.id}"
             where = "" if owner.at[:-1] == device.at[:-1] else " of another server"
             message = f"backup address {shown(backup.text)} is that of {of}{where}, not of device {device.id ^ 1}"
-            yield Finding((*device.at, _KEY), message, _PEER, (Related((*owner.at, "device_ip"), "its owner"),))
+            yield Finding(
+                message, _PEER, pointer=(*device.at, _KEY), related=(Related((*owner.at, "device_ip"), "its owner"),)
+            )
 
 
 def backup_port_taken(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -110,7 +113,7 @@ def backup_port_taken(table: RankTable, product: Product) -> Iterator[Finding]:
         if port is not None and backup.owner and backup.is_of_peer and port == _port(backup.owner, "device_port"):
             at, taken = (*backup.device.at, "backup_device_port"), (*backup.owner.at, "device_port")
             message = f"backup port {port} of device {backup.device.id} is the port of device {backup.owner.id}"
-            yield Finding(at, message, "write another free port", (Related(taken, "taken here"),))
+            yield Finding(message, "write another free port", pointer=at, related=(Related(taken, "taken here"),))
 
 
 def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -128,7 +131,7 @@ def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
         others = f"; the same holds for {len(unknown) - 1} more" if len(unknown) > 1 else ""
         message = f"no device of the table has backup address {shown(unknown[0].text)}{others}"
         hint = f"compare it with what `hccn_tool -i {device.id ^ 1} -ip -g` prints on that server"
-        yield Finding((*device.at, _KEY), message, hint)
+        yield Finding(message, hint, pointer=(*device.at, _KEY))
 
 
 def _backed(table: RankTable, product: Product) -> list[Device]:
@@ -179,3 +182,12 @@ def _owned(table: RankTable, product: Product, backed: list[Device]) -> Iterator
 def _port(device: Device, key: str) -> int | None:
     text = device.extra.get(key, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else None
+
+
+RULES = (
+    Rule("HK314", "invalid-backup-ip", backup_invalid, severity="warning"),
+    Rule("HK315", "duplicate-backup-ip", backup_twice, severity="warning"),
+    Rule("HK316", "backup-ip-not-of-peer", backup_not_peer, severity="warning"),
+    Rule("HK317", "backup-port-in-use", backup_port_taken, severity="warning"),
+    Rule("HK318", "unknown-backup-ip", backup_unknown, severity="note"),
+)

@@ -17,5 +17,5 @@ def miscounted(at: Pointer, declared: int, count: int, found: str, *, is_text: b
     message = f'"{at[-1]}" is {quote}{declared}{quote}, but {found.format(count)}'
     right = f"{quote}{count}{quote}"
     if declared > count:
-        return Finding(at, message, f'add what is missing; if nothing is missing, write "{at[-1]}": {right}')
-    return Finding(at, message, f'write "{at[-1]}": {right}', fix=(Edit(at, right),))
+        return Finding(message, f'add what is missing; if nothing is missing, write "{at[-1]}": {right}', pointer=at)
+    return Finding(message, f'write "{at[-1]}": {right}', pointer=at, fix=(Edit(at, right),))

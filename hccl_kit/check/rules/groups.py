@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
@@ -56,7 +57,7 @@ def _wrong_servers(table: RankTable) -> Iterator[Finding]:
             yield miscounted(at, declared, len(servers), "the instances name {} servers")
         elif twice:
             message = f'"server_num" counts server {shown(twice[0])}, and so does that of an earlier group'
-            yield Finding(at, message, "HCCL adds the numbers up: list all ranks of a server in one group")
+            yield Finding(message, "HCCL adds the numbers up: list all ranks of a server in one group", pointer=at)
         counted |= servers
 
 
@@ -70,16 +71,16 @@ def empty_part(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; the log says "size is zero" (R9).
     """
     if not table.groups:
-        yield Finding(("group_list",), "there is no group in the table; at least one is expected")
+        yield Finding("there is no group in the table; at least one is expected", pointer=("group_list",))
     for g, group in enumerate(table.groups):
         at: Pointer = ("group_list", g, "instance_list")
         if not group.instances:
             message = f"group {shown(group.name)} has no instance; at least one is expected"
-            yield Finding(at, message, "add its instances, or remove the group")
+            yield Finding(message, "add its instances, or remove the group", pointer=at)
         for i, instance in enumerate(group.instances):
             if not instance.devices:
                 message = "the instance has no device; at least one is expected"
-                yield Finding((*at, i, "devices"), message, "add its devices, or remove the instance")
+                yield Finding(message, "add its devices, or remove the instance", pointer=(*at, i, "devices"))
 
 
 def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -100,7 +101,12 @@ def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
         for at, name in names:
             if name in first and (name or kind == "group"):  # a pod without name is the business of HK223
                 message = f"{kind} name {shown(name)} is already taken by another {kind}"
-                yield Finding(at, message, f"give every {kind} its own name", (Related(first[name], "first defined"),))
+                yield Finding(
+                    message,
+                    f"give every {kind} its own name",
+                    pointer=at,
+                    related=(Related(first[name], "first defined"),),
+                )
             first.setdefault(name, at)
 
 
@@ -123,7 +129,7 @@ def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
             if not least <= length <= MAX_NAME:
                 found = "is empty" if not length else f"has {length} bytes"
                 message = f'"{at[-1]}" {found}; {least} to {MAX_NAME} are accepted'
-                yield Finding(at, message, "write the name that it has in the cluster")
+                yield Finding(message, "write the name that it has in the cluster", pointer=at)
 
 
 def device_per_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -140,7 +146,7 @@ def device_per_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
             if len(instance.devices) > 1:
                 message = f"rank {instance.rank} has {len(instance.devices)} devices; one is expected"
                 at = ("group_list", g, "instance_list", i, "devices")
-                yield Finding(at, message, "give every device its own instance with its own rank_id")
+                yield Finding(message, "give every device its own instance with its own rank_id", pointer=at)
 
 
 def nic_location(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -157,7 +163,7 @@ def nic_location(table: RankTable, _product: Product) -> Iterator[Finding]:
         message = f'"{LOCATION}" is {shown(location)}, and "device" is expected'
         is_meant = str(location).strip().lower() == "device"
         fix = (Edit((LOCATION,), '"device"'),) if is_meant else ()
-        yield Finding((LOCATION,), message, 'write "device"; device_ip holds the addresses', fix=fix)
+        yield Finding(message, 'write "device"; device_ip holds the addresses', pointer=(LOCATION,), fix=fix)
 
 
 def several_addresses(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -176,7 +182,7 @@ def several_addresses(table: RankTable, _product: Product) -> Iterator[Finding]:
         if device.ip and "," in device.ip and all(map(parse_address, split_addresses(device.ip))):
             message = f'"device_ip" holds {shown(device.ip)}; template 2 takes one address'
             hint = f"write what `hccn_tool -i {device.id} -ip -g` prints on that server"
-            yield Finding((*device.at, "device_ip"), message, hint)
+            yield Finding(message, hint, pointer=(*device.at, "device_ip"))
 
 
 def forgotten_key(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -193,10 +199,10 @@ def forgotten_key(table: RankTable, _product: Product) -> Iterator[Finding]:
     if LAB not in table.extra:
         return
     if chip not in (None, "910"):
-        yield Finding(("chip_info",), f'"chip_info" is {shown(chip)}; tables of template 2 are for "910"')
+        yield Finding(f'"chip_info" is {shown(chip)}; tables of template 2 are for "910"', pointer=("chip_info",))
     if count is not None and isinstance(names, list) and count != str(len(names)):
         message = f'"para_plane_nic_num" is {shown(count)}, but para_plane_nic_name holds {len(names)}'
-        yield Finding(("para_plane_nic_num",), message)
+        yield Finding(message, pointer=("para_plane_nic_num",))
 
 
 def _names(table: RankTable) -> tuple[list[str], list[str]]:
@@ -216,3 +222,31 @@ def _placed_pods(table: RankTable) -> Iterator[tuple[Pointer, str]]:
         for i, instance in enumerate(group.instances)
         if instance.pod is not None
     )
+
+
+RULES = (
+    Rule("HK220", "count-mismatch", wrong_count, kinds=("template2",)),
+    Rule("HK221", "empty-group", empty_part, kinds=("template2",)),
+    Rule(
+        "HK222", "duplicate-name", name_taken, hccl_error="EI0014", kinds=("template2",), variables=('"IP" is repeate',)
+    ),
+    Rule("HK223", "name-length", name_length, kinds=("template2",), variables=("rank_id",)),
+    Rule(
+        "HK230",
+        "several-devices-per-instance",
+        device_per_rank,
+        hccl_error="EI0014",
+        kinds=("template2",),
+        variables=("rank_id",),
+    ),
+    Rule("HK231", "nic-location", nic_location, kinds=("template2",)),
+    Rule(
+        "HK232",
+        "several-device-addresses",
+        several_addresses,
+        hccl_error="EI0014",
+        kinds=("template2",),
+        variables=("IP",),
+    ),
+    Rule("HK233", "obsolete-key", forgotten_key, severity="note", kinds=("template2",)),
+)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
 from hccl_kit.base.network import is_loopback
+from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
@@ -31,8 +32,8 @@ def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
         for device in server.devices:
             if device.id in first:
                 yield Finding(
-                    (*device.at, "device_id"),
                     f"server {shown(server.id)} names device {device.id} twice",
+                    pointer=(*device.at, "device_id"),
                     related=(Related((*first[device.id], "device_id"), "first defined"),),
                 )
             first.setdefault(device.id, device.at)
@@ -51,7 +52,7 @@ def device_beyond(table: RankTable, product: Product) -> Iterator[Finding]:
     for device in table.every:
         if device.id > highest:
             message = f"device {device.id} does not exist: ids go from 0 to {highest} on {product.title}"
-            yield Finding((*device.at, "device_id"), message)
+            yield Finding(message, pointer=(*device.at, "device_id"))
 
 
 def server_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -67,10 +68,10 @@ def server_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     for server in table.servers:
         if server.id in first:
             yield Finding(
-                (*server.at, "server_id"),
                 f"server id {shown(server.id)} is already taken by another server",
                 "give every server its own id, or put the devices of one host into one entry",
-                (Related((*first[server.id], "server_id"), "first defined"),),
+                pointer=(*server.at, "server_id"),
+                related=(Related((*first[server.id], "server_id"), "first defined"),),
             )
         first.setdefault(server.id, server.at)
 
@@ -89,7 +90,7 @@ def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
         if not 1 <= length <= MAX_SERVER_ID:
             found = "is empty" if not length else f"has {length} bytes"
             message = f'"server_id" {found}; 1 to {MAX_SERVER_ID} are accepted'
-            yield Finding((*server.at, "server_id"), message, "write the address or the name of the host")
+            yield Finding(message, "write the address or the name of the host", pointer=(*server.at, "server_id"))
 
 
 def server_count(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -117,11 +118,11 @@ def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; the log says "size is zero" (R9).
     """
     if not table.servers:
-        yield Finding(("server_list",), "there is no server in the table; at least one is expected")
+        yield Finding("there is no server in the table; at least one is expected", pointer=("server_list",))
     for server in table.servers:
         if not server.devices:
             message = f"server {shown(server.id)} has no device; at least one is expected"
-            yield Finding((*server.at, "device"), message, "add its devices, or remove the server")
+            yield Finding(message, "add its devices, or remove the server", pointer=(*server.at, "device"))
 
 
 def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -137,7 +138,7 @@ def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Find
     for server in table.servers:
         if len(table.servers) > 1 and names[server.id] == 1 and is_loopback(server.id):
             message = f"server id {shown(server.id)} is a loopback address, which no other server can reach"
-            yield Finding((*server.at, "server_id"), message, "write the address of the host in the cluster")
+            yield Finding(message, "write the address of the host in the cluster", pointer=(*server.at, "server_id"))
 
 
 def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -152,7 +153,7 @@ def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
     if len(table.servers) == 1 and is_loopback(table.servers[0].id):
         name = shown(table.servers[0].id)
         message = f"server id {name} is a loopback address: good for one server, not for merging with others"
-        yield Finding((*table.servers[0].at, "server_id"), message)
+        yield Finding(message, pointer=(*table.servers[0].at, "server_id"))
 
 
 def server_without_address(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -170,4 +171,27 @@ def server_without_address(table: RankTable, _product: Product) -> Iterator[Find
         if server.id and not is_host(trimmed(server.id)) and not isinstance(server.extra.get("host_ip"), str):
             message = f"server id {shown(server.id)} is not an address or a host name, so ssh cannot reach the server"
             hint = 'write the address of the host, or add it as "host_ip"'
-            yield Finding((*server.at, "server_id"), message, hint)
+            yield Finding(message, hint, pointer=(*server.at, "server_id"))
+
+
+RULES = (
+    Rule(
+        "HK203",
+        "duplicate-device",
+        device_twice,
+        hccl_error="EI0014",
+        variables=("Device Id of server Id X",),
+        kinds=("1.0", "1.2", "template2"),
+        by_ids=True,
+    ),
+    Rule("HK204", "device-id-too-high", device_beyond, kinds=("1.0", "1.2", "template2"), by_ids=True),
+    Rule("HK205", "duplicate-server", server_twice, hccl_error="EI0014", variables=('"IP" is repeate',)),
+    Rule("HK206", "server-id-length", server_id_length, kinds=("1.0", "1.2", "template2")),
+    Rule("HK207", "server-count-mismatch", server_count, hccl_error="EI0014", variables=("server_count",)),
+    Rule("HK208", "no-devices", empty_list, kinds=("1.0", "1.1", "1.2")),
+    Rule("HK209", "loopback-server-id", loopback_among_servers, kinds=("1.0", "1.2", "template2")),
+    Rule("HK210", "loopback-only-server", loopback_alone, severity="note", kinds=("1.0", "1.2", "template2")),
+    Rule(
+        "HK237", "server-without-address", server_without_address, severity="warning", kinds=("1.0", "1.2", "template2")
+    ),
+)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from hccl_kit.base.typos import MAX_UNKNOWN, is_slip, slips
+from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.model import NOTHING, Address, Device, Level, RankTable, Server
@@ -73,7 +74,7 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
                 more = f", in {len(places)} places" if len(places) > 1 else ""
                 message = f"{shown(written)} is not a key HCCL knows{more}; it is skipped"
                 hint = "did you mean {}?".format(" or ".join(f'"{key}"' for key in near))
-                yield Finding((*places[0], written), message, hint, on_key=True)
+                yield Finding(message, hint, pointer=(*places[0], written), on_key=True)
 
 
 def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[str | None, tuple[Edit, ...]]:
@@ -132,3 +133,8 @@ def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:
                     yield at, level
                 else:
                     yield from (((*at, "rank_addr_list", n), address) for n, address in enumerate(level.addresses))
+
+
+RULES = (
+    Rule("HK117", "misspelled-key", misspelt_key, severity="note", kinds=("1.0", "1.2", "1.1", "2.0", "template2")),
+)

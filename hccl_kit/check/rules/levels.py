@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
@@ -45,15 +46,17 @@ def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
     for number, device in enumerate(backups):
         if "replaced_local_id" not in device.extra:
             message = f"rank {device.rank} is a backup (local id {BACKUP}), and does not say for which NPU"
-            yield Finding((*device.at, "local_id"), message, hint, hccl_error=MISSING)
+            yield Finding(message, hint, pointer=(*device.at, "local_id"), hccl_error=MISSING)
         elif _replaced(device) is None:
             found = shown(device.extra["replaced_local_id"])
             message = f'"replaced_local_id" of a backup is {found}, and a whole number from 0 to 63 is expected'
-            yield Finding((*device.at, "replaced_local_id"), message)
+            yield Finding(message, pointer=(*device.at, "replaced_local_id"))
         elif number:
             message = f"rank {device.rank} is a backup (local id {BACKUP}), and so is rank {backups[0].rank}"
             related = (Related((*backups[0].at, "local_id"), "first defined"),)
-            yield Finding((*device.at, "local_id"), message, "one backup is accepted", related, hccl_error=INVALID)
+            yield Finding(
+                message, "one backup is accepted", pointer=(*device.at, "local_id"), related=related, hccl_error=INVALID
+            )
 
 
 def replaced_is_there(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -72,7 +75,7 @@ def replaced_is_there(table: RankTable, _product: Product) -> Iterator[Finding]:
             message = f"the backup, rank {device.rank}, replaces local id {replaced}, which rank {other.rank} has"
             related = (Related((*other.at, "local_id"), "it stands here"),)
             hint = "remove the rank that failed, or write the local id that is missing"
-            yield Finding((*device.at, "replaced_local_id"), message, hint, related)
+            yield Finding(message, hint, pointer=(*device.at, "replaced_local_id"), related=related)
 
 
 def layers_not_ascending(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -90,7 +93,7 @@ def layers_not_ascending(table: RankTable, _product: Product) -> Iterator[Findin
         for place, (before, level) in enumerate(zip(device.levels, device.levels[1:]), start=1):  # noqa: B905 - pairs
             if level.layer <= before.layer:
                 message = f'"net_layer" is {level.layer} after {before.layer}; layers ascend, each stands once'
-                yield Finding(_level(device, place, "net_layer"), message, "order the levels by net_layer")
+                yield Finding(message, "order the levels by net_layer", pointer=_level(device, place, "net_layer"))
                 break
 
 
@@ -118,7 +121,7 @@ def address_count(table: RankTable, _product: Product) -> Iterator[Finding]:
             if len(level.addresses) != size:
                 network = f"layer {level.layer} of {shown(level.instance)}"
                 message = f"rank {device.rank} has {len(level.addresses)} addresses in {network}, others have {size}"
-                yield Finding(_level(device, place, "rank_addr_list"), message, "list as many for every rank")
+                yield Finding(message, "list as many for every rank", pointer=_level(device, place, "rank_addr_list"))
 
 
 def local_id_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -139,7 +142,7 @@ def local_id_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
             if earlier is not device and device.local_id != BACKUP:
                 message = f"local id {device.local_id} is already taken by rank {earlier.rank} of {shown(server.id)}"
                 related = (Related((*earlier.at, "local_id"), "first defined"),)
-                yield Finding((*device.at, "local_id"), message, "write the place of each NPU", related)
+                yield Finding(message, "write the place of each NPU", pointer=(*device.at, "local_id"), related=related)
 
 
 def innermost_type(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -159,7 +162,7 @@ def innermost_type(table: RankTable, _product: Product) -> Iterator[Finding]:
             pointer = _level(device, 0, *(["net_type"] if level.type else []))
             found = shown(level.type) if level.type else "left out, which means CLOS"
             message = f'"net_type" of layer 0 is {found}; the manual asks for TOPO_FILE_DESC'
-            yield Finding(pointer, message, 'write "net_type": "TOPO_FILE_DESC" on layer 0 of every rank')
+            yield Finding(message, 'write "net_type": "TOPO_FILE_DESC" on layer 0 of every rank', pointer=pointer)
             return
 
 
@@ -175,7 +178,7 @@ def network_missing(table: RankTable, _product: Product) -> Iterator[Finding]:
     for device in table.every:
         if not device.levels:
             message = f"rank {device.rank} is in no network"
-            yield Finding((*device.at, "level_list"), message, "list its networks, from the innermost outwards")
+            yield Finding(message, "list its networks, from the innermost outwards", pointer=(*device.at, "level_list"))
 
 
 def _level(device: Device, place: int, *keys: str | int) -> Pointer:
@@ -191,3 +194,22 @@ def _replaced(backup: Device) -> int | None:
     """The local id that a backup stands in for; None where it does not say one."""
     replaced = backup.extra.get("replaced_local_id")
     return replaced if type(replaced) is int and 0 <= replaced < BACKUP else None
+
+
+RULES = (
+    Rule("HK224", "rank-count-mismatch", rank_count, hccl_error="EI0014", variables=("rankCount",), kinds=("2.0",)),
+    Rule("HK225", "invalid-backup-rank", backup_rank, kinds=("2.0",)),
+    Rule("HK226", "layer-order", layers_not_ascending, kinds=("2.0",)),
+    Rule("HK227", "address-count", address_count, kinds=("2.0",)),
+    Rule("HK228", "duplicate-local-id", local_id_twice, severity="warning", kinds=("2.0",)),
+    Rule(
+        "HK229",
+        "replaced-npu-present",
+        replaced_is_there,
+        hccl_error="EI0014",
+        variables=("recordedReplacedLocalId",),
+        kinds=("2.0",),
+    ),
+    Rule("HK239", "rank-without-network", network_missing, severity="warning", kinds=("2.0",)),
+    Rule("HK321", "innermost-network-type", innermost_type, severity="warning", kinds=("2.0",)),
+)

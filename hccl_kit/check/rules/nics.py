@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
@@ -54,11 +55,11 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
         hint = "put the pods into one group: HCCL reads no address of a pod that is alone in its group"
     if len(set(ports)) == 1:
         message = f"addresses stand on {len(usual)} of the {_CARDS} cards of each server"
-        yield Finding((*table.servers[0].at, "device"), message, hint)
+        yield Finding(message, hint, pointer=(*table.servers[0].at, "device"))
     for server, found in zip(table.servers, ports, strict=True):
         if found != usual:
             message = f"server {shown(server.id)} has addresses on {_cards(found)}, most servers on {_cards(usual)}"
-            yield Finding((*server.at, "device"), message, hint)
+            yield Finding(message, hint, pointer=(*server.at, "device"))
 
 
 def _is_judged_before(table: RankTable, product: Product) -> bool:
@@ -99,7 +100,9 @@ def untrimmed_server(table: RankTable, product: Product) -> Iterator[Finding]:
             at = (*server.at, "server_id")
             message = f"server id {shown(server.id)} has spaces around it, and HCCL does not find its ports"
             is_free = plain not in names and table.super_pods is None
-            yield Finding(at, message, "remove the spaces", fix=(Edit(at, json.dumps(plain)),) if is_free else ())
+            yield Finding(
+                message, "remove the spaces", pointer=at, fix=(Edit(at, json.dumps(plain)),) if is_free else ()
+            )
 
 
 def host_ip_missing(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -120,7 +123,7 @@ def host_ip_missing(table: RankTable, product: Product) -> Iterator[Finding]:
         if not has_host(server) and (len(table.servers) == 1 or product.has_super_pods or not _is_absent(server)):
             message = f'server {shown(server.id)} has no "host_ip", and the job uses the ports of the hosts'
             hint = 'write the "host_ip" of every server, or the "device_ip" of every device'
-            yield Finding(server.at, message, hint, related)
+            yield Finding(message, hint, pointer=server.at, related=related)
 
 
 def has_host(server: Server) -> bool:
@@ -147,3 +150,10 @@ def _on_hosts(table: RankTable) -> Pointer | None:
 
 def _cards(ids: tuple[int, ...]) -> str:
     return "no card" if not ids else f"card {ids[0]}" if len(ids) == 1 else f"cards {', '.join(map(str, ids))}"
+
+
+RULES = (
+    Rule("HK320", "missing-host-ip", host_ip_missing),
+    Rule("HK405", "different-address-cards", ports_differ, kinds=("1.0", "1.2", "template2")),
+    Rule("HK410", "padded-server-id", untrimmed_server),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import NO_CODE, Finding, Related
 from hccl_kit.table.formats.node_list import HOST, SUB_VERSION_KEY
@@ -34,11 +35,11 @@ def node_address(table: RankTable, _product: Product) -> Iterator[Finding]:
     for at, address in named:
         if parse_address(address) is None:
             message = f'"{at[-1]}" is {shown(address)}; an IPv4 or IPv6 address without spaces around it is expected'
-            yield Finding(at, message, "write the address; a name is none")
+            yield Finding(message, "write the address; a name is none", pointer=at)
     for node in table.servers if len(table.servers) > 1 else ():
         if (parsed := parse_address(node.id)) and not usable(parsed):
             message = f'"node_addr" is {shown(node.id)}, which stands for no address, and the table has several nodes'
-            yield Finding((*node.at, "node_addr"), message, "write the address of the node", hccl_error=NO_CODE)
+            yield Finding(message, "write the address of the node", pointer=(*node.at, "node_addr"), hccl_error=NO_CODE)
 
 
 def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -55,23 +56,23 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     length = len(str(table.extra.get("collective_id", "")).encode("utf-8", errors="replace"))
     if length > MAX_NAME:
-        yield Finding(("collective_id",), f'"collective_id" has {length} bytes; up to {MAX_NAME} are accepted')
+        yield Finding(f'"collective_id" has {length} bytes; up to {MAX_NAME} are accepted', pointer=("collective_id",))
     mode = table.extra.get("mode", "tcp")
     if mode not in ("tcp", "rdma"):
-        yield Finding(("mode",), f'"mode" is {shown(mode)}; accepted: "tcp", "rdma"')
+        yield Finding(f'"mode" is {shown(mode)}; accepted: "tcp", "rdma"', pointer=("mode",))
     for rank in table.every if SUB_VERSION_KEY in table.extra else ():
         has = {*rank.extra, *(["rank_ip"] if rank.ip is not None else ()), *(["device_id"] if rank.id != HOST else ())}
         wanted = (*_OF_A3, "bind_device_id") if rank.id == HOST else _OF_A3
         for key in wanted:
             if key not in has:
                 message = f'the key "{key}" is missing, which "{SUB_VERSION_KEY}" asks for'
-                yield Finding(rank.at, message, f'add "{key}" here', hccl_error="EI0017")
+                yield Finding(message, f'add "{key}" here', pointer=rank.at, hccl_error="EI0017")
             elif key in ("sdid", "bind_device_id") and not _is_small(rank.extra[key]):
                 message = f'"{key}" is {shown(rank.extra[key])}, and a whole number of 32 bits is expected'
-                yield Finding((*rank.at, key), message)
+                yield Finding(message, pointer=(*rank.at, key))
     for rank in table.every:
         if rank.id > _MAX_SIGNED:
-            yield Finding((*rank.at, "device_id"), f'"device_id" is {rank.id}; up to {_MAX_SIGNED} is accepted')
+            yield Finding(f'"device_id" is {rank.id}; up to {_MAX_SIGNED} is accepted', pointer=(*rank.at, "device_id"))
 
 
 def _is_small(text: str) -> bool:
@@ -93,7 +94,7 @@ def node_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
         if node.id in first:
             message = f"node address {shown(node.id)} is already taken by another node"
             hint = "put all ranks of a host into one node"
-            yield Finding(at, message, hint, (Related(first[node.id], "first defined"),))
+            yield Finding(message, hint, pointer=at, related=(Related(first[node.id], "first defined"),))
         first.setdefault(node.id, at)
 
 
@@ -108,4 +109,12 @@ def judged_in_part(_table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           does not look at the devices while it reads the table.
     """
     message = "of a table of version 1.1 the structure, the ranks, the addresses and the ports are judged"
-    yield Finding(("version",), message)
+    yield Finding(message, pointer=("version",))
+
+
+RULES = (
+    Rule("HK234", "invalid-node-address", node_address, hccl_error="EI0014", kinds=("1.1",), variables=("IP",)),
+    Rule("HK235", "duplicate-node", node_twice, hccl_error="EI0014", kinds=("1.1",), variables=('"IP" is repeate',)),
+    Rule("HK236", "partly-checked-version", judged_in_part, severity="note", kinds=("1.1",)),
+    Rule("HK238", "invalid-node-table", node_table, kinds=("1.1",)),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable
@@ -33,7 +34,9 @@ def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
             text, least = device.extra.get(key), 0 if key == "port" else 1
             if text is not None and not (re.fullmatch("[0-9]{1,5}", text) and least <= int(text) <= _MAX_PORT):
                 message = f'"{key}" is {shown(text)}; a port from {least} to {_MAX_PORT} is expected'
-                yield Finding((*device.at, key), message, "write a free port, or remove the key for the usual one")
+                yield Finding(
+                    message, "write a free port, or remove the key for the usual one", pointer=(*device.at, key)
+                )
 
 
 def _read(device: Device, product: Product) -> Iterator[str]:
@@ -44,3 +47,6 @@ def _read(device: Device, product: Product) -> Iterator[str]:
                 yield key
         elif key in _PORTS[:2]:
             yield key
+
+
+RULES = (Rule("HK308", "invalid-port", port_invalid, kinds=("1.0", "1.1", "1.2")),)

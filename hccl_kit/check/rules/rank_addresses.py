@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import repeat
 from socket import AF_INET, inet_pton
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.ip import EID_DIGITS, HEX, fits
@@ -61,7 +62,7 @@ def port_form(table: RankTable, _product: Product) -> Iterator[Finding]:
             for index, port in enumerate(address.ports):
                 if port in wrong:
                     message = f'the port {shown(port)} is neither "die/port", such as "0/4", nor "d2h"'
-                    yield Finding((*at, "ports", index), message)
+                    yield Finding(message, pointer=(*at, "ports", index))
 
 
 def backup_beside_eid(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -79,7 +80,7 @@ def backup_beside_eid(table: RankTable, _product: Product) -> Iterator[Finding]:
         for at, address in _addresses(device):
             if address.type == "EID" and address.extra.get("backup_addr"):
                 message = '"backup_addr" stands beside an EID, which has none'
-                yield Finding((*at, "backup_addr"), message, "remove backup_addr")
+                yield Finding(message, "remove backup_addr", pointer=(*at, "backup_addr"))
 
 
 def _addresses(device: Device) -> Iterator[tuple[Pointer, Address]]:
@@ -108,4 +109,11 @@ def _all_fit(table: RankTable) -> bool:
 
 def _misformed(pointer: Pointer, kind: str, text: str) -> Finding:
     fix = (Edit(pointer, json.dumps(text.strip())),) if fits(kind, text.strip()) else ()
-    return Finding(pointer, f"the address is {shown(text)}, and its type is {kind}: {_FORMS[kind]}", fix=fix)
+    return Finding(f"the address is {shown(text)}, and its type is {kind}: {_FORMS[kind]}", pointer=pointer, fix=fix)
+
+
+RULES = (
+    Rule("HK311", "address-type-mismatch", address_form, variables=("addr",), kinds=("2.0",)),
+    Rule("HK312", "port-format", port_form, severity="warning", kinds=("2.0",)),
+    Rule("HK313", "eid-with-backup-address", backup_beside_eid, kinds=("2.0",)),
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
 from hccl_kit.table.model import Device, RankTable, Server
@@ -30,10 +31,10 @@ def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
             continue
         holder, earlier = first[device.rank]
         yield Finding(
-            (*device.at, "rank_id"),
             f"rank {device.rank} is already taken by device {earlier.id} of server {shown(holder.id)}",
             f"no device has rank {free[0]}" if len(free) == 1 else f"number the ranks 0 to {size - 1}",
-            (Related((*earlier.at, "rank_id"), "first defined"),),
+            pointer=(*device.at, "rank_id"),
+            related=(Related((*earlier.at, "rank_id"), "first defined"),),
         )
 
 
@@ -57,7 +58,7 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
         hint = f"number the ranks 0 to {size - 1}" + (
             "" if fix else "; more than one numbering is possible: choose one"
         )
-        yield Finding((*outside[0].at, "rank_id"), message, hint, fix=fix)
+        yield Finding(message, hint, pointer=(*outside[0].at, "rank_id"), fix=fix)
 
 
 def _renumbered(table: RankTable, outside: Sequence[Device]) -> Iterator[Edit]:
@@ -77,3 +78,23 @@ def _renumbered(table: RankTable, outside: Sequence[Device]) -> Iterator[Edit]:
     for device in outside:
         right = device.rank - lowest if is_shifted else free
         yield Edit((*device.at, "rank_id"), f"{quote}{right}{quote}")
+
+
+RULES = (
+    Rule(
+        "HK201",
+        "duplicate-rank",
+        rank_taken,
+        hccl_error="EI0014",
+        variables=("rank_id", "rankId"),
+        kinds=("1.0", "1.1", "1.2", "2.0", "template2"),
+    ),
+    Rule(
+        "HK202",
+        "rank-out-of-range",
+        rank_outside,
+        hccl_error="EI0014",
+        variables=("rank_id", "rankId"),
+        kinds=("1.0", "1.1", "1.2", "2.0", "template2"),
+    ),
+)

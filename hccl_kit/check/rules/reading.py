@@ -1,6 +1,22 @@
-"""HK0 and HK1: the pages of the rules that the readers enforce (`document`, `formats`, `schema`, `check`)."""
+"""HK0 and HK1: the rules that the readers enforce (`document`, `formats`, `schema`, `check`)."""
 
-NOT_JSON = """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_kit.check.rule import Rule
+
+if TYPE_CHECKING:
+    from hccl_kit.table.model import RankTable
+    from hccl_kit.table.products import Product
+
+    TableRule = Rule[[RankTable, Product]]
+
+NOT_JSON: TableRule = Rule(
+    "HK001",
+    "invalid-json",
+    hccl_error="EI0004",
+    doc="""
 The text is not JSON.
 
 What:           the file is no JSON document: a comment, a comma too many, a bracket too few, text after the end.
@@ -9,9 +25,14 @@ Example:        the sample of a manual with its // comments; a comma after the l
 Fix:            correct the marked place.
 HCCL:           EI0004, Failed to parse the ranktable file (R3). Its parser of versions 1.x reads one value and takes
                 what comes after it; other programs do not, so that is an error here, without code.
-"""
+""",
+)
 
-NOT_UTF8 = """
+NOT_UTF8: TableRule = Rule(
+    "HK002",
+    "invalid-utf8",
+    hccl_error="EI0004",
+    doc="""
 The text is not UTF-8.
 
 What:           the bytes of the file are no UTF-8: UTF-16 from an editor, GBK, or no text at all.
@@ -19,9 +40,14 @@ Why it matters: JSON is UTF-8, and HCCL's parser refuses other bytes.
 Example:        a table saved as "Unicode" on Windows.
 Fix:            save it as UTF-8, or `iconv -f UTF-16 -t UTF-8 old.json > new.json`.
 HCCL:           EI0004, Failed to parse the ranktable file (R3).
-"""
+""",
+)
 
-BYTE_ORDER_MARK = """
+BYTE_ORDER_MARK: TableRule = Rule(
+    "HK003",
+    "byte-order-mark",
+    severity="warning",
+    doc="""
 The file starts with a byte order mark.
 
 What:           the three bytes EF BB BF stand before the first bracket.
@@ -29,9 +55,13 @@ Why it matters: some programs that read rank tables skip the mark, others refuse
 Example:        a table saved as "UTF-8 with BOM".
 Fix:            save it as UTF-8 without BOM.
 HCCL:           takes it; other programs that read the table may not.
-"""
+""",
+)
 
-KEY_TWICE = """
+KEY_TWICE: TableRule = Rule(
+    "HK004",
+    "duplicate-key",
+    doc="""
 A key is given twice in one object.
 
 What:           one object of the file holds a key two times.
@@ -39,9 +69,13 @@ Why it matters: parsers differ in which of the two they take, so two programs re
 Example:        {"rank_id": "0", "device_ip": "192.168.1.1", "rank_id": "1"}
 Fix:            remove the one that is wrong.
 HCCL:           does not look for it; its parser keeps one of the two.
-"""
+""",
+)
 
-NESTED_TOO_DEEPLY = """
+NESTED_TOO_DEEPLY: TableRule = Rule(
+    "HK005",
+    "nesting-too-deep",
+    doc="""
 Brackets are nested too deeply.
 
 What:           objects and arrays stand in each other far beyond what a rank table needs.
@@ -49,9 +83,13 @@ Why it matters: such a text only serves to exhaust a parser.
 Example:        a thousand opening brackets.
 Fix:            make the table anew.
 HCCL:           sets no bound of its own that is known; this program does, to stay in its memory.
-"""
+""",
+)
 
-NUMBER_TOO_LARGE = """
+NUMBER_TOO_LARGE: TableRule = Rule(
+    "HK006",
+    "number-too-large",
+    doc="""
 A number is too large.
 
 What:           a number of more digits than any parser keeps.
@@ -59,9 +97,13 @@ Why it matters: it is read as another value, or not at all.
 Example:        "rank_id": 1000000000000000000000000
 Fix:            write the number that was meant.
 HCCL:           sets no bound of its own that is known; this program does, to stay in its memory.
-"""
+""",
+)
 
-FILE_TOO_LARGE = """
+FILE_TOO_LARGE: TableRule = Rule(
+    "HK007",
+    "file-too-large-for-hccl",
+    doc="""
 The file is larger than HCCL reads.
 
 What:           the file has more than 40 MiB.
@@ -69,9 +111,14 @@ Why it matters: HCCL's parser of versions 1.x has this limit.
 Example:        a table in which one program appended to another's output.
 Fix:            leave out what HCCL does not read; 65,536 devices fit into 20 MiB.
 HCCL:           no code; the log only (R4).
-"""
+""",
+)
 
-PATH = """
+PATH: TableRule = Rule(
+    "HK008",
+    "path-suffix",
+    severity="warning",
+    doc="""
 The path is not one with ".json" at its end only.
 
 What:           the path does not end in ".json", or holds ".json" before its end too.
@@ -79,9 +126,13 @@ Why it matters: HCCL looks for the first ".json" of the whole path and wants it 
 Example:        table.txt; /data/a.json.d/table.json
 Fix:            rename the file or its folder before RANK_TABLE_FILE names it.
 HCCL:           no code; the log says "not a valid .json file" (R2).
-"""
+""",
+)
 
-BEYOND_US = """
+BEYOND_US: TableRule = Rule(
+    "HK009",
+    "file-too-large",
+    doc="""
 The file is more than this program reads.
 
 What:           the file is larger than 256 MiB, or holds more than 16 million objects and arrays.
@@ -89,9 +140,15 @@ Why it matters: reading it would take more memory than a check is worth.
 Example:        the path of a log or a checkpoint in place of the table.
 Fix:            name the rank table; one of 65,536 devices takes about 11 MiB.
 HCCL:           refuses more than 40 MiB of versions 1.x (R4) and more than 1 GiB of version 2.0.
-"""
+""",
+)
 
-KEY_MISSING = """
+KEY_MISSING: TableRule = Rule(
+    "HK101",
+    "missing-key",
+    hccl_error="EI0017",
+    names_key=False,
+    doc="""
 A required key is missing.
 
 What:           an object lacks a key that HCCL always reads.
@@ -101,9 +158,14 @@ Example:        a device without "rank_id"; "devcie_id" for "device_id".
 Fix:            add the key; the finding names it, and the slip where there is one.
 HCCL:           EI0017, Config X is missing in the ranktable file (R5, R7). In versions 1.x and template 2 no code for a
                 list, the log only, and EI0014 for a key of a super pod.
-"""
+""",
+)
 
-OTHER_TYPE = """
+OTHER_TYPE: TableRule = Rule(
+    "HK102",
+    "wrong-type",
+    hccl_error="EI0017",
+    doc="""
 A value has another type.
 
 What:           a number where a text is expected, or the other way round, or an array, an object or null.
@@ -116,9 +178,15 @@ HCCL:           EI0017, Config X is missing in the ranktable file, though the ke
                 true for 1, numbers that are not meant. In versions 1.x no code where a list or an object is expected;
                 EI0014, server_count, where `server_list` is none and counts as a list of one. It takes a table whose
                 `device_ip` or `rank_ip` it can do without, after the same EI0017 in the log.
-"""
+""",
+)
 
-NO_NUMBER = """
+NO_NUMBER: TableRule = Rule(
+    "HK103",
+    "invalid-number",
+    hccl_error="EI0014",
+    variables=("rank_id", "server_count", "super_device_id"),
+    doc="""
 A rank or count is no number.
 
 What:           `rank_id`, `server_count` or `super_device_id` is a text that is no decimal number of 1 to 10 digits.
@@ -129,9 +197,13 @@ Fix:            write the number in decimal digits, without sign and spaces.
 HCCL:           EI0014, rank_id "is a non-negative integer." (R8, R17, R29), and so for super_device_id; no code for
                 `server_count`, the counts of template 2 and in version 1.1, the log only. It takes a text that begins
                 with a number.
-"""
+""",
+)
 
-DEVICE_ID_NO_NUMBER = """
+DEVICE_ID_NO_NUMBER: TableRule = Rule(
+    "HK104",
+    "invalid-device-id",
+    doc="""
 A device id is no number.
 
 What:           `device_id` is a text that is no decimal number of 1 to 10 digits.
@@ -140,9 +212,14 @@ Why it matters: HCCL turns the text into a number and stops where it cannot. It 
 Example:        "device_id": "davinci0"
 Fix:            write the physical id: the N of /dev/davinciN.
 HCCL:           no code; the log only (R11). It takes a text that begins with a number.
-"""
+""",
+)
 
-NO_RANK_TABLE = """
+NO_RANK_TABLE: TableRule = Rule(
+    "HK105",
+    "not-a-rank-table",
+    hccl_error="EI0017",
+    doc="""
 The document is no rank table of HCCL.
 
 What:           a file of another kind, which the finding names: a topology file, a table of an inference server, ...
@@ -150,9 +227,15 @@ Why it matters: HCCL looks for `server_list`, `rank_list` or `group_list` and fi
 Example:        the prefill/decode table of vllm-ascend given as RANK_TABLE_FILE.
 Fix:            name the file that RANK_TABLE_FILE is to name; the finding says where it is to be had.
 HCCL:           EI0017 for the first text that it looks for (status), no code where only server_list is missing.
-"""
+""",
+)
 
-UNKNOWN_VERSION = """
+UNKNOWN_VERSION: TableRule = Rule(
+    "HK107",
+    "unknown-version",
+    hccl_error="EI0014",
+    variables=("version",),
+    doc="""
 Nobody knows this version.
 
 What:           `version` is none of those that HCCL has a parser for.
@@ -160,9 +243,15 @@ Why it matters: HCCL chooses its parser by this text alone.
 Example:        "version": "1"; "version": "v1.0"
 Fix:            write "1.0", or "1.2" for the super pods of Atlas A3, or "2.0" for Atlas 950.
 HCCL:           EI0014, version "a valid version number."
-"""
+""",
+)
 
-OTHER_GENERATION = """
+OTHER_GENERATION: TableRule = Rule(
+    "HK108",
+    "unsupported-version",
+    hccl_error="EI0014",
+    variables=("version",),
+    doc="""
 The product does not read this version.
 
 What:           the table is made for another generation of hardware than the product named.
@@ -174,9 +263,15 @@ HCCL:           EI0014, version "a valid version number.", for version 2.0. Atla
                 2.0 and looks at the version at last: EI0017 for the first key that it misses, EI0014 where it misses
                 none. The parser of template 2 asks for no product and takes it; the manual has it for 910 only, so on
                 other products that is an error here, without code.
-"""
+""",
+)
 
-NOT_READY = """
+NOT_READY: TableRule = Rule(
+    "HK109",
+    "table-not-ready",
+    severity="warning",
+    stops=True,
+    doc="""
 The table is not ready yet.
 
 What:           `status` is "initializing": the program that fills the table has not finished.
@@ -184,9 +279,15 @@ Why it matters: HCCL looks once a second until it reads "completed", for up to 1
 Example:        hccl.json of a job on Kubernetes, looked at before all pods run.
 Fix:            wait for "completed"; if it does not come, look at the program that writes the table.
 HCCL:           waits, then a timeout (R6).
-"""
+""",
+)
 
-OTHER_LIST = """
+OTHER_LIST: TableRule = Rule(
+    "HK112",
+    "version-list-mismatch",
+    hccl_error="EI0014",
+    variables=("version",),
+    doc="""
 The version is not that of the list below it.
 
 What:           `version` names one format, and the file holds the list of another.
@@ -195,9 +296,13 @@ Example:        "version": "2.0" above a server_list, which is of versions 1.0 a
 Fix:            write the version of the list that is there, or make the table anew in the other format.
 HCCL:           EI0014, version, where it has no parser for it; else no code, the log only (R7), and EI0017
                 for the first text that the parser misses: on Atlas 950 rank_count.
-"""
+""",
+)
 
-DRAFT = """
+DRAFT: TableRule = Rule(
+    "HK113",
+    "draft-version",
+    doc="""
 The document is a draft of version 2.0.
 
 What:           the levels have the keys level, id, fabric_type and rank_addrs of the time before the release.
@@ -205,9 +310,13 @@ Why it matters: HCCL's parser asks for net_layer, net_instance_id, net_type and 
 Example:        {"level": 0, "id": "az0-rack0", "fabric_type": "INNER", "rank_addrs": []}
 Fix:            make the table anew with the tool of the release that is installed.
 HCCL:           EI0017, Config net_layer is missing in the ranktable file; no code where rank_count is a text (R34).
-"""
+""",
+)
 
-OUT_OF_BOUNDS = """
+OUT_OF_BOUNDS: TableRule = Rule(
+    "HK114",
+    "number-out-of-range",
+    doc="""
 A number is outside its bounds.
 
 What:           a number of version 2.0 is lower or higher than its field takes.
@@ -216,9 +325,13 @@ Example:        "rank_count": 65537, "net_layer": 8, "local_id": -1
 Fix:            write a number within the bounds that the message names.
 HCCL:           EI0014 for rank_id and rank_count, and for a number below 0 of any other required key; no code else, the
                 parser refuses the table (R34). It takes the `listen_port` 65536, which is not a valid port.
-"""
+""",
+)
 
-LENGTH = """
+LENGTH: TableRule = Rule(
+    "HK115",
+    "invalid-length",
+    doc="""
 A text or list is too short or too long.
 
 What:           a text or list of version 2.0 has fewer or more items than its field takes.
@@ -227,9 +340,13 @@ Example:        "ports": [], more than 24 addresses, an empty net_instance_id.
 Fix:            write as many as the message names.
 HCCL:           EI0014 for `addr` and for an empty `rank_list`, else no code; the parser refuses the table (R34). It
                 counts every port of `ports` once, so it takes more than 16 where some are given twice.
-"""
+""",
+)
 
-NO_SUCH_WORD = """
+NO_SUCH_WORD: TableRule = Rule(
+    "HK116",
+    "unknown-value",
+    doc="""
 A word is none of those accepted.
 
 What:           a field of version 2.0 that takes a few words holds another.
@@ -237,4 +354,30 @@ Why it matters: HCCL refuses the table.
 Example:        "addr_type": "IP", "net_type": "MESH"
 Fix:            write one of the words that the message names.
 HCCL:           no code; the parser refuses the table (R34).
-"""
+""",
+)
+
+RULES = (
+    NOT_JSON,
+    NOT_UTF8,
+    BYTE_ORDER_MARK,
+    KEY_TWICE,
+    NESTED_TOO_DEEPLY,
+    NUMBER_TOO_LARGE,
+    FILE_TOO_LARGE,
+    PATH,
+    BEYOND_US,
+    KEY_MISSING,
+    OTHER_TYPE,
+    NO_NUMBER,
+    DEVICE_ID_NO_NUMBER,
+    NO_RANK_TABLE,
+    UNKNOWN_VERSION,
+    OTHER_GENERATION,
+    NOT_READY,
+    OTHER_LIST,
+    DRAFT,
+    OUT_OF_BOUNDS,
+    LENGTH,
+    NO_SUCH_WORD,
+)

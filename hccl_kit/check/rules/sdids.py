@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.document import shown
@@ -38,7 +39,7 @@ def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
         for device in table.every if table.version == "1.2" else ():
             if device.sdid is not None and device.sdid > _NONE:
                 message = f'"super_device_id" is {device.sdid}; up to {_NONE - 1} is accepted'
-                yield Finding(_place(device), message, _ASK, hccl_error="EI0014")
+                yield Finding(message, _ASK, pointer=_place(device), hccl_error="EI0014")
         return
     good = [device for device in table.every if device.sdid is not None and device.sdid < _NONE]
     for server in table.servers if len(good) < table.world_size else ():
@@ -47,7 +48,7 @@ def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
             some = f"{len(without)} of the {len(server.devices)} devices of server {shown(server.id)}"
             message = f'{some} have no valid "super_device_id", which a table with super_pod_list needs'
             hint, fix = meant("super_device_id", [d for d in without if d.sdid is None], r"[0-9]{1,10}\Z")
-            yield Finding(_place(without[0]), message, hint or _ASK, fix=fix)
+            yield Finding(message, hint or _ASK, pointer=_place(without[0]), fix=fix)
 
 
 def sdid_twice(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -61,7 +62,7 @@ def sdid_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     for device, earlier in _doubles(table, product):
         message = f'"super_device_id" {device.sdid} is already taken in this super pod by device {earlier.id}'
-        yield Finding(_place(device), message, _ASK, (Related(_place(earlier), "first defined"),))
+        yield Finding(message, _ASK, pointer=_place(device), related=(Related(_place(earlier), "first defined"),))
 
 
 def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -99,7 +100,7 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
         others = f"; the same holds for {len(found) - 1} more" if len(found) > 1 else ""
         message = f'"super_device_id" {sdid} {form}, and this is device {device.id}{others}'
         hint = "compare both with `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP"
-        yield Finding(_place(device), message, hint)
+        yield Finding(message, hint, pointer=_place(device))
 
 
 def _usual(card: int) -> int:
@@ -137,3 +138,10 @@ def _members(table: RankTable, product: Product) -> dict[int, list[Device]]:
         if server.id in pod_of and server.id not in contested and times[server.id] == 1:
             members.setdefault(pod_of[server.id], []).extend(server.devices)
     return members
+
+
+RULES = (
+    Rule("HK216", "missing-sdid", sdid_missing, kinds=("1.2",)),
+    Rule("HK217", "duplicate-sdid", sdid_twice, kinds=("1.2",)),
+    Rule("HK219", "suspicious-sdid", sdid_of_another, severity="note", kinds=("1.2",)),
+)

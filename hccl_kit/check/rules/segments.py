@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.ip import parse_address, split_addresses
@@ -55,14 +56,16 @@ def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]
             odd, device = next(port for port in ports if port[0] != usual)
             message = f"{shown(device.ip)} is in {odd}; {name} has {len(counts)} segments, most ports are in {usual}"
             yield Finding(
-                (*device.at, "device_ip"), message, "give the ports one segment, or see that a router joins them"
+                message,
+                "give the ports one segment, or see that a router joins them",
+                pointer=(*device.at, "device_ip"),
             )
         other = holder.setdefault(usual, plane)
         if other != plane:
             device = next(device for segment, device in ports if segment == usual)
             message = f"{shown(device.ip)} of plane {plane} is in {usual}, the segment of plane {other}"
             yield Finding(
-                (*device.at, "device_ip"), message, f"give each of the {product.planes} planes its own segment"
+                message, f"give each of the {product.planes} planes its own segment", pointer=(*device.at, "device_ip")
             )
 
 
@@ -73,3 +76,15 @@ def _segment(device: Device, prefix: int) -> _Segment | None:
         return None
     width = len(address[1]) * 8
     return _Segment(int.from_bytes(address[1], "big") >> width - prefix, prefix, width) if prefix <= width else None
+
+
+RULES = (
+    Rule(
+        "HK319",
+        "subnets-not-planes",
+        segments_not_planes,
+        severity="note",
+        by_product={"910": "warning"},  # one plane elsewhere, and routers between its segments are usual
+        kinds=("1.0", "1.2", "template2"),
+    ),
+)

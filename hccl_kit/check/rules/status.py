@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.typos import is_slip
+from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.model import RankTable
@@ -25,7 +26,7 @@ def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
     if table.status != _READY:
         message = f'"status" is {shown(table.status)}; HCCL waits up to 1800 s for "completed" and then gives up'
         fix = (Edit(("status",), f'"{_READY}"'),) if _means_ready(table.status) else ()
-        yield Finding(("status",), message, 'write "status": "completed"', fix=fix)
+        yield Finding(message, 'write "status": "completed"', pointer=("status",), fix=fix)
 
 
 def _means_ready(status: str) -> bool:
@@ -36,3 +37,6 @@ def _means_ready(status: str) -> bool:
     """
     word = status.strip().lower()
     return word == _READY or is_slip(word, _READY)
+
+
+RULES = (Rule("HK110", "unknown-status", unknown_status, kinds=("1.0", "1.1", "1.2", "template2")),)

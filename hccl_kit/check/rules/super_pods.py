@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from hccl_kit.base.network import is_loopback
+from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.model import RankTable, SuperPod
@@ -32,7 +33,9 @@ def pods_unread(_table: RankTable, product: Product) -> Iterator[Finding]:
     """
     if not product.has_super_pods:
         message = f"{product.title} has no super pods: HCCL reads this table as one of version 1.0"
-        yield Finding(("version",), message, 'write "version": "1.0", or name the product that the table is for')
+        yield Finding(
+            message, 'write "version": "1.0", or name the product that the table is for', pointer=("version",)
+        )
 
 
 def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -49,7 +52,9 @@ def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
         if not 1 <= length <= _MAX_ID:
             found = "is empty" if not length else f"has {length} bytes"
             hint = "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice"
-            yield Finding((*pod.at, "super_pod_id"), f'"super_pod_id" {found}; 1 to {_MAX_ID} are accepted', hint)
+            yield Finding(
+                f'"super_pod_id" {found}; 1 to {_MAX_ID} are accepted', hint, pointer=(*pod.at, "super_pod_id")
+            )
 
 
 def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -67,7 +72,7 @@ def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
         if first.setdefault(pod.id, at) is not at and pod.id:
             message = f"super pod id {shown(pod.id)} is already taken by another super pod"
             hint = "give every super pod its own id, or put the servers of one super pod into one entry"
-            yield Finding(at, message, hint, (Related(first[pod.id], "first defined"),))
+            yield Finding(message, hint, pointer=at, related=(Related(first[pod.id], "first defined"),))
 
 
 def pod_server_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -90,7 +95,7 @@ def pod_server_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
         hint = f"did you mean {shown(absent[0])}? It is in no super pod"
     for name, _, at in _listings(table, product):
         if name not in known:
-            yield Finding(at, f"server {shown(name)} is not in the server_list of the table", hint)
+            yield Finding(f"server {shown(name)} is not in the server_list of the table", hint, pointer=at)
 
 
 def server_in_no_pod(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -108,14 +113,19 @@ def server_in_no_pod(table: RankTable, product: Product) -> Iterator[Finding]:
     if not table.super_pods:
         message = '"super_pod_list" is empty, but HCCL looks in it for the super pod of every server'
         hint = "add the super pods, or remove the key: the servers meet over RoCE then"
-        yield Finding(("super_pod_list",), message, hint)
+        yield Finding(message, hint, pointer=("super_pod_list",))
         return
     again = next(_relisted(table, product), None)
     related = (Related(again[2], f"server {shown(again[0])} is listed twice"),) if again else ()
     for server in table.servers:
         if server.id not in named:
             message = f"server {shown(server.id)} is in no super pod of the table"
-            yield Finding((*server.at, "server_id"), message, "add it to the server_list of its super pod", related)
+            yield Finding(
+                message,
+                "add it to the server_list of its super pod",
+                pointer=(*server.at, "server_id"),
+                related=related,
+            )
 
 
 def server_in_two_pods(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -133,7 +143,9 @@ def server_in_two_pods(table: RankTable, product: Product) -> Iterator[Finding]:
     for name, pod, at, earlier, earlier_at in _relisted(table, product):
         if pod is not earlier:
             message = f"server {shown(name)} is already in super pod {shown(earlier.id)}"
-            yield Finding(at, message, "remove it from one of the two", (Related(earlier_at, "first defined"),))
+            yield Finding(
+                message, "remove it from one of the two", pointer=at, related=(Related(earlier_at, "first defined"),)
+            )
 
 
 def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -150,7 +162,7 @@ def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     for name, pod, at, earlier, earlier_at in _relisted(table, product):
         if pod is earlier:
             message = f"super pod {shown(pod.id)} lists server {shown(name)} twice"
-            yield Finding(at, message, "remove one of the two", (Related(earlier_at, "first defined"),))
+            yield Finding(message, "remove one of the two", pointer=at, related=(Related(earlier_at, "first defined"),))
 
 
 def pods_mixed(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -175,7 +187,7 @@ def pods_mixed(table: RankTable, product: Product) -> Iterator[Finding]:
         if pod in left:
             message = f"server {shown(server.id)} stands apart from the other servers of its super pod"
             hint = "list the servers of one super pod one after the other, and number the ranks in this order"
-            yield Finding((*server.at, "server_id"), message, hint)
+            yield Finding(message, hint, pointer=(*server.at, "server_id"))
             return
 
 
@@ -192,7 +204,7 @@ def pod_empty(table: RankTable, product: Product) -> Iterator[Finding]:
         for pod in pods_read(table, product):
             if not pod.servers:
                 message = f"super pod {shown(pod.id)} has no server"
-                yield Finding((*pod.at, "server_list"), message, "remove the super pod, or add its servers")
+                yield Finding(message, "remove the super pod, or add its servers", pointer=(*pod.at, "server_list"))
 
 
 def _known(table: RankTable) -> set[str]:
@@ -220,3 +232,27 @@ def _relisted(table: RankTable, product: Product) -> Iterator[tuple[str, SuperPo
         earlier, earlier_at = first.setdefault(name, (pod, at))
         if earlier_at is not at:
             yield name, pod, at, earlier, earlier_at
+
+
+RULES = (
+    Rule("HK111", "ignored-super-pods", pods_unread, severity="warning", kinds=("1.2",)),
+    Rule(
+        "HK211", "super-pod-id-length", pod_id_length, hccl_error="EI0014", kinds=("1.2",), variables=("super_pod_id",)
+    ),
+    Rule(
+        "HK212", "duplicate-super-pod", pod_twice, hccl_error="EI0014", kinds=("1.2",), variables=('"IP" is repeate',)
+    ),
+    Rule(
+        "HK213",
+        "unknown-super-pod-server",
+        pod_server_unknown,
+        hccl_error="EI0014",
+        kinds=("1.2",),
+        variables=("server_id",),
+    ),
+    Rule("HK214", "server-without-super-pod", server_in_no_pod, kinds=("1.2",)),
+    Rule("HK215", "server-in-two-super-pods", server_in_two_pods, kinds=("1.2",)),
+    Rule("HK218", "duplicate-super-pod-server", pod_server_twice, severity="warning", kinds=("1.2",)),
+    Rule("HK407", "interleaved-super-pods", pods_mixed, severity="warning", kinds=("1.2",)),
+    Rule("HK409", "empty-super-pod", pod_empty, kinds=("1.2",)),
+)

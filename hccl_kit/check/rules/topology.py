@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from hccl_kit.check.rule import ANY_PRODUCT, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, Server
@@ -26,7 +27,7 @@ def card_count(table: RankTable, product: Product) -> Iterator[Finding]:
         count = len(server.devices)
         if counts and count and count not in counts:
             message = f"server {shown(server.id)} brings {_cards(count)}; {product.name} takes {_listed(counts, 'or')}"
-            yield Finding((*server.at, "device"), message, _nearest(server, product))
+            yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
 def cards_across_groups(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -41,7 +42,7 @@ def cards_across_groups(table: RankTable, product: Product) -> Iterator[Finding]
     for server, ids in _crossing(table, product):
         if len(ids) != len(product.groups[0]) or ids in product.parser_quads:
             message = f"cards {_listed(ids)} of server {shown(server.id)} lie across the groups {_groups(product)}"
-            yield Finding((*server.at, "device"), message, _nearest(server, product))
+            yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
 def cards_unlinked(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -58,7 +59,7 @@ def cards_unlinked(table: RankTable, product: Product) -> Iterator[Finding]:
             message = (
                 f"cards {_listed(ids)} of server {shown(server.id)} form no ring; the groups are {_groups(product)}"
             )
-            yield Finding((*server.at, "device"), message, _nearest(server, product))
+            yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
 def unequal_servers(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -80,7 +81,7 @@ def unequal_servers(table: RankTable, product: Product) -> Iterator[Finding]:
         if count and count != usual:
             message = f"server {shown(server.id)} brings {_cards(count)}, most servers bring {usual}"
             hint = f"{product.name} takes as many cards from every server"
-            yield Finding((*server.at, "device"), message, hint)
+            yield Finding(message, hint, pointer=(*server.at, "device"))
 
 
 def ranks_interleaved(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -103,7 +104,7 @@ def ranks_interleaved(table: RankTable, _product: Product) -> Iterator[Finding]:
         message = (
             f"the ranks of server {shown(apart[0].id)} form no block: {after.rank - 1} is on another server{others}"
         )
-        yield Finding((*after.at, "rank_id"), message, "number the ranks of one server through before the next")
+        yield Finding(message, "number the ranks of one server through before the next", pointer=(*after.at, "rank_id"))
 
 
 def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -123,7 +124,7 @@ def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
     uneven = [server for server in table.servers if len(server.devices) != usual]
     others = f"; {len(uneven) - 1} more differ" if len(uneven) > 1 else ""
     found = f"server {shown(uneven[0].id)} brings {_cards(len(uneven[0].devices))}, most servers bring {usual}{others}"
-    yield Finding((*uneven[0].at, "device"), found, "take as many cards from every server")
+    yield Finding(found, "take as many cards from every server", pointer=(*uneven[0].at, "device"))
 
 
 def nearest_legal(ids: Sequence[int], product: Product) -> tuple[int, ...] | None:
@@ -188,3 +189,43 @@ def _listed(numbers: Sequence[int], conjunction: str = "and") -> str:
 
 def _groups(product: Product) -> str:
     return " and ".join(f"{group[0]}-{group[-1]}" for group in product.groups)
+
+
+RULES = (
+    Rule(
+        "HK401",
+        "unsupported-card-count",
+        card_count,
+        hccl_error="EI0014",
+        by_product={"a2": "warning", "a2-box16": "warning"},  # documented, not enforced
+        variables=("devNum",),
+        kinds=("1.0", "1.2", "template2"),
+        from_manual=True,
+    ),
+    Rule(
+        "HK402",
+        "cards-across-groups",
+        cards_across_groups,
+        severity="warning",
+        kinds=("1.0", "1.2", "template2"),
+        from_manual=True,
+    ),
+    Rule("HK403", "cards-without-ring", cards_unlinked, hccl_error="EI0014", kinds=("1.0", "1.2", "template2")),
+    Rule(
+        "HK404",
+        "unequal-card-counts",
+        unequal_servers,
+        hccl_error="EI0014",
+        variables=("DeviceNum of server Id X",),
+        kinds=("1.0", "1.2", "template2"),
+    ),
+    Rule("HK406", "interleaved-ranks", ranks_interleaved, severity="warning"),
+    Rule(
+        "HK408",
+        "uneven-card-counts",
+        uneven_servers,
+        severity="warning",
+        by_product={"a2": "note", "a2-box16": "note", ANY_PRODUCT: None},
+        from_manual=True,
+    ),
+)

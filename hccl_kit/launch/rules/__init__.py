@@ -1,25 +1,21 @@
-"""Rules HK5: what a way of starting asks of a plan. Checked before anything is written.
+"""Rules HK5: what a launcher requires of a plan. Checked before anything is written.
 
-A rule is a generator over the plan and the table's file; its docstring is its page, under the headings of every rule.
-The rows stand beside the rules, in a module for each family of ways; an id is never used twice.
+Each row stands in the module of its check, one for each family of launchers. An id is never used twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.check.rule import ANY_PRODUCT, Rule, in_order, run
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.rules import kubernetes, mpi, slurm
-from hccl_kit.launch.rules.plan_rule import Fault, PlanRule
-from hccl_kit.table.finding import Rule
+from hccl_kit.table.finding import Finding
 
-PLAN_RULES: tuple[PlanRule, ...] = (*mpi.ROWS, *slurm.ROWS, *kubernetes.ROWS)
+PLAN_RULES: tuple[Rule[[LaunchPlan, TableFile]], ...] = in_order(mpi.RULES, slurm.RULES, kubernetes.RULES)
 
 
-def judge(plan: LaunchPlan, table: TableFile, way: str) -> Iterator[tuple[Rule, Fault]]:
-    """What the rules for `way` have against the plan, in the order of the rules."""
-    for rule, check in PLAN_RULES:
-        if way in rule.formats:
-            for fault in check(plan, table):
-                yield rule, fault
+def check_plan(plan: LaunchPlan, table: TableFile, launcher: str) -> Iterator[Finding]:
+    """What keeps the launcher from starting the plan, or is worth a warning, in the order of the rules."""
+    return run((rule for rule in PLAN_RULES if launcher in rule.kinds), ANY_PRODUCT, plan, table)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.launch.emitters import manifest
 from hccl_kit.launch.emitters.kubernetes import TABLE_KEY
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.rules.plan_rule import Fault, PlanRule, row
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
-WAYS = ("ascendjob", "volcano")
+KINDS = ("ascendjob", "volcano")
 
 
-def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """Two servers have different numbers of cards.
 
     What:           the pods of a job are to have different numbers of cards.
@@ -26,7 +27,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     first, *others = plan.nodes
     for node in others:
         if len(node.workers) != len(first.workers):
-            yield Fault(
+            yield Finding(
                 f"server {shown(node.id)} has {len(node.workers)} cards, server {shown(first.id)} has "
                 f"{len(first.workers)}; the pods of a job have equally many",
                 "take as many cards on every server, or start it with --to bash",
@@ -34,7 +35,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
             return
 
 
-def choice_not_kept(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def choice_not_kept(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """The table chooses cards or an order of ranks that the cluster does not keep.
 
     What:           the table leaves out the first cards of a server, or its ranks do not follow server by server.
@@ -48,15 +49,15 @@ def choice_not_kept(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     for node in plan.nodes:
         count = len(node.workers)
         if node.devices != tuple(range(count)):
-            yield Fault(f"server {shown(node.id)} has {_cards(node.devices)}; the cluster chooses cards itself")
+            yield Finding(f"server {shown(node.id)} has {_cards(node.devices)}; the cluster chooses cards itself")
             return
         if node.ranks != tuple(range(rank, rank + count)):
-            yield Fault("the ranks do not follow server by server; the cluster numbers them so")
+            yield Finding("the ranks do not follow server by server; the cluster numbers them so")
             return
         rank += count
 
 
-def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Fault]:
+def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Finding]:
     """The rank table does not fit into a ConfigMap.
 
     What:           the table, without blanks, is larger than 1 MiB.
@@ -68,14 +69,14 @@ def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Fault]:
     """
     size = len(manifest.compact(table.text).encode())
     if size > manifest.MAX_MAP:
-        yield Fault(
+        yield Finding(
             f"the rank table for {plan.size} ranks has {size} bytes without blanks; a ConfigMap holds "
             f"{manifest.MAX_MAP}",
             "start it with --to ascendjob, which needs no table",
         )
 
 
-def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fault]:
+def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Finding]:
     """The rank table is too large for `kubectl apply`.
 
     What:           a ConfigMap with the table is larger than 256 KiB.
@@ -90,7 +91,7 @@ def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fau
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": {TABLE_KEY: text}}
     size = manifest.applied_size(document)
     if size > manifest.MAX_APPLIED and len(text.encode()) <= manifest.MAX_MAP:
-        yield Fault(
+        yield Finding(
             f"a ConfigMap with the rank table for {plan.size} ranks has {size} bytes; kubectl apply takes "
             f"{manifest.MAX_APPLIED}",
             "kubectl create -f FILE, where the pods get this table",
@@ -102,15 +103,15 @@ def _cards(devices: tuple[int, ...]) -> str:
     return f"card{'s' if len(devices) > 1 else ''} {text}"
 
 
-ROWS: tuple[PlanRule, ...] = (
-    row("HK530", "servers have different numbers of cards", nodes_not_equal, ways=WAYS),
-    row("HK531", "a choice that the cluster does not keep", choice_not_kept, ways=WAYS, severity="warning"),
-    row("HK532", "rank table too large for a ConfigMap", table_too_large, ways=("volcano",)),
-    row(
+RULES = (
+    Rule("HK530", "unequal-pods", nodes_not_equal, kinds=KINDS),
+    Rule("HK531", "ignored-card-choice", choice_not_kept, kinds=KINDS, severity="warning"),
+    Rule("HK532", "table-too-large-for-configmap", table_too_large, kinds=("volcano",)),
+    Rule(
         "HK533",
-        "rank table too large for kubectl apply",
+        "table-too-large-for-apply",
         table_too_large_to_apply,
-        ways=("volcano",),
+        kinds=("volcano",),
         severity="warning",
     ),
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
+from hccl_kit.check.rule import Rule
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
-from hccl_kit.launch.rules.plan_rule import Fault, PlanRule, row
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
 
-def cards_differ(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def cards_differ(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """Two nodes use different cards.
 
     What:           mpirun is to start ranks on nodes whose physical device ids are not the same. A smaller node may
@@ -24,14 +25,14 @@ def cards_differ(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     largest = max(plan.nodes, key=lambda node: len(node.devices))
     for node in plan.nodes:
         if node.devices != largest.devices[: len(node.devices)]:
-            yield Fault(
+            yield Finding(
                 f"{_cards(node)}, {_cards(largest)}; mpirun needs the same cards on every node",
                 "take the same cards everywhere, or start it with --to bash",
             )
             return
 
 
-def cards_not_ascending(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def cards_not_ascending(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """The cards of a node do not ascend with its ranks.
 
     What:           a lower rank of a node has a card with a higher physical id.
@@ -42,14 +43,14 @@ def cards_not_ascending(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     """
     for node in plan.nodes:
         if list(node.devices) != sorted(node.devices):
-            yield Fault(
+            yield Finding(
                 f"{_cards(node)} for ranks {_listed(node.ranks)}; here local rank i always gets the i-th card",
                 "write the table anew with hccl-gen, which numbers by card, or start it with --to bash",
             )
             return
 
 
-def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """Two nodes have different numbers of ranks.
 
     What:           msrun is to start a job whose nodes do not have equally many ranks.
@@ -61,7 +62,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     first, *others = plan.nodes
     for node in others:
         if len(node.workers) != len(first.workers):
-            yield Fault(
+            yield Finding(
                 f"server {shown(node.id)} has {_ranks(node)}, server {shown(first.id)} has {_ranks(first)}; "
                 "msrun needs equally many on every node",
                 "take as many cards on every node, or start it with --to bash or --to mpirun",
@@ -69,7 +70,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
             return
 
 
-def ranks_not_together(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def ranks_not_together(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """The ranks of a node do not follow each other.
 
     What:           between two ranks of one node comes a rank of another.
@@ -80,14 +81,14 @@ def ranks_not_together(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     """
     for node in plan.nodes:
         if node.ranks != tuple(range(node.ranks[0], node.ranks[0] + len(node.ranks))):
-            yield Fault(
+            yield Finding(
                 f"server {shown(node.id)} has ranks {_listed(node.ranks)}; here the ranks of a node follow each other",
                 "hccl-merge numbers the ranks server by server, or start it with --to bash",
             )
             return
 
 
-def no_way_to_rank_0(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def no_way_to_rank_0(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """The node of rank 0 has no address by which the others reach it.
 
     What:           of several nodes, that of rank 0 has a `server_id` that is neither address nor host name, and no
@@ -101,7 +102,7 @@ def no_way_to_rank_0(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
         yield _unreachable(plan.nodes[0], "the others must reach it, since it has rank 0")
 
 
-def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """A node has no address by which it is reached.
 
     What:           of several nodes, one has a `server_id` that is neither address nor host name, and no `host_ip`.
@@ -116,8 +117,8 @@ def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
             return
 
 
-def _unreachable(node: Node, why: str) -> Fault:
-    return Fault(
+def _unreachable(node: Node, why: str) -> Finding:
+    return Finding(
         f"server {shown(node.id)} is neither an address nor a host name; {why}",
         'add "host_ip", an address of that host, to it in the table',
     )
@@ -135,11 +136,11 @@ def _listed(numbers: tuple[int, ...]) -> str:
     return ", ".join(map(str, numbers[:16])) + (", ..." if len(numbers) > 16 else "")
 
 
-ROWS: tuple[PlanRule, ...] = (
-    row("HK501", "cards differ between nodes", cards_differ, ways=("mpirun",)),
-    row("HK502", "cards do not ascend with the ranks", cards_not_ascending, ways=("mpirun", "msrun")),
-    row("HK503", "nodes have different numbers of ranks", nodes_not_equal, ways=("msrun",)),
-    row("HK504", "ranks of a node do not follow each other", ranks_not_together, ways=("mpirun", "msrun")),
-    row("HK505", "no address for the node of rank 0", no_way_to_rank_0, ways=("bash", "msrun", "slurm")),
-    row("HK506", "no address for a node", no_way_to_a_node, ways=("mpirun",)),
+RULES = (
+    Rule("HK501", "different-cards", cards_differ, kinds=("mpirun",)),
+    Rule("HK502", "card-order", cards_not_ascending, kinds=("mpirun", "msrun")),
+    Rule("HK503", "unequal-rank-counts", nodes_not_equal, kinds=("msrun",)),
+    Rule("HK504", "scattered-ranks", ranks_not_together, kinds=("mpirun", "msrun")),
+    Rule("HK505", "unreachable-rank-0", no_way_to_rank_0, kinds=("bash", "msrun", "slurm")),
+    Rule("HK506", "unreachable-node", no_way_to_a_node, kinds=("mpirun",)),
 )

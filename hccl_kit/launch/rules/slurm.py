@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
+from hccl_kit.check.rule import Rule
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.rules.plan_rule import Fault, PlanRule, row
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
 
-def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """A server has a name that no node of Slurm has.
 
     What:           of several servers, one has a `server_id` that is neither an address nor a host name, and no
@@ -23,14 +24,14 @@ def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     """
     for node in plan.nodes if len(plan.nodes) > 1 else ():
         if not is_host(node.address):
-            yield Fault(
+            yield Finding(
                 f"server {shown(node.id)} is neither a node of Slurm nor a host name or address",
                 'add "host_ip" to it in the table: the address of the host',
             )
             return
 
 
-def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
+def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """Two servers have different numbers of ranks.
 
     What:           the servers of the table do not have equally many ranks.
@@ -43,13 +44,13 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Fault]:
     counts = [len(node.workers) for node in plan.nodes]
     if min(counts) < max(counts):
         few, many = (plan.nodes[counts.index(number)].id for number in (min(counts), max(counts)))
-        yield Fault(
+        yield Finding(
             f"server {shown(few)} has {min(counts)} ranks and server {shown(many)} {max(counts)}: "
             f"Slurm is asked for {max(counts)} tasks on every node"
         )
 
 
-ROWS: tuple[PlanRule, ...] = (
-    row("HK520", "a server that is no node of Slurm", no_node_of_slurm, ways=("slurm",)),
-    row("HK521", "nodes have different numbers of ranks", nodes_not_equal, ways=("slurm",), severity="warning"),
+RULES = (
+    Rule("HK520", "unknown-slurm-node", no_node_of_slurm, kinds=("slurm",)),
+    Rule("HK521", "uneven-slurm-tasks", nodes_not_equal, kinds=("slurm",), severity="warning"),
 )

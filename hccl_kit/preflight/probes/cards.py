@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from hccl_kit.discovery import npu_smi_info, npu_smi_map
-from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
+from hccl_kit.table.finding import Finding
 
 CONTROLS = ("davinci_manager", "devmm_svm", "hisi_hdc")
 """What every program on an NPU opens besides its card."""
@@ -97,13 +98,13 @@ def named(ids: Iterable[int]) -> str:
     return ("card " if len(numbers) == 1 else "cards ") + (f"{', '.join(most)} and {last}" if most else last)
 
 
-def folded(says: Mapping[int, str], hint: str | None = None) -> Iterator[Fault]:
+def folded(says: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
     """One fault for every text, with all cards that it is said of."""
     by_text: dict[str, list[int]] = {}
     for device_id, text in says.items():
         by_text.setdefault(text, []).append(device_id)
     for text, ids in by_text.items():
-        yield Fault(f"{named(ids)}: {text}", hint, ids[0] if len(ids) == 1 else None)
+        yield Finding(f"{named(ids)}: {text}", hint, device=ids[0] if len(ids) == 1 else None)
 
 
 def _names_in_dev(node: Node) -> frozenset[str]:

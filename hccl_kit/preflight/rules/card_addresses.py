@@ -6,19 +6,21 @@ import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_conf, hccn_tool, npu_smi
 from hccl_kit.discovery.ask import NoAnswerError, ask_each
-from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here
 from hccl_kit.preflight.rules.driver_access import HCCN_CONF
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.hosts import Card
 from hccl_kit.table.model import Device
 
 _NO_ADDRESSES = "the table has no device_ip for this server"
 
 
-def address_differs(node: Node) -> Iterator[Fault]:
+def address_differs(node: Node) -> Iterator[Finding]:
     """The device_ip of a card is not the address of its network port.
 
     What:           `device_ip` in the table is none of the addresses that hccn_tool gives for that card (IPv4, IPv6 and
@@ -48,7 +50,7 @@ def address_differs(node: Node) -> Iterator[Fault]:
     yield from folded(dict(sorted(says.items())), "make the table anew on this server: hccl-gen --help")
 
 
-def sdid_differs(node: Node) -> Iterator[Fault]:
+def sdid_differs(node: Node) -> Iterator[Finding]:
     """The super_device_id of a card is not the one that the driver knows.
 
     What:           `super_device_id` in the table is another number than the SDID that npu-smi gives for that card, or
@@ -171,3 +173,9 @@ def _plain(text: str) -> str:
         return str(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:
         return text
+
+
+RULES = (
+    Rule("HK628", "wrong-device-ip", address_differs, hccl_error="EI0014", kinds=("node",), needs_server=True),
+    Rule("HK629", "wrong-sdid", sdid_differs, hccl_error="EI0014", kinds=("node",), needs_server=True),
+)

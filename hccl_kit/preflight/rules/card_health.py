@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.check.rule import Rule
+from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.cards import (
     NOT_HERE,
     folded,
@@ -18,6 +19,7 @@ from hccl_kit.preflight.probes.cards import (
     shows_npu,
 )
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
 VISIBLE_TO_CONTAINER = "ASCEND_VISIBLE_DEVICES"
 """Read by the Ascend container runtime: the physical ids that it puts into the container."""
@@ -26,7 +28,7 @@ _MINOR = "Warning"
 _WELL = "OK"
 
 
-def card_missing(node: Node) -> Iterator[Fault]:
+def card_missing(node: Node) -> Iterator[Finding]:
     """A card of the table is not on this machine.
 
     What:           the table gives this server a card N, and there is no /dev/davinciN.
@@ -42,21 +44,21 @@ def card_missing(node: Node) -> Iterator[Fault]:
     if not missing or _is_renumbered(node):
         return
     if not shows_npu(node):
-        yield Fault(
+        yield Finding(
             "this machine shows no NPU: neither a file of one in /dev nor a tool of the driver",
             "install the driver; in a container, start it with the Ascend container runtime and "
             f"{VISIBLE_TO_CONTAINER}, or with --device and the driver's folder mounted",
         )
         return
     has = f"/dev has davinci for {named(ids)}" if ids else "/dev has no davinciN"
-    yield Fault(
+    yield Finding(
         f"{named(missing)} of the table {'are' if len(missing) > 1 else 'is'} not here; {has}",
         f"take the table of this machine, or start the container with --device=/dev/davinci{missing[0]}",
-        missing[0] if len(missing) == 1 else None,
+        device=missing[0] if len(missing) == 1 else None,
     )
 
 
-def ids_not_physical(node: Node) -> Iterator[Fault]:
+def ids_not_physical(node: Node) -> Iterator[Finding]:
     """The table counts the cards of a container from 0, or uses cards that the container was not given.
 
     What:           the table has cards 0, 1, ... that are not here, and as many others are; or its cards are not among
@@ -74,7 +76,7 @@ def ids_not_physical(node: Node) -> Iterator[Fault]:
     if _is_renumbered(node):
         pairs = ", ".join(f"{logical} is {physical}" for logical, physical in enumerate(ids))
         listed = ",".join(map(str, ids))
-        yield Fault(
+        yield Finding(
             f"the table has {named(node.device_ids)}, which are counted from 0 in this container, as it seems; here "
             f"are {named(ids)} (logical {pairs})",
             f'if so, write it with: hccl-gen --device_num "[0,{len(node.device_ids)})" --visible_devices {listed}\n'
@@ -85,13 +87,13 @@ def ids_not_physical(node: Node) -> Iterator[Fault]:
     outside = sorted(set(node.device_ids) & set(ids) - given) if given else []
     if outside:
         text = shown(node.environ[VISIBLE_TO_CONTAINER])
-        yield Fault(
+        yield Finding(
             f"the table uses {named(outside)}, and {VISIBLE_TO_CONTAINER}={text} gives this container others",
             "take the table of these cards, or start the container with the cards of the table",
         )
 
 
-def card_ill(node: Node) -> Iterator[Fault]:
+def card_ill(node: Node) -> Iterator[Finding]:
     """A card of the table is not healthy.
 
     What:           npu-smi shows Alarm, Critical or UNKNOWN for a card of the table, or does not list it at all.
@@ -111,7 +113,7 @@ def card_ill(node: Node) -> Iterator[Fault]:
     )
 
 
-def card_with_alarm(node: Node) -> Iterator[Fault]:
+def card_with_alarm(node: Node) -> Iterator[Finding]:
     """A card of the table has a minor alarm.
 
     What:           npu-smi shows Warning for a card of the table.
@@ -156,3 +158,11 @@ def _given(text: str) -> set[int]:
             return set()
         found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return found
+
+
+RULES = (
+    Rule("HK620", "missing-card", card_missing, hccl_error="EI0014", kinds=("node",), needs_server=True),
+    Rule("HK622", "logical-device-ids", ids_not_physical, hccl_error="EI0014", kinds=("node",), needs_server=True),
+    Rule("HK625", "unhealthy-card", card_ill, kinds=("node",), needs_server=True),
+    Rule("HK626", "minor-card-alarm", card_with_alarm, severity="warning", kinds=("node",), needs_server=True),
+)

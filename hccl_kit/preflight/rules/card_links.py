@@ -5,13 +5,15 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_state
 from hccl_kit.discovery.ask import NoAnswerError, complaint
-from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here, need_npu
 from hccl_kit.preflight.rules.card_addresses import asks_for_roce, nic_addresses, uses_roce, with_address
 from hccl_kit.preflight.rules.driver_access import WITHOUT_ADDRESSES
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.hosts import Card
 from hccl_kit.table.model import Device
 
@@ -23,7 +25,7 @@ _REACHED = ("Success", "Init", "Detect ip set")
 _NOBODY = "0.0.0.0"  # noqa: S104 - what the driver has where nothing was set
 
 
-def link_down(node: Node) -> Iterator[Fault]:
+def link_down(node: Node) -> Iterator[Finding]:
     """The network port of a card has no link.
 
     What:           hccn_tool says "link status: DOWN" for a card of a job that goes over the network: of several
@@ -39,11 +41,11 @@ def link_down(node: Node) -> Iterator[Fault]:
     yield from folded(down | failures, "look at cable and optical module: hccn_tool -i N -optical -g")
 
 
-def network_ill(node: Node) -> Iterator[Fault]:
+def network_ill(node: Node) -> Iterator[Finding]:
     """A card does not reach the address that it was given to ask.
 
     What:           hccn_tool says something else than "net health status: Success" for a card that has an address to
-                    ask (netdetect), such as Fault, Unreachable or Receive timeout.
+                    ask (netdetect), such as Finding, Unreachable or Receive timeout.
     Why it matters: the address is usually that of the gateway: what lies behind is not reached either. It may also be
                     that nobody answers at that address while all is well.
     Example:        card 2: net health status Receive timeout
@@ -59,7 +61,7 @@ def network_ill(node: Node) -> Iterator[Fault]:
     )
 
 
-def way_not_set(node: Node) -> Iterator[Fault]:
+def way_not_set(node: Node) -> Iterator[Finding]:
     """A card has no gateway or no address to ask, and the job has several servers.
 
     What:           a card has no default gateway, while a card that it talks to has an address outside of its own
@@ -90,7 +92,7 @@ def way_not_set(node: Node) -> Iterator[Fault]:
     )
 
 
-def tls_unlike(node: Node) -> Iterator[Fault]:
+def tls_unlike(node: Node) -> Iterator[Finding]:
     """TLS is switched on for some cards of this server and off for others.
 
     What:           hccn_tool -i N -tls -g says "tls switch[1]" for some cards of the table and "tls switch[0]" for
@@ -130,7 +132,7 @@ def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) 
     return [device_id for device_id, text in found.items() if text == _NOBODY], failures
 
 
-def _not_set(unset: _Unset, text: str, hint: str) -> Iterator[Fault]:
+def _not_set(unset: _Unset, text: str, hint: str) -> Iterator[Finding]:
     ids, failures = unset
     yield from folded(dict.fromkeys(ids, text), hint)
     yield from folded(failures)
@@ -197,3 +199,11 @@ def _talk(node: Node, device_id: int, other: Device) -> bool:
     """Whether two cards of different servers connect: those of one plane where a product has several networks."""
     planes = node.product.planes
     return planes == 1 or device_id % planes == other.id % planes
+
+
+RULES = (
+    Rule("HK630", "link-down", link_down, hccl_error="EI0006", kinds=("node",), needs_server=True),
+    Rule("HK631", "unreachable-card-network", network_ill, severity="warning", kinds=("node",), needs_server=True),
+    Rule("HK632", "gateway-not-set", way_not_set, severity="warning", kinds=("node",), needs_server=True),
+    Rule("HK633", "mixed-tls", tls_unlike, hccl_error="EI0016", kinds=("node",), needs_server=True),
+)

@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_tool, npu_smi_info
 from hccl_kit.discovery.ask import HungError, NoAnswerError, ask_each, complaint
-from hccl_kit.preflight.node import Fault, Node
+from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import CONTROLS, folded, ids_in_dev, need_npu
+from hccl_kit.table.finding import Finding
 
 HCCN_CONF = "etc/hccn.conf"
 _ADDRESS = ("-ip", "-g")
@@ -18,7 +20,7 @@ WITHOUT_ADDRESSES = "2.0"
 """Of the ports of Atlas 950 only its table tells; hccn_tool asks for them by other names there."""
 
 
-def device_file_closed(node: Node) -> Iterator[Fault]:
+def device_file_closed(node: Node) -> Iterator[Finding]:
     """A file in /dev is missing, or this user may not open it.
 
     What:           one of davinci_manager, devmm_svm and hisi_hdc is not in /dev; or this user may not read and write
@@ -33,7 +35,7 @@ def device_file_closed(node: Node) -> Iterator[Fault]:
     dev = node.root / "dev"
     missing = [name for name in CONTROLS if not os.path.lexists(dev / name)]
     if missing:
-        yield Fault(
+        yield Finding(
             f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not in /dev",
             "in a container, start it with: " + " ".join(f"--device=/dev/{name}" for name in missing),
         )
@@ -41,13 +43,13 @@ def device_file_closed(node: Node) -> Iterator[Fault]:
     closed = [name for name in (*CONTROLS, *cards) if name not in missing and not _opens(dev / name)]
     if closed:
         more = f" and {len(closed) - 3} more" if len(closed) > 3 else ""
-        yield Fault(
+        yield Finding(
             f"this user may not read and write {', '.join(closed[:3])}{more} in /dev",
             "put the user into the group that owns them: usermod -aG HwHiAiUser USER, then log in anew",
         )
 
 
-def tool_missing(node: Node) -> Iterator[Fault]:
+def tool_missing(node: Node) -> Iterator[Finding]:
     """A tool of the driver is not here.
 
     What:           npu-smi or hccn_tool is neither on PATH nor at its usual place.
@@ -60,7 +62,7 @@ def tool_missing(node: Node) -> Iterator[Fault]:
     """
     need_npu(node)
     if tools.find(node, tools.NPU_SMI) is None:
-        yield Fault(
+        yield Finding(
             "there is no npu-smi, so nobody looks at health, processes and super pods",
             "in a container: -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi -v /usr/local/dcmi:/usr/local/dcmi "
             "-v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64",
@@ -68,14 +70,14 @@ def tool_missing(node: Node) -> Iterator[Fault]:
     if tools.find(node, tools.HCCN_TOOL) is None and node.table.version != WITHOUT_ADDRESSES:
         has_conf = (node.root / HCCN_CONF).exists()
         instead = "; addresses are taken from /etc/hccn.conf" if has_conf else ", and no /etc/hccn.conf"
-        yield Fault(
+        yield Finding(
             f"there is no hccn_tool, so nobody looks at links, gateways and TLS{instead}",
             "in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool"
             + ("" if has_conf else " -v /etc/hccn.conf:/etc/hccn.conf:ro"),
         )
 
 
-def tool_silent(node: Node) -> Iterator[Fault]:
+def tool_silent(node: Node) -> Iterator[Finding]:
     """A tool of the driver is here and gives no answer.
 
     What:           `npu-smi info`, or hccn_tool asked for the address of a card of the table, does not end in time.
@@ -86,13 +88,13 @@ def tool_silent(node: Node) -> Iterator[Fault]:
     """
     says, by_card = _failures(node)
     if isinstance(says, HungError):
-        yield Fault(f"npu-smi info: {says}", "look at dmesg")
+        yield Finding(f"npu-smi info: {says}", "look at dmesg")
     yield from folded(
         {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if isinstance(why, HungError)}, "look at dmesg"
     )
 
 
-def tool_stopped_answering(node: Node) -> Iterator[Fault]:
+def tool_stopped_answering(node: Node) -> Iterator[Finding]:
     """A tool of the driver answered at first, and then no more.
 
     What:           npu-smi or hccn_tool did not answer a question of the rules before this one; what HK624 and HK638
@@ -110,11 +112,11 @@ def tool_stopped_answering(node: Node) -> Iterator[Fault]:
         if words[0] == "-i" and words[2:] != [*_ADDRESS]:
             cards[int(words[1])] = f"{name} {' '.join(words[2:])}: {reason}"
         elif words[0] != "-i" and words != ["info"]:
-            yield Fault(f"{name} {' '.join(words)}: {reason}", "look at dmesg")
+            yield Finding(f"{name} {' '.join(words)}: {reason}", "look at dmesg")
     yield from folded(dict(sorted(cards.items())), "look at dmesg")
 
 
-def tool_unusable(node: Node) -> Iterator[Fault]:
+def tool_unusable(node: Node) -> Iterator[Finding]:
     """A tool of the driver is here and cannot be used.
 
     What:           npu-smi or hccn_tool cannot be started, or prints something else than what it was asked for; npu-smi
@@ -131,7 +133,7 @@ def tool_unusable(node: Node) -> Iterator[Fault]:
     )
     says, by_card = _failures(node)
     if says is not None and not isinstance(says, HungError):
-        yield Fault(f"npu-smi info: {says}", hint)
+        yield Finding(f"npu-smi info: {says}", hint)
     yield from folded(
         {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if not isinstance(why, HungError)}, hint
     )
@@ -175,3 +177,12 @@ def _cards(node: Node) -> Sequence[int]:
 
 def _opens(path: os.PathLike[str]) -> bool:
     return os.access(path, os.R_OK | os.W_OK, effective_ids=True)
+
+
+RULES = (
+    Rule("HK621", "inaccessible-device-file", device_file_closed, kinds=("node",), needs_server=True),
+    Rule("HK623", "missing-driver-tool", tool_missing, severity="warning", kinds=("node",), needs_server=True),
+    Rule("HK624", "silent-driver-tool", tool_silent, kinds=("node",), needs_server=True),
+    Rule("HK637", "hung-driver-tool", tool_stopped_answering, kinds=("node",), needs_server=True),
+    Rule("HK638", "unusable-driver-tool", tool_unusable, severity="warning", kinds=("node",), needs_server=True),
+)

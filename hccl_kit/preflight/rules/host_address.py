@@ -6,16 +6,18 @@ import ipaddress
 from collections.abc import Iterator
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.launch.plan import HOST_IP
-from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.this_server import plain
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
 _VARIABLES = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_SOCKET_FAMILY")
 
 
-def no_interface(node: Node) -> Iterator[Fault]:
+def no_interface(node: Node) -> Iterator[Finding]:
     """The variables name no network interface of this machine.
 
     What:           HCCL_IF_IP is no address of this machine, HCCL_SOCKET_IFNAME matches none of its interfaces, or
@@ -31,10 +33,10 @@ def no_interface(node: Node) -> Iterator[Fault]:
     try:
         choose(interfaces(), node.environ)
     except KitError as error:
-        yield Fault(error.message, "name an interface of this machine, or unset the variable")
+        yield Finding(error.message, "name an interface of this machine, or unset the variable")
 
 
-def another_interface(node: Node) -> Iterator[Fault]:
+def another_interface(node: Node) -> Iterator[Finding]:
     """HCCL will take another network interface than the table names.
 
     What:           in a job of several servers, the address that HCCL chooses on this machine is neither `host_ip` nor
@@ -62,7 +64,7 @@ def another_interface(node: Node) -> Iterator[Fault]:
         f"export HCCL_SOCKET_IFNAME=={names[0]}" if names else f"export HCCL_IF_IP={wanted[0]}, if it is of this host"
     )
     written = " and ".join(map(shown, dict.fromkeys(wanted)))
-    yield Fault(f"HCCL will take {choice.address} ({choice.reason}); the table has {written}", hint)
+    yield Finding(f"HCCL will take {choice.address} ({choice.reason}); the table has {written}", hint)
 
 
 def _is_address(name: object) -> bool:
@@ -71,3 +73,9 @@ def _is_address(name: object) -> bool:
     except ValueError:
         return False
     return True
+
+
+RULES = (
+    Rule("HK610", "unknown-interface", no_interface, hccl_error="EI0001", kinds=("node",)),
+    Rule("HK611", "unexpected-interface", another_interface, severity="warning", kinds=("node",)),
+)

@@ -6,17 +6,19 @@ import re
 from collections.abc import Iterator
 
 from hccl_kit.base.network import is_loopback
-from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.check.rule import Rule
+from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.this_server import listed, names_here, servers_here
 from hccl_kit.preflight.rules.variables import cards_meant
 from hccl_kit.runtime.worker_env import NAMES, SERVER
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
 _WITHOUT_HOSTS = "2.0"
 """Its servers are networks of the innermost layer; no host is named."""
 
 
-def not_a_server(node: Node) -> Iterator[Fault]:
+def not_a_server(node: Node) -> Iterator[Finding]:
     """This machine is no server of the table, or is several.
 
     What:           no `server_id` and no `host_ip` of the table is an address or host name of this machine; or those
@@ -33,15 +35,15 @@ def not_a_server(node: Node) -> Iterator[Fault]:
     hint = f"say which server this is with --server ID or {SERVER}=ID"
     found = servers_here(node.table)
     if found:
-        yield Fault(f"this machine is several servers of the table: {listed(found)}", hint)
+        yield Finding(f"this machine is several servers of the table: {listed(found)}", hint)
     else:
         own = ", ".join(sorted(shown(name) for name in names_here() if not is_loopback(name)))
-        yield Fault(
+        yield Finding(
             f"this machine is no server of the table: it has {own}; the table has {listed(node.table.servers)}", hint
         )
 
 
-def wrong_rank(node: Node) -> Iterator[Fault]:
+def wrong_rank(node: Node) -> Iterator[Finding]:
     """RANK_ID, RANK_SIZE or DEVICE_ID of this process are not those of the table.
 
     What:           RANK_ID is no number or not below the number of ranks; RANK_SIZE is not that number; the rank is on
@@ -59,21 +61,27 @@ def wrong_rank(node: Node) -> Iterator[Fault]:
     }
     for field, text in given.items():
         if not re.fullmatch("[0-9]{1,10}", text):
-            yield Fault(f"{NAMES[field][0]}={shown(text)} is no number", hint)
+            yield Finding(f"{NAMES[field][0]}={shown(text)} is no number", hint)
             return
     if "size" in given and int(given["size"]) != size:
-        yield Fault(f"{NAMES['size'][0]}={given['size']}, and the table has {size} ranks", hint)
+        yield Finding(f"{NAMES['size'][0]}={given['size']}, and the table has {size} ranks", hint)
     if "rank" not in given:
         return
     rank = int(given["rank"])
     server, device = next(((s, d) for s, d in node.table.devices() if d.rank == rank), (None, None))
     if server is None or device is None:
-        yield Fault(f"{NAMES['rank'][0]}={rank}, and the table has ranks 0 to {size - 1}", hint)
+        yield Finding(f"{NAMES['rank'][0]}={rank}, and the table has ranks 0 to {size - 1}", hint)
     elif node.server and server is not node.server:
-        yield Fault(f"{NAMES['rank'][0]}={rank}, which the table puts on server {shown(server.id)}", hint)
+        yield Finding(f"{NAMES['rank'][0]}={rank}, which the table puts on server {shown(server.id)}", hint)
     elif "device" in given and device.id not in cards_meant(node, int(given["device"])):
-        yield Fault(
+        yield Finding(
             f"{NAMES['rank'][0]}={rank} and {NAMES['device'][0]}={given['device']}; the table gives rank {rank} the "
             f"card {device.id}",
             hint,
         )
+
+
+RULES = (
+    Rule("HK600", "unknown-server", not_a_server, kinds=("node",)),
+    Rule("HK612", "wrong-rank", wrong_rank, hccl_error="EI0014", kinds=("node",)),
+)

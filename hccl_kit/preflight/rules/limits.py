@@ -8,8 +8,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from hccl_kit.preflight.node import Fault, Node
+from hccl_kit.check.rule import Rule
+from hccl_kit.preflight.node import Node
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
 SHM_PER_CARD = 256 << 20
 """Bytes of /dev/shm: a data loader of 8 processes keeps two batches of 16 MiB each there."""
@@ -25,7 +27,7 @@ LOG_SPACE = 1 << 30
 _ASCEND_LOGS = "ASCEND_PROCESS_LOG_PATH"
 
 
-def too_little(node: Node) -> Iterator[Fault]:
+def too_little(node: Node) -> Iterator[Finding]:
     """A limit of this system is low for the ranks of this server.
 
     What:           /dev/shm has less than 256 MiB free for each card; `ulimit -n` is below 4096 and 4 for every peer;
@@ -57,15 +59,15 @@ def too_little(node: Node) -> Iterator[Fault]:
         found, _ = resource.getrlimit(which)
         found = found >> 10 if letter == "l" and found != resource.RLIM_INFINITY else found
         if found != resource.RLIM_INFINITY and found < least:
-            yield Fault(
+            yield Finding(
                 f"ulimit -{letter} is {found}, and {least} is advised: {why}",
                 f"ulimit -{letter} {least}, or limits.conf",
             )
     if resource.getrlimit(resource.RLIMIT_CORE)[0] == resource.RLIM_INFINITY and not _core_is_piped(node.root):
-        yield Fault("ulimit -c is unlimited: every rank that crashes writes all its memory to a file", "ulimit -c 0")
+        yield Finding("ulimit -c is unlimited: every rank that crashes writes all its memory to a file", "ulimit -c 0")
 
 
-def disk_full(node: Node) -> Iterator[Fault]:
+def disk_full(node: Node) -> Iterator[Finding]:
     """There is little disk where the logs go.
 
     What:           less than 1 GiB is free, or nothing may be written, in the folder of the table, under which the
@@ -81,29 +83,29 @@ def disk_full(node: Node) -> Iterator[Fault]:
     for place in dict.fromkeys([folder, Path(node.environ.get(_ASCEND_LOGS) or home / "ascend" / "log")]):
         there = next((one for one in (place, *place.parents) if _is_folder(one)), Path("/"))
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
-            yield Fault(
+            yield Finding(
                 f"no log can be written into {shown(str(place))}: this user may not write there", "name another folder"
             )
             continue
         free = shutil.disk_usage(there).free
         if free < LOG_SPACE:
-            yield Fault(
+            yield Finding(
                 f"{free >> 20} MiB are free for logs in {shown(str(place))}; {LOG_SPACE >> 20} are advised",
                 "clear old logs there",
             )
 
 
-def _shm(folder: Path, cards: int) -> Iterator[Fault]:
+def _shm(folder: Path, cards: int) -> Iterator[Finding]:
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
-        yield Fault(
+        yield Finding(
             f"{folder} is not there; data loaders pass batches through it", "mount it: docker run --shm-size=8g"
         )
         return
     wanted = SHM_PER_CARD * cards
     if free < wanted:
-        yield Fault(
+        yield Finding(
             f"{folder} has {free >> 20} MiB free, and {wanted >> 20} are advised for {cards} cards: data loaders pass "
             "batches through it",
             f"docker run --shm-size={max(1, wanted >> 30)}g, or clear what old jobs left there",
@@ -123,3 +125,9 @@ def _core_is_piped(root: Path) -> bool:
         return (root / "proc/sys/kernel/core_pattern").read_text(encoding="utf-8", errors="replace").startswith("|")
     except OSError:
         return False
+
+
+RULES = (
+    Rule("HK613", "low-limit", too_little, severity="warning", kinds=("node",)),
+    Rule("HK614", "low-disk-space", disk_full, severity="warning", kinds=("node",)),
+)

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.server_id import choose, interfaces
-from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.port_holder import holder
+from hccl_kit.table.finding import Finding
 
 BASE_PORT = 60000
 PORTS = 32
@@ -25,7 +27,7 @@ RANGE_VARIABLE = "HCCL_HOST_SOCKET_PORT_RANGE"
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
-def port_taken(node: Node) -> Iterator[Fault]:
+def port_taken(node: Node) -> Iterator[Finding]:
     """A port of the host that HCCL needs is taken.
 
     What:           another process listens on one of the 32 ports from 60000 on (from HCCL_IF_BASE_PORT on; those of
@@ -41,13 +43,13 @@ def port_taken(node: Node) -> Iterator[Fault]:
     for port in taken:
         who = holder(port, node.root)
         other = f"export {BASE_VARIABLE} with the first of {PORTS} free ports, alike on all servers"
-        yield Fault(
+        yield Finding(
             f"port {port} of {address} is taken by {who.text if who else 'a process that this user may not see'}",
             f"end it, or {other}" if who is None or who.listens else f"keep connections away (HK605), or {other}",
         )
 
 
-def ports_given_away(node: Node) -> Iterator[Fault]:
+def ports_given_away(node: Node) -> Iterator[Finding]:
     """The system may give the ports of HCCL to other programs.
 
     What:           some of the ports lie in net.ipv4.ip_local_port_range and are not in ip_local_reserved_ports.
@@ -66,7 +68,7 @@ def ports_given_away(node: Node) -> Iterator[Fault]:
     given = [port for port in wanted if low <= port <= high and port not in reserved]
     if given:
         first, last = given[0], given[-1]
-        yield Fault(
+        yield Finding(
             f"ports {first} to {last} lie in the range {low} to {high} that the system gives to outgoing connections",
             f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (with those reserved before)",
         )
@@ -115,3 +117,9 @@ def _numbers(text: str) -> Iterator[int]:
         match = _RANGE.fullmatch(part)
         if match:
             yield from range(int(match[1]), min(int(match[2] or match[1]), 65535) + 1)
+
+
+RULES = (
+    Rule("HK604", "host-port-in-use", port_taken, hccl_error="EI0019", kinds=("node",)),
+    Rule("HK605", "port-in-ephemeral-range", ports_given_away, severity="warning", kinds=("node",)),
+)

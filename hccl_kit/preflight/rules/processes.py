@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.npu_smi_info import Process
-from hccl_kit.preflight.node import Fault, Node
+from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import here, info, named, physical_ids
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
 MAX_COMMAND = 4096
 """Bytes that are read of a command line; `shown` cuts it further."""
@@ -27,7 +29,7 @@ class Who(NamedTuple):
     command: str
 
 
-def card_in_use(node: Node) -> Iterator[Fault]:
+def card_in_use(node: Node) -> Iterator[Finding]:
     """A process is on a card of the table.
 
     What:           npu-smi lists a process on a card that the table gives to a rank. It is named by id, user and
@@ -53,11 +55,11 @@ def card_in_use(node: Node) -> Iterator[Fault]:
     for (who, name), group in groups.items():
         pids = sorted({process.pid for process in group})
         on = set().union(*(cards[process] for process in group))
-        yield Fault(
+        yield Finding(
             f"{_listed(pids)} {_described(who, name)} {'are' if len(pids) > 1 else 'is'} on {named(on)}",
             f"ask who owns {'them' if len(pids) > 1 else 'it'}; if it is what is left of an old job: "
             f"kill {' '.join(map(str, pids[:_MAX_PIDS]))}, and wait 10 s",
-            next(iter(on)) if len(on) == 1 else None,
+            device=next(iter(on)) if len(on) == 1 else None,
         )
 
 
@@ -117,3 +119,6 @@ def _read(path: Path) -> str:
             return file.read(MAX_COMMAND).decode("utf-8", "replace")
     except OSError:  # ended meanwhile
         return ""
+
+
+RULES = (Rule("HK627", "card-in-use", card_in_use, hccl_error="EJ0001", kinds=("node",), needs_server=True),)

@@ -7,9 +7,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.check.rule import Rule
+from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
 MAX_PATH = 4095
 """Bytes, PATH_MAX without the zero at its end."""
@@ -17,7 +19,7 @@ _SUFFIX = ".json"
 _BEATS = "MINDSPORE_HCCL_CONFIG_PATH"
 
 
-def path_not_taken(node: Node) -> Iterator[Fault]:
+def path_not_taken(node: Node) -> Iterator[Finding]:
     """HCCL does not take the path of the table.
 
     What:           the file is here and cannot be read, or its path is too long or does not have ".json" at its end
@@ -36,21 +38,21 @@ def path_not_taken(node: Node) -> Iterator[Fault]:
         raise CannotTellError(f"no table lies at {path} here") from None
     except (OSError, RuntimeError) as error:  # RuntimeError: links that go round, before Python 3.13
         why = error.strerror if isinstance(error, OSError) else "its links go round"
-        yield Fault(
+        yield Finding(
             f"the table {shown(str(path))} cannot be read here: {why}",
             "chmod u+r the file and u+x its folders",
         )
         return
     for name in dict.fromkeys([str(path), str(real)]):
         if name.find(_SUFFIX) != len(name) - len(_SUFFIX):
-            yield Fault(
+            yield Finding(
                 f'the path {shown(name)} does not have "{_SUFFIX}" at its end only', "rename the file or its folder"
             )
         if len(os.fsencode(name)) > MAX_PATH:
-            yield Fault(f"the path of the table has {len(os.fsencode(name))} bytes; accepted: {MAX_PATH}")
+            yield Finding(f"the path of the table has {len(os.fsencode(name))} bytes; accepted: {MAX_PATH}")
 
 
-def passed_over(node: Node) -> Iterator[Fault]:
+def passed_over(node: Node) -> Iterator[Finding]:
     """`torch_npu` would go on without the table, and say nothing.
 
     What:           the path of the table is a symbolic link, as in every volume that Kubernetes mounts, or its owner
@@ -66,17 +68,17 @@ def passed_over(node: Node) -> Iterator[Fault]:
     except OSError:
         return  # HK601 tells
     if stat.S_ISLNK(found.st_mode):
-        yield Fault(
+        yield Finding(
             f"the table {shown(str(path))} is a symbolic link, which torch_npu silently ignores",
             f"name the file itself: {path.resolve()}",
         )
     elif not found.st_mode & stat.S_IRUSR:
-        yield Fault(
+        yield Finding(
             f"the owner of {shown(str(path))} may not read it, so torch_npu silently ignores it", f"chmod u+r {path}"
         )
 
 
-def another_table(node: Node) -> Iterator[Fault]:
+def another_table(node: Node) -> Iterator[Finding]:
     """A variable names another table.
 
     What:           RANK_TABLE_FILE or MINDSPORE_HCCL_CONFIG_PATH is set to another file than the table looked at.
@@ -88,11 +90,11 @@ def another_table(node: Node) -> Iterator[Fault]:
     for name in (_BEATS, RANK_TABLE_FILE):
         value = node.environ.get(name)
         if value and node.path and not _same(Path(value), node.path):
-            yield Fault(
+            yield Finding(
                 f"{name}={shown(value)}, which is not the table looked at, {shown(str(node.path))}", f"unset {name}"
             )
         elif value and not node.path and name == _BEATS:
-            yield Fault(f"{name}={shown(value)}, which beats {RANK_TABLE_FILE}", f"unset {name}")
+            yield Finding(f"{name}={shown(value)}, which beats {RANK_TABLE_FILE}", f"unset {name}")
 
 
 def _path(node: Node) -> Path:
@@ -106,3 +108,10 @@ def _same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except (OSError, ValueError):
         return one == other
+
+
+RULES = (
+    Rule("HK601", "table-path", path_not_taken, hccl_error="EI0004", kinds=("node",)),
+    Rule("HK602", "table-ignored-by-torch", passed_over, severity="warning", kinds=("node",)),
+    Rule("HK603", "other-table-in-variable", another_table, severity="warning", kinds=("node",)),
+)

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
-from hccl_kit.preflight.node import Fault, Node
+from hccl_kit.check.rule import Rule
+from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import ids_in_dev, named
 from hccl_kit.preflight.rules.variable_values import legal
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, VISIBLE_DEVICES
 from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
 
 _PCIE, _ROCE = "HCCL_INTRA_PCIE_ENABLE", "HCCL_INTRA_ROCE_ENABLE"
 _CHIEF = ("CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP")
@@ -20,7 +22,7 @@ _WHITELIST_OFF, _WHITELIST = "HCCL_WHITELIST_DISABLE", "HCCL_WHITELIST_FILE"
 _OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in ("MINDSPORE_HCCL_CONFIG_PATH", VISIBLE_DEVICES))
 
 
-def value_illegal(node: Node) -> Iterator[Fault]:
+def value_illegal(node: Node) -> Iterator[Finding]:
     """HCCL does not accept the value of a variable.
 
     What:           a variable of HCCL is set to what its parser refuses; an empty text is refused too.
@@ -32,10 +34,10 @@ def value_illegal(node: Node) -> Iterator[Fault]:
     for name, accepted in legal(node.product.name).items():
         value = node.environ.get(name)
         if value is not None and not accepted.takes(value):
-            yield Fault(f"{name}={shown(value)}; accepted: {accepted.words}", f"export {name} anew, or unset it")
+            yield Finding(f"{name}={shown(value)}; accepted: {accepted.words}", f"export {name} anew, or unset it")
 
 
-def variables_contradict(node: Node) -> Iterator[Fault]:
+def variables_contradict(node: Node) -> Iterator[Finding]:
     """Variables contradict each other.
 
     What:           PCIe and RoCE inside a server are both switched on, or one alone is switched off; variables of a
@@ -51,12 +53,12 @@ def variables_contradict(node: Node) -> Iterator[Fault]:
     if chief:
         mixed = [name for name in (RANK_TABLE_FILE, *NAMES["rank"][:1], *NAMES["size"][:1]) if name in environ]
         beside = f"beside {' and '.join(mixed)}" if mixed else "beside a rank table"
-        yield Fault(f"{', '.join(chief)} {beside}: HCCL takes either these or a table", f"unset {' '.join(chief)}")
+        yield Finding(f"{', '.join(chief)} {beside}: HCCL takes either these or a table", f"unset {' '.join(chief)}")
     if environ.get(_WHITELIST_OFF) == "0":
         yield from _whitelist(node)
 
 
-def of_another_launcher(node: Node) -> Iterator[Fault]:
+def of_another_launcher(node: Node) -> Iterator[Finding]:
     """A variable of another launcher is set.
 
     What:           a variable that msrun, mpirun or torchrun sets for its ranks is in the environment.
@@ -67,13 +69,13 @@ def of_another_launcher(node: Node) -> Iterator[Fault]:
     """
     found = [name for name in _OF_LAUNCHERS if node.environ.get(name)]
     if found:
-        yield Fault(
+        yield Finding(
             f"{', '.join(found)} of another launcher {'are' if len(found) > 1 else 'is'} set",
             f"unset {' '.join(found)}",
         )
 
 
-def visible_devices(node: Node) -> Iterator[Fault]:
+def visible_devices(node: Node) -> Iterator[Finding]:
     """ASCEND_RT_VISIBLE_DEVICES hides cards or renumbers them otherwise than it looks.
 
     What:           its text is not numbers that ascend, parted by commas without spaces; or cards that the table has on
@@ -91,14 +93,14 @@ def visible_devices(node: Node) -> Iterator[Fault]:
     hint = f"unset {VISIBLE_DEVICES}, or write such as 0,1,2,3"
     ids = listed_devices(node.environ)
     if ids is None:
-        yield Fault(f"{VISIBLE_DEVICES}={shown(text)}; accepted: numbers parted by commas, without spaces", hint)
+        yield Finding(f"{VISIBLE_DEVICES}={shown(text)}; accepted: numbers parted by commas, without spaces", hint)
         return
     if any(one >= other for one, other in pairwise(ids)):
-        yield Fault(f"{VISIBLE_DEVICES}={shown(text)} does not ascend", hint)
+        yield Finding(f"{VISIBLE_DEVICES}={shown(text)} does not ascend", hint)
     wanted = set(node.device_ids)
     hidden = min(wanted - set(ids), wanted - set(_in_container(node, ids)), key=len)
     if hidden:
-        yield Fault(f"{VISIBLE_DEVICES}={shown(text)} hides {named(hidden)} of the table", hint)
+        yield Finding(f"{VISIBLE_DEVICES}={shown(text)} hides {named(hidden)} of the table", hint)
 
 
 def listed_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
@@ -124,23 +126,31 @@ def _in_container(node: Node, ids: Iterable[int]) -> Iterator[int]:
     return (there[number] for number in ids if number < len(there))
 
 
-def _links(pcie: str | None, roce: str | None) -> Iterator[Fault]:
+def _links(pcie: str | None, roce: str | None) -> Iterator[Finding]:
     """(1, 1), (0, -) and (-, 0); (0, 0) HCCL takes for PCIe."""
     if (pcie, roce) == ("1", "1"):
-        yield Fault(f"{_PCIE}=1 and {_ROCE}=1; one of them at most", f"unset {_ROCE}")
+        yield Finding(f"{_PCIE}=1 and {_ROCE}=1; one of them at most", f"unset {_ROCE}")
     elif (pcie, roce) == ("0", None):
-        yield Fault(
+        yield Finding(
             f"{_PCIE}=0 and {_ROCE} is not set, so that nothing is left", f"export {_ROCE}=1 too, or unset {_PCIE}"
         )
     elif (pcie, roce) == (None, "0"):
-        yield Fault(f"{_ROCE}=0 and {_PCIE} is not set", f"export {_PCIE}=1 too, or unset {_ROCE}")
+        yield Finding(f"{_ROCE}=0 and {_PCIE} is not set", f"export {_PCIE}=1 too, or unset {_ROCE}")
 
 
-def _whitelist(node: Node) -> Iterator[Fault]:
+def _whitelist(node: Node) -> Iterator[Finding]:
     value = node.environ.get(_WHITELIST)
     if not value:
-        yield Fault(
+        yield Finding(
             f"{_WHITELIST_OFF}=0 asks for a whitelist, and {_WHITELIST} names none", f"export {_WHITELIST_OFF}=1"
         )
     elif not Path(value).is_file() or not os.access(value, os.R_OK):
-        yield Fault(f"{_WHITELIST}={shown(value)} is no file that can be read here", f"export {_WHITELIST_OFF}=1")
+        yield Finding(f"{_WHITELIST}={shown(value)} is no file that can be read here", f"export {_WHITELIST_OFF}=1")
+
+
+RULES = (
+    Rule("HK606", "invalid-variable", value_illegal, hccl_error="EI0001", kinds=("node",)),
+    Rule("HK607", "conflicting-variables", variables_contradict, hccl_error="EI0001", kinds=("node",)),
+    Rule("HK608", "stale-launcher-variable", of_another_launcher, severity="warning", kinds=("node",)),
+    Rule("HK609", "hidden-cards", visible_devices, hccl_error="EI0014", kinds=("node",)),
+)

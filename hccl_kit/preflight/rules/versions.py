@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import npu_smi_rows, packages
 from hccl_kit.discovery.ask import NoAnswerError, ask_each
-from hccl_kit.preflight.node import CannotTellError, Fault, Node
+from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here, info, need_npu, physical_ids
+from hccl_kit.table.finding import Finding
 
 _ONE_RELEASE = "install driver and firmware of one release"
 _OTHER_NUMBERS = "a5"
 """Its releases are counted anew, so the lists of the others say nothing."""
 
 
-def package_missing(node: Node) -> Iterator[Fault]:
+def package_missing(node: Node) -> Iterator[Finding]:
     """The driver or CANN is not installed, or not wholly.
 
     What:           no version.info of the driver, no CANN where ASCEND_HOME_PATH says nor at a usual place; or npu-smi
@@ -28,12 +30,12 @@ def package_missing(node: Node) -> Iterator[Fault]:
     """
     need_npu(node)
     if packages.driver(node.root) is None:
-        yield Fault(
+        yield Finding(
             "no version of the driver is to be read: there is no driver/version.info",
             "in a container: -v /usr/local/Ascend/driver/version.info:/usr/local/Ascend/driver/version.info",
         )
     if packages.cann(node.root, node.environ) is None:
-        yield Fault(
+        yield Finding(
             "no CANN is found by ASCEND_HOME_PATH, nor in /usr/local/Ascend",
             "source set_env.sh of CANN in the shell or script that starts the job",
         )
@@ -42,13 +44,13 @@ def package_missing(node: Node) -> Iterator[Fault]:
     except CannotTellError:  # HK623 and HK624 tell why
         return
     if doubts:
-        yield Fault(
+        yield Finding(
             "npu-smi says that the driver package may not be completely installed",
             "install the driver anew; it then writes Driver_Install_Status=complete into /etc/ascend_install.info",
         )
 
 
-def firmware_unfit(node: Node) -> Iterator[Fault]:
+def firmware_unfit(node: Node) -> Iterator[Finding]:
     """Driver and firmware do not go together.
 
     What:           npu-smi says "Compatibility: NOK" for a card of the table; or, where it says nothing, the firmware
@@ -72,7 +74,7 @@ def firmware_unfit(node: Node) -> Iterator[Fault]:
         yield from _by_ranges(node)
 
 
-def cann_unfit(node: Node) -> Iterator[Fault]:
+def cann_unfit(node: Node) -> Iterator[Finding]:
     """Driver and CANN do not name each other as going together.
 
     What:           neither the list `compatible_version` of CANN has the release of the driver, nor that of the driver
@@ -89,7 +91,7 @@ def cann_unfit(node: Node) -> Iterator[Fault]:
     if not (driver and cann and driver.release and cann.release and (driver.releases or cann.releases)):
         raise CannotTellError("driver and CANN do not tell what they go with")
     if driver.release not in cann.releases and cann.release not in driver.releases:
-        yield Fault(
+        yield Finding(
             f"driver {driver.version} ({driver.release}) and CANN {cann.version} ({cann.release}) do not list each "
             "other as going together",
             "update the older of the two",
@@ -117,13 +119,13 @@ def boards_of_cards(node: Node) -> Mapping[int, Mapping[str, str]]:
     return {ids[place]: boards[place[0]] for place in sorted(ids) if ids[place] in wanted and place[0] in boards}
 
 
-def _by_ranges(node: Node) -> Iterator[Fault]:
+def _by_ranges(node: Node) -> Iterator[Finding]:
     driver, firmware = packages.driver(node.root), packages.firmware(node.root)
     if driver is None or firmware is None or not driver.firmware:
         raise CannotTellError("neither npu-smi nor a version.info tells which firmware goes with the driver")
     if not any(packages.in_range(firmware.version, *ends) for ends in driver.firmware):
         listed = " and ".join(f"{least} to {most}" for least, most in driver.firmware)
-        yield Fault(
+        yield Finding(
             f"driver {driver.version} goes with firmware {listed}, and {firmware.version} is installed", _ONE_RELEASE
         )
 
@@ -145,3 +147,10 @@ def _odd_firmware(boards: Mapping[int, Mapping[str, str]]) -> Mapping[int, str]:
 
 def _version(board: Mapping[str, str], what: str) -> str:
     return board.get(f"{what} Version", "")
+
+
+RULES = (
+    Rule("HK634", "missing-driver-or-cann", package_missing, severity="warning", kinds=("node",), needs_server=True),
+    Rule("HK635", "firmware-mismatch", firmware_unfit, kinds=("node",), needs_server=True),
+    Rule("HK636", "cann-mismatch", cann_unfit, severity="warning", kinds=("node",), needs_server=True),
+)

@@ -27,23 +27,11 @@ WHOLE_FILE = Span(1, 1, 0)
 """The place of a fault of the file as a whole: nothing of its text is marked."""
 
 
-class Fault(NamedTuple):
-    """What a reader refuses. Readers enforce the rules of HK0 and HK1 themselves, so a fault names its rule.
-
-    `span` is set where the text is wrong; otherwise the finding's pointer is located, its key where `on_key` says so.
-    """
-
-    rule: str
-    finding: Finding
-    span: Span | None = None
-    on_key: bool = False
-
-
 class _Text(NamedTuple):
     name: str
     text: str
     value: Any
-    faults: tuple[Fault, ...]
+    faults: tuple[Finding, ...]
     size: int = 0
 
 
@@ -71,26 +59,26 @@ def parse(data: bytes | str, name: str) -> Document:
     faults = list(_faults_of_name(name))
     if len(data) > MAX_BYTES:
         message = f"the file is larger than {MAX_BYTES >> 20} MiB, the most that this program reads"
-        return Document(name, "", None, (*faults, Fault("HK009", Finding((), message), WHOLE_FILE)))
+        return Document(name, "", None, (*faults, Finding(message, rule="HK009", span=WHOLE_FILE)))
     text = decode(data)
     unreadable = _not_utf8(data, text)
     if unreadable:
         return Document(name, text, None, (*faults, unreadable))
     if data[:1] == "\ufeff" or data[:3] == b"\xef\xbb\xbf":
         message = "the file starts with a byte order mark, which many programs refuse"
-        faults.append(Fault("HK003", Finding((), message, "save it as UTF-8 without BOM"), WHOLE_FILE))
+        faults.append(Finding(message, "save it as UTF-8 without BOM", rule="HK003", span=WHOLE_FILE))
     containers = text.count("{") + text.count("[")
     if containers > MAX_CONTAINERS:
         message = f"the file holds {containers} objects and arrays, and this program reads {MAX_CONTAINERS}"
-        return Document(name, text, None, (*faults, Fault("HK009", Finding((), message), WHOLE_FILE)))
+        return Document(name, text, None, (*faults, Finding(message, rule="HK009", span=WHOLE_FILE)))
     value, wrong = syntax.read(text, containers)
     span = Places(text).span
     faults += [_fault(one, span(one.start, one.end)) for one in wrong]
     return Document(name, text, value, tuple(faults), size=len(data))
 
 
-def _fault(found: syntax.SyntaxFault, span: Span) -> Fault:
-    return Fault(found.rule, Finding((), found.message, found.hint, hccl_error=found.hccl_error), span)
+def _fault(found: syntax.SyntaxFault, span: Span) -> Finding:
+    return Finding(found.message, found.hint, hccl_error=found.hccl_error, rule=found.rule, span=span)
 
 
 def decode(data: bytes | str) -> str:
@@ -111,22 +99,22 @@ def shown(value: object) -> str:
     return json.dumps(value)
 
 
-def _faults_of_name(name: str) -> Iterator[Fault]:
+def _faults_of_name(name: str) -> Iterator[Finding]:
     """R2: the first ".json" of the whole path must be its end."""
     if name != STDIN and name.find(".json") != len(name) - len(".json"):
         message = f'HCCL takes a path that holds ".json" once, at its end; this one is {shown(name)}'
-        yield Fault("HK008", Finding((), message, "rename it before RANK_TABLE_FILE names it"), WHOLE_FILE)
+        yield Finding(message, "rename it before RANK_TABLE_FILE names it", rule="HK008", span=WHOLE_FILE)
 
 
-def _not_utf8(data: bytes | str, text: str) -> Fault | None:
+def _not_utf8(data: bytes | str, text: str) -> Finding | None:
     raw = data.encode("utf-8", errors="surrogatepass") if isinstance(data, str) else data
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         message = "the file is UTF-16, a rank table is UTF-8"
-        return Fault("HK002", Finding((), message, "iconv -f UTF-16 -t UTF-8"), WHOLE_FILE)
+        return Finding(message, "iconv -f UTF-16 -t UTF-8", rule="HK002", span=WHOLE_FILE)
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         start = len(decode(raw[: error.start]))
         message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
-        return Fault("HK002", Finding((), message, "save the file as UTF-8"), Places(text).span(start, start + 1))
+        return Finding(message, "save the file as UTF-8", rule="HK002", span=Places(text).span(start, start + 1))
     return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hccl_kit.table import schema
-from hccl_kit.table.document import Fault
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import group_list, node_list, rank_list, server_list
 from hccl_kit.table.formats.kinds import (
@@ -68,7 +67,7 @@ _PLACES: Mapping[str | None, Callable[[Pointer], Pointer]] = {
 """Rules name places by the keys of version 1.0; where a version has others, this is their way into its documents."""
 
 
-def read(value: object, kind: Kind, limit: int = MAX_FAULTS) -> RankTable | tuple[Fault, ...]:
+def read(value: object, kind: Kind, limit: int = MAX_FAULTS) -> RankTable | tuple[Finding, ...]:
     """The table that a document of `kind` holds, or what is wrong with its structure: 1 to about `limit` faults."""
     assert kind.version is not None
     try:

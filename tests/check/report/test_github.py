@@ -9,7 +9,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import Report, check_text
 from hccl_kit.check.report.github import MAX_MARKS, as_github
 from hccl_kit.table.document import STDIN
-from hccl_kit.table.finding import Diagnostic, Severity
+from hccl_kit.table.finding import Finding, Severity
 from hccl_kit.table.pointer import Span
 from tests.tables import text
 
@@ -28,7 +28,7 @@ def reading(line: str) -> tuple[str, dict[str, str], str]:
 
 
 def report(*severities: Severity, name: str = "t.json", message: str = "said") -> Report:
-    found = [Diagnostic("HK201", severity, (), Span(2, 3, 4), message, "do it") for severity in severities]
+    found = [Finding(message, "do it", rule="HK201", severity=severity, span=Span(2, 3, 4)) for severity in severities]
     return Report(name, "1.0", "910", tuple(found))
 
 

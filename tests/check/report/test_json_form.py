@@ -34,6 +34,7 @@ def test_the_json_form_is_the_one_promised() -> None:
                 "findings": [
                     {
                         "rule": "HK201",
+                        "name": "duplicate-rank",
                         "severity": "error",
                         "pointer": "/server_list/0/device/1/rank_id",
                         "line": 1,
@@ -53,6 +54,7 @@ def test_the_json_form_is_the_one_promised() -> None:
                 "findings": [
                     {
                         "rule": "HK210",
+                        "name": "loopback-only-server",
                         "severity": "note",
                         "pointer": "/server_list/0/server_id",
                         "line": 6,

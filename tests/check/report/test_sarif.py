@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hccl_kit.check.engine import Report, check_text
 from hccl_kit.check.report.sarif import MAX_RESULTS, as_sarif, as_uri
 from hccl_kit.check.rules import RULE_BY_ID
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.pointer import Span
 from tests.places import TESTS
 from tests.tables import text, value
@@ -74,14 +74,14 @@ def test_every_result_has_its_rule_with_a_page_and_a_level(path: Path) -> None:
     rules = only["tool"]["driver"]["rules"]
     assert only["tool"]["driver"]["name"] == "hccl-check"
     assert len({rule["id"] for rule in rules}) == len(rules)
-    assert {rule["id"] for rule in rules} == {found.rule for found in report.diagnostics}
+    assert {rule["id"] for rule in rules} == {found.rule for found in report.findings}
     for rule in rules:
         assert rule["shortDescription"]["text"].endswith(".")
         assert rule["fullDescription"]["text"]
         assert rule["help"]["text"] == RULE_BY_ID[rule["id"]].page
         assert "**Fix:**" in rule["help"]["markdown"]
         assert rule["defaultConfiguration"]["level"] == RULE_BY_ID[rule["id"]].severity
-    for result, found in zip(only["results"], report.diagnostics, strict=True):
+    for result, found in zip(only["results"], report.findings, strict=True):
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == found.rule
         assert result["level"] == found.severity
         assert result["level"] in ("error", "warning", "note")
@@ -126,8 +126,8 @@ def test_nothing_in_a_file_is_a_placeholder_or_a_link() -> None:
 
 
 def test_more_than_is_taken_is_counted_and_errors_come_first() -> None:
-    warning = Diagnostic("HK402", "warning", (), Span(1, 1), "said")
-    error = Diagnostic("HK201", "error", (), Span(2, 1), "said")
+    warning = Finding("said", rule="HK402", severity="warning", span=Span(1, 1))
+    error = Finding("said", rule="HK201", severity="error", span=Span(2, 1))
     only = run(Report("t.json", "1.0", "910", (*[warning] * MAX_RESULTS, error, error)))
     assert [result["level"] for result in only["results"][:3]] == ["error", "error", "warning"]
     assert len(only["results"]) == MAX_RESULTS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hccl_kit.check.engine import Report, check_text
 from hccl_kit.check.report import as_json, as_text
 from hccl_kit.table.document import decode
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.pointer import Pointer, Span
 from hccl_kit.table.products import find_product
 from tests.tables import text, value
@@ -22,7 +22,7 @@ def shown(document: bytes | str, name: str = "t.json", color: bool = False) -> s
 
 def marking(line: str, column: int, width: int) -> list[str]:
     """The lines with the bar of a report on one fault in a one-line document."""
-    found = Diagnostic("HK201", "error", (), Span(1, column, width), "said")
+    found = Finding("said", rule="HK201", severity="error", span=Span(1, column, width))
     shown = as_text(Report("t.json", "1.0", "910", (found,)), line, color=False)
     return [row for row in shown.split("\n") if " |" in row or "| " in row]
 
@@ -86,8 +86,8 @@ def test_hostile_ids_reach_no_terminal_raw() -> None:
 
 
 def test_a_long_list_is_cut_and_errors_come_first() -> None:
-    warnings = [Diagnostic("HK999", "warning", (), Span(1, 1), "said")] * 150
-    errors = [Diagnostic("HK201", "error", (), Span(2, 1), "said")] * 60
+    warnings = [Finding("said", rule="HK999", severity="warning", span=Span(1, 1))] * 150
+    errors = [Finding("said", rule="HK201", severity="error", span=Span(2, 1))] * 60
     report = Report("t.json", "1.0", "910", (*warnings, *errors))
     *rows, more, last = as_text(report, "{\n}", color=False).split("\n")
     heads = [row for row in rows if row.startswith("t.json:")]
@@ -98,8 +98,8 @@ def test_a_long_list_is_cut_and_errors_come_first() -> None:
 
 
 def test_a_list_of_as_many_as_are_shown_is_whole() -> None:
-    errors = [Diagnostic("HK201", "error", (), Span(2, 1), "said")] * 99
-    found = (Diagnostic("HK999", "warning", (), Span(1, 1), "said"), *errors)
+    errors = [Finding("said", rule="HK201", severity="error", span=Span(2, 1))] * 99
+    found = (Finding("said", rule="HK999", severity="warning", span=Span(1, 1)), *errors)
     text = as_text(Report("t.json", "1.0", "910", found), "{\n}", color=False)
     assert text.startswith("t.json:1:1: HK999 warning: said")
     assert "more finding" not in text
@@ -154,7 +154,7 @@ def test_the_last_line_says_that_a_table_breaks_the_rule_of_its_product(product:
     ],
 )
 def test_hccl_is_quoted_with_the_name_it_gives_the_fault(rule: str, pointer: Pointer, name: str) -> None:
-    found = Diagnostic(rule, "error", pointer, Span(1, 1), "said", hccl_error="EI0014")
+    found = Finding("said", rule=rule, severity="error", pointer=pointer, span=Span(1, 1), hccl_error="EI0014")
     text = as_text(Report("t.json", "1.0", "910", (found,)), "{}", color=False)
     assert text.split("\n")[-2] == f"   = HCCL would stop with EI0014{name}"
 

@@ -44,7 +44,7 @@ def rules_of(
         ),
     )
     report = check_text(write(table), "t.json", find_product(product))
-    return [f"{found.rule} {found.severity}" for found in report.diagnostics]
+    return [f"{found.rule} {found.severity}" for found in report.findings]
 
 
 A, B, C, D = (f"192.168.1.{n}" for n in range(1, 5))
@@ -114,6 +114,6 @@ def test_a_host_address_may_be_0_0_0_0_and_stands_for_none_then() -> None:
 def test_spaces_around_0_0_0_0_are_not_what_is_wrong() -> None:
     for written in ("0.0.0.0", " 0.0.0.0", f"{A}, 0.0.0.0"):
         table = RankTable("1.0", "completed", (Server("n", (Device(0, written, 0),)),))
-        (found,) = check_text(write(table), "t.json").diagnostics
+        (found,) = check_text(write(table), "t.json").findings
         assert (found.rule, found.fix) == ("HK301", ())
         assert "hccn_tool" in (found.hint or "")

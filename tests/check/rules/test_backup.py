@@ -12,7 +12,7 @@ from tests.tables import pods_value
 
 def found(value: Any, product: str = "a3") -> list[str]:
     report = check_text(json.dumps(value), "t.json", find_product(product))
-    return [f"{found.rule} {found.severity}" for found in report.diagnostics]
+    return [f"{found.rule} {found.severity}" for found in report.findings]
 
 
 def backed(*backups: str | None, servers: int = 1) -> Any:
@@ -58,7 +58,7 @@ def test_backup_addresses(value: Any, expected: list[str]) -> None:
 
 
 def test_an_unknown_one_is_reported_once_for_a_table() -> None:
-    (one,) = check_text(json.dumps(backed("A9", "A8", "A7")), "t.json").diagnostics
+    (one,) = check_text(json.dumps(backed("A9", "A8", "A7")), "t.json").findings
     assert one.message == 'no device of the table has backup address "192.168.0.9"; the same holds for 2 more'
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report import as_text
+from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULES
 from hccl_kit.table.document import decode
-from hccl_kit.table.finding import Rule
 from hccl_kit.table.products import Product, find_product
 
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ def test_an_id_is_used_once_and_says_its_family() -> None:
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.check], ids=lambda rule: rule.id)
-def test_every_check_is_documented_under_the_same_headings(rule: Rule) -> None:
+def test_every_check_is_documented_under_the_same_headings(rule: Rule[...]) -> None:
     lines = [line.strip().split(":")[0] for line in (rule.check.__doc__ or "").splitlines() if ":" in line]
     headings = [line for line in lines if line in ("What", "Why it matters", "Example", "Fix", "HCCL")]
     assert headings == ["What", "Why it matters", "Example", "Fix", "HCCL"]
@@ -52,9 +52,7 @@ def test_a_bad_table_breaks_this_rule_and_is_reported_so(folder: Path, request: 
     bad = next(path for path in folder.iterdir() if path.name.startswith("bad.json"))
     data, golden = bad.read_bytes(), folder / "bad.out"
     report = check_text(data, bad.name, product_of(folder))
-    assert sorted(found.rule for found in report.diagnostics) == sorted(
-        {folder.name, *ALWAYS_SAID.get(report.format, [])}
-    )
+    assert sorted(found.rule for found in report.findings) == sorted({folder.name, *ALWAYS_SAID.get(report.format, [])})
     text = as_text(report, decode(data), color=False) + "\n"
     if request.config.getoption("--update-golden"):
         golden.write_text(text, encoding="utf-8")
@@ -64,4 +62,4 @@ def test_a_bad_table_breaks_this_rule_and_is_reported_so(folder: Path, request: 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_good_table_next_to_it_breaks_no_rule(folder: Path) -> None:
     report = check_text((folder / "ok.json").read_bytes(), "ok.json", product_of(folder))
-    assert [found.rule for found in report.diagnostics] == ALWAYS_SAID.get(report.format, [])
+    assert [found.rule for found in report.findings] == ALWAYS_SAID.get(report.format, [])

@@ -31,7 +31,7 @@ def changed(document: dict[str, Any], pointer: Pointer, value: Any) -> dict[str,
 
 
 def findings(document: Any) -> list[tuple[str, Pointer]]:
-    found = check_text(json.dumps(document), "t.json").diagnostics
+    found = check_text(json.dumps(document), "t.json").findings
     for one in found:
         at(document, one.pointer)  # a place of the document, or this fails
     return [(one.rule, one.pointer) for one in found]
@@ -69,14 +69,14 @@ def test_a_count_above_its_list_is_left_since_the_list_may_have_been_cut(
     form: Any, pointer: Pointer, declared: str
 ) -> None:
     document = changed(form(), pointer, declared)
-    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    (found,) = check_text(json.dumps(document), "t.json").findings
     assert (found.rule, found.pointer, found.fix) == ("HK220", pointer, ())
     assert "if nothing is missing" in (found.hint or "")
 
 
 def test_pods_of_eight_cards_that_are_alone_in_their_groups_have_no_ports() -> None:
     """HCCL reads no address of them, and looks for the ports of several servers of eight cards."""
-    (found,) = check_text(json.dumps(cloud(1, 8, 2)), "t.json").diagnostics
+    (found,) = check_text(json.dumps(cloud(1, 8, 2)), "t.json").findings
     assert (found.rule, found.severity, found.hccl_error) == ("HK405", "error", None)
     assert "put the pods into one group" in (found.hint or "")
     assert findings(cloud(1, 4, 2)) == []
@@ -112,7 +112,7 @@ def test_names_are_unique_over_all_groups() -> None:
     later = ("group_list", 1, "instance_list", 0, "pod_name")
     assert findings(changed(cloud(1, 1, 2), later, "pod-0-0")) == [("HK222", later)]
     report = check_text(json.dumps(changed(cloud(1, 1, 2), later, "pod-0-0")), "t.json")
-    ((_, words),) = report.diagnostics[0].related
+    ((_, words, _),) = report.findings[0].related
     assert words == "first defined"
     for name in ("group0", ""):
         document = changed(changed(cloud(1, 1, 2), (*GROUP, "group_name"), name), ("group_list", 1, "group_name"), name)
@@ -196,11 +196,9 @@ def test_the_rules_of_910_hold() -> None:
     assert [rule for rule, _ in findings(document)] == ["HK203"]
     beyond = (*INSTANCE, "devices", 0, "device_id")
     assert findings(changed(cloud(2, 1), beyond, "8")) == [("HK204", beyond)]
-    (found,) = check_text(json.dumps(cloud(1, 3)), "t.json").diagnostics
+    (found,) = check_text(json.dumps(cloud(1, 3)), "t.json").findings
     assert (found.rule, found.pointer) == ("HK401", ("group_list", 0, "instance_list", 0, "devices"))
-    assert [found.rule for found in check_text(json.dumps(lab()), "t.json", find_product("a2")).diagnostics] == [
-        "HK108"
-    ]
+    assert [found.rule for found in check_text(json.dumps(lab()), "t.json", find_product("a2")).findings] == ["HK108"]
 
 
 @pytest.mark.parametrize("document", [cloud(8192, 8), cloud(65536, 1), lab(8192, 8)], ids=["nodes", "pods", "ranks"])
@@ -212,7 +210,7 @@ def test_a_large_sound_table_is_judged_fast(document: dict[str, Any]) -> None:
     assert table.every
     product = find_product("910")
     for rule in RULES:
-        if rule.check and rule.formats == ("template2",):
+        if rule.check and rule.kinds == ("template2",):
             start = time.perf_counter()
             list(rule.check(table, product))
             assert time.perf_counter() - start < 0.2, rule.id
@@ -223,7 +221,7 @@ def test_a_large_sound_table_is_judged_fast(document: dict[str, Any]) -> None:
 def test_a_server_id_has_1_to_64_bytes(form: Any, name: str, told: str) -> None:
     document = changed(form(2, 1), (*INSTANCE, "server_id"), name)
     assert findings(document) == [("HK206", (*INSTANCE, "server_id"))]
-    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    (found,) = check_text(json.dumps(document), "t.json").findings
     assert told in found.message
     assert found.hccl_error is None
 
@@ -257,5 +255,5 @@ def test_keys_that_hccl_reads_no_more_may_hold_anything(key: str, unread: Any) -
     ("pointer", "count"), [(("group_count",), "x"), ((*GROUP, "instance_count"), "-"), ((*GROUP, "device_count"), "x1")]
 )
 def test_a_count_that_is_no_number_has_no_code(pointer: Pointer, count: str) -> None:
-    (found,) = check_text(json.dumps(changed(cloud(), pointer, count)), "t.json").diagnostics
+    (found,) = check_text(json.dumps(changed(cloud(), pointer, count)), "t.json").findings
     assert (found.rule, found.hccl_error) == ("HK103", None)

@@ -17,7 +17,7 @@ from tests.tables import pods_value, value
 
 
 def notes(document: Any) -> list[tuple[str, str, str | None]]:
-    return [(found.rule, found.message, found.hint) for found in check_text(json.dumps(document), "t.json").diagnostics]
+    return [(found.rule, found.message, found.hint) for found in check_text(json.dumps(document), "t.json").findings]
 
 
 def renamed(document: Any, old: str, new: str) -> Any:
@@ -37,7 +37,7 @@ def test_a_slip_in_a_key_of_the_table(old: str, new: str) -> None:
 
 def test_the_key_is_marked_and_not_the_value() -> None:
     text = json.dumps(renamed(value(1, 1), "server_count", "sever_count"))
-    (found,) = check_text(text, "t.json").diagnostics
+    (found,) = check_text(text, "t.json").findings
     assert text[found.span.column - 1 :][: found.span.width] == '"sever_count"'
 
 
@@ -57,7 +57,7 @@ def test_a_slip_in_the_sdid_is_told_where_it_is_found_missing() -> None:
 def test_a_key_that_is_needed_is_mended(key: str) -> None:
     good = json.dumps(pods_value(1, 2, 2))
     outcome = mended(good.replace(f'"{key}"', f'"{key}s"'), "t.json")
-    assert (outcome.text, outcome.report.diagnostics) == (good, ())
+    assert (outcome.text, outcome.report.findings) == (good, ())
 
 
 @pytest.mark.parametrize(("key", "value"), [("device_ip", None), ("device_ip", 7), ("super_device_id", "x")])

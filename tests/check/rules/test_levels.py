@@ -15,7 +15,7 @@ from tests.tables import ranks_value
 
 
 def rules(document: Any) -> list[tuple[str, tuple[Any, ...]]]:
-    return [(found.rule, found.pointer) for found in check_text(json.dumps(document), "t.json").diagnostics]
+    return [(found.rule, found.pointer) for found in check_text(json.dumps(document), "t.json").findings]
 
 
 @given(st.integers(1, 12), st.integers(1, 4))
@@ -74,7 +74,7 @@ def test_the_rank_with_another_number_of_addresses_is_told_from_the_others() -> 
     for odd in range(3):
         document = ranks_value(3)
         document["rank_list"][odd]["level_list"][0]["rank_addr_list"] = []
-        (found,) = check_text(json.dumps(document), "t.json").diagnostics
+        (found,) = check_text(json.dumps(document), "t.json").findings
         assert (found.rule, found.pointer) == ("HK227", ("rank_list", odd, "level_list", 0, "rank_addr_list"))
         assert "has 0 addresses" in found.message
 
@@ -113,14 +113,14 @@ def test_layer_0_without_a_type_is_one_warning_for_the_table() -> None:
     ],
 )
 def test_a_code_is_promised_where_the_parser_of_this_version_gives_one(document: Any, code: str | None) -> None:
-    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    (found,) = check_text(json.dumps(document), "t.json").findings
     assert found.hccl_error == code
 
 
 def test_the_backup_of_one_network_may_not_replace_a_rank_of_another() -> None:
     document = ranks_value(4, 2)  # local ids 0 and 1 in either network
     document["rank_list"][3] |= {"local_id": 64, "replaced_local_id": 1}
-    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    (found,) = check_text(json.dumps(document), "t.json").findings
     assert found.rule == "HK229"
     assert "rank 2" in found.message
     del document["rank_list"][2]
@@ -139,7 +139,7 @@ def test_counts_gaps_and_quotes_are_mended() -> None:
 def test_a_rank_in_no_network_is_a_warning() -> None:
     document = changed(((*RANK, "level_list"), []))
     report = check_text(json.dumps(document), "t.json")
-    assert [(one.rule, one.severity, one.pointer) for one in report.diagnostics] == [
+    assert [(one.rule, one.severity, one.pointer) for one in report.findings] == [
         ("HK239", "warning", (*RANK, "level_list"))
     ]
     assert report.table is not None
@@ -149,7 +149,7 @@ def test_a_rank_in_no_network_is_a_warning() -> None:
 
 def test_more_ranks_counted_than_listed_are_left_to_the_user() -> None:
     outcome = mended(json.dumps(changed((("rank_count",), 9))), "t.json")
-    assert [(one.rule, one.fix) for one in outcome.report.diagnostics] == [("HK224", ())]
+    assert [(one.rule, one.fix) for one in outcome.report.findings] == [("HK224", ())]
 
 
 def test_a_table_is_judged_whatever_its_status_says() -> None:

@@ -16,7 +16,7 @@ READERS = [product.name for product in PRODUCTS if "1.0" in product.table_versio
 
 def found(table: Any, product: str | None) -> list[str]:
     report = check_text(json.dumps(table), "t.json", find_product(product) if product else None)
-    return [f"{found.rule} {found.severity}" for found in report.diagnostics]
+    return [f"{found.rule} {found.severity}" for found in report.findings]
 
 
 def with_ports(*servers: Sequence[int], cards: int = 8) -> Any:

@@ -12,7 +12,7 @@ from tests.groups import nodes
 
 
 def findings(document: Any) -> list[tuple[str, Pointer]]:
-    first, *others = check_text(json.dumps(document), "t.json").diagnostics
+    first, *others = check_text(json.dumps(document), "t.json").findings
     assert (first.rule, first.severity, first.pointer) == ("HK236", "note", ("version",))
     return [(found.rule, found.pointer) for found in others]
 
@@ -74,7 +74,7 @@ def test_the_keys_of_atlas_a3_are_asked_for_where_the_table_says_that_they_are_t
     for key in ("device_id", "port", "rank_ip", "sdid", "bind_device_id"):
         value = rank.pop(key)
         report = check_text(json.dumps(document), "t.json")
-        assert [(found.rule, found.hccl_error) for found in report.diagnostics[1:]] == [("HK238", "EI0017")], key
+        assert [(found.rule, found.hccl_error) for found in report.findings[1:]] == [("HK238", "EI0017")], key
         rank[key] = value
     rank["sdid"] = "x"
     assert findings(document) == [("HK238", (*RANK, "sdid"))]
@@ -97,5 +97,5 @@ def test_the_code_is_that_of_the_parser_of_version_1_1(pointer: Pointer, value: 
 
 def test_it_is_read_wherever_version_1_0_is() -> None:
     for product in PRODUCTS:
-        rules = [found.rule for found in check_text(json.dumps(nodes()), "t.json", product).diagnostics]
+        rules = [found.rule for found in check_text(json.dumps(nodes()), "t.json", product).findings]
         assert rules == (["HK236"] if "1.0" in product.table_versions else ["HK108"])

@@ -29,12 +29,12 @@ def test_a_port_counts_where_hccl_reads_it(keys: dict[str, str], product: str, e
     table: Any = value(1, 2)
     table["server_list"][0]["device"][0] |= keys
     report = check_text(json.dumps(table), "t.json", find_product(product))
-    assert [found.rule for found in report.diagnostics] == expected
+    assert [found.rule for found in report.findings] == expected
 
 
 @pytest.mark.parametrize("port", ["1.2", "+5", "3x"])
 def test_hccl_does_not_stop_where_it_reads_another_port(port: str) -> None:
     table: Any = value(1, 2)
     table["server_list"][0]["device"][0]["device_port"] = port
-    (found,) = check_text(json.dumps(table), "t.json").diagnostics
+    (found,) = check_text(json.dumps(table), "t.json").findings
     assert (found.rule, found.hccl_error) == ("HK308", None)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.products import find_product
 from tests.tables import pods_value, sdid
 
@@ -15,8 +15,8 @@ def found(value: Any) -> list[str]:
     return [f"{found.rule} {found.severity}" for found in diagnostics(value)]
 
 
-def diagnostics(value: Any) -> tuple[Diagnostic, ...]:
-    return check_text(json.dumps(value), "t.json").diagnostics
+def diagnostics(value: Any) -> tuple[Finding, ...]:
+    return check_text(json.dumps(value), "t.json").findings
 
 
 def with_sdids(*sdids: int | None, pods: int = 1, servers: int = 1, cards: int = 2) -> Any:
@@ -68,7 +68,7 @@ def test_a_table_without_super_pods_needs_none_and_may_repeat_them() -> None:
 def test_the_same_sdid_points_back_and_the_first_one_is_not_reported() -> None:
     (one,) = diagnostics(with_sdids(sdid(0, 0), sdid(0, 1), sdid(0, 1), sdid(1, 1), servers=2))
     assert one.pointer == ("server_list", 1, "device", 0, "super_device_id")
-    assert [message for _, message in one.related] == ["first defined"]
+    assert [message for _, message, _ in one.related] == ["first defined"]
 
 
 def test_an_sdid_of_another_device_is_reported_once_for_a_table_and_names_that_device() -> None:
@@ -89,7 +89,7 @@ def test_a_device_id_that_is_wrong_makes_no_sdid_look_wrong(card: str, rule: str
 
 def test_elsewhere_nobody_looks() -> None:
     report = check_text(json.dumps(with_sdids(sdid(0, 15), None)), "t.json", find_product("a2"))
-    assert [found.rule for found in report.diagnostics] == ["HK111"]
+    assert [found.rule for found in report.findings] == ["HK111"]
 
 
 @pytest.mark.parametrize("product", ["910", "a2", "a3"])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.table.finding import Diagnostic
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.products import PRODUCTS, find_product
@@ -15,14 +15,14 @@ from hccl_kit.table.products import PRODUCTS, find_product
 READERS = [product.name for product in PRODUCTS if "1.0" in product.table_versions]
 
 
-def found(*servers: Sequence[str], product: str = "910", prefix: int | None = 24) -> tuple[Diagnostic, ...]:
+def found(*servers: Sequence[str], product: str = "910", prefix: int | None = 24) -> tuple[Finding, ...]:
     """What is found about servers whose cards have these addresses, from card 0 on."""
     made = tuple(
         Server(f"10.0.0.{s + 1}", tuple(Device(c, ip, s * len(ips) + c) for c, ip in enumerate(ips)))
         for s, ips in enumerate(servers)
     )
     judge = find_product(product)._replace(prefix=prefix)
-    return check_text(write(RankTable("1.0", "completed", made)), "t.json", judge).diagnostics
+    return check_text(write(RankTable("1.0", "completed", made)), "t.json", judge).findings
 
 
 def server(number: int, *segments: int) -> list[str]:

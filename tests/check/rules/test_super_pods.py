@@ -21,7 +21,7 @@ from tests.tables import pod_tables, pods_text, pods_value
 def found(value: Any, product: str | None = None) -> list[tuple[str, str]]:
     """Rule and severity of what is found about a document."""
     report = check_text(json.dumps(value), "t.json", find_product(product) if product else None)
-    return [(found.rule, found.severity) for found in report.diagnostics]
+    return [(found.rule, found.severity) for found in report.findings]
 
 
 def listed(*pods: tuple[str, tuple[int, ...]], servers: int = 4) -> Any:
@@ -40,14 +40,14 @@ def listed(*pods: tuple[str, tuple[int, ...]], servers: int = 4) -> Any:
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 16))
 def test_a_sound_table_has_no_finding(pods: int, servers: int, cards: int) -> None:
     report = check_text(pods_text(pods, servers, cards), "t.json")
-    assert report.diagnostics == ()
+    assert report.findings == ()
     assert report.product == "a3"
 
 
 @given(pod_tables, st.sampled_from(PRODUCTS), st.none() | st.integers(0, 128))
 def test_any_table_is_judged(table: RankTable, product: Product, prefix: int | None) -> None:
     report = check_text(write(table), "t.json", product._replace(prefix=prefix))
-    assert report.ok == (not any(found.severity == "error" for found in report.diagnostics))
+    assert report.ok == (not any(found.severity == "error" for found in report.findings))
 
 
 @pytest.mark.parametrize("product", [p.name for p in PRODUCTS if "1.0" in p.table_versions and not p.has_super_pods])
@@ -115,19 +115,19 @@ def test_a_server_alone_may_be_called_by_a_loopback_address_and_its_super_pod_ha
     table = pods_value(1, 1, 2)
     table["server_list"][0]["server_id"] = "127.0.0.1"
     report = check_text(json.dumps(table), "t.json")
-    assert [(one.rule, one.hccl_error) for one in report.diagnostics] == [("HK210", None), ("HK213", "EI0014")]
+    assert [(one.rule, one.hccl_error) for one in report.findings] == [("HK210", None), ("HK213", "EI0014")]
     table["super_pod_list"][0]["server_list"][0]["server_id"] = "127.0.0.1"
     assert check_text(json.dumps(table), "t.json").ok
 
 
 def test_the_server_that_was_most_likely_meant_is_named() -> None:
-    (diagnostic,) = check_text(json.dumps(listed(("0", (0, 1, 2, 4)))), "t.json").diagnostics
-    assert diagnostic.hint == 'did you mean "10.0.0.4"? It is in no super pod'
+    (found,) = check_text(json.dumps(listed(("0", (0, 1, 2, 4)))), "t.json").findings
+    assert found.hint == 'did you mean "10.0.0.4"? It is in no super pod'
     for servers in ((0, 1, 2, 3, 4), (0, 1, 4)):
-        (diagnostic,) = check_text(json.dumps(listed(("0", servers))), "t.json").diagnostics
-        assert "did you mean" not in (diagnostic.hint or "")
-    (diagnostic,) = check_text(json.dumps(listed(("0", (0, 1, 2, 2)))), "t.json").diagnostics
-    assert [message for _, message in diagnostic.related] == ['server "10.0.0.3" is listed twice']
+        (found,) = check_text(json.dumps(listed(("0", servers))), "t.json").findings
+        assert "did you mean" not in (found.hint or "")
+    (found,) = check_text(json.dumps(listed(("0", (0, 1, 2, 2)))), "t.json").findings
+    assert [message for _, message, _ in found.related] == ['server "10.0.0.3" is listed twice']
 
 
 def test_a_table_without_super_pod_list_is_one_of_plain_servers() -> None:
@@ -165,16 +165,16 @@ def test_one_changed_field_gives_one_finding_where_it_stands(pointer: Pointer, r
     at(document, pointer[:-1])[pointer[-1]] = replacement
     text = json.dumps(document)
     report = check_text(text, "t.json")
-    if not report.diagnostics:
+    if not report.findings:
         free = ("device_id", "device_ip", "super_device_id", "super_pod_id")
         assert document == GOOD or pointer[-1] in free
         return
-    assert len(report.diagnostics) == 1, report.diagnostics
-    (diagnostic,) = report.diagnostics
-    others = [span for span, _ in diagnostic.related]
-    is_there = diagnostic.pointer in (pointer, pointer[:-1]) or parse(text, STDIN).locate(pointer) in others
+    assert len(report.findings) == 1, report.findings
+    (found,) = report.findings
+    others = [other.span for other in found.related]
+    is_there = found.pointer in (pointer, pointer[:-1]) or parse(text, STDIN).locate(pointer) in others
     # A server that was renamed is found missing where its super pod lists it, and the other way round.
-    assert is_there or pointer[-1] == "server_id" or diagnostic.rule == "HK219"
+    assert is_there or pointer[-1] == "server_id" or found.rule == "HK219"
 
 
 CHANGES: list[tuple[str, Callable[[Any], Any]]] = [

@@ -23,7 +23,7 @@ def findings(*servers: tuple[int, ...], product: str = "910") -> list[tuple[str,
         for s, cards in enumerate(servers)
     )
     report = check_text(write(RankTable("1.0", "completed", made)), "t.json", find_product(product))
-    return [(found.rule, found.severity) for found in report.diagnostics]
+    return [(found.rule, found.severity) for found in report.findings]
 
 
 def test_on_910_every_set_of_cards_is_judged_as_hccl_and_its_manual_do() -> None:
@@ -121,7 +121,7 @@ def test_the_ranks_of_a_server_form_one_block(servers: tuple[tuple[int, ...], ..
         for s, ranks in enumerate(servers)
     )
     report = check_text(write(RankTable("1.0", "completed", made)), "t.json")
-    assert [f"{found.rule} {found.severity}" for found in report.diagnostics] == expected
+    assert [f"{found.rule} {found.severity}" for found in report.findings] == expected
 
 
 def test_the_first_rank_beyond_the_gap_is_where_a_block_breaks() -> None:
@@ -130,6 +130,6 @@ def test_the_first_rank_beyond_the_gap_is_where_a_block_breaks() -> None:
         Server("b", (Device(0, "10.1.0.3", 1),)),
         Server("c", (Device(0, "10.1.0.4", 2),)),
     )
-    (found,) = check_text(write(RankTable("1.0", "completed", made)), "t.json").diagnostics
+    (found,) = check_text(write(RankTable("1.0", "completed", made)), "t.json").findings
     assert found.pointer == ("server_list", 0, "device", 0, "rank_id")
     assert found.message == 'the ranks of server "a" form no block: 2 is on another server'

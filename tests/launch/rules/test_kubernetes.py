@@ -5,8 +5,8 @@ import pytest
 from hccl_kit.check.rule_pages import HEADINGS, as_sections
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
-from hccl_kit.launch.rules import judge
-from hccl_kit.launch.rules.kubernetes import ROWS
+from hccl_kit.launch.rules import check_plan
+from hccl_kit.launch.rules.kubernetes import RULES
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.launch.ways import servers
@@ -14,7 +14,7 @@ from tests.launch.ways import servers
 
 def found(table: RankTable, way: str) -> list[tuple[str, str]]:
     file = TableFile("t.json", formats.write(table))
-    return [(rule.id, fault.message) for rule, fault in judge(plan(table, ["true"]), file, way)]
+    return [(one.rule, one.message) for one in check_plan(plan(table, ["true"]), file, way)]
 
 
 def large(devices: int) -> RankTable:
@@ -79,7 +79,7 @@ def test_a_plan_that_breaks_a_rule(rule: str, way: str, table: RankTable, messag
 
 
 def test_every_rule_is_broken_by_some_plan() -> None:
-    assert {rule for rule, *_ in BAD} == {row.rule.id for row in ROWS}
+    assert {rule for rule, *_ in BAD} == {rule.id for rule in RULES}
 
 
 @pytest.mark.parametrize("way", ["ascendjob", "volcano"])
@@ -100,8 +100,8 @@ def test_an_ascendjob_needs_no_table() -> None:
 
 
 def test_every_rule_has_a_page() -> None:
-    assert [row.rule.id for row in ROWS] == [f"HK{530 + i}" for i in range(len(ROWS))]
-    for row in ROWS:
-        summary, sections = as_sections(row.rule)
+    assert [rule.id for rule in RULES] == [f"HK{530 + i}" for i in range(len(RULES))]
+    for rule in RULES:
+        summary, sections = as_sections(rule)
         assert summary
         assert tuple(sections) == HEADINGS

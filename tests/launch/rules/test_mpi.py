@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hccl_kit.check.rule_pages import HEADINGS, as_sections
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
-from hccl_kit.launch.rules import PLAN_RULES, judge
-from hccl_kit.launch.rules.mpi import ROWS
+from hccl_kit.launch.rules import PLAN_RULES, check_plan
+from hccl_kit.launch.rules.mpi import RULES
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.launch.ways import servers
 
@@ -20,7 +20,7 @@ def interleaved(*, ids: tuple[str, str] = ("192.0.2.1", "192.0.2.2")) -> RankTab
 
 
 def found(table: RankTable, way: str) -> list[tuple[str, str]]:
-    return [(rule.id, fault.message) for rule, fault in judge(plan(table, ["true"]), TableFile("t.json", ""), way)]
+    return [(one.rule, one.message) for one in check_plan(plan(table, ["true"]), TableFile("t.json", ""), way)]
 
 
 BAD = [
@@ -81,7 +81,7 @@ def test_a_plan_that_breaks_a_rule(rule: str, way: str, table: RankTable, messag
 
 
 def test_every_rule_is_broken_by_some_plan() -> None:
-    assert {rule for rule, *_ in BAD} == {row.rule.id for row in ROWS}
+    assert {rule for rule, *_ in BAD} == {rule.id for rule in RULES}
 
 
 @pytest.mark.parametrize("way", ["mpirun", "msrun"])
@@ -115,9 +115,9 @@ def test_a_name_that_a_hostfile_cannot_hold_is_no_name(name: str) -> None:
 
 
 def test_every_rule_has_a_page_and_its_own_id() -> None:
-    ids = [row.rule.id for row in PLAN_RULES]
+    ids = [rule.id for rule in PLAN_RULES]
     assert len(set(ids)) == len(ids)
-    for row in ROWS:
-        summary, sections = as_sections(row.rule)
+    for rule in RULES:
+        summary, sections = as_sections(rule)
         assert summary
         assert tuple(sections) == HEADINGS

@@ -5,16 +5,16 @@ import pytest
 from hccl_kit.check.rule_pages import HEADINGS, as_sections
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
-from hccl_kit.launch.rules import judge
-from hccl_kit.launch.rules.slurm import ROWS
+from hccl_kit.launch.rules import check_plan
+from hccl_kit.launch.rules.slurm import RULES
 from hccl_kit.table.model import RankTable
 from tests.launch.ways import servers
 
 
 def found(table: RankTable, way: str = "slurm") -> list[tuple[str, str, str]]:
     made = plan(table, ["true"])
-    judged = judge(made, TableFile("t.json", ""), way)
-    return [(rule.id, rule.severity, fault.message) for rule, fault in judged if rule.id.startswith("HK52")]
+    judged = check_plan(made, TableFile("t.json", ""), way)
+    return [(one.rule, one.severity, one.message) for one in judged if one.rule.startswith("HK52")]
 
 
 @pytest.mark.parametrize("name", ["rack 1, left", "node[1-2]", "", "n" * 256])
@@ -47,8 +47,8 @@ def test_a_plan_that_breaks_none(table: RankTable) -> None:
 
 
 def test_every_rule_has_a_page() -> None:
-    assert [row.rule.id for row in ROWS] == ["HK520", "HK521"]
-    for row in ROWS:
-        summary, sections = as_sections(row.rule)
+    assert [rule.id for rule in RULES] == ["HK520", "HK521"]
+    for rule in RULES:
+        summary, sections = as_sections(rule)
         assert summary
         assert tuple(sections) == HEADINGS

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.preflight.node import CannotTellError, Fault
+from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.cards import folded, here, ids_in_dev, info, named, physical_ids
+from hccl_kit.table.finding import Finding
 from tests.preflight.machines import A2, A3, A5, DUO, Machine, machine_of
 
 
@@ -26,8 +27,8 @@ def test_cards_are_named_as_people_do(ids: list[int], expected: str) -> None:
 
 def test_equal_texts_are_one_fault_and_one_card_is_its_device() -> None:
     assert list(folded({0: "a", 1: "b", 2: "a"}, "h")) == [
-        Fault("cards 0 and 2: a", "h", None),
-        Fault("card 1: b", "h", 1),
+        Finding("cards 0 and 2: a", "h"),
+        Finding("card 1: b", "h", device=1),
     ]
     assert list(folded({})) == []
 

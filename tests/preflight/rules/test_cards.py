@@ -8,12 +8,13 @@ import pytest
 
 from hccl_kit.preflight.inspection import inspect
 from hccl_kit.preflight.probes.cards import NO_NPU
-from hccl_kit.preflight.rules import CARD_RULES
+from hccl_kit.preflight.rules import NODE_RULES
 from tests.preflight.machines import A2, A3, A5, GENERATIONS, Generation, Machine, machine_of, table_of
 from tests.preflight.nodes import node
 from tests.tables import pods_value
 
-IDS = [one.rule.id for one in CARD_RULES]
+CARD_RULES = [rule for rule in NODE_RULES if rule.needs_server]
+IDS = [rule.id for rule in CARD_RULES]
 NO_SDID = ("HK629", "the table has no super_device_id for this server")
 
 

@@ -54,16 +54,16 @@ def test_what_is_no_rank_table_is_named_and_told_what_to_do(document: object, na
     assert kind is not None
     assert (kind.name, kind.version) == (name, None)
     assert advice in kind.advice
-    (found,) = check_text(json.dumps(document), "t.json").diagnostics
+    (found,) = check_text(json.dumps(document), "t.json").findings
     assert (found.rule, found.hint) == ("HK105", kind.advice)
 
 
 def test_a_config_map_in_yaml_is_named_and_not_called_bad_json() -> None:
     text = 'apiVersion: v1\ndata:\n  hccl.json: "{}"\nkind: ConfigMap\nmetadata:\n  name: rings-config-job\n'
     for written in (text, text.replace("ConfigMap", '"ConfigMap"').replace("\n", "\r\n")):
-        (found,) = check_text(written, "t.json").diagnostics
+        (found,) = check_text(written, "t.json").findings
         assert (found.rule, found.span.line) == ("HK105", 4)
-    assert [one.rule for one in check_text("apiVersion: v1\nkind: Pod\n", "t.json").diagnostics] == ["HK001"]
+    assert [one.rule for one in check_text("apiVersion: v1\nkind: Pod\n", "t.json").findings] == ["HK001"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_config_map_in_yaml_is_named_and_not_called_bad_json() -> None:
     ],
 )
 def test_a_version_above_the_list_of_another_is_one_finding(version: str, key: str, hint: str) -> None:
-    (found,) = check_text(json.dumps({"version": version, key: []}), "t.json").diagnostics
+    (found,) = check_text(json.dumps({"version": version, key: []}), "t.json").findings
     assert (found.rule, found.pointer) == ("HK112", ("version",))
     assert (found.hint or "").startswith(hint)
 
@@ -85,7 +85,7 @@ def test_a_version_above_the_list_of_another_is_one_finding(version: str, key: s
 def test_a_draft_of_version_2_is_one_finding() -> None:
     level = {"level": 0, "id": "az0", "fabric_type": "INNER", "rank_addrs": []}
     document = {"version": "2.0", "rank_count": "1", "rank_list": [{"rank_id": 0, "level_list": [level]}]}
-    assert [one.rule for one in check_text(json.dumps(document), "t.json").diagnostics] == ["HK113"]
+    assert [one.rule for one in check_text(json.dumps(document), "t.json").findings] == ["HK113"]
 
 
 @pytest.mark.parametrize("version", ["1.3", "3.0", "", "1.0 ", "v1.0"])

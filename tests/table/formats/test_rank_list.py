@@ -102,13 +102,13 @@ def test_a_word_in_another_case_is_mended() -> None:
         address["addr_type"] = written
         (fault,) = schema.faults(document, STEM)
         assert fault.rule == "HK116"
-        assert [edit.text for edit in fault.finding.fix] == mended
+        assert [edit.text for edit in fault.fix] == mended
 
 
 def test_a_version_that_is_missing_is_asked_for_by_its_name() -> None:
     document = {key: item for key, item in ranks_value(2).items() if key != "version"}
     (fault,) = schema.faults(document, STEM)
-    assert (fault.finding.hint or "").startswith('add "version": "2.0"')
+    assert (fault.hint or "").startswith('add "version": "2.0"')
 
 
 def test_the_schema_is_one_and_describes_every_key() -> None:
@@ -145,6 +145,6 @@ def test_a_wrong_value_is_explained(key: str, wrong: Any, rule: str, words: str,
     document = ranks_value(2)
     document["rank_list"][1][key] = wrong
     (fault,) = schema.faults(document, STEM)
-    assert (fault.rule, fault.finding.pointer) == (rule, ("rank_list", 1, key))
-    assert words in fault.finding.message
-    assert [edit.text for edit in fault.finding.fix] == ([mended] if mended else [])
+    assert (fault.rule, fault.pointer) == (rule, ("rank_list", 1, key))
+    assert words in fault.message
+    assert [edit.text for edit in fault.fix] == ([mended] if mended else [])

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import any_product, check_text
-from hccl_kit.check.rules import ANY_PRODUCT, RULE_BY_ID
+from hccl_kit.check.rule import ANY_PRODUCT
+from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.table.formats import write
 from hccl_kit.table.hccl_parser.first import first_stop
 from hccl_kit.table.hccl_parser.reading import number
@@ -248,7 +249,7 @@ def test_a_rule_refuses_what_hccl_refuses(folder: Path) -> None:
         report = check_text(path.read_bytes(), path.name, product_of(folder))
         judge = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
         document = json.loads(path.read_text(encoding="utf-8-sig"))
-        is_ready = all(found.rule != "HK109" for found in report.diagnostics)
+        is_ready = all(found.rule != "HK109" for found in report.findings)
         assert (first_stop(document, judge) is None) == (report.ok and is_ready)
 
 
@@ -271,18 +272,18 @@ def test_the_page_of_a_rule_names_the_code_of_its_bad_table(folder: Path) -> Non
 def test_the_only_error_has_the_code_of_the_table() -> None:
     table = changed(value(2, 4), put("server_list", "10.0.0.1"))
     report = check_text(json.dumps(table), "t.json")
-    assert [(found.rule, found.hccl_error) for found in report.diagnostics] == [("HK102", "EI0014")]
+    assert [(found.rule, found.hccl_error) for found in report.findings] == [("HK102", "EI0014")]
     assert report.hccl_error == "EI0014"
 
 
 def test_of_several_errors_the_table_has_the_code_that_comes_first() -> None:
     table = changed(value(2, 4), put(*DEVICE, "rank_id", "0"), put(*DEVICE, "device_port", "0"))
     report = check_text(json.dumps(table), "t.json")
-    assert {found.rule: found.hccl_error for found in report.diagnostics} == {"HK201": "EI0014", "HK308": None}
+    assert {found.rule: found.hccl_error for found in report.findings} == {"HK201": "EI0014", "HK308": None}
     assert report.hccl_error is None
 
 
 def test_lists_have_no_code_beside_other_faults_either() -> None:
     table = changed(value(2, 4), cut(*SERVER, "device"), put(*DEVICE, "rank_id", 5), put(*DEVICE, "device_id", []))
-    found = {one.pointer: one.hccl_error for one in check_text(json.dumps(table), "t.json").diagnostics}
+    found = {one.pointer: one.hccl_error for one in check_text(json.dumps(table), "t.json").findings}
     assert found == {SERVER: None, (*DEVICE, "rank_id"): "EI0017", (*DEVICE, "device_id"): "EI0017"}

@@ -162,5 +162,5 @@ def test_the_version_is_looked_at_after_all_is_read() -> None:
     ],
 )
 def test_the_code_of_a_table_for_another_product(document: Any, product: str, code: str | None) -> None:
-    (found,) = check_text(json.dumps(document), "t.json", find_product(product)).diagnostics
+    (found,) = check_text(json.dumps(document), "t.json", find_product(product)).findings
     assert (found.rule, found.hccl_error) == ("HK108", code)

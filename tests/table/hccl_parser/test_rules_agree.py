@@ -126,8 +126,8 @@ def test_what_hccl_refuses_has_an_error_and_the_other_way_round(
         product = find_product(chance.choice(products))
         written = json.dumps(table)
         report = check_text(written, "t.json", product)
-        errors = {found.rule for found in report.diagnostics if found.severity == "error"}
-        waits = {"HK109"} & {found.rule for found in report.diagnostics}
+        errors = {found.rule for found in report.findings if found.severity == "error"}
+        waits = {"HK109"} & {found.rule for found in report.findings}
         refused = first_stop(table, product) is not None
         assert refused <= bool(errors or waits), written
         unread = set() if product.has_super_pods else {"HK101"}  # the keys of super pods count on every product

@@ -30,7 +30,7 @@ def test_rules_for_other_peoples_tables_have_nothing_against_ours(
     ips = data.draw(st.lists(ADDRESSES, min_size=len(ids), max_size=len(ids), unique=True))
     table = generate(server_id, list(zip(ids, map(str, ips), strict=True)))
     report = check_text(write(table), file_name(table), product)
-    assert [found for found in report.diagnostics if found.severity != "note"] == []
+    assert [found for found in report.findings if found.severity != "note"] == []
     assert report.table == table
 
 
@@ -117,7 +117,7 @@ def in_pods(count: int, cards: int, per_pod: int) -> list[Host]:
 def test_rules_have_nothing_against_tables_of_many_servers(count: int, cards: int, product: Product) -> None:
     table = generate_cluster(hosts(count, cards), version="1.0")
     report = check_text(write(table), file_name(table), product)
-    assert [found for found in report.diagnostics if found.severity != "note"] == []
+    assert [found for found in report.findings if found.severity != "note"] == []
     assert report.table == table
     assert [device.rank for device in table.every] == list(range(count * cards))
 
@@ -129,7 +129,7 @@ def test_rules_have_nothing_against_tables_of_super_pods(count: int, cards: int,
     assert choose_version(servers, product) == "1.2"
     table = generate_cluster(servers, version="1.2")
     report = check_text(write(table), file_name(table), product)
-    assert [found for found in report.diagnostics if found.severity != "note"] == []
+    assert [found for found in report.findings if found.severity != "note"] == []
     assert report.table == table
     assert [server.extra for server in table.servers] == [{"host_ip": f"172.16.0.{s}"} for s in range(count)]
 

@@ -1,0 +1,49 @@
+"""A finding as text for people: of a table with its place and a caret, of a plan, a server or a cluster without."""
+
+from __future__ import annotations
+
+from hccl_kit.base.terminal import marked, printable
+from hccl_kit.table.finding import NOWHERE, Finding
+
+_COLORS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}
+_BOLD, _PLAIN = "\033[1m", "\033[0m"
+
+
+def as_lines(
+    found: Finding, color: bool, *, file: str = "", source: str | None = None, variable: str = ""
+) -> list[str]:
+    """The finding, its line of the `source`, related places, HCCL's code and the fix, a line or more each.
+
+    `file` is the name of the document, "" if there is none; `variable` is the name in HCCL's message.
+    """
+    name, place = printable(file), ""
+    if found.span != NOWHERE:
+        place = f"{name}:{found.span.line}:{found.span.column}:"
+        place = (f"{_BOLD}{place}{_PLAIN}" if color else place) + " "
+    lines = [f"{place}{head(found, color, end=':')} {printable(found.message)}"]
+    if source is not None:
+        lines += _excerpt(found, source)
+    lines += [f"   = {message} at {name}:{span.line}:{span.column}" for _, message, span in found.related]
+    return lines + notes(found, variable)
+
+
+def head(found: Finding, color: bool, *, end: str = "") -> str:
+    """The rule and the severity, as in "HK201 error"."""
+    text = f"{found.rule} {found.severity}{end}"
+    return f"{_COLORS[found.severity]}{text}{_PLAIN}" if color else text
+
+
+def notes(found: Finding, variable: str = "") -> list[str]:
+    """What follows a finding: the code of HCCL and the fix."""
+    named = f" ({variable})" if variable else ""
+    stop = [f"HCCL would stop with {found.hccl_error}{named}"] if found.hccl_error else []
+    fixes = [f"fix: {line}" for line in (found.hint or "").split("\n") if line]
+    return [printable(f"   = {line}") for line in (*stop, *fixes)]
+
+
+def _excerpt(found: Finding, line: str) -> list[str]:
+    """The line of the finding, with carets under the marked characters."""
+    source, caret = marked(line, found.span.column - 1, found.span.width)
+    number = str(found.span.line)
+    margin = " " * len(number)
+    return [f"{margin} |", f"{number} | {source}".rstrip(), f"{margin} | {caret}"]

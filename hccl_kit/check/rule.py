@@ -1,0 +1,111 @@
+"""A rule, its row of facts and its check, and how rules are run on a table, a plan, a server or a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Generic, ParamSpec
+
+from hccl_kit.table.finding import Finding, Severity
+
+Subject = ParamSpec("Subject")
+"""What a rule is about, as the arguments of its check: a table and a product, a plan and its table file, a node, ..."""
+
+ANY_PRODUCT = "auto"
+"""The name under which `by_product` says what holds as long as no product is named."""
+TOPOLOGY = "HK4"
+FAMILIES = {
+    "HK0": "the text",
+    "HK1": "structure and kind",
+    "HK2": "identity: ranks, devices, servers",
+    "HK3": "network: addresses and ports",
+    TOPOLOGY: "topology: which cards of a server, and how many",
+    "HK5": "launch plan: what a launcher requires of a table",
+    "HK6": "server and cluster: host, network and cards, before a job starts",
+}
+
+
+class Rule(Generic[Subject]):
+    """A row of facts; the check yields findings and knows neither its id nor its severity.
+
+    `id` is never used twice, `name` is the same for people. `doc` is the docstring of the check: its first sentence is
+    the title, the rest is the page under the headings What, Why it matters, Example, Fix, HCCL. Rules of reading (HK0,
+    HK1) have no check: the readers enforce them.
+
+    `severity` is the default, `by_product` what differs for a product (None: not checked there). `hccl_error` is the
+    code that the user would have met, None if HCCL only logs; `variables` are the names that its message gives the
+    mistake ("server_count"). `kinds` are the kinds of tables, or the launchers, that the rule is for.
+
+    `stops`: after a finding of it nothing else is checked, although it is a warning. `by_ids`: the device ids alone
+    decide it. `from_manual`: HCCL's parser does not always enforce it. `names_key` is False if the key at the place of
+    the finding is not the one that HCCL names. `needs_server`: skipped if the server is not known.
+    """
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - the word of users
+        name: str,
+        check: Callable[Subject, Iterator[Finding]] | None = None,
+        *,
+        doc: str = "",
+        severity: Severity = "error",
+        by_product: Mapping[str, Severity | None] = MappingProxyType({}),
+        hccl_error: str | None = None,
+        variables: tuple[str, ...] = (),
+        kinds: tuple[str, ...] = ("1.0", "1.2"),
+        stops: bool = False,
+        by_ids: bool = False,
+        from_manual: bool = False,
+        names_key: bool = True,
+        needs_server: bool = False,
+    ) -> None:
+        self.id, self.name, self.check = id, name, check
+        self.doc = (check.__doc__ if check else doc) or ""
+        self.severity, self.by_product = severity, by_product
+        self.hccl_error, self.variables, self.kinds = hccl_error, variables, kinds
+        self.stops, self.by_ids, self.from_manual = stops, by_ids, from_manual
+        self.names_key, self.needs_server = names_key, needs_server
+
+    def __repr__(self) -> str:
+        return f"Rule({self.id} {self.name})"
+
+    @property
+    def family(self) -> str:
+        """The first part of the id, a key of FAMILIES."""
+        return self.id[:3]
+
+    @property
+    def title(self) -> str:
+        """The first sentence of the page, without its full stop."""
+        return " ".join(self.doc.strip().partition("\n\n")[0].split()).removesuffix(".")
+
+    @property
+    def page(self) -> str:
+        """The rule in words, under the headings What, Why it matters, Example, Fix, HCCL."""
+        from inspect import cleandoc  # noqa: PLC0415 - 5 ms, which a check of a good table need not pay
+
+        return cleandoc(self.doc)
+
+    def complete(self, finding: Finding, severity: Severity | None = None) -> Finding:
+        """A finding with what its rule says of it; only errors have a code of HCCL."""
+        severity = severity or self.severity
+        code = self.hccl_error if finding.hccl_error is None else finding.hccl_error or None
+        return finding._replace(
+            rule=self.id, name=self.name, severity=severity, hccl_error=code if severity == "error" else None
+        )
+
+
+def run(
+    rules: Iterable[Rule[Subject]], product: str, *subject: Subject.args, **named: Subject.kwargs
+) -> Iterator[Finding]:
+    """All findings on the subject, in the order of the rules; `product` decides their severity."""
+    for rule in rules:
+        severity = rule.by_product.get(product, rule.severity)
+        if rule.check and severity:
+            for finding in rule.check(*subject, **named):
+                yield rule.complete(finding, severity)
+
+
+def in_order(*groups: Iterable[Rule[Subject]]) -> tuple[Rule[Subject], ...]:
+    """The rules of several modules in the order of their ids."""
+    return tuple(sorted((rule for group in groups for rule in group), key=lambda rule: rule.id))
