@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from hccl_kit.discovery import ask, hccn_tool, is_there, npu_smi
-from hccl_kit.discovery.ask import NoAnswerError
+from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi
+from hccl_kit.discovery.driver_tool import TIMEOUT, NoAnswerError, query, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
 
 NPU_SMI = "npu-smi"
@@ -45,7 +45,7 @@ def find(node: Node, name: str) -> str | None:
     """The path of a tool: on PATH of the node, else at one of its usual places, else None."""
     there = shutil.which(name, path=node.environ.get("PATH", ""))
     places = [node.root / place.lstrip("/") for place in USUAL_PLACES[name]]
-    return there or next((str(place) for place in places if is_there(place)), None)
+    return there or next((str(place) for place in places if may_be_file(place)), None)
 
 
 def put(tool: str, *words: str) -> str:
@@ -56,7 +56,7 @@ def put(tool: str, *words: str) -> str:
             reason = _silent[subject].reason
             raise type(reason)(str(reason))
         try:
-            _answers[key] = ask.ask(key, _TIMEOUTS.get(Path(tool).name, ask.TIMEOUT))
+            _answers[key] = query(key, _TIMEOUTS.get(Path(tool).name, TIMEOUT))
         except NoAnswerError as reason:
             _silent[subject] = Silence(key, reason)
             raise
@@ -100,7 +100,7 @@ def hccn(
     def question(device_id: int) -> _Answer:
         return read(lambda *words: put(tool, "-i", str(device_id), *words))
 
-    found, failures = ask.ask_each(ids, question)
+    found, failures = query_each(ids, question)
     for device_id in ids:
         why = _silent.get((tool, "-i", str(device_id)))
         if why is not None:
