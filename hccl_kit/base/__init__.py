@@ -1,1 +1,1 @@
-"""What every room stands on: errors, the terminal, files, host names, options. It imports nothing of ours."""
+"""Errors, the terminal, files, host names, options: used by all other folders, and importing none of them."""

@@ -1,4 +1,4 @@
-"""argparse with messages that name what the user has to change: the unknown option, the nearest known one."""
+"""argparse with messages that name the unknown option and the nearest known one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNKNOWN = "unrecognized arguments"
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser whose programs call `parse`.
 
-    `takes_command`: the caller splits off what follows "--", which is the command to start.
+    `takes_command`: the words after "--" are a command to start; the caller splits them off.
     """
 
     def __init__(self, *, takes_command: bool = False, **options: Any) -> None:
@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
         self._given: Sequence[str] = ()
 
     def parse(self, argv: Sequence[str] | None) -> argparse.Namespace:
-        """The options in `argv` (None: of this process); ends the process with exit code 2 if they are not valid."""
+        """The options in `argv` (None: of this process). Exits with code 2 if they are not valid."""
         self._given = list(sys.argv[1:] if argv is None else argv)
         for option, value in self._values_in_one_word():
             if value == "--":  # argparse drops it, and then misses a value (Python 3.10 to 3.12)
@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print usage and message, and exit with code 2."""
         unknown = [word for word in self._words() if self._is_unknown(word)]
-        if message.startswith(_MISSING) and unknown:  # argparse looks for missing ones first, and stops there
+        if message.startswith(_MISSING) and unknown:  # argparse reports missing arguments first, and nothing else
             message = f"{_UNKNOWN}: {' '.join(unknown)}"
         kind, _, words = message.partition(": ")
         if kind == _UNKNOWN:
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(EXIT_CANNOT_RUN, f"{self.prog}: {error} {message}\n")
 
     def _advice(self, words: str) -> str:
-        """What was probably meant by words that argparse has no use for."""
+        """A suggestion for words that argparse does not recognize."""
         if not words.startswith("-"):
             return f"; a command follows --, as in: {self.prog} ... -- {words}" if self.takes_command else ""
         from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo

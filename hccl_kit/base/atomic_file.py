@@ -1,4 +1,4 @@
-"""Files appear whole or not at all: written beside their place, synced, then renamed over it."""
+"""Atomic writes: a temporary file in the same folder is written, synced and renamed over the target."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def write_atomically(
 ) -> None:
     """Write `content` (text as UTF-8) to `path`, which holds the old content or the new one at every moment.
 
-    `mode` holds the permission bits; the umask takes away from them, as from those of every new file. `like` is what
-    the old file was: its permission bits are kept as they are, and its owner where the user may give files away.
-    KitError names the path and the reason (no such folder, no permission, disk full); no temporary file is left.
+    `mode` holds the permission bits before the umask. `like` is the status of the file that is replaced: its permission
+    bits are kept, and its owner too if the user may change owners. Raises KitError with the path and the reason if the
+    file cannot be written; no temporary file is left.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
@@ -42,7 +42,7 @@ def write_atomically(
 
 
 def _resemble(descriptor: int, old: os.stat_result) -> None:
-    """Only root gives files away; a table that only its owner may read would be lost to the job otherwise."""
+    """Keep the owner: the job could not read a table of mode 600 that another user owns. Only root can change it."""
     with suppress(PermissionError):
         os.fchown(descriptor, old.st_uid, old.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))

@@ -1,4 +1,4 @@
-"""Files that a user names are read up to a limit, and only where they end: no pipe and no device is waited for."""
+"""Bounded reads of files that a user names: up to a size limit, regular files only, without blocking on a pipe."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from pathlib import Path
 from hccl_kit.base.errors import KitError
 
 _PIECE = 1 << 20
-"""Bytes of one read where the size of a file is not known."""
+"""Bytes of one read if the size of a file is unknown."""
 
 
 def read_bounded(path: Path, limit: int) -> bytes:
     """The whole content of the regular file `path`, of at most `limit` bytes.
 
-    `/dev/stdin` and `/dev/fd/N` may be anything, since the user's shell opened them. KitError names the path and the
-    reason: it cannot be opened or read, it is no regular file, it is larger than `limit`.
+    `/dev/stdin` and `/dev/fd/N` may be of any type, since the user's shell opened them. Raises KitError if the file
+    cannot be opened or read, is not a regular file, or is larger than `limit`.
     """
-    # The size first: of a sparse file of terabytes nothing is read to learn that it is too large.
+    # The size first: a sparse file of terabytes is refused without reading it.
     data = None if _is_larger(path, limit) else read_start(path, limit + 1)
     if data is None or len(data) > limit:
-        raise KitError(f"{path} is larger than {limit} bytes, the most that is read of such a file")
+        raise KitError(f"{path} is larger than the limit of {limit} bytes")
     return data
 
 
 def _is_larger(path: Path, limit: int) -> bool:
-    """Whether it is a regular file that says so; what cannot be asked is named where it is opened."""
+    """Whether `path` is a regular file above `limit`; opening it reports any other problem."""
     try:
         return path.is_file() and path.stat().st_size > limit
     except (OSError, ValueError):
@@ -36,9 +36,9 @@ def _is_larger(path: Path, limit: int) -> bool:
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """The first `size` bytes of what `read_bounded` accepts, for those who explain a larger file themselves."""
+    """The first `size` bytes of a file that `read_bounded` accepts, for callers that report the limit themselves."""
     is_opened_by_shell = str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/")
-    # Without O_NONBLOCK, opening a named pipe waits for somebody to write; for a regular file it means nothing.
+    # Without O_NONBLOCK, opening a named pipe waits for a writer; it has no effect on a regular file.
     flags = 0 if is_opened_by_shell else os.O_NONBLOCK | os.O_NOCTTY
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
@@ -58,9 +58,9 @@ def read_start(path: Path, size: int) -> bytes:
 
 
 def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True) -> bytes:
-    """The bytes of an open file up to its end, `size` at most; a part of a file is never taken for the whole.
+    """The bytes of an open file up to its end, `size` at most.
 
-    A descriptor that does not block is waited for if `waits`. Raises KitError if it has nothing to read now and `waits`
+    If `waits`, a non-blocking descriptor is waited for. Raises KitError if it has nothing to read now and `waits`
     is false, or if a regular file changes while it is read; OSError if it cannot be read.
     """
     before = os.fstat(descriptor)
@@ -68,7 +68,7 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
     left = size
     while left > 0:
         try:
-            # One byte more than the file says: its end is seen by the same call, and /proc says 0.
+            # One byte more than the size: the same call sees the end. Files in /proc have size 0.
             piece = os.read(descriptor, min(left, max(before.st_size + 1, _PIECE)))
         except BlockingIOError:
             if not waits:
@@ -80,7 +80,7 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
         pieces.append(piece)
         left -= len(piece)
     if stat.S_ISREG(before.st_mode) and before.st_size and _state(before) != _state(os.fstat(descriptor)):
-        raise KitError(f"cannot read {name}: it changed while it was read", hint="try again when its writer is done")
+        raise KitError(f"cannot read {name}: it changed while it was read", hint="try again when it is complete")
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -89,7 +89,7 @@ def _state(found: os.stat_result) -> tuple[int, int]:
 
 
 def read_text(path: Path, limit: int) -> str:
-    """The content of `read_bounded` as UTF-8 text without a byte order mark; KitError names the byte that is not."""
+    """The file as UTF-8 text without byte order mark, read by `read_bounded`. Raises KitError if it is not UTF-8."""
     try:
         return read_bounded(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:

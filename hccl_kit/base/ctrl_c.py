@@ -1,6 +1,6 @@
-"""Ctrl-C while a program still loads its modules: "interrupted" and exit code 130 in place of a traceback.
+"""Ctrl-C while a program loads its modules: "interrupted" and exit code 130 instead of a traceback.
 
-Programs import this module before what takes time to load; once they run, they handle Ctrl-C themselves.
+Programs import this module before slow imports. Once they run, they handle Ctrl-C themselves.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from hccl_kit.base.errors import EXIT_INTERRUPTED
 
 
 def _end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """What the interpreter calls for an exception that nothing handles."""
+    """The interpreter's hook for an unhandled exception."""
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return
     with suppress(OSError):
-        print("interrupted", file=sys.stderr, flush=True)  # noqa: T201  # the last word of a program
+        print("interrupted", file=sys.stderr, flush=True)  # noqa: T201  # the last output of a program
     os._exit(EXIT_INTERRUPTED)
 
 

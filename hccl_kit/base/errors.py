@@ -1,13 +1,13 @@
-"""What stops a command, said for a person.
+"""Errors that end a command with a message for the user.
 
 Exit codes are the same for every program of this project:
 
 ====  =====================================================================
-0     done, or nothing wrong
-1     the input was read and is wrong (findings), or training had begun and failed
-2     could not run: bad usage, a missing file or tool, a refused write
+0     success, or no findings
+1     findings in the input, or training that had started failed
+2     could not run: wrong usage, a missing file or tool, a refused write
 130   interrupted by SIGINT; 143: by SIGTERM
-141   whoever read the output went away
+141   the reader of the output closed the pipe
 ====  =====================================================================
 """
 
@@ -27,9 +27,9 @@ EXIT_TERMINATED = 143
 
 
 class KitError(Exception):
-    """A fault that a person can act on; the command line prints it without a traceback.
+    """An error that the user can act on; programs print it without a traceback.
 
-    `message` holds the value found, its place and what is accepted; `hint` the next step.
+    `message` holds the value found, its place and the accepted values; `hint` is the next step.
     """
 
     exit_code = EXIT_CANNOT_RUN
@@ -40,7 +40,7 @@ class KitError(Exception):
         self.hint = hint
 
     def render(self) -> str:
-        """The text for the screen: `error: ...` and, where there is one, `  fix: ...`; it moves no cursor."""
+        """The text for the terminal, without control characters: `error: ...` and, with a hint, `  fix: ...`."""
         lines = [f"error: {self.message}"]
         if self.hint:
             lines += [f"  fix: {line}" if n == 0 else f"       {line}" for n, line in enumerate(self.hint.split("\n"))]
@@ -48,7 +48,7 @@ class KitError(Exception):
 
 
 class ParseError(KitError):
-    """A text that does not follow its grammar; `column` counts characters from 0 and a caret is drawn under it."""
+    """A text that does not match its grammar; `column` counts characters from 0, a caret is drawn under it."""
 
     def __init__(self, message: str, *, source: str, column: int, width: int = 1, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -65,7 +65,7 @@ class ParseError(KitError):
 
 @contextmanager
 def under_way() -> Iterator[None]:
-    """What stops this block stops work that has begun, so its exit code is 1: 2 is for what never started."""
+    """Give errors of this block exit code 1, since the work has started: 2 is for work that could not start."""
     try:
         yield
     except BrokenPipeError:  # has a code of its own

@@ -1,4 +1,4 @@
-"""What the name of a server may be, so that a program on another host can be given it as an address."""
+"""Which server ids can be passed to a program as the address of a host."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 
 
 def is_host(text: str) -> bool:
-    """Whether `text` is an IP address or a host name: one word, which no program takes for an option or a command."""
+    """Whether `text` is an IP address or a host name: one word that no program mistakes for an option or a command."""
     if _NAME.fullmatch(text):
         return True
     address, percent, interface = text.partition("%")
     if not percent or _NAME.fullmatch(interface):
-        from ipaddress import ip_address  # noqa: PLC0415 - as in loopback: 1 ms, which few tables need
+        from ipaddress import ip_address  # noqa: PLC0415 - 1 ms, which few tables need
 
         try:
             return ip_address(address).version == 6

@@ -1,11 +1,11 @@
-"""Names of many hosts as Slurm writes them: `node[01-04,7]` <-> node01, node02, node03, node04, node7.
+"""Host lists in Slurm's notation: `node[01-04,7]` <-> node01, node02, node03, node04, node7.
 
     list   = item ("," item)*
-    item   = (text | "[" ranges "]")+        several brackets count like the digits of a number, the last one fastest
+    item   = (text | "[" ranges "]")+        with several brackets, the last one varies fastest
     ranges = range ("," range)*
-    range  = number | number "-" number      zeros in front are kept: [08-11] is 08, 09, 10, 11
+    range  = number | number "-" number      leading zeros are kept: [08-11] is 08, 09, 10, 11
 
-A name is any text without white space, comma and bracket, so `10.0.0.[1-4]` and `fd00::[1-4]` are lists as well.
+A name is any text without white space, comma or bracket, so `10.0.0.[1-4]` and `fd00::[1-4]` are lists too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from math import prod
 from hccl_kit.base.errors import KitError, ParseError
 
 MAX_HOSTS = 65_536
-"""HCCL knows no larger job; names are counted before they are made."""
+"""The largest job of HCCL; names are counted before they are created."""
 MAX_NAME = 255
 """Characters of one name, as in the DNS."""
 
@@ -32,7 +32,7 @@ _UNFIT = re.compile(r"[\s,\[\]]")
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """The names that `text` stands for, in its order; doubles stay. ParseError points at what is wrong."""
+    """The names in the list `text`, in its order, with duplicates. Raises ParseError with the column of the error."""
     names: list[str] = []
     for item, column in _items(text):
         count = prod(part.count for part in item)
@@ -48,24 +48,24 @@ def expand(text: str) -> tuple[str, ...]:
 def fold(names: Sequence[str]) -> str:
     """The short form of `names`, in their order. Law: `expand(fold(names)) == names`.
 
-    KitError where one is empty or holds what the grammar needs for itself; none at all is no list either.
+    Raises KitError if `names` is empty, or if a name is empty or contains a character of the grammar.
     """
     if not names:
-        raise KitError("a host list names at least one host")
+        raise KitError("a host list needs at least one host")
     for name in names:
         if not name or len(name) > MAX_NAME or _UNFIT.search(name):
-            raise KitError(f"{name[:MAX_NAME]!r} cannot stand in a host list; {ACCEPTED}")
+            raise KitError(f"{name[:MAX_NAME]!r} is not a valid name in a host list; {ACCEPTED}")
     split = [match.groups() if (match := _NUMBERED.fullmatch(name)) else (name, "", "") for name in names]
-    alike = groupby(split, key=lambda parts: (parts[0], parts[2], bool(parts[1])))
+    groups = groupby(split, key=lambda parts: (parts[0], parts[2], bool(parts[1])))
     return ",".join(
         head + _fold_numbers([digits for _, digits, _ in group]) + tail if has_number else ",".join(map("".join, group))
-        for (head, tail, has_number), group in alike
+        for (head, tail, has_number), group in groups
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A part of a name that is always the same."""
+    """A constant part of a name."""
 
     text: str
     count = 1
@@ -80,7 +80,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class _Bracket:
-    """A part that counts: `(first, last, digits at least)` for every range."""
+    """A numbered part: `(first, last, minimum digits)` of every range."""
 
     ranges: tuple[tuple[int, int, int], ...]
 
@@ -98,7 +98,7 @@ class _Bracket:
 
 
 def _items(text: str) -> Iterator[tuple[list[_Text | _Bracket], int]]:
-    """Every item as its parts, and the column it starts at."""
+    """Every item as its parts, and the column where it starts."""
     parts: list[_Text | _Bracket] = []
     tokens = _TOKEN.finditer(text)
     start = 0
@@ -117,7 +117,7 @@ def _items(text: str) -> Iterator[tuple[list[_Text | _Bracket], int]]:
             yield parts, start
             parts, start = [], token.end()
         else:
-            found = "a name is missing before ','" if sign == "," else f"{sign!r} cannot stand here"
+            found = "a name is missing before ','" if sign == "," else f"{sign!r} is not allowed here"
             raise _error(found, text, token.start())
     if not parts:
         raise _error("a name is missing at the end" if text else "the host list is empty", text, len(text))
@@ -125,7 +125,7 @@ def _items(text: str) -> Iterator[tuple[list[_Text | _Bracket], int]]:
 
 
 def _bracket(text: str, start: int, end: int) -> _Bracket:
-    """The ranges between two brackets, which `start` and `end` stand inside of."""
+    """The ranges between two brackets: the text from `start` to `end`."""
     ranges = []
     column = start
     for written in text[start:end].split(","):
@@ -142,13 +142,13 @@ def _bracket(text: str, start: int, end: int) -> _Bracket:
 def _range(text: str, column: int, match: re.Match[str]) -> tuple[int, int, int]:
     low, high = match[1], match[2] or match[1]
     if max(len(low), len(high)) > MAX_NAME:
-        raise _error(f"a number of {max(len(low), len(high))} digits is longer than a name", text, column)
+        raise _error(f"a number of {max(len(low), len(high))} digits is too long", text, column)
     first, last = int(low), int(high)
     hint = None
     if last < first:
         message, hint = f"{match[0]} runs backwards", f'did you mean "{high}-{low}"?'
     elif len(high) < len(low) or (high.startswith("0") and len(high) > len(low)):
-        message = f"the two ends of {match[0]} have different numbers of zeros in front"
+        message = f"the two ends of {match[0]} have different numbers of leading zeros"
         hint = f'did you mean "{first:0{len(low)}}-{last:0{len(low)}}"?'
     else:
         return first, last, len(low)
@@ -156,7 +156,7 @@ def _range(text: str, column: int, match: re.Match[str]) -> tuple[int, int, int]
 
 
 def _fold_numbers(written: Sequence[str]) -> str:
-    """Digits that follow each other as `[01-04,7]`; one alone stays as it is."""
+    """Consecutive numbers as `[01-04,7]`; a single number without brackets."""
     runs: list[tuple[str, str]] = []
     for digits in written:
         if runs:

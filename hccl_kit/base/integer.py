@@ -1,4 +1,4 @@
-"""Integers in texts that others write: environment variables, fields of a file."""
+"""Integers in environment variables."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def is_loopback(server_id: str) -> bool:
-    """Whether every host means itself by `server_id`: a loopback address, or the name localhost."""
+    """Whether `server_id` is a loopback address or localhost, which every host resolves to itself."""
     if not server_id.startswith(("127.", "localhost")) and ":" not in server_id:
         return False  # nearly every id of a table
     from ipaddress import ip_address  # noqa: PLC0415 - 1 ms, which few tables need

@@ -1,4 +1,4 @@
-"""Where a program will write after long work: every place is tried before it, and what lies there is not lost."""
+"""Output paths are checked before long work starts, and existing files are not overwritten without --force."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hccl_kit.base.errors import KitError
 
 
 def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> None:
-    """Raises KitError if a file cannot be written at one of `paths`, or lies there already and `force` is false.
+    """Raises KitError if a file cannot be written at one of `paths`, or exists and `force` is false.
 
-    `option` names them on the command line.
+    `option` is their option on the command line.
     """
     taken = []
     for path in paths:
@@ -26,25 +26,25 @@ def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> Non
             what = "a folder" if path.is_dir() else "not a regular file"
             raise KitError(f"{option}: {path} is {what}", hint="name a file to write")
         taken.append(path)
-    _refuse(taken, option, force=force)
+    _assert_not_taken(taken, option, force=force)
 
 
 def assert_free_folder(folder: Path, option: str, *, force: bool) -> None:
-    """Raises KitError if `folder` does not take files or cannot be made, or holds some and `force` is false."""
+    """Raises KitError if `folder` is not writable, cannot be created, or is not empty and `force` is false."""
     above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     _assert_takes_files(above, option)
     try:
         holds_files = above == folder and any(folder.iterdir())
     except OSError as error:
         raise KitError(f"{option}: cannot read {folder}: {error.strerror}") from error
-    _refuse([folder] if holds_files else [], option, force=force)
+    _assert_not_taken([folder] if holds_files else [], option, force=force)
 
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """A folder to fill, whose files are moved to `folder` when the block has ended; if it fails nothing is left of it.
+    """A temporary folder whose files are moved to `folder` when the block ends; if the block fails, it is removed.
 
-    Files of the same name are replaced, others stay. Raises KitError if `folder` does not take files.
+    Files of the same name are replaced, others stay. Raises KitError if `folder` is not writable.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -57,16 +57,16 @@ def staged(folder: Path) -> Iterator[Path]:
         raise KitError(f"cannot write into {folder}: {error.strerror or error}") from error
 
 
-def _refuse(taken: list[Path], option: str, *, force: bool) -> None:
+def _assert_not_taken(taken: list[Path], option: str, *, force: bool) -> None:
     if taken and not force:
         raise KitError(
-            f"{option}: {', '.join(map(str, taken))} exists already", hint="--force overwrites it, or write elsewhere"
+            f"{option}: {', '.join(map(str, taken))} already exists", hint="--force overwrites it, or write elsewhere"
         )
 
 
 def _assert_takes_files(folder: Path, option: str) -> None:
     if not os.path.lexists(folder):
-        raise KitError(f"{option}: there is no folder {folder}", hint=f"mkdir -p {shlex.quote(str(folder))}")
+        raise KitError(f"{option}: the folder {folder} does not exist", hint=f"mkdir -p {shlex.quote(str(folder))}")
     try:
         with TemporaryFile(dir=folder):
             pass

@@ -24,24 +24,24 @@ def wants_color(stream: TextIO | None) -> bool:
 
 
 def printable(text: str) -> str:
-    """Without anything that moves the cursor or changes the screen; one character stays one character."""
+    """The text without control characters, each replaced by one character."""
     return "".join(
         char if char.isprintable() else " " if char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text
     )
 
 
 def marked(line: str, start: int, width: int) -> tuple[str, str]:
-    """The line, a window of it where it is long, and carets under the `width` characters from `start` on.
+    """The line, or an excerpt of a long line, and carets under the `width` characters from `start`; at least one caret.
 
-    There is always one caret at least; what ends a line in other systems is left out.
+    A carriage return at the end is left out.
     """
     first = max(0, start - _EXCERPT // 2) if len(line) > _EXCERPT else 0
     before = printable(line[first:start])
     found = printable(line[start : min(start + width, first + _EXCERPT)])
     after = printable(line[start + len(found) : first + _EXCERPT].rstrip("\r"))
-    return f"{before}{found}{after}", " " * cells(before) + "^" * max(1, cells(found))
+    return f"{before}{found}{after}", " " * text_width(before) + "^" * max(1, text_width(found))
 
 
-def cells(text: str) -> int:
-    """The width of a text on a screen: Chinese characters take two cells, combining marks none."""
+def text_width(text: str) -> int:
+    """The width of a text in terminal cells: Chinese characters take two, combining marks none."""
     return sum(0 if category(char) in ("Mn", "Me") else 1 + (east_asian_width(char) in "WF") for char in text)

@@ -1,4 +1,4 @@
-"""Slips of the hand in the keys of a file: which key was meant."""
+"""Typos in the keys of a file: which key is meant."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 MAX_UNKNOWN = 64
-"""Whoever writes more different keys that nobody knows writes them on purpose."""
+"""With more unknown keys than this, they are intentional, not typos."""
 
 
-def is_slip(written: str, key: str) -> bool:
-    """One letter too many, too few or another one, or two neighbours swapped; or only the case or the "_" differ.
+def is_typo(written: str, key: str) -> bool:
+    """Whether `written` is `key` with one letter added, missing, replaced or two swapped, or with other case or "_".
 
-    Less than this is the wrong measure here: by the share of equal letters, `device_type` is nearly `device_ip`.
+    A similarity ratio does not work here: by the share of equal letters, `device_type` is close to `device_ip`.
     """
     if written == key or abs(len(written) - len(key)) > key.count("_") + 1:
         return False
@@ -25,22 +25,22 @@ def is_slip(written: str, key: str) -> bool:
     )
 
 
-def slips(unknown: Iterable[str], absent: Sequence[str]) -> Mapping[str, str]:
-    """The unknown keys of an object that can only be meant for one of the keys absent from it, with that key.
+def find_typos(unknown: Iterable[str], absent: Sequence[str]) -> Mapping[str, str]:
+    """The unknown keys of an object that are a typo of exactly one absent key, with that key.
 
-    Nothing is said where an unknown key is near two absent ones, or two unknown keys near one absent.
+    A key is left out if it is close to two absent keys, or if two unknown keys are close to the same absent key.
     """
     few = list(islice(unknown, MAX_UNKNOWN + 1))
     if len(few) > MAX_UNKNOWN:
         return {}
-    near = {written: [key for key in absent if is_slip(written, key)] for written in few}
+    near = {written: [key for key in absent if is_typo(written, key)] for written in few}
     only = {written: keys[0] for written, keys in near.items() if len(keys) == 1}
     meant = [key for keys in near.values() for key in keys]
     return {written: key for written, key in only.items() if meant.count(key) == 1}
 
 
 def _common(first: str, second: str) -> int:
-    """How many letters two words begin with alike."""
+    """The length of the common prefix of two words."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
 

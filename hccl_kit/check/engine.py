@@ -89,9 +89,9 @@ def check_document(document: Document, product: Product | None = None, *, limit:
     )
     if report.ok:
         return report
-    from hccl_kit.table.hccl_parser.first import first_stop  # noqa: PLC0415 - 3 ms, which a table without error need not pay
+    from hccl_kit.table.hccl_parser.first_error import first_error  # noqa: PLC0415 - 3 ms, which a table without error need not pay
 
-    return _stopped(report, first_stop(document.value, judge))
+    return _stopped(report, first_error(document.value, judge))
 
 
 def _coded(report: Report) -> Report:

@@ -25,7 +25,7 @@ from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import narrowed
 from hccl_kit.cli import run
 from hccl_kit.cli.product_option import add_product_option, chosen_product
-from hccl_kit.diagnosis.lookup import Explanation, as_page, explained
+from hccl_kit.diagnosis.lookup import Explanation, as_page, explain
 from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
@@ -75,7 +75,7 @@ def _explain(arguments: argparse.Namespace) -> int:
             "there is nothing to explain: only files are named",
             hint=f"hccl-check {files[0] if files else 'FILE'} tells all that is wrong in a table",
         )
-    explanation = explained(text)
+    explanation = explain(text)
     page = as_page(explanation)
     paint = with_labels if wants_color(sys.stdout) else str
     print(paint("\n".join(map(printable, page.split("\n")))))

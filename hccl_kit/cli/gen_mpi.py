@@ -14,7 +14,7 @@ from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import run
 from hccl_kit.cli.gen_sources import Found
-from hccl_kit.discovery.gather import Team
+from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.table.hosts import Card, Host
 
 _SHOWN = 16
@@ -26,7 +26,7 @@ def gather_servers(find: Callable[[bool], Found], finish: Callable[[Found], int]
 
     Returns the exit code, the same on every process. KitError where MPI cannot be started here.
     """
-    team = Team()
+    team = MpiGroup()
     with team.together():
         error = None
         try:

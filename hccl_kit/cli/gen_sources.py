@@ -15,7 +15,7 @@ from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.check.gate import judge_ids
-from hccl_kit.discovery import hccn_conf, hccn_tool, inventory, is_there, npu_smi, simulate
+from hccl_kit.discovery import hccn_conf, hccn_tool, inventory, may_be_file, npu_smi, simulate
 from hccl_kit.discovery.server_id import Choice, choose, interfaces
 from hccl_kit.discovery.visible import physical_ids
 from hccl_kit.table.device_range import DeviceRange
@@ -143,7 +143,7 @@ def _host(options: argparse.Namespace, ids: Sequence[int], server: str, product:
     has_pods = product.has_super_pods and options.table_version != "1.0"
     if tool := hccn_tool.find():
         host, source = Host(server, hccn_tool.cards(tool, ids, vnic=has_pods)), tool
-    elif is_there(hccn_conf.DEFAULT):
+    elif may_be_file(hccn_conf.DEFAULT):
         host, source = Host(server, _plain(hccn_conf.addresses(hccn_conf.DEFAULT, ids))), str(hccn_conf.DEFAULT)
     else:
         raise _no_source()

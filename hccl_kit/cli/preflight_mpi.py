@@ -16,7 +16,7 @@ from typing import Any
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import run
 from hccl_kit.cli.preflight import Job, Refused, job_of, show, tell_refused
-from hccl_kit.discovery.gather import Team
+from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight.answer import Answer, answer, from_value, to_value
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.table.document import shown
@@ -27,7 +27,7 @@ _OF_MPIRUN = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "OPAL_")
 
 def preflight_by_mpi(options: argparse.Namespace) -> int:
     """The exit code, the same on every process. KitError where MPI cannot be started here."""
-    team = Team()
+    team = MpiGroup()
     with team.together():
         job, found = _look(options)
         window = _window(team)
@@ -55,7 +55,7 @@ def _look(options: argparse.Namespace) -> tuple[Job | Refused | KitError, Answer
         return error, Answer("", machine, error=error.message)
 
 
-def _window(team: Team) -> tuple[float, float, float]:
+def _window(team: MpiGroup) -> tuple[float, float, float]:
     """Two times of this clock, and between them one that process 0 takes: before, after, and that of process 0."""
     before = time.time()
     team.gather("")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Saying(NamedTuple):
+class KnownMessage(NamedTuple):
     """A text of HCCL that tells more than its code.
 
     `pattern` is searched for in any case. `rules` find the fault in a table, and so do those that have `variable`;
@@ -16,7 +16,7 @@ class Saying(NamedTuple):
 
     pattern: str
     rules: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     variable: str = ""
 
 
@@ -70,9 +70,9 @@ _CARDS = (
     " the table: the N of /dev/davinciN, also inside a container, where programs count from 0"
 )
 
-SAYINGS: tuple[Saying, ...] = (
+KNOWN_MESSAGES: tuple[KnownMessage, ...] = (
     # Sentences of EI0014.
-    Saying(
+    KnownMessage(
         r"Value [0-9]+ for ranktable variable server_count is invalid",
         ("HK207",),
         (
@@ -80,7 +80,7 @@ SAYINGS: tuple[Saying, ...] = (
             'fix: write "server_count": "{expected}", or add the servers that are missing',
         ),
     ),
-    Saying(
+    KnownMessage(
         r"Value [0-9]+ for ranktable variable rank_id is invalid",
         ("HK201", "HK202"),
         (
@@ -88,13 +88,13 @@ SAYINGS: tuple[Saying, ...] = (
             " right, RANK_ID of the process is {value} and too high for it",
         ),
     ),
-    Saying(
+    KnownMessage(
         r"Value (?![0-9]+ for )[^\n]{0,200}? ?for ranktable variable (rank_id|server_count) is invalid",
         ("HK103",),
         ('fix: write "{variable}" in decimal digits and in quotes',),
     ),
-    Saying(r"ranktable variable super_device_id is invalid[. ]*Expected value: [^0-9]", ("HK103",)),
-    Saying(
+    KnownMessage(r"ranktable variable super_device_id is invalid[. ]*Expected value: [^0-9]", ("HK103",)),
+    KnownMessage(
         r"ranktable variable super_device_id is invalid[. ]*Expected value: [0-9]",
         (),
         (
@@ -102,7 +102,7 @@ SAYINGS: tuple[Saying, ...] = (
             'fix: write "super_device_id": "{expected}", which is what `npu-smi info -t spod-info` prints as SDID',
         ),
     ),
-    Saying(
+    KnownMessage(
         r"variable devicePhyId is invalid",
         (),
         (
@@ -112,16 +112,16 @@ SAYINGS: tuple[Saying, ...] = (
             _CARDS,
         ),
     ),
-    Saying('"?IP"? is repeate', (), (_SAME_WORDS,), _DOUBLED),
+    KnownMessage('"?IP"? is repeate', (), (_SAME_WORDS,), _DOUBLED),
     # Lines of the log.
-    Saying("is a positive integer", ("HK208",)),
-    Saying(
+    KnownMessage("is a positive integer", ("HK208",)),
+    KnownMessage(
         r"is less than the communication size",
         ("HK201", "HK202"),
         ("where the table is right, RANK_ID of the process is too high for it: HCCL has the same words for that",),
     ),
-    Saying(r"is already exist", (), (_SAME_WORDS,), _DOUBLED),
-    Saying(
+    KnownMessage(r"is already exist", (), (_SAME_WORDS,), _DOUBLED),
+    KnownMessage(
         r"ranktable config devId ?\[(?P<table>[0-9]+)\] ?, ?but local devId ?\[(?P<local>[0-9]+)\]",
         (),
         (
@@ -130,7 +130,7 @@ SAYINGS: tuple[Saying, ...] = (
             _CARDS,
         ),
     ),
-    Saying(
+    KnownMessage(
         r"in the ranktable is inconsistent",
         (),
         (
@@ -138,17 +138,17 @@ SAYINGS: tuple[Saying, ...] = (
             "fix: write what `hccn_tool -i N -ip -g` prints for card N on that server, or set the address of the card",
         ),
     ),
-    Saying(
+    KnownMessage(
         r"device_ip.? is not set correctly",
         ("HK305", "HK306"),
         ("a job of several servers needs device_ip; a job of one server only with HCCL_INTRA_ROCE_ENABLE=1",),
     ),
-    Saying(r"more than [0-9]+ is invalid", ("HK204",)),
-    Saying(r"nic (idx size is 0|total num\[[0-9]+\] error)", ("HK405", "HK410")),
-    Saying(r"nic list should be the same", ("HK405",)),
-    Saying(r"neq first device size", ("HK304",)),
-    Saying(r"RankIpFamily", ("HK309",)),
-    Saying(
+    KnownMessage(r"more than [0-9]+ is invalid", ("HK204",)),
+    KnownMessage(r"nic (idx size is 0|total num\[[0-9]+\] error)", ("HK405", "HK410")),
+    KnownMessage(r"nic list should be the same", ("HK405",)),
+    KnownMessage(r"neq first device size", ("HK304",)),
+    KnownMessage(r"RankIpFamily", ("HK309",)),
+    KnownMessage(
         r"Config (?P<key>[^ \n]{1,100}) is missing in the ranktable",
         ("HK101", "HK102"),
         (
@@ -156,13 +156,13 @@ SAYINGS: tuple[Saying, ...] = (
             " wants 0 without",
         ),
     ),
-    Saying(
+    KnownMessage(
         r"Failed to parse the ranktable file",
         ("HK001", "HK002", "HK008"),
         ("older releases of CANN say this of every fault of a table: `hccl-check FILE` holds it to all rules",),
     ),
-    Saying(r"not a valid \.json file", ("HK008",)),
-    Saying(
+    KnownMessage(r"not a valid \.json file", ("HK008",)),
+    KnownMessage(
         r"not a valid real path",
         (),
         ("RANK_TABLE_FILE names no file that this process can see; in a container it is a path of the container",),

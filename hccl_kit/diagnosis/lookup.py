@@ -11,7 +11,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rule_pages import in_columns, severities
 from hccl_kit.diagnosis.catalogue import CATALOGUE
-from hccl_kit.diagnosis.hccl_errors import CODES, SAYINGS, Saying
+from hccl_kit.diagnosis.hccl_errors import CODES, KNOWN_MESSAGES, KnownMessage
 
 _BY_ID = {rule.id: rule for rule in CATALOGUE}
 _ID_OF_NAME = {rule.name: rule.id for rule in CATALOGUE}
@@ -36,12 +36,12 @@ class Explanation(NamedTuple):
     """
 
     codes: tuple[str, ...]
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
     rules: tuple[Rule[...], ...]
     is_exact: bool
 
 
-def explained(text: str) -> Explanation:
+def explain(text: str) -> Explanation:
     """What is known about a text; raises KitError if that is nothing."""
     text = text[:MAX_TEXT]
     ids = dict.fromkeys(_ids_in(text))
@@ -85,7 +85,7 @@ def as_page(explanation: Explanation) -> str:
     It may hold pieces of the text explained, as they were.
     """
     codes = [f"{code}: {CODES[code]}" for code in explanation.codes]
-    parts = ["\n".join([*codes, *explanation.told])] if codes or explanation.told else []
+    parts = ["\n".join([*codes, *explanation.notes])] if codes or explanation.notes else []
     if len(explanation.rules) > MAX_PAGES or (explanation.rules and not explanation.is_exact):
         parts.append(_list(explanation))
     else:
@@ -130,13 +130,13 @@ def _in_words(sentence: re.Match[str]) -> str:
     return f"HCCL found {value} for {sentence['variable']}" + (f"; it expects: {expected}" if expected else "")
 
 
-def _said(text: str, found: Mapping[str, str]) -> Iterator[tuple[Saying, list[str]]]:
+def _said(text: str, found: Mapping[str, str]) -> Iterator[tuple[KnownMessage, list[str]]]:
     """The sayings in a text, each with those of its sentences whose blanks can be filled."""
-    for saying in SAYINGS:
+    for saying in KNOWN_MESSAGES:
         match = re.search(saying.pattern, text, re.IGNORECASE)
         if match:
             known = {**found, **{key: part for key, part in match.groupdict().items() if part}}
-            told = [line for line in saying.told if _blanks(line) <= known.keys()]
+            told = [line for line in saying.notes if _blanks(line) <= known.keys()]
             yield saying, [line.format_map(known) for line in told]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def is_there(path: Path) -> bool:
+def may_be_file(path: Path) -> bool:
     """Whether `path` is a file. In a folder that may not be looked into, it counts as one: its use says what is wrong.
 
     Path.is_file raises PermissionError there, until Python 3.14.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.discovery import ask
+from hccl_kit.discovery import driver_tool
 from hccl_kit.table.hosts import Card, prefix_length
 
 USUAL_PLACES = ("/usr/local/Ascend/driver/tools/hccn_tool",)
@@ -19,16 +19,18 @@ _MASK = re.compile(r"^(?:netmask|prefix_length|vnic netmask):[ \t]*(\S+)", re.MU
 _NONE_SET = re.compile(r"no ip was preset|Get ip(conf)? failed", re.IGNORECASE)
 
 
-class NoAddressError(ask.NoAnswerError):
+class NoAddressError(driver_tool.NoAnswerError):
     """The tool says that the card has no address, or writes something else in its place, such as dashes."""
 
 
 def find() -> str | None:
     """The path of hccn_tool: the first on PATH, else in one of its usual folders, else None."""
-    return ask.find("hccn_tool", USUAL_PLACES)
+    return driver_tool.find("hccn_tool", USUAL_PLACES)
 
 
-def cards(tool: str, ids: Sequence[int], *, vnic: bool = False, timeout: float = ask.TIMEOUT) -> dict[int, Card]:
+def cards(
+    tool: str, ids: Sequence[int], *, vnic: bool = False, timeout: float = driver_tool.TIMEOUT
+) -> dict[int, Card]:
     """Every card in `ids` (physical ids) with its RoCE address: its IPv4 address, else its IPv6 address.
 
     `vnic`: a card without either gives the address it has inside the super pod (Atlas A3). KitError names every card
@@ -36,12 +38,12 @@ def cards(tool: str, ids: Sequence[int], *, vnic: bool = False, timeout: float =
     """
 
     def question(device_id: int) -> Card:
-        return card(lambda *words: ask.ask([tool, "-i", str(device_id), *words], timeout), vnic=vnic)
+        return card(lambda *words: driver_tool.query([tool, "-i", str(device_id), *words], timeout), vnic=vnic)
 
-    found, failures = ask.ask_each(ids, question)
+    found, failures = driver_tool.query_each(ids, question)
     if failures:
         raise KitError(
-            f"{tool} gave no address for {len(failures)} of {len(ids)} cards:{ask.listed(failures)}",
+            f"{tool} gave no address for {len(failures)} of {len(ids)} cards:{driver_tool.listed(failures)}",
             hint=(
                 f"set one with: hccn_tool -i {min(failures)} -ip -s address A.B.C.D netmask M.M.M.M\n"
                 "or name another source: --hccn-conf FILE, --inventory FILE, --simulate"
@@ -67,8 +69,8 @@ def card(put: Callable[..., str], *, vnic: bool = False) -> Card:
             found = _VNIC.search(answer)
             on_vnic = True
     if not found:
-        reason = NoAddressError if _NONE_SET.search(first) else ask.NoAnswerError
-        raise reason(ask.complaint(first))
+        reason = NoAddressError if _NONE_SET.search(first) else driver_tool.NoAnswerError
+        raise reason(driver_tool.excerpt(first))
     try:
         ipaddress.ip_address(found[1])
     except ValueError:

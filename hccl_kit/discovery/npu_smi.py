@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.discovery import ask
+from hccl_kit.discovery import driver_tool
 
 USUAL_PLACES = ("/usr/local/sbin/npu-smi", "/usr/local/bin/npu-smi")
 CHIPS = 2
@@ -36,23 +36,23 @@ class Place(NamedTuple):
 
 def find() -> str | None:
     """The path of npu-smi: the first on PATH, else in one of its usual folders, else None."""
-    return ask.find("npu-smi", USUAL_PLACES)
+    return driver_tool.find("npu-smi", USUAL_PLACES)
 
 
-def places(tool: str, ids: Sequence[int], *, timeout: float = ask.TIMEOUT) -> dict[int, Place]:
+def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOUT) -> dict[int, Place]:
     """The place of every card in `ids` (physical ids). KitError names every card that has none and why, or says that
     the cards are in several super pods; `timeout` is in seconds and per card.
     """
 
     def question(device_id: int) -> Place:
         npu, chip = divmod(device_id, CHIPS)
-        return place(ask.ask([tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip)], timeout))
+        return place(driver_tool.query([tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip)], timeout))
 
-    found, failures = ask.ask_each(ids, question)
+    found, failures = driver_tool.query_each(ids, question)
     plain = "--table-version 1.0 writes a table of plain servers, which meet over RoCE"
     if failures:
         count = f"{len(failures)} of {len(ids)} cards"
-        raise KitError(f"{tool} gave no place in a super pod for {count}:{ask.listed(failures)}", hint=plain)
+        raise KitError(f"{tool} gave no place in a super pod for {count}:{driver_tool.listed(failures)}", hint=plain)
     pods = sorted({one.super_pod for one in found.values()})
     if len(pods) > 1:
         raise KitError(f"{tool} puts the cards of this server into super pods {', '.join(map(str, pods))}", hint=plain)
@@ -63,8 +63,8 @@ def place(answer: str) -> Place:
     """The place that an answer tells; NoAnswerError where it tells none."""
     rows = dict(_ROW.findall(answer))
     if "SDID" not in rows or "Super Pod ID" not in rows:
-        raise ask.NoAnswerError(ask.complaint(answer))
+        raise driver_tool.NoAnswerError(driver_tool.excerpt(answer))
     for name, value in rows.items():
         if not _NUMBER.fullmatch(value) or int(value) >= _NONE:
-            raise ask.NoAnswerError(f"its {name} is {value!r}, which is none")
+            raise driver_tool.NoAnswerError(f"its {name} is {value!r}, which is none")
     return Place(int(rows["SDID"]), int(rows["Super Pod ID"]))

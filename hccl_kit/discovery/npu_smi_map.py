@@ -16,7 +16,7 @@ _BETWEEN = re.compile(r"[ \t]{2,}|\t")
 _NUMBER = re.compile(r"[0-9]{1,10}")
 
 
-class Mapped(NamedTuple):
+class ChipMapping(NamedTuple):
     """A chip: `logic` counts what this system sees, from 0; None where a column is missing."""
 
     npu: int
@@ -25,7 +25,7 @@ class Mapped(NamedTuple):
     physical: int | None
 
 
-def parse(answer: str) -> tuple[Mapped, ...]:
+def parse(answer: str) -> tuple[ChipMapping, ...]:
     """The chips of an answer that are cards, in its order; what is none (Mcu) has no id but that of its NPU."""
     rows = [_BETWEEN.split(line.strip()) for line in answer.splitlines()]
     start = next((at for at, row in enumerate(rows) if "NPU ID" in row and "Chip ID" in row), len(rows))
@@ -35,7 +35,7 @@ def parse(answer: str) -> tuple[Mapped, ...]:
         npu, chip = record.get("NPU ID"), record.get("Chip ID")
         logic, physical = record.get("Chip Logic ID"), record.get("Chip Phy-ID")
         if npu is not None and chip is not None and (logic is not None or physical is not None):
-            found.append(Mapped(npu, chip, logic, physical))
+            found.append(ChipMapping(npu, chip, logic, physical))
     return tuple(found)
 
 

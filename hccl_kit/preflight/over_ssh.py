@@ -15,7 +15,7 @@ from typing import IO, NamedTuple, cast
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
-from hccl_kit.discovery.ask import left_behind
+from hccl_kit.discovery.driver_tool import killed_on_error
 
 AT_ONCE = 32
 TIMEOUT = 60.0
@@ -87,7 +87,7 @@ def _ask(command: Sequence[str], stdin: Path, timeout: float, stop: Event) -> Sa
     except OSError as error:
         return Said("", asked, time.time(), f"{command[0]} cannot be started: {error.strerror}")
     try:
-        with left_behind(process):
+        with killed_on_error(process):
             text, complaint = _to_its_end(process, time.monotonic() + timeout, stop)
     except TimeoutExpired:
         return Said("", asked, time.time(), f"no answer in {timeout:g} s")

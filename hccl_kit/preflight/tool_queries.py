@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.discovery import ask
-from hccl_kit.discovery.ask import NoAnswerError
+from hccl_kit.discovery import driver_tool
+from hccl_kit.discovery.driver_tool import NoAnswerError
 
 TIMEOUTS: Mapping[str, float] = {"npu-smi": 20.0}  # its main table queries every chip; several seconds on a busy server
 
@@ -37,7 +37,7 @@ class ToolQueries:
                 reason = self._unanswered[subject].reason
                 raise type(reason)(str(reason))
             try:
-                self._answers[command] = ask.ask(command, TIMEOUTS.get(Path(tool).name, ask.TIMEOUT))
+                self._answers[command] = driver_tool.query(command, TIMEOUTS.get(Path(tool).name, driver_tool.TIMEOUT))
             except NoAnswerError as reason:
                 self._unanswered[subject] = Unanswered(command, reason)
                 raise

@@ -14,7 +14,7 @@ class JointError(KitError):
     """Every rank raises it, at the same place; so none needs to leave before the others are done."""
 
 
-def assert_alike(
+def assert_identical(
     digests: Sequence[str],
     hosts: Sequence[str] | None = None,
     *,

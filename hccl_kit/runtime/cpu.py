@@ -23,7 +23,7 @@ HERE, DONE = "hccl_kit.here", "hccl_kit.done"
 """The keys of rank 0's store that count the ranks which have come, and those which are done."""
 
 
-def meet(env: WorkerEnv) -> Any:
+def rendezvous(env: WorkerEnv) -> Any:
     """Form the group around a TCPStore on rank 0, which is returned.
 
     Measured at 3 s, where MindSpore's scheduler takes 10 to 14. These 3 s are MindSpore's: each rank writes its address
@@ -48,7 +48,7 @@ def meet(env: WorkerEnv) -> Any:
     limit = timedelta(seconds=JOIN_TIMEOUT)
     try:
         store = TCPStore(address, env.master_port, env.size, env.rank == 0, limit, wait_for_workers=False)
-        _call_roll(store, env)
+        _wait_for_all_ranks(store, env)
         management._init_with_store(timeout=limit, world_size=env.size, rank=env.rank, store=store)
     except RuntimeError as error:
         first = str(error).strip().split("\n")[0]
@@ -81,7 +81,7 @@ def _address(env: WorkerEnv, host: str) -> str:
     return address
 
 
-def _call_roll(store: Any, env: WorkerEnv) -> None:
+def _wait_for_all_ranks(store: Any, env: WorkerEnv) -> None:
     """Return when every rank has come to the store; until then say who is missing. MindSpore itself waits in silence.
 
     RuntimeError, of MindSpore, 15 s after rank 0 has gone.
@@ -141,7 +141,7 @@ def _wait_until_listening(env: WorkerEnv, host: str, port: int) -> None:
             return
 
 
-def part(store: Any, env: WorkerEnv) -> None:
+def finalize(store: Any, env: WorkerEnv) -> None:
     """Count in rank 0's store who is done, and leave when all are.
 
     A barrier would not do: MindSpore's all-reduce returns on one rank while another still waits for its receipt, and

@@ -16,11 +16,11 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import environ_integer
 from hccl_kit.base.network import LOOPBACK, port_of_digest
 from hccl_kit.runtime import modelarts, slurm
-from hccl_kit.runtime.platform_table import published
+from hccl_kit.runtime.platform_table import wait_for_table
 from hccl_kit.runtime.worker_env import NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv, consistent, integer
 
 MS_SCHEDULER = "MS_SCHED"
-FIND_THEMSELVES = ("modelarts", "loop")
+TABLE_LAUNCHERS = ("modelarts", "loop")
 """Ways of starting in which a rank learns from its rank table what the variables leave out."""
 OTHER_SIZES = ("SLURM_STEP_NUM_TASKS", "PMI_SIZE")
 """Where srun, and the mpirun of MPICH and Intel, say how many ranks they started; those of the latter do not join."""
@@ -44,7 +44,7 @@ def detect(environ: Mapping[str, str], *, launcher: str | None = None) -> Launch
         if launcher not in LAUNCHERS:
             raise KitError(f"launcher {launcher!r} is not known; accepted: {', '.join(LAUNCHERS)}")
         return Launch(launcher, "--launcher was given", LAUNCHERS[launcher](environ))
-    for name, variables in SIGNS:
+    for name, variables in VARIABLES:
         if all(environ.get(variable) for variable in variables):
             shown = " ".join(f"{variable}={environ[variable]}" for variable in variables)
             return Launch(name, f"the environment holds {shown}", LAUNCHERS[name](environ))
@@ -56,7 +56,7 @@ def _assert_alone(environ: Mapping[str, str]) -> None:
     """Several ranks that each take themselves for the only one would train a network each, into one folder."""
     for size in (*NAMES["size"], *OTHER_SIZES):
         if environ.get(size, "1") not in ("", "0", "1"):
-            ways = "; ".join(" ".join(variables) for _, variables in SIGNS if size in variables)
+            ways = "; ".join(" ".join(variables) for _, variables in VARIABLES if size in variables)
             raise KitError(
                 f"{size}={environ[size]} speaks of several ranks, but no launcher's variables are complete; accepted"
                 + (f" with it: {ways}" if ways else f": {', '.join(LAUNCHERS)}"),
@@ -125,7 +125,7 @@ def _loop(environ: Mapping[str, str]) -> WorkerEnv:
     DEVICE_NUM is not believed (the tutorial's four-card script says 8): the table knows which ranks share a server.
     """
     rank, size, device = (integer(environ, field) for field in ("rank", "size", "device"))
-    table, data, path = published(Path(consistent(environ, (RANK_TABLE_FILE,))), environ)
+    table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ)
     if size != table.world_size:
         raise KitError(
             f"RANK_SIZE={size}, but {path} holds {table.world_size} ranks",
@@ -165,13 +165,13 @@ LAUNCHERS: Mapping[str, Callable[[Mapping[str, str]], WorkerEnv]] = {
     "msrun": _msrun,
     "mpirun": _mpirun,
     "torchrun": _torchrun,
-    "modelarts": modelarts.member,
+    "modelarts": modelarts.read,
     "loop": _loop,
     "srun": slurm.read,
     "single": _single,
 }
 
-SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
+VARIABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     # The first row whose variables are all set wins. Our script exports torch's names too, so it comes before them;
     # a hand-written loop comes after them, because with MASTER_ADDR it says more, and after ModelArts, where its
     # DEVICE_ID counts the cards of a container. srun may have started any of these.

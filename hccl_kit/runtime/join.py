@@ -1,7 +1,7 @@
 """Join the process group, and the few collectives that a training program needs besides its gradients.
 
 The only room that starts communication. On Ascend it is HCCL through MindSpore's `init`; on CPU a TCPStore held by rank
-0, which is MindSpore's own way without a scheduler process but private (see `cpu.meet`).
+0, which is MindSpore's own way without a scheduler process but private (see `cpu.rendezvous`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.runtime import cpu, mpi
-from hccl_kit.runtime.detect import FIND_THEMSELVES, MS_SCHEDULER, Launch
+from hccl_kit.runtime.detect import MS_SCHEDULER, TABLE_LAUNCHERS, Launch
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv
 
 if TYPE_CHECKING:
@@ -96,13 +96,13 @@ def prepare(launch: Launch, digest: str, environ: MutableMapping[str, str]) -> W
     Where this rank found itself in a table, HCCL and MindSpore are told what it found, and which file they can read.
     `digest` names what all ranks must share; elsewhere than under mpirun it is compared after joining.
     """
-    if launch.launcher in FIND_THEMSELVES:
+    if launch.launcher in TABLE_LAUNCHERS:
         environ.update(launch.env.to_environ())
     if launch.launcher != "mpirun" or launch.env.size == 1:
         return launch.env
     # With a table set, MindSpore 2.7.1 and later would read the ranks from it and not from MPI.
     environ.pop(RANK_TABLE_FILE, None)
-    return mpi.agree(launch.env, digest)
+    return mpi.rendezvous(launch.env, digest)
 
 
 def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
@@ -118,7 +118,7 @@ def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
     elif launch.launcher == "msrun":
         _join_msrun()
     elif env.size > 1:
-        store = cpu.meet(env)
+        store = cpu.rendezvous(env)
     if env.size > 1:
         _assert_ranks(env)
     return World(env, launch.launcher, device_target, store)
@@ -132,9 +132,9 @@ def finish(world: World) -> None:
     if world.size == 1 or world.device_target == "Ascend":
         return
     if world.store is not None:
-        cpu.part(world.store, world.env)
+        cpu.finalize(world.store, world.env)
     else:
-        time.sleep(1)  # msrun has no store; the receipts that `cpu.part` speaks of are sent meanwhile
+        time.sleep(1)  # msrun has no store; the receipts that `cpu.finalize` speaks of are sent meanwhile
     if world.launcher == "mpirun":
         mpi.finish()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import LOOPBACK, port_of_digest
 from hccl_kit.base.wording import listed
-from hccl_kit.runtime.platform_table import CLOCK, Clock, published
+from hccl_kit.runtime.platform_table import CLOCK, Clock, wait_for_table
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv, consistent, integer
 from hccl_kit.table.model import Device, RankTable
 
@@ -31,12 +31,12 @@ _CARDS = ("ASCEND_DEVICE_ID", "DEVICE_ID")
 """Which of its cards a process has, from 0 on."""
 
 
-def member(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
+def read(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
     """What this process is told by the platform and by its table.
 
     KitError where the variables contradict the table, or do not tell which of several cards this process has.
     """
-    table, data, path = published(Path(consistent(environ, (RANK_TABLE_FILE,))), environ, clock)
+    table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ, clock)
     if environ.get("RANK_SIZE") and integer(environ, "size") != table.world_size:
         raise KitError(f"RANK_SIZE={environ['RANK_SIZE']}, but {path} holds {table.world_size} ranks")
     if environ.get("RANK_ID"):

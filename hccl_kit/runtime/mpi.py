@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import LOOPBACK, is_loopback
-from hccl_kit.runtime.consistency import assert_alike
+from hccl_kit.runtime.consistency import assert_identical
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
+def rendezvous(env: WorkerEnv, digest: str) -> WorkerEnv:
     """Fill in the meeting point and check, host by host, what mpirun told this rank.
 
     `digest` names what every rank must share (configuration and program); KitError says which rank differs from rank 0.
@@ -36,7 +36,7 @@ def agree(env: WorkerEnv, digest: str) -> WorkerEnv:
     host = socket.gethostname()
     port = _free_port() if env.rank == 0 else None
     rows: list[tuple[str, str, int | None]] = world.allgather((host, digest, port))
-    assert_alike([row[1] for row in rows], [row[0] for row in rows])
+    assert_identical([row[1] for row in rows], [row[0] for row in rows])
     mates = [rank for rank, row in enumerate(rows) if row[0] == host]
     one_host = len(mates) == env.size
     told = env.master_addr if env.master_addr and not is_loopback(env.master_addr) else None

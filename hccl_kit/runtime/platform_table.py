@@ -34,7 +34,7 @@ LOOK, SAY, SETTLE = 0.5, 60.0, 10.0
 """Seconds between two looks, between two words about it, and after which a broken file is not one being written."""
 
 
-class Published(NamedTuple):
+class PlatformTable(NamedTuple):
     """A table that is completed, its bytes as the platform wrote them, and the file that HCCL can read."""
 
     table: RankTable
@@ -58,7 +58,7 @@ class Clock(NamedTuple):
 CLOCK = Clock()
 
 
-def published(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK) -> Published:
+def wait_for_table(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK) -> PlatformTable:
     """The table at `given`, a file or a folder, as soon as it is completed.
 
     KitError where it is not in time, and where it is none that this program reads.
@@ -69,7 +69,7 @@ def published(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK) -> 
     table = formats.read(value, kind) if kind and has_servers else None
     if not isinstance(table, RankTable):
         raise KitError(f"{path} is not a rank table that this program reads", hint=f"hccl-check {path}")
-    return Published(table, data, path.resolve() if table.version else _as_version_1(table))
+    return PlatformTable(table, data, path.resolve() if table.version else _as_version_1(table))
 
 
 def _wait(given: Path, limit: float, clock: Clock) -> tuple[Path, Any, bytes]:

@@ -52,10 +52,10 @@ class Host(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Servers in a row; `are_alike`: with the same cards, and ranks that count on from one to the next."""
+    """Servers in a row; `is_uniform`: with the same cards, and ranks that count on from one to the next."""
 
     hosts: tuple[Host, ...]
-    are_alike: bool = True
+    is_uniform: bool = True
 
     @property
     def ranks(self) -> str:
@@ -72,7 +72,7 @@ class Pod(NamedTuple):
     faults: tuple[Finding, ...] = ()
 
 
-class Told(NamedTuple):
+class FindingLine(NamedTuple):
     """A fault in words, and its severity."""
 
     severity: str
@@ -89,7 +89,7 @@ class Picture(NamedTuple):
     title: str
     noun: str
     pods: tuple[Pod, ...]
-    faults: tuple[Told, ...]
+    faults: tuple[FindingLine, ...]
     planes: int
     networks: tuple[str, ...] = ()
     more_pods: int = 0
@@ -130,7 +130,7 @@ def _title(report: Report, table: RankTable) -> str:
     return f"{report.name}: {', '.join(facts)}, product {report.product}{told}"
 
 
-def _told(faults: Sequence[Finding]) -> Iterator[Told]:
+def _told(faults: Sequence[Finding]) -> Iterator[FindingLine]:
     """Each fault where there are at most MAX_FAULTS, else the first of every rule and how many more it has."""
     are_many = len(faults) > MAX_FAULTS
     firsts: dict[str | int, Finding] = {}
@@ -141,7 +141,7 @@ def _told(faults: Sequence[Finding]) -> Iterator[Told]:
         numbers[key] += 1
     for said, found in firsts.items():
         more = f" ({numbers[said] - 1} more of {found.rule})" if numbers[said] > 1 else ""
-        yield Told(found.severity, f"{found.rule} {found.severity}: {found.message}{more}")
+        yield FindingLine(found.severity, f"{found.rule} {found.severity}: {found.message}{more}")
 
 
 def _networks(table: RankTable) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape
 
 from hccl_kit.base.terminal import printable
-from hccl_kit.show.fitting import cut
+from hccl_kit.show.text_width import cut
 
 INK, PALE, FRAME, WHITE = "#1f2933", "#52606d", "#9aa5b1", "#ffffff"
 MAX_TOOLTIP = 300
@@ -31,7 +31,7 @@ def rectangle(width: float, height: float, *, radius: float, fill: str, edge: st
     )
 
 
-def words(
+def label(
     text: str,
     size: float,
     *,
@@ -41,13 +41,13 @@ def words(
     anchor: Literal["start", "middle", "end"] = "start",
 ) -> str:
     """A line of text on (0, 0), cut to `width`; nothing of it moves a cursor, opens a tag or breaks XML."""
-    shown = escape(printable(text if width is None else cut(text, letters(width, size))))
+    shown = escape(printable(text if width is None else cut(text, columns(width, size))))
     weight = ' font-weight="bold"' if is_bold else ""
     aligned = f' text-anchor="{anchor}"' if anchor != "start" else ""
     return f'<text font-size="{size:g}" fill="{color}"{weight}{aligned}>{shown}</text>' if shown else ""
 
 
-def letters(width: float, size: float) -> int:
+def columns(width: float, size: float) -> int:
     """How many cells of text of a font size fit in a width, 3 at least."""
     return max(3, int(width / (size * _LETTER)))
 
@@ -57,7 +57,7 @@ def tooltip(text: str) -> str:
     return f"<title>{escape(printable(cut(text, MAX_TOOLTIP)))}</title>"
 
 
-def put(body: str, x: float, y: float) -> str:
+def moved(body: str, x: float, y: float) -> str:
     """The body, drawn from there on."""
     return f'<g transform="translate({x:g} {y:g})">{body}</g>'
 
@@ -66,7 +66,7 @@ def stacked(pieces: Sequence[Piece], gap: float) -> Piece:
     """One below the other."""
     body, y = "", 0.0
     for piece in pieces:
-        body += put(piece.body, 0, y) + "\n"
+        body += moved(piece.body, 0, y) + "\n"
         y += piece.height + gap
     return Piece(body, max([piece.width for piece in pieces], default=0), max(0.0, y - gap))
 
@@ -77,7 +77,7 @@ def in_rows(pieces: Sequence[Piece], width: float, gap: float) -> Piece:
     for piece in pieces:
         if x > 0 and x + piece.width > width:
             x, y, row = 0.0, y + row + gap, 0.0
-        body += put(piece.body, x, y) + "\n"
+        body += moved(piece.body, x, y) + "\n"
         row, widest = max(row, piece.height), max(widest, x + piece.width)
         x += piece.width + gap
     return Piece(body, widest, y + row)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.wording import counted
-from hccl_kit.show.fitting import wrapped
-from hccl_kit.show.folding import folded, one_by_one, with_ends
+from hccl_kit.show.collapse import collapsed, one_by_one, with_ends
 from hccl_kit.show.layout import Card, Host, Picture, Pod, Run
 from hccl_kit.show.shapes import (
     FRAME,
@@ -15,14 +14,15 @@ from hccl_kit.show.shapes import (
     PALE,
     WHITE,
     Piece,
+    columns,
     in_rows,
-    letters,
-    put,
+    label,
+    moved,
     rectangle,
     stacked,
     tooltip,
-    words,
 )
+from hccl_kit.show.text_width import wrapped
 from hccl_kit.table.finding import Finding
 
 MAX_HOSTS = 64
@@ -54,7 +54,7 @@ class _Sheet(NamedTuple):
 def as_svg(picture: Picture) -> str:
     """The drawing: super pods as frames, servers as boxes, linked cards on one bar, faults in red with their rule.
 
-    A table of more than MAX_HOSTS servers is folded: of those that look alike the first and the last are drawn.
+    A table of more than MAX_HOSTS servers is collapsed: of those that look alike the first and the last are drawn.
     """
     shown = _bounded(picture)
     sheet = _sheet(shown)
@@ -62,16 +62,16 @@ def as_svg(picture: Picture) -> str:
     if shown.more_pods:
         pods.append(_line(f"and {counted(shown.more_pods, 'more super pod')}", PALE))
     width = max([_MIN_WIDTH, *(pod.width for pod in pods)])
-    title = stacked([_line(line, INK, size=18) for line in wrapped(shown.title, letters(width, 18))], 2)
+    title = stacked([_line(line, INK, size=18) for line in wrapped(shown.title, columns(width, 18))], 2)
     told = [(line, INK) for line in shown.networks] + [(fault.text, _hue(fault.severity)) for fault in shown.faults]
-    lines = [_line(line, color) for text, color in told for line in wrapped(text, letters(width, 13))]
+    lines = [_line(line, color) for text, color in told for line in wrapped(text, columns(width, 13))]
     legend = in_rows([*_legend(shown, sheet)], width, 18)
     whole = stacked([title, *pods, legend, *([stacked(lines, 4)] if lines else [])], _GAP)
     across, down = width + 2 * _MARGIN, whole.height + 2 * _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across:g} {down:g}" width="{across:g}"'
         f' height="{down:g}" font-family="sans-serif">\n{tooltip(shown.title)}\n'
-        f'<rect width="100%" height="100%" fill="{WHITE}"/>\n{put(whole.body, _MARGIN, _MARGIN)}\n</svg>\n'
+        f'<rect width="100%" height="100%" fill="{WHITE}"/>\n{moved(whole.body, _MARGIN, _MARGIN)}\n</svg>\n'
     )
 
 
@@ -79,7 +79,7 @@ def _bounded(picture: Picture) -> Picture:
     """What of a picture is drawn: at most MAX_HOSTS servers, and fewer of more cards."""
     parts = one_by_one(picture) if picture.size <= MAX_HOSTS else with_ends(picture)
     most = max([len(run.hosts[0].cards) for run in parts.runs], default=0)
-    return folded(parts, max(1, min(MAX_HOSTS, _MAX_CARDS // max(1, most))))
+    return collapsed(parts, max(1, min(MAX_HOSTS, _MAX_CARDS // max(1, most))))
 
 
 def _hue(severity: str) -> str:
@@ -91,8 +91,8 @@ def _worst(faults: Sequence[Finding]) -> str:
 
 
 def _line(text: str, color: str, size: float = 13) -> Piece:
-    body = words(text, size, color=color, is_bold=size > 13)
-    return Piece(put(body, 0, size), 0, size + 4)
+    body = label(text, size, color=color, is_bold=size > 13)
+    return Piece(moved(body, 0, size), 0, size + 4)
 
 
 def _sheet(picture: Picture) -> _Sheet:
@@ -106,7 +106,7 @@ def _sheet(picture: Picture) -> _Sheet:
 
 
 def _is_drawn(run: Run) -> bool:
-    return len(run.hosts) == 1 and run.are_alike and len(run.hosts[0].cards) <= _MAX_CARDS
+    return len(run.hosts) == 1 and run.is_uniform and len(run.hosts[0].cards) <= _MAX_CARDS
 
 
 def _pod(pod: Pod, sheet: _Sheet, *, is_framed: bool) -> Piece:
@@ -119,34 +119,34 @@ def _pod(pod: Pod, sheet: _Sheet, *, is_framed: bool) -> Piece:
     width, height = max(boxes.width, 200) + 2 * _PAD, boxes.height + 32 + _PAD
     edge = _worst(pod.faults) if pod.faults else FRAME
     frame = rectangle(width, height, radius=12, fill=_POD, edge=edge, thick=2 if pod.faults else 1)
-    return Piece(frame + _head(name, pod.faults, width, 14) + put(boxes.body, _PAD, 32), width, height)
+    return Piece(frame + _head(name, pod.faults, width, 14) + moved(boxes.body, _PAD, 32), width, height)
 
 
 def _head(name: str, faults: Sequence[Finding], width: float, size: float) -> str:
     """A name at the left of a frame, and at its right the rules that it breaks."""
     rules = " ".join(fault.rule for fault in faults)
     room = width - 2 * _PAD - len(rules) * size * 0.7
-    marks = put(words(rules, size - 1, color=_worst(faults), is_bold=True, anchor="end"), width - _PAD, size + 7)
+    marks = moved(label(rules, size - 1, color=_worst(faults), is_bold=True, anchor="end"), width - _PAD, size + 7)
     told = "".join(tooltip("; ".join(f"{fault.rule}: {fault.message}" for fault in faults)) if faults else "")
-    return f"<g>{told}{put(words(name, size, width=room, is_bold=True), _PAD + 2, size + 7)}{marks}</g>"
+    return f"<g>{told}{moved(label(name, size, width=room, is_bold=True), _PAD + 2, size + 7)}{marks}</g>"
 
 
 def _host(host: Host, sheet: _Sheet) -> Piece:
     edge = _worst(host.faults) if host.faults else FRAME
     box = rectangle(sheet.width, sheet.height, radius=8, fill=WHITE, edge=edge, thick=2 if host.faults else 1)
-    cards = put(_groups(host, sheet).body, _PAD, _HEAD)
+    cards = moved(_groups(host, sheet).body, _PAD, _HEAD)
     return Piece(box + _head(host.id or '""', host.faults, sheet.width, 12) + cards, sheet.width, sheet.height)
 
 
 def _rest(run: Run, sheet: _Sheet) -> Piece:
     """Servers that are only summed up, in a pale box."""
-    likeness = "alike" if run.are_alike and len(run.hosts) > 1 else "not drawn"
+    likeness = "alike" if run.is_uniform and len(run.hosts) > 1 else "not drawn"
     names = [run.hosts[0].id, f".. {run.hosts[-1].id}"] if len(run.hosts) > 1 else [run.hosts[0].id]
-    ranks = [f"ranks {run.ranks}"] if run.ranks and run.are_alike else []
+    ranks = [f"ranks {run.ranks}"] if run.ranks and run.is_uniform else []
     lines = [f"{counted(len(run.hosts), sheet.noun)}, {likeness}", *names, *ranks]
     box = rectangle(sheet.width, sheet.height, radius=8, fill=_BAR, edge=_IDLE)
     texts = [
-        put(words(line, 12, width=sheet.width - 2 * _PAD, color=PALE, is_bold=not place), _PAD + 2, 19 + 17 * place)
+        moved(label(line, 12, width=sheet.width - 2 * _PAD, color=PALE, is_bold=not place), _PAD + 2, 19 + 17 * place)
         for place, line in enumerate(lines)
     ]
     return Piece(box + "".join(texts), sheet.width, sheet.height)
@@ -168,9 +168,9 @@ def _bar(cards: Sequence[Card], sheet: _Sheet, group: int | None) -> Piece:
     """Cards that are linked; `group` is None where all cards of the server are."""
     width, height = len(cards) * (_CARD + _SPACE) + _SPACE, _CARD + 2 * _SPACE
     bar = rectangle(width, height, radius=8, fill=_BAR, edge=_IDLE)
-    link = put(f'<rect width="{width - 2 * _SPACE}" height="4" fill="{_LINK}"/>', _SPACE, height / 2 - 2)
+    link = moved(f'<rect width="{width - 2 * _SPACE}" height="4" fill="{_LINK}"/>', _SPACE, height / 2 - 2)
     drawn = [
-        put(_card(card, group or 0, sheet.planes), _SPACE + place * (_CARD + _SPACE), _SPACE)
+        moved(_card(card, group or 0, sheet.planes), _SPACE + place * (_CARD + _SPACE), _SPACE)
         for place, card in enumerate(cards)
     ]
     below = _MARK if sheet.has_marks else 0
@@ -188,14 +188,16 @@ def _card(card: Card, group: int, planes: int) -> str:
     pieces = [
         tooltip(", ".join(filter(None, facts))),
         rectangle(_CARD, _CARD, radius=5, fill=fill, edge=edge, thick=3 if color else 1),
-        put(words(str(card.id), 9, width=_CARD, color=PALE), 4, 11),
-        put(words(rank, 13 if len(rank) < 4 else 10, color=color or INK, is_bold=True, anchor="middle"), _CARD / 2, 26),
+        moved(label(str(card.id), 9, width=_CARD, color=PALE), 4, 11),
+        moved(
+            label(rank, 13 if len(rank) < 4 else 10, color=color or INK, is_bold=True, anchor="middle"), _CARD / 2, 26
+        ),
     ]
     if planes > 1 and card.rank is not None:
-        pieces.append(put(f'<rect width="{_CARD - 8}" height="3" fill="{_plane(card.id % planes)}"/>', 4, _CARD - 5))
+        pieces.append(moved(f'<rect width="{_CARD - 8}" height="3" fill="{_plane(card.id % planes)}"/>', 4, _CARD - 5))
     if card.faults:
         mark = card.faults[0].rule + ("+" if len(card.faults) > 1 else "")
-        pieces.append(put(words(mark, 9, color=edge, is_bold=True, anchor="middle"), _CARD / 2, _CARD + _SPACE + 11))
+        pieces.append(moved(label(mark, 9, color=edge, is_bold=True, anchor="middle"), _CARD / 2, _CARD + _SPACE + 11))
     return f"<g>{''.join(pieces)}</g>"
 
 
@@ -209,30 +211,32 @@ def _legend(picture: Picture, sheet: _Sheet) -> Iterator[Piece]:
     cards = [card for host in hosts for group in host.groups for card in group]
     if cards:
         sample = rectangle(22, 22, radius=4, fill=_GROUPS[0])
-        numbers = put(words("4", 7, color=PALE), 3, 8) + put(words("12", 9, is_bold=True, anchor="middle"), 12, 18)
+        numbers = moved(label("4", 7, color=PALE), 3, 8) + moved(label("12", 9, is_bold=True, anchor="middle"), 12, 18)
         yield _sign(sample + numbers, "card 4 is rank 12")
     if any(card.rank is None for card in cards):
         yield _sign(rectangle(22, 22, radius=4, fill=WHITE, edge=_IDLE), "takes no part")
     if any(len(host.groups) > 1 for host in hosts):
-        yield _sign(put(f'<rect width="22" height="4" fill="{_LINK}"/>', 0, 9), "linked cards")
+        yield _sign(moved(f'<rect width="22" height="4" fill="{_LINK}"/>', 0, 9), "linked cards")
     if sheet.planes > 1 and cards:
         yield _planes(sheet.planes)
     found = {fault.severity for host in hosts for fault in host.faults}
     found |= {fault.severity for card in cards for fault in card.faults}
     for severity in sorted(found):
         sample = rectangle(20, 20, radius=4, fill=WHITE, edge=_hue(severity), thick=3)
-        yield _sign(put(sample, 1, 1), f"breaks a rule: {severity}")
+        yield _sign(moved(sample, 1, 1), f"breaks a rule: {severity}")
 
 
 def _planes(number: int) -> Piece:
     stripes = [
-        put(f'<rect width="22" height="4" fill="{_plane(plane)}"/>', plane * 26, 9)
-        + put(words(str(plane), 9, color=PALE, anchor="middle"), plane * 26 + 11, 22)
+        moved(f'<rect width="22" height="4" fill="{_plane(plane)}"/>', plane * 26, 9)
+        + moved(label(str(plane), 9, color=PALE, anchor="middle"), plane * 26 + 11, 22)
         for plane in range(number)
     ]
-    label = _sign("", "network planes")
-    return Piece("".join(stripes) + put(label.body, number * 26 - 24, 0), label.width + number * 26 - 24, label.height)
+    caption = _sign("", "network planes")
+    return Piece(
+        "".join(stripes) + moved(caption.body, number * 26 - 24, 0), caption.width + number * 26 - 24, caption.height
+    )
 
 
 def _sign(sample: str, meaning: str) -> Piece:
-    return Piece(sample + put(words(meaning, 12, color=PALE), 30, 15), 30 + len(meaning) * 6.6, 22)
+    return Piece(sample + moved(label(meaning, 12, color=PALE), 30, 15), 30 + len(meaning) * 6.6, 22)

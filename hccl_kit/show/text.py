@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from hccl_kit.base.terminal import cells, printable
+from hccl_kit.base.terminal import printable, text_width
 from hccl_kit.base.wording import counted, plural, spans
-from hccl_kit.show.fitting import cut, padded, wrapped
-from hccl_kit.show.folding import folded, one_by_one
-from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, Told
+from hccl_kit.show.collapse import collapsed, one_by_one
+from hccl_kit.show.layout import Card, FindingLine, Host, Picture, Pod, Run
+from hccl_kit.show.text_width import cut, padded, wrapped
 from hccl_kit.table.finding import Finding
 
 MIN_WIDTH = 20
@@ -44,7 +44,7 @@ class _Columns(NamedTuple):
 
     def placed(self, text: str) -> str:
         """In the column of a card: numbers to the right, but above an address to the left, where it starts."""
-        return padded(text, self.card) if self.has_addresses else " " * (self.card - cells(text)) + text
+        return padded(text, self.card) if self.has_addresses else " " * (self.card - text_width(text)) + text
 
 
 def as_text(picture: Picture, width: int, *, color: bool = False) -> str:
@@ -70,15 +70,15 @@ def _bounded(picture: Picture, width: int) -> Picture:
     alone = [run.hosts[0] for run in picture.runs if len(run.hosts) == 1]
     lines = max([1 + 2 * min(_MAX_ROWS, len(_rows(host, columns.in_row(width)))) for host in alone], default=1)
     lines += any(pod.id is not None for pod in picture.pods)
-    return folded(picture, max(_FEW, _MAX_LINES // lines))
+    return collapsed(picture, max(_FEW, _MAX_LINES // lines))
 
 
 def _columns(picture: Picture, width: int) -> _Columns:
     hosts = [run.hosts[0] for run in picture.runs if len(run.hosts) == 1]
     cards = [card for host in hosts for group in host.groups for card in group]
     plain = max([len(str(number)) for card in cards for number in (card.id, card.rank or 0)], default=1)
-    names = [cells(_name(run)) for run in picture.runs if len(run.hosts) > 1]
-    addresses = max([cells(card.address) for card in cards], default=0)
+    names = [text_width(_name(run)) for run in picture.runs if len(run.hosts) > 1]
+    addresses = max([text_width(card.address) for card in cards], default=0)
     widest = max([sum(map(len, host.groups)) * (addresses + 1) + 2 * len(host.groups) for host in hosts], default=0)
     fit = addresses > 0 and len(hosts) <= _FEW and widest + _MARGIN <= width
     return _Columns(max(plain, addresses) if fit else plain, fit, min(max(names, default=0), width // 2))
@@ -90,7 +90,7 @@ def _pod(pod: Pod, picture: Picture, columns: _Columns, width: int) -> Iterator[
     elif len(picture.pods) > 1:
         yield _Line("in no super pod")
     for run in pod.runs:
-        if len(run.hosts) == 1 and run.are_alike:
+        if len(run.hosts) == 1 and run.is_uniform:
             yield from _host(run.hosts[0], columns, width)
         else:
             yield _Line(_INDENT + _run(run, picture.noun, columns.name))
@@ -102,7 +102,7 @@ def _name(run: Run) -> str:
 
 def _run(run: Run, noun: str, width: int) -> str:
     """Several servers in one line; `width` is what the names take."""
-    if not run.are_alike:
+    if not run.is_uniform:
         return f"and {counted(len(run.hosts), f'more {noun}')}"
     cards = f"cards {','.join(spans(card.id for card in run.hosts[0].cards))}" if run.hosts[0].cards else "no cards"
     ranks = f"ranks {run.ranks}, " if run.ranks else ""
@@ -149,5 +149,5 @@ def _named(name: str, faults: Sequence[Finding], width: int) -> _Line:
     return _Line(cut(name, max(MIN_WIDTH // 2, width - len(rules))) + rules, _color(faults))
 
 
-def _color(faults: Sequence[Finding | Told]) -> str:
+def _color(faults: Sequence[Finding | FindingLine]) -> str:
     return "" if not faults else _RED if any(fault.severity == "error" for fault in faults) else _YELLOW

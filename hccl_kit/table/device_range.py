@@ -1,10 +1,10 @@
-"""A set of device ids, written as people write it: `[4,8)`, `[0,7]`, `0-3,8-11`, `4,5,6,7` or `4`.
+"""A set of device ids in the notations that users write: `[4,8)`, `[0,7]`, `0-3,8-11`, `4,5,6,7` or `4`.
 
     range  = interval | list
     interval = "[" id "," id (")" | "]")      half-open or closed, as in mathematics
     list   = item ("," item)*;  item = id | id "-" id
 
-White space between the parts is allowed. Digits are 0-9 only, ids go from 0 to MAX_ID.
+White space between the parts is allowed. Digits are ASCII, ids go from 0 to MAX_ID.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hccl_kit.base.errors import ParseError
 from hccl_kit.base.wording import spans
 
 MAX_ID = 1023
-"""No server holds more; ids are compared with it before a range is made of them."""
+"""More than any server has; ids are compared with it before a range is expanded."""
 
 ACCEPTED = 'accepted: "[4,8)", "[4,7]", "4-7", "4,5,6,7", "4"'
 
@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"\s*(?:([0-9]+)|(.))", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class DeviceRange:
-    """Device ids in ascending order, without duplicates, at least one.
+    """Device ids in ascending order, at least one, without duplicates.
 
     Law: `DeviceRange.parse(str(r)) == r`.
     """
@@ -34,7 +34,7 @@ class DeviceRange:
 
     @classmethod
     def parse(cls, text: str) -> DeviceRange:
-        """Read `text`; ParseError points at the character that is wrong."""
+        """Read `text`. Raises ParseError with the column of the error."""
         if not text.strip():
             raise ParseError("the device range is empty; " + ACCEPTED, source=text, column=0)
         scanner = _Scanner(text)
@@ -42,13 +42,13 @@ class DeviceRange:
         return cls(tuple(sorted(ids)))
 
     def __str__(self) -> str:
-        """The canonical form: `[4,8)` for a run of ids, `4` for one, `0-1,4` for the rest."""
+        """The canonical form: `[4,8)` for consecutive ids, `4` for one, `0-1,4` otherwise."""
         texts = spans(self.ids)
         return f"[{self.ids[0]},{self.ids[-1] + 1})" if len(texts) == 1 < len(self.ids) else ",".join(texts)
 
 
 class _Scanner:
-    """The text as numbers and signs, each with its column."""
+    """The tokens of the text: numbers and other characters, each with its column."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -97,13 +97,13 @@ def _interval(scanner: _Scanner) -> range:
         raise scanner.error(f"device id {high} is larger than {MAX_ID}", high_column, len(str(high)))
     rest, column = scanner.take()
     if rest:
-        raise scanner.error(f"nothing may follow the range, found {rest!r}", column, len(rest))
+        raise scanner.error(f"unexpected text after the range: {rest!r}", column, len(rest))
     if opening == "(":
         raise scanner.error("a range starts with '['", opening_column, hint=f'did you mean "[{low},{high}{closing}"?')
     ids = range(low, high + 1 if closing == "]" else high)
     if not ids:
         raise scanner.error(
-            f"[{low},{high}{closing} holds no device",
+            f"[{low},{high}{closing} is empty",
             low_column,
             high_column + len(str(high)) - low_column,
             hint=f'did you mean "[{low},{low + 1})"?' if low == high else None,

@@ -11,10 +11,10 @@ from hccl_kit.table.model import Level
 
 
 class Card(NamedTuple):
-    """What is known of one card.
+    """The known facts about one card.
 
-    `ip` is the address of its RoCE port, `prefix` the length of that network's prefix in bits. `on_vnic`: it has no
-    RoCE address, and `ip` is the one that Atlas A3 gives it inside a super pod. `sdid` is its id in the super pod
+    `ip` is the address of its RoCE port, `prefix` the prefix length of that network. `on_vnic`: it has no RoCE
+    address, and `ip` is its address inside a super pod (Atlas A3). `sdid` is its id in the super pod
     (version 1.2); `local_id` and `levels` are those of version 2.0.
     """
 
@@ -28,7 +28,7 @@ class Card(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What is known of one server: `cards` by physical id, in the order of their ranks."""
+    """The known facts about one server: `cards` by physical id, in the order of their ranks."""
 
     id: str
     cards: Mapping[int, Card]
@@ -37,7 +37,7 @@ class Host:
 
 
 def prefix_length(netmask: str) -> int | None:
-    """24 for `255.255.255.0` or `24`, as the driver prints them; None where it is neither."""
+    """24 for `255.255.255.0` or `24`; None if `netmask` is not valid."""
     if netmask.isascii() and netmask.isdecimal():
         return int(netmask) if len(netmask) <= 3 and int(netmask) <= 128 else None
     try:

@@ -10,14 +10,14 @@ HEX = re.compile("[0-9a-fA-F]+")
 """An EID, an address of the unified bus of Atlas 950, is 32 of these."""
 
 UNSPECIFIED = socket.inet_ntop(socket.AF_INET, bytes(4))
-"""0.0.0.0, by which HCCL means "no address"; :: is an address like any other to it."""
+"""0.0.0.0, which HCCL treats as no address; it treats :: as an address."""
 
 Address = tuple[int, bytes, str]
 """Family, binary form and interface (the part after "%") of an address."""
 
 
 def parse_address(text: str) -> Address | None:
-    """The address as HCCL reads it (R12): inet_pton, IPv6 from two colons on, "%interface" allowed, nothing trimmed."""
+    """The address as HCCL reads it (R12): inet_pton, IPv6 if it has two colons, "%interface" allowed, not trimmed."""
     address, percent, interface = text.partition("%")
     if percent and not (address and interface):
         return None
@@ -29,7 +29,7 @@ def parse_address(text: str) -> Address | None:
 
 
 def fits(kind: str, text: str) -> bool:
-    """Whether a text is an address of its type in version 2.0: EID, IPV4 or IPV6."""
+    """Whether `text` is a valid address of the type `kind` of version 2.0: EID, IPV4 or IPV6."""
     if kind == "EID":
         return len(text) == EID_DIGITS and HEX.fullmatch(text) is not None
     return parse_address(text) is not None and (":" in text) == (kind == "IPV6")
@@ -41,12 +41,12 @@ def usable(address: Address | None) -> Address | None:
 
 
 def parse_usable(text: str) -> Address | None:
-    """As `parse_address`, and none for 0.0.0.0: what a device may have for its address."""
+    """The address as `parse_address` reads it; None for 0.0.0.0, which a device may not have."""
     return usable(parse_address(text))
 
 
 def split_addresses(text: str | None) -> list[str]:
-    """The parts of a comma list as HCCL splits it: a comma at the very end adds nothing."""
+    """The parts of a comma-separated list as HCCL splits it: a trailing comma adds nothing."""
     if not text:
         return []
     parts = text.split(",")

@@ -1,8 +1,8 @@
-"""The rank table as values: which device of which server is which rank.
+"""The rank table as values: which device of which server has which rank.
 
-Tuples and no dataclasses: a table of 65,536 devices is made in a third of the time, and the program starts sooner.
+NamedTuples instead of dataclasses: a table of 65,536 devices is created in a third of the time, and imports are faster.
 
-Values only: no file format, no rule, no I/O. `formats` turns a document into these and back; `rules` judge them.
+No file format, no rule, no I/O: `formats` converts documents to these values and back, `check.rules` checks them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from hccl_kit.table.ip import UNSPECIFIED
 from hccl_kit.table.pointer import Pointer
 
 MAX_SERVER_ID = 64
-"""HCCL takes server ids of 1 to 64 bytes (R10)."""
+"""HCCL accepts server ids of 1 to 64 bytes (R10)."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def trimmed(server_id: str) -> str:
-    """The id without the spaces around it, as HCCL trims it: spaces only, and not where it is nothing else."""
+    """The id as HCCL trims it: without leading and trailing spaces, unless it consists of spaces only."""
     return server_id.strip(" ") or server_id
 
 
 def _same(one: tuple[Any, ...], other: object) -> bool:
-    """Equal but for the place in a document (`at`, the last field), which is no part of a value."""
+    """Equality without the place in a document (`at`, the last field), which is not part of the value."""
     return type(other) is type(one) and one[:-1] == other[:-1]
 
 
@@ -43,9 +43,9 @@ class Address(NamedTuple):
 
 
 class Level(NamedTuple):
-    """One network that a rank is in (version 2.0): `layer` 0 is the innermost, `instance` names the network.
+    """One network of a rank (version 2.0): `layer` 0 is the innermost, `instance` is the name of the network.
 
-    `type` is None where the file leaves it out (HCCL takes CLOS then).
+    `type` is None if the file has none (HCCL then assumes CLOS).
     """
 
     layer: int
@@ -56,12 +56,12 @@ class Level(NamedTuple):
 
 
 class Device(NamedTuple):
-    """One NPU that is one rank.
+    """One NPU with one rank.
 
     `id` is the physical device id; `ip` the address of its RoCE port as written in the table (None: the key is
-    absent, empty string: present and empty; a comma list is kept as it is). `sdid` is the id in the super pod
-    (`super_device_id`, version 1.2); `local_id` and `levels` are those of version 2.0. `at` is the place in the
-    document read and no part of the value. Unknown keys, and known ones without a field here, stay in `extra`.
+    absent, empty string: present and empty; a comma-separated list is kept as text). `sdid` is the id in the super pod
+    (`super_device_id`, version 1.2); `local_id` and `levels` belong to version 2.0. `at` is the place in the document
+    and not part of the value. Unknown keys, and known ones without a field here, are in `extra`.
     """
 
     id: int
@@ -84,9 +84,9 @@ class Device(NamedTuple):
 
 
 class Server(NamedTuple):
-    """One host; `id` is any text of 1 to 64 characters, by convention its address. Unknown keys stay in `extra`.
+    """One host; `id` is any text of 1 to 64 characters, by convention its address. Unknown keys are in `extra`.
 
-    In version 2.0, which knows no hosts: the ranks of one network of the innermost layer, and its name.
+    Version 2.0 has no hosts: there a Server is a network of the innermost layer, with its name and ranks.
     """
 
     id: str
@@ -105,7 +105,7 @@ class Server(NamedTuple):
 
 
 class PodServer(NamedTuple):
-    """A server as a super pod lists it."""
+    """An entry of a super pod's server list."""
 
     id: str
     extra: Mapping[str, Any] = NOTHING
@@ -132,8 +132,8 @@ class SuperPod(NamedTuple):
 class Instance(NamedTuple):
     """An entry of a group of template 2: devices of one server.
 
-    In the cloud form it is a pod and has a name (`pod`). In the lab form it is a rank (`rank`) of one device, though a
-    file may hold more.
+    In the cloud form it is a pod with a name (`pod`). In the lab form it is a rank (`rank`) with one device, although
+    a file may list more.
     """
 
     server: str
@@ -144,7 +144,7 @@ class Instance(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group of template 2. The declared numbers are what the file says; that of servers only the lab form has."""
+    """A group of template 2, with the counts that the file declares; only the lab form declares servers."""
 
     name: str
     instances: tuple[Instance, ...]
@@ -169,30 +169,30 @@ class _Table(NamedTuple):
 class RankTable(_Table):
     """A whole table.
 
-    `version` is "" for template 2, which has no version key. `declared_servers` is what `server_count` says, or in
-    version 2.0 `declared_ranks` what `rank_count` says (None: the key is absent). `super_pods` is None where the
-    table has no `super_pod_list`. `groups` and `declared_groups` (`group_count`) are those of a file of template 2, and
-    hold the devices of `servers`; a table without groups is written as one group.
+    `version` is "" for template 2, which has no version key. `declared_servers` is `server_count`, and in version 2.0
+    `declared_ranks` is `rank_count` (None: the key is absent). `super_pods` is None if the table has no
+    `super_pod_list`. `groups` and `declared_groups` (`group_count`) belong to template 2 and hold the devices of
+    `servers`; a table without groups is written as one group.
     """
 
     @cached_property
     def every(self) -> tuple[Device, ...]:
-        """Every device, in the order of the document, in one tuple: what rules look over before they look closely."""
+        """Every device, in the order of the document."""
         return tuple([device for server in self.servers for device in server.devices])
 
     @cached_property
     def every_level(self) -> tuple[Level, ...]:
-        """Every network of every device (version 2.0), as `every`."""
+        """Every network of every device (version 2.0)."""
         return tuple([level for device in self.every for level in device.levels])
 
     @cached_property
     def every_address(self) -> tuple[Address, ...]:
-        """Every address of every network, as `every`."""
+        """Every address of every network."""
         return tuple([address for level in self.every_level for address in level.addresses])
 
     @cached_property
     def addressed(self) -> tuple[Device, ...]:
-        """As `every`, without those whose address HCCL does not read: of a pod alone in its group (template 2)."""
+        """Every device whose address HCCL reads: not those of a pod that is alone in its group (template 2)."""
         alone = {
             ("group_list", index)
             for index, group in enumerate(self.groups)
@@ -202,7 +202,7 @@ class RankTable(_Table):
 
     @cached_property
     def addresses(self) -> frozenset[str | None]:
-        """What stands in the `ip` of any device."""
+        """The values of `ip` of all devices."""
         return frozenset([device.ip for device in self.every])
 
     @cached_property
@@ -212,9 +212,9 @@ class RankTable(_Table):
 
     @cached_property
     def has_plain_addresses(self) -> bool:
-        """No device has more than one address, and all that are there are IPv4 and different.
+        """Whether no device has more than one address, and all addresses are IPv4 and different.
 
-        So it is in nearly every table, and then no rule on addresses has anything to look at.
+        This holds for nearly every table, and then the rules on addresses have nothing to check.
         """
         texts = [device.ip for device in self.every if device.ip]
         try:
@@ -232,7 +232,7 @@ class RankTable(_Table):
 
     @property
     def form(self) -> str:
-        """What a person calls tables of this version: "version 1.0", "template 2"."""
+        """The name of this kind of table in messages: "version 1.0", "template 2"."""
         return f"version {self.version}" if self.version else "template 2"
 
     @property

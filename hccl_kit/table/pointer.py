@@ -1,11 +1,11 @@
-"""Places in a document: the way to a value, and where it stands in the text."""
+"""Places in a document: the path to a value, and its position in the text."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 Pointer = tuple[str | int, ...]
-"""The way from the root of a document to a value: keys and indexes (RFC 6901 without the escaping)."""
+"""The path from the root of a document to a value: keys and indexes (RFC 6901 without escaping)."""
 
 
 def to_json_pointer(pointer: Pointer) -> str:
@@ -14,7 +14,7 @@ def to_json_pointer(pointer: Pointer) -> str:
 
 
 class Span(NamedTuple):
-    """A place in a text: line and column count from 1, column in characters; `width` characters are marked."""
+    """A position in a text: line and column from 1, the column in characters; `width` characters are marked."""
 
     line: int
     column: int

@@ -1,4 +1,4 @@
-"""Facts about Ascend products, as data. Rules read them; nothing here decides anything.
+"""Facts about Ascend products, as data for the rules.
 
 Sources: HCCL user guide (rank table configuration for 910, A2, A3, A5, 300I Duo) and HCCL's own parser.
 """
@@ -13,15 +13,15 @@ from hccl_kit.base.errors import KitError
 class Product(NamedTuple):
     """What one generation of hardware accepts.
 
-    `max_device_id`: the highest physical id on a server. `groups`: sets of ids linked with each other, empty where
-    every card of a server is linked with every other. `server_counts`: legal numbers of cards in a job on one server,
-    empty for any. `cluster_counts`: legal numbers per server in a job of several, empty for any. `equal_counts`: every
-    server must bring as many cards. `parser_quads`: sets of four cards that HCCL's parser takes besides the groups.
+    `max_device_id`: the highest physical id on a server. `groups`: sets of linked cards, empty if all cards of a server
+    are linked. `server_counts`: allowed numbers of cards in a job on one server, empty for any. `cluster_counts`:
+    allowed numbers per server in a job of several, empty for any. `equal_counts`: every server must have the same
+    number of cards. `parser_quads`: sets of four cards that HCCL's parser accepts besides the groups.
     `planes`: how many parallel networks the RoCE ports of a server form (port i belongs to plane i mod planes).
-    `prefix`: the prefix length of these networks where the user named it; no table tells it. `host_ip_suffices`:
-    cards may go without address where the server has `host_ip` (R13).
-    `table_versions`: the rank table versions its HCCL reads; "" is template 2, which has no version key. `chips`: what
-    its chips and boards are called elsewhere, in lower case and without separators.
+    `prefix`: the prefix length of these networks if the user gave it; no table contains it. `host_ip_suffices`:
+    cards need no address if the server has `host_ip` (R13).
+    `table_versions`: the rank table versions its HCCL reads; "" is template 2, which has no version key. `chips`: other
+    names of its chips and boards, in lower case and without separators.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Product(NamedTuple):
 
     @property
     def has_super_pods(self) -> bool:
-        """Its HCCL reads the super pods of a table."""
+        """Whether its HCCL reads the super pods of a table."""
         return "1.2" in self.table_versions
 
 
@@ -103,23 +103,23 @@ PRODUCTS: tuple[Product, ...] = (
 PRODUCT_NAMES: tuple[str, ...] = tuple(product.name for product in PRODUCTS)
 
 DEFAULT_PRODUCT = "910"
-"""What hccl-gen writes for, and what a table of version 1.0 is held against where no product is named."""
+"""The product of hccl-gen, and of a check of version 1.0, if none is named."""
 
 
 def find_product(name: str) -> Product:
-    """The row called `name`; KitError with the accepted names where there is none."""
+    """The product `name`. Raises KitError with the accepted names if there is none."""
     for product in PRODUCTS:
         if product.name == name:
             return product
     near = _near(name)
     raise KitError(
-        f"product {name[:40]!r} is not known; accepted: {', '.join(PRODUCT_NAMES)}",
+        f"unknown product {name[:40]!r}; accepted: {', '.join(PRODUCT_NAMES)}",
         hint=f"did you mean {near}?" if near else None,
     )
 
 
 def _near(name: str) -> str | None:
-    """The product whose chip or board is written like this: A2, Ascend910B4, Atlas 800I A2."""
+    """The product of a chip or board such as A2, Ascend910B4 or Atlas 800I A2."""
     written = "".join(filter(str.isalnum, name.lower())).removeprefix("ascend").removeprefix("atlas")
     names = [(spelling, product.name) for product in PRODUCTS for spelling in (product.name, *product.chips)]
     known = [(spelling.replace("-", ""), meant) for spelling, meant in names]

@@ -1,7 +1,7 @@
-"""The published schemas, asked only to explain: what exactly keeps a document from being a rank table.
+"""The errors in the structure of a rank table, found with the published schemas.
 
-jsonschema takes 80 ms to import and seconds on a large table, so `formats` reads first and comes here with a fault in
-hand. Imported without jsonschema, this module costs nothing.
+jsonschema takes 80 ms to import and seconds on a large table, so `formats` reads a table first and calls this module
+only for a table that it cannot read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from hccl_kit.base.schemas import load
-from hccl_kit.base.typos import MAX_UNKNOWN, slips
+from hccl_kit.base.typos import MAX_UNKNOWN, find_typos
 from hccl_kit.base.wording import counted
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 MAX_FAULTS = 100
-"""A document that is wrong everywhere needs no longer list."""
+"""The maximum number of errors of one document."""
 
-_JSON_TYPES = {"object": "an object", "array": "an array", "string": "a text", "integer": "a whole number"}
+_JSON_TYPES = {"object": "an object", "array": "an array", "string": "a string", "integer": "an integer"}
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
 
 
 def faults(value: object, stem: str, limit: int = MAX_FAULTS) -> Iterator[Finding]:
-    """Where `value` departs from the schema `stem`, as faults of the rules HK101 to HK104, HK107, HK114 to HK116."""
+    """The errors of `value` against the schema `stem`, by the rules HK101 to HK104, HK107, HK114 to HK116."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - see the docstring of the module
 
-    # Draft 2020-12 takes 1.0 for a whole number, HCCL does not.
+    # Draft 2020-12 accepts 1.0 as an integer, HCCL does not.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, number: type(number) is int)
     strict = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]  # its own
     version = stem.removeprefix("rank_table_")
@@ -48,13 +48,13 @@ def faults(value: object, stem: str, limit: int = MAX_FAULTS) -> Iterator[Findin
 
 
 def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Finding]:
-    """The required keys that an object lacks. A key that looks like a slip is named in place of the object."""
+    """The missing required keys of an object. A finding about a likely typo points at that key instead."""
     from difflib import get_close_matches  # noqa: PLC0415 - as jsonschema
 
     rules, found = cast("Mapping[str, Any]", error.schema), cast("Mapping[str, Any]", error.instance)
     unknown = [key for key in found if key not in rules["properties"]]
     absent = [key for key in rules["properties"] if key not in found]
-    meant = {key: slip for slip, key in slips(unknown, absent).items()}
+    meant = {key: typo for typo, key in find_typos(unknown, absent).items()}
     for key in rules["required"]:
         if key in found:
             continue
@@ -75,7 +75,7 @@ def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator
 def _advice(key: str, rules: Mapping[str, Any]) -> str:
     if key == "version":
         add = f'add "version": {shown(rules["const"])}'
-        return f"{add}; without it HCCL takes the file for template 2 and looks for group_list"
+        return f"{add}; without it HCCL reads the file as template 2 and looks for group_list"
     return 'add "status": "completed"' if key == "status" else f'add "{key}" here'
 
 
@@ -84,18 +84,18 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
     value = error.instance
     if error.validator == "type":
         wanted = str(error.validator_value)
-        message = f"{key} is {_kind(value)}, and {_JSON_TYPES[wanted]} is expected"
+        message = f"{key} is {_kind(value)}; expected {_JSON_TYPES[wanted]}"
         hint: str | None = None
         fix: tuple[Edit, ...] = ()
         if wanted == "string" and isinstance(value, (int, float, bool)):
-            message += "; HCCL takes any other type for a missing key"
+            message += "; HCCL treats any other type as a missing key"
             hint, fix = f'write "{shown(value)}" in quotes', _quoted(value, pointer)
         elif wanted == "integer" and isinstance(value, str) and re.fullmatch(" *(0|[1-9][0-9]{0,9}) *", value):
             hint, fix = f"write {value.strip()} without quotes", (Edit(pointer, value.strip()),)
         yield Finding(message, hint, pointer=pointer, fix=fix, hccl_error=code_of_type(version, wanted), rule="HK102")
     elif error.validator in ("minimum", "maximum"):
         bounds = f"{error.schema['minimum']} to {error.schema['maximum']}"  # type: ignore[index]  # an object, here
-        yield Finding(f"{key} is {shown(value)}, and {bounds} is accepted", pointer=pointer, rule="HK114")
+        yield Finding(f"{key} is {shown(value)}; accepted: {bounds}", pointer=pointer, rule="HK114")
     elif error.validator in _LENGTHS:
         yield Finding(f"{key} {_length(error)}", pointer=pointer, rule="HK115")
     elif error.validator == "enum":
@@ -106,26 +106,25 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
         yield Finding(message, f"write {shown(meant[0])}" if meant else None, pointer=pointer, fix=fix, rule="HK116")
     elif error.validator == "pattern":
         rule = "HK104" if pointer[-1] == "device_id" else "HK103"
-        wanted = "a decimal number from 0 on is expected, 1 to 10 digits without sign or spaces"
-        message = f"{key} is {shown(value)}, and {wanted}"
+        message = f"{key} is {shown(value)}; expected a decimal number of 1 to 10 digits without sign or spaces"
         fix = _trimmed(str(value), str(error.validator_value), pointer)
         code = code_of_number(version, str(pointer[-1]), str(value))
         yield Finding(message, pointer=pointer, fix=fix, hccl_error=code, rule=rule)
     else:
-        message = f"{key} is {shown(value)}, and {shown(error.validator_value)} is expected"
+        message = f"{key} is {shown(value)}; expected {shown(error.validator_value)}"
         yield Finding(message, pointer=pointer, rule="HK107")
 
 
 def _length(error: ValidationError) -> str:
-    """How long a text or list is, and how long it may be."""
+    """The length of a string or list, and the accepted lengths."""
     rules, value = cast("Mapping[str, Any]", error.schema), cast("str | list[Any]", error.instance)
     unit, noun = ("Length", "character") if isinstance(value, str) else ("Items", "item")
     least, most = rules.get(f"min{unit}", 0), rules.get(f"max{unit}")
-    return f"has {counted(len(value), noun)}; {least} to {most} are accepted"
+    return f"has {counted(len(value), noun)}; accepted: {least} to {most}"
 
 
 def _quoted(value: float, pointer: Pointer) -> tuple[Edit, ...]:
-    """The number as the text that was meant: a whole one from 0 on, or a version such as 1.0."""
+    """The fix that quotes a number: a non-negative integer, or a version such as 1.0."""
     if pointer == ("version",):
         is_meant = type(value) is float and value in (1.0, 1.1, 1.2, 2.0)
     else:
@@ -134,12 +133,12 @@ def _quoted(value: float, pointer: Pointer) -> tuple[Edit, ...]:
 
 
 def _trimmed(text: str, pattern: str, pointer: Pointer) -> tuple[Edit, ...]:
-    """The text without the spaces around it, where they are all that is wrong."""
+    """The fix that removes surrounding spaces, if the text is valid without them."""
     return (Edit(pointer, json.dumps(text.strip())),) if re.search(pattern, text.strip()) else ()
 
 
 def _kind(value: object) -> str:
     if isinstance(value, (dict, list)):
         return shown(value)
-    name = "the text" if isinstance(value, str) else "the number" if not isinstance(value, bool) else "the value"
+    name = "the string" if isinstance(value, str) else "the number" if not isinstance(value, bool) else "the value"
     return f"{name} {shown(value)}" if value is not None else "null"

@@ -18,11 +18,11 @@ def test_a_new_file_is_fine_and_trying_leaves_nothing(tmp_path: Path) -> None:
 def test_what_is_there_is_overwritten_only_if_forced(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("mine")
     (tmp_path / "b").write_text("mine")
-    with pytest.raises(KitError, match=f"^--json: {tmp_path}/a, {tmp_path}/b exists already$") as caught:
+    with pytest.raises(KitError, match=f"^--json: {tmp_path}/a, {tmp_path}/b already exists$") as caught:
         assert_free_files([tmp_path / name for name in "abc"], "--json", force=False)
     assert caught.value.hint == "--force overwrites it, or write elsewhere"
     assert_free_files([tmp_path / "a"], "--json", force=True)
-    with pytest.raises(KitError, match=f"^--picture: {tmp_path} exists already$"):
+    with pytest.raises(KitError, match=f"^--picture: {tmp_path} already exists$"):
         assert_free_folder(tmp_path, "--picture", force=False)
     assert_free_folder(tmp_path, "--picture", force=True)
 
@@ -33,7 +33,7 @@ def test_what_takes_no_file_is_refused_whatever_is_asked(tmp_path: Path, force: 
     (tmp_path / "link").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe")
     wrong = {
-        "no/a": "there is no folder",
+        "no/a": "the folder .* does not exist",
         "file/a": "cannot write into .*/file: Not a directory",
         "link": "link is not a regular file",
         "pipe": "pipe is not a regular file",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.base.typos import MAX_UNKNOWN, is_slip, slips
+from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, is_typo
 
 words = st.text("abc_", min_size=2, max_size=8)
 
@@ -19,7 +19,7 @@ def test_one_letter_more_less_or_other_and_two_swapped_are_slips(key: str, data:
         key[:at] + letter + key[at + 1 :],
         key[:at] + key[at : at + 2][::-1] + key[at + 2 :],
     ):
-        assert is_slip(written, key) == (written != key)
+        assert is_typo(written, key) == (written != key)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_one_letter_more_less_or_other_and_two_swapped_are_slips(key: str, data:
     ],
 )
 def test_slips_that_were_seen(written: str, key: str) -> None:
-    assert is_slip(written, key)
+    assert is_typo(written, key)
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_slips_that_were_seen(written: str, key: str) -> None:
     ],
 )
 def test_other_words_are_none(written: str, key: str) -> None:
-    assert not is_slip(written, key)
+    assert not is_typo(written, key)
 
 
 def test_a_key_is_meant_where_nothing_else_can_be() -> None:
     absent = ("device_id", "device_ip")
-    assert slips(["devcie_ip", "colour"], absent) == {"devcie_ip": "device_ip"}
-    assert slips(["device_i"], absent) == {}
-    assert slips(["devcie_ip", "device_ips"], absent) == {}
-    assert slips(["devcie_ip", "devcie_id"], absent) == {"devcie_ip": "device_ip", "devcie_id": "device_id"}
-    assert slips(["devcie_ip", *map(str, range(MAX_UNKNOWN))], absent) == {}
+    assert find_typos(["devcie_ip", "colour"], absent) == {"devcie_ip": "device_ip"}
+    assert find_typos(["device_i"], absent) == {}
+    assert find_typos(["devcie_ip", "device_ips"], absent) == {}
+    assert find_typos(["devcie_ip", "devcie_id"], absent) == {"devcie_ip": "device_ip", "devcie_id": "device_id"}
+    assert find_typos(["devcie_ip", *map(str, range(MAX_UNKNOWN))], absent) == {}

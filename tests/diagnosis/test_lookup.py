@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis.catalogue import CATALOGUE
-from hccl_kit.diagnosis.hccl_errors import CODES, SAYINGS, Saying
-from hccl_kit.diagnosis.lookup import MAX_PAGES, MAX_TEXT, as_page, explained
+from hccl_kit.diagnosis.hccl_errors import CODES, KNOWN_MESSAGES, KnownMessage
+from hccl_kit.diagnosis.lookup import MAX_PAGES, MAX_TEXT, as_page, explain
 
 
 def rules_of(text: str) -> list[str]:
-    return [rule.id for rule in explained(text).rules]
+    return [rule.id for rule in explain(text).rules]
 
 
 def sentence(value: str, variable: str, expected: str = "") -> str:
@@ -24,31 +24,31 @@ def sentence(value: str, variable: str, expected: str = "") -> str:
 
 @pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
 def test_every_rule_is_found_by_its_id(rule: Rule[...]) -> None:
-    assert explained(rule.id).rules == (rule,)
-    assert rule in explained(f"see {rule.id.lower()}, please").rules
+    assert explain(rule.id).rules == (rule,)
+    assert rule in explain(f"see {rule.id.lower()}, please").rules
 
 
 @pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
 def test_every_rule_is_found_by_its_name(rule: Rule[...]) -> None:
-    assert explained(rule.name).rules == (rule,)
-    assert explained(f"{rule.name.upper()}, HK203").rules == tuple(dict.fromkeys([rule, *explained("HK203").rules]))
-    assert as_page(explained(rule.name)).startswith(f"{rule.id} {rule.name} ({rule.severity}")
+    assert explain(rule.name).rules == (rule,)
+    assert explain(f"{rule.name.upper()}, HK203").rules == tuple(dict.fromkeys([rule, *explain("HK203").rules]))
+    assert as_page(explain(rule.name)).startswith(f"{rule.id} {rule.name} ({rule.severity}")
 
 
 def test_a_name_among_the_words_of_a_log_is_not_a_rule() -> None:
-    assert explained("EI0004: link-down").rules == explained("EI0004").rules
+    assert explain("EI0004: link-down").rules == explain("EI0004").rules
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_a_code_leads_to_all_rules_that_end_in_it(code: str) -> None:
-    found = explained(code)
+    found = explain(code)
     assert found.codes == (code,)
     assert list(found.rules) == [rule for rule in CATALOGUE if rule.hccl_error == code]
     assert as_page(found).startswith(f"{code}: ")
     assert bool(found.rules) != ("no rule of a table" in CODES[code].lower() or "no rank table" in CODES[code].lower())
 
 
-def test_every_code_that_hccl_documents_is_explained() -> None:
+def test_every_code_that_hccl_documents_is_explain() -> None:
     assert {f"EI{number:04}" for number in range(1, 21)} <= set(CODES)
 
 
@@ -57,7 +57,7 @@ def test_the_code_that_newer_releases_give_in_its_place_is_named(code: str) -> N
     assert code in CODES["EI0016"] and "root info" in CODES["EI0016"]
 
 
-def test_every_code_of_a_rule_is_explained() -> None:
+def test_every_code_of_a_rule_is_explain() -> None:
     assert {rule.hccl_error for rule in CATALOGUE if rule.hccl_error} <= set(CODES)
 
 
@@ -132,7 +132,7 @@ def test_words_that_hccl_uses_for_several_faults_lead_to_each(text: str, rules: 
     ],
 )
 def test_what_was_found_is_told(text: str, told: list[str]) -> None:
-    assert list(explained(text).told) == told
+    assert list(explain(text).notes) == told
 
 
 @pytest.mark.parametrize(
@@ -147,48 +147,48 @@ def test_what_was_found_is_told(text: str, told: list[str]) -> None:
     ],
 )
 def test_what_only_the_running_job_shows_is_explained_all_the_same(text: str, words: str) -> None:
-    found = explained(text)
+    found = explain(text)
     assert found.rules == ()
     assert words in as_page(found)
 
 
 def test_a_variable_that_no_rule_knows_leads_to_all_rules_of_the_code() -> None:
-    found = explained("Value 3 for ranktable variable fooBar is invalid.")
-    assert (found.codes, found.told) == (("EI0014",), ("HCCL found 3 for fooBar",))
-    assert found.rules == explained("EI0014").rules
+    found = explain("Value 3 for ranktable variable fooBar is invalid.")
+    assert (found.codes, found.notes) == (("EI0014",), ("HCCL found 3 for fooBar",))
+    assert found.rules == explain("EI0014").rules
 
 
 def test_braces_in_a_pasted_text_are_text() -> None:
-    found = explained(sentence("{expected}", "server_count", "{0}"))
-    assert found.told[0] == "HCCL found {expected} for server_count; it expects: {0}"
+    found = explain(sentence("{expected}", "server_count", "{0}"))
+    assert found.notes[0] == "HCCL found {expected} for server_count; it expects: {0}"
 
 
 def test_a_family_is_named_by_the_beginning_of_its_ids() -> None:
-    assert list(explained("HK2").rules) == [rule for rule in CATALOGUE if rule.id.startswith("HK2")]
-    page = as_page(explained("HK2"))
+    assert list(explain("HK2").rules) == [rule for rule in CATALOGUE if rule.id.startswith("HK2")]
+    page = as_page(explain("HK2"))
     assert re.sub(" +", " ", page).startswith(
         "the rules that fit, and what HCCL calls the fault:\nHK201 duplicate-rank rank_id"
     )
 
 
-def test_several_faults_in_one_text_are_all_explained() -> None:
+def test_several_faults_in_one_text_are_all_explain() -> None:
     line = "ranktable config devId[1],but local devId[3]"
     log = "\n".join([sentence("2", "server_count", "1"), sentence("3", "devNum", "1, 2 or 4"), line])
     assert rules_of(log) == ["HK207", "HK401"]
-    assert len(explained(log).told) == 6
+    assert len(explain(log).notes) == 6
 
 
 def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
-    page = as_page(explained("HK203"))
+    page = as_page(explain("HK203"))
     assert page.startswith(
         "HK203 duplicate-device (error): A server names one device twice.\n\nWhat:           two devices"
     )
-    both = as_page(explained("HK203 HK207"))
+    both = as_page(explain("HK203 HK207"))
     assert both.index("HK203 duplicate-device (error)") < both.index("HK207 server-count-mismatch (error)")
-    many = as_page(explained("EI0014"))
+    many = as_page(explain("EI0014"))
     assert "What:" not in many
     assert re.search("^HK203  duplicate-device +Device Id of server Id X", many, re.MULTILINE)
-    assert len(explained("EI0014").rules) > MAX_PAGES
+    assert len(explain("EI0014").rules) > MAX_PAGES
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
 )
 def test_what_is_not_known_is_said_to_be_unknown_and_no_other_code_is_named(text: str) -> None:
     with pytest.raises(KitError, match="nothing is known of") as caught:
-        explained(text)
+        explain(text)
     assert "nearest" not in caught.value.render()
 
 
@@ -206,23 +206,23 @@ def test_what_is_not_known_is_said_to_be_unknown_and_no_other_code_is_named(text
 )
 def test_any_text_is_explained_or_refused(text: str) -> None:
     try:
-        assert as_page(explained(text))
+        assert as_page(explain(text))
     except KitError as error:
         assert error.message.startswith("nothing is known of ")
 
 
 def test_a_long_text_takes_no_long_time() -> None:
     with pytest.raises(KitError):
-        explained("x" * MAX_TEXT + " HK203")
+        explain("x" * MAX_TEXT + " HK203")
     with pytest.raises(KitError):
-        explained("Value for ranktable variable " * 100_000)
+        explain("Value for ranktable variable " * 100_000)
     with pytest.raises(KitError):
-        explained("Value " * 1_000_000)
+        explain("Value " * 1_000_000)
 
 
-@pytest.mark.parametrize("saying", SAYINGS, ids=lambda saying: saying.pattern[:40])
-def test_a_saying_names_rules_that_are_there_and_says_something(saying: Saying) -> None:
+@pytest.mark.parametrize("saying", KNOWN_MESSAGES, ids=lambda saying: saying.pattern[:40])
+def test_a_saying_names_rules_that_are_there_and_says_something(saying: KnownMessage) -> None:
     assert set(saying.rules) <= {rule.id for rule in CATALOGUE}
-    assert saying.rules or saying.told
-    blanks = set(re.findall(r"{(\w+)}", "".join(saying.told)))
+    assert saying.rules or saying.notes
+    blanks = set(re.findall(r"{(\w+)}", "".join(saying.notes)))
     assert blanks <= {"value", "variable", "expected", *re.compile(saying.pattern).groupindex}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.discovery import hccn_tool, is_there
+from hccl_kit.discovery import hccn_tool, may_be_file
 from hccl_kit.table.hosts import Card
 from tests.places import FAKES
 
@@ -119,8 +119,8 @@ def test_a_tool_that_says_all_and_does_not_end_is_stopped(cards: Path, tmp_path:
 
 @pytest.mark.usefixtures("no_privileges")
 def test_a_place_that_may_not_be_looked_into_counts_as_one(tmp_path: Path) -> None:
-    assert is_there(tmp_path / "closed" / "hccn_tool")
-    assert not is_there(Path("/no/such/hccn_tool"))
+    assert may_be_file(tmp_path / "closed" / "hccn_tool")
+    assert not may_be_file(Path("/no/such/hccn_tool"))
 
 
 @pytest.mark.parametrize("content", ["#!/bin/sh\n", "#!/no/such/shell\n"])

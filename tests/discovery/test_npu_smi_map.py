@@ -2,27 +2,27 @@
 
 import pytest
 
-from hccl_kit.discovery.npu_smi_map import Mapped, parse
+from hccl_kit.discovery.npu_smi_map import ChipMapping, parse
 from tests.preflight.samples import sample
 
 
 @pytest.mark.parametrize(
     ("folder", "count", "last"),
     [
-        ("910", 8, Mapped(7, 0, 7, None)),
-        ("a2", 8, Mapped(7, 0, 7, None)),
-        ("a3", 16, Mapped(7, 1, 15, 15)),
-        ("300i-duo", 4, Mapped(5, 1, 3, None)),
-        ("a5", 8, Mapped(7, 0, None, 7)),
+        ("910", 8, ChipMapping(7, 0, 7, None)),
+        ("a2", 8, ChipMapping(7, 0, 7, None)),
+        ("a3", 16, ChipMapping(7, 1, 15, 15)),
+        ("300i-duo", 4, ChipMapping(5, 1, 3, None)),
+        ("a5", 8, ChipMapping(7, 0, None, 7)),
     ],
 )
-def test_every_generation_is_read_by_its_own_columns(folder: str, count: int, last: Mapped) -> None:
+def test_every_generation_is_read_by_its_own_columns(folder: str, count: int, last: ChipMapping) -> None:
     found = parse(sample(f"{folder}/npu-smi-info-m.txt"))
     assert (len(found), found[-1]) == (count, last)
 
 
 def test_columns_may_stand_in_another_order() -> None:
-    assert parse("Chip Phy-ID  Chip ID  Chip Name  NPU ID\n6  1  Ascend 910X  3\n") == (Mapped(3, 1, None, 6),)
+    assert parse("Chip Phy-ID  Chip ID  Chip Name  NPU ID\n6  1  Ascend 910X  3\n") == (ChipMapping(3, 1, None, 6),)
 
 
 @pytest.mark.parametrize("answer", ["", "There is no NPU card on this server.\n", "NPU ID  Chip ID\n", "\t\n\t\n"])

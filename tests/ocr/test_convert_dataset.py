@@ -102,11 +102,15 @@ def test_what_cannot_be_converted_is_said(published: Path) -> None:
         (["-l", "gt"], "--image_dir is missing, the folder of the pages that gt labels", "add -i FOLDER"),
         (["-l", "gt", "-i", "no"], "--image_dir no is not a folder", "name the folder of the pages"),
         (["-l", "no", "-i", "images"], "--label_dir no is not a folder", "only the word list of ic15 is a file"),
-        (["-l", "gt", "-i", "images", "-o", "new/deep/gt.txt"], "there is no folder new/deep", "mkdir -p new/deep"),
+        (
+            ["-l", "gt", "-i", "images", "-o", "new/deep/gt.txt"],
+            "the folder new/deep does not exist",
+            "mkdir -p new/deep",
+        ),
         (["-l", "gt", "-i", "images", "-o", "/"], "--output_path: / is a folder", "name a file to write"),
         (["-l", "gt", "-i", "images", "-t", "rec", "-o", "rec"], "the name of the images' folder too", "rec.txt"),
-        (["-l", "gt", "-i", "images", "-o", "mine.txt"], "mine.txt exists already", "--force overwrites it"),
-        (["-l", "gt", "-i", "images", "-t", "cls", "-o", "images.txt"], "images exists already", "--force"),
+        (["-l", "gt", "-i", "images", "-o", "mine.txt"], "mine.txt already exists", "--force overwrites it"),
+        (["-l", "gt", "-i", "images", "-t", "cls", "-o", "images.txt"], "images already exists", "--force"),
     ],
 )
 def test_a_wrong_command_is_refused_before_the_work(

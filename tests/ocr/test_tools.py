@@ -337,10 +337,10 @@ def test_weights_that_are_not_there_are_said_with_the_next_step(words: Path, tmp
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--json", "mine.json"], "error: --json: mine.json exists already"),
-        (["--json", "no/found.json"], "error: --json: there is no folder no"),
+        (["--json", "mine.json"], "error: --json: mine.json already exists"),
+        (["--json", "no/found.json"], "error: --json: the folder no does not exist"),
         (["--json", "/dev/null"], "error: --json: /dev/null is not a regular file"),
-        (["--picture", "mine.png"], "error: --picture: mine.png exists already"),
+        (["--picture", "mine.png"], "error: --picture: mine.png already exists"),
         (["--picture", "r.gif"], "error: --picture r.gif: accepted are names that end in .png .jpg"),
         (["--picture", "drawn"], "error: --picture drawn: accepted are names that end in .png .jpg"),
         (["--labels", "no.txt"], "error: cannot read no.txt"),

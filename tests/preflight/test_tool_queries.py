@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.discovery.ask import NoAnswerError
+from hccl_kit.discovery.driver_tool import NoAnswerError
 from hccl_kit.preflight.tool_queries import ToolQueries
 
 

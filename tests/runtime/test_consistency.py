@@ -3,28 +3,28 @@
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.runtime import assert_alike
+from hccl_kit.runtime import assert_identical
 
 
 def test_equal_ranks_pass() -> None:
-    assert_alike(["a"])
-    assert_alike(["a", "a", "a"], ["n1", "n1", "n2"])
+    assert_identical(["a"])
+    assert_identical(["a", "a", "a"], ["n1", "n1", "n2"])
 
 
 def test_the_first_that_differs_is_named_and_the_others_are_counted() -> None:
     with pytest.raises(KitError) as caught:
-        assert_alike(["a", "a", "b", "a", "c"])
+        assert_identical(["a", "a", "b", "a", "c"])
     assert caught.value.message == "rank 2 has another configuration than rank 0 (2 of 5 ranks differ)"
     assert caught.value.hint == "start all ranks with the same --config, -o options and files"
 
 
 def test_hosts_are_named_where_they_are_known() -> None:
     with pytest.raises(KitError, match=r"^rank 1 on n2 has another configuration than rank 0 on n1 \(1 of 2 ranks"):
-        assert_alike(["a", "b"], ["n1", "n2"])
+        assert_identical(["a", "b"], ["n1", "n2"])
 
 
 def test_what_differs_is_shown_where_it_says_something() -> None:
     with pytest.raises(KitError) as caught:
-        assert_alike(["7 samples", "8 samples"], what="data set", hint="compare", shown=True)
+        assert_identical(["7 samples", "8 samples"], what="data set", hint="compare", shown=True)
     expected = "rank 1 has another data set than rank 0: 8 samples and 7 samples (1 of 2 ranks differ)"
     assert (caught.value.message, caught.value.hint) == (expected, "compare")

@@ -38,7 +38,7 @@ def env(rank: int, size: int) -> WorkerEnv:
 
 
 def test_a_group_that_is_complete_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    cpu._call_roll(Store(0, 2), env(1, 3))
+    cpu._wait_for_all_ranks(Store(0, 2), env(1, 3))
     assert capsys.readouterr() == ("", "")
 
 
@@ -46,7 +46,7 @@ def test_the_ranks_that_are_missing_are_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpu, "PATIENCE", 0)
-    cpu._call_roll(Store(0, late=(2, 3)), env(1, 4))
+    cpu._wait_for_all_ranks(Store(0, late=(2, 3)), env(1, 4))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) > 1
     assert set(lines) == {"rank 1 of 4 waits for ranks 2, 3, 0 s so far"}
@@ -83,7 +83,7 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "PATIENCE", 0.01)
     monkeypatch.setattr(cpu, "JOIN_TIMEOUT", 0.1)
     with pytest.raises(KitError, match=r"^rank 1 of 2 has waited 0 s in vain for rank 0$"):
-        cpu._call_roll(Store(), env(1, 2))
+        cpu._wait_for_all_ranks(Store(), env(1, 2))
 
 
 def test_a_rank_0_that_does_not_listen_is_named(

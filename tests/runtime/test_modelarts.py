@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.runtime import detect, prepare
-from hccl_kit.runtime.modelarts import member
-from hccl_kit.runtime.platform_table import Clock, published
+from hccl_kit.runtime.modelarts import read
+from hccl_kit.runtime.platform_table import Clock, wait_for_table
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, Group, Instance, RankTable, Server
 from tests.tables import ranks_value
@@ -135,7 +135,7 @@ def test_a_table_that_never_comes(folder: Path) -> None:
     put(folder, {"status": "initializing"})
     watch = Watch({})
     with pytest.raises(KitError, match=r"jobstart_hccl.json is not completed after 1800 s: initializing") as caught:
-        published(folder, {}, watch.clock)
+        wait_for_table(folder, {}, watch.clock)
     assert watch.seconds == 1800
     assert "HCCL_KIT_TABLE_TIMEOUT" in (caught.value.hint or "")
     assert len(watch.said) == 29
@@ -146,7 +146,7 @@ def test_a_table_of_version_2_whose_status_hccl_does_not_read_is_not_waited_for(
     put(folder, ranks_value() | {"status": "initializing"})
     watch = Watch({})
     with pytest.raises(KitError, match="is not a rank table that this program reads"):
-        published(folder, {}, watch.clock)
+        wait_for_table(folder, {}, watch.clock)
     assert watch.seconds == 0
 
 
@@ -154,38 +154,38 @@ def test_the_limit_can_be_shortened(folder: Path) -> None:
     put(folder, {"status": "initializing"})
     watch = Watch({})
     with pytest.raises(KitError, match="is not completed after 3 s"):
-        published(folder, {"HCCL_KIT_TABLE_TIMEOUT": "3"}, watch.clock)
+        wait_for_table(folder, {"HCCL_KIT_TABLE_TIMEOUT": "3"}, watch.clock)
     assert watch.seconds == 3
     with pytest.raises(KitError, match="HCCL_KIT_TABLE_TIMEOUT='soon' is not an integer >= 0"):
-        published(folder, {"HCCL_KIT_TABLE_TIMEOUT": "soon"})
+        wait_for_table(folder, {"HCCL_KIT_TABLE_TIMEOUT": "soon"})
 
 
 def test_a_broken_table_is_one_being_written_for_ten_seconds_only(folder: Path) -> None:
     put(folder, "{")
     watch = Watch({18: lambda: put(folder, TWO_PODS)})
-    assert published(folder, {}, watch.clock).table.world_size == 4
+    assert wait_for_table(folder, {}, watch.clock).table.world_size == 4
     assert watch.seconds == 9
     put(folder, "{")
     watch = Watch({})
     with pytest.raises(KitError, match="is not a rank table that this program reads"):
-        published(folder, {}, watch.clock)
+        wait_for_table(folder, {}, watch.clock)
     assert 10 < watch.seconds < 11
 
 
 def test_in_a_folder_the_table_may_be_missing_for_ten_seconds(folder: Path) -> None:
     watch = Watch({18: lambda: put(folder, TWO_PODS)})
-    assert published(folder, {}, watch.clock).table.world_size == 4
+    assert wait_for_table(folder, {}, watch.clock).table.world_size == 4
     (folder / "jobstart_hccl.json").unlink()
     watch = Watch({})
     with pytest.raises(KitError, match=r"RANK_TABLE_FILE: cannot read .*/jobstart_hccl.json: No such file"):
-        published(folder, {}, watch.clock)
+        wait_for_table(folder, {}, watch.clock)
     assert 10 < watch.seconds < 11
 
 
 def test_after_a_long_wait_a_broken_table_has_its_ten_seconds_too(folder: Path) -> None:
     put(folder, {"status": "initializing"})
     watch = Watch({100: lambda: put(folder, ""), 110: lambda: put(folder, TWO_PODS)})
-    assert published(folder, {}, watch.clock).table.world_size == 4
+    assert wait_for_table(folder, {}, watch.clock).table.world_size == 4
     assert watch.seconds == 55
 
 
@@ -194,7 +194,7 @@ def test_a_file_that_is_named_is_not_waited_for(folder: Path, text: str) -> None
     put(folder, text)
     watch = Watch({})
     with pytest.raises(KitError, match="is not a rank table that this program reads"):
-        published(folder / "jobstart_hccl.json", {}, watch.clock)
+        wait_for_table(folder / "jobstart_hccl.json", {}, watch.clock)
     assert watch.seconds == 0
 
 
@@ -202,7 +202,7 @@ def test_the_operator_calls_the_file_of_a_folder_hccl_json(folder: Path) -> None
     table = RankTable("1.0", "completed", (Server("10.0.0.1", (Device(3, "192.0.2.1", 0),)),), declared_servers=1)
     put(folder, formats.write(table), "..hccl.json")
     (folder / "hccl.json").symlink_to("..hccl.json")
-    found = published(folder, {})
+    found = wait_for_table(folder, {})
     assert found.table == table
     assert found.path == (folder / "..hccl.json").resolve()  # torch_npu passes over a link
 
@@ -211,7 +211,7 @@ def test_the_operator_calls_the_file_of_a_folder_hccl_json(folder: Path) -> None
     "value", [TWO_PODS, lab(("192.168.0.3", (0, 1)), ("192.168.0.25", (4, 5)))], ids=["cloud", "lab"]
 )
 def test_hccl_gets_a_table_of_version_1(folder: Path, value: object) -> None:
-    found = published(put(folder, value), {})
+    found = wait_for_table(put(folder, value), {})
     text = found.path.read_text(encoding="utf-8")
     copy = formats.read(json.loads(text), formats.SERVER_LIST)
     assert isinstance(copy, RankTable)
@@ -226,8 +226,8 @@ def test_hccl_gets_a_table_of_version_1(folder: Path, value: object) -> None:
 def test_the_copy_lives_as_long_as_its_process(folder: Path) -> None:
     put(folder, TWO_PODS)
     program = (
-        "import os, sys; from pathlib import Path; from hccl_kit.runtime.platform_table import published;"
-        "path = published(Path(sys.argv[1]), {}).path; assert path.exists(); print(path)"
+        "import os, sys; from pathlib import Path; from hccl_kit.runtime.platform_table import wait_for_table;"
+        "path = wait_for_table(Path(sys.argv[1]), {}).path; assert path.exists(); print(path)"
     )
     done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True, check=True)
     assert not Path(done.stdout.strip()).parent.exists()
@@ -270,7 +270,7 @@ def test_two_containers_of_one_server_have_their_own_cards(folder: Path) -> None
     assert (env.rank, env.local_rank, env.local_size, env.device, env.master_addr) == (3, 1, 2, 1, "127.0.0.1")
     assert env.master_port == detect(environ | {"MA_CURRENT_INSTANCE_NAME": "a"}).env.master_port
     with pytest.raises(KitError, match=r"not in the rank table: it is 192.168.0.3, the table has a, b"):
-        member({"RANK_TABLE_FILE": str(folder), "MA_CURRENT_HOST_IP": "192.168.0.3", "DEVICE_ID": "1"})
+        read({"RANK_TABLE_FILE": str(folder), "MA_CURRENT_HOST_IP": "192.168.0.3", "DEVICE_ID": "1"})
 
 
 def test_a_container_with_one_card_needs_no_number(folder: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.base.terminal import cells
+from hccl_kit.base.terminal import text_width
 from hccl_kit.check.engine import check_text
 from hccl_kit.show.layout import picture
 from hccl_kit.show.text import MIN_WIDTH, as_text
@@ -70,7 +70,7 @@ def test_no_line_is_wider_than_the_screen(table: Any, width: int, product: str |
     if report.table is not None:
         text = as_text(picture(report, report.table), width)
         assert all(char.isprintable() or char == "\n" for char in text)
-        assert max(map(cells, text.split("\n"))) <= width
+        assert max(map(text_width, text.split("\n"))) <= width
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from hccl_kit.base import schemas
 from hccl_kit.table import schema
 from hccl_kit.table.formats.server_list import DEVICE_TEXTS, SERVER_TEXTS, from_value
-from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.pointer import Pointer
 from tests.tables import json_values, value
 
@@ -29,7 +29,7 @@ def test_the_schema_is_one_and_describes_every_key() -> None:
 def fits(document: object) -> bool:
     try:
         from_value(document)
-    except MisfitError:
+    except StructureError:
         return False
     return True
 

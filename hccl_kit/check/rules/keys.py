@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from hccl_kit.base.typos import MAX_UNKNOWN, is_slip, slips
+from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, is_typo
 from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
@@ -64,7 +64,7 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
     for kind, known in _OPTIONAL[table.version].items():
         unknown = set().union(*_extras(table, kind)).difference(known)
         for written in islice(sorted(unknown), MAX_UNKNOWN):
-            near = [key for key in known if is_slip(written, key) and not _is_needed(key, table, product)]
+            near = [key for key in known if is_typo(written, key) and not _is_needed(key, table, product)]
             places = [
                 at
                 for at, holder in (_placed(table, kind) if near else ())
@@ -83,7 +83,7 @@ def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[str |
     For the rules that find the key missing, which then say why. Nothing is edited where any of the values is no text of
     `pattern`: under its right key it would be refused.
     """
-    slip = next(iter(slips(without[0].extra, (key,))), None) if without else None
+    slip = next(iter(find_typos(without[0].extra, (key,))), None) if without else None
     if slip is None:
         return None, ()
     written = [(device.at, device.extra[slip]) for device in without if slip in device.extra]

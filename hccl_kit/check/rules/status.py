@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_kit.base.typos import is_slip
+from hccl_kit.base.typos import is_typo
 from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
@@ -36,7 +36,7 @@ def _means_ready(status: str) -> bool:
     same, but whoever writes them has not read what HCCL waits for: a person should look whether the table is ready.
     """
     word = status.strip().lower()
-    return word == _READY or is_slip(word, _READY)
+    return word == _READY or is_typo(word, _READY)
 
 
 RULES = (Rule("HK110", "unknown-status", unknown_status, kinds=("1.0", "1.1", "1.2", "template2")),)

@@ -9,14 +9,14 @@ import numpy as np
 
 import hccl_kit
 from hccl_kit.ocr.config import Config
-from hccl_kit.runtime import World, assert_alike
+from hccl_kit.runtime import World, assert_identical
 
 
 def assert_one_job(config: Config, world: World) -> None:
     """JointError where the ranks have different configurations or versions of this package; every rank calls it."""
     if world.size > 1:
-        assert_alike(_of_all(world, config.digest))
-        assert_alike(
+        assert_identical(_of_all(world, config.digest))
+        assert_identical(
             _of_all(world, code_digest()),
             what="version of the code",
             hint="install one version of hccl_kit on all servers",
@@ -26,7 +26,7 @@ def assert_one_job(config: Config, world: World) -> None:
 def assert_one_data_set(section: str, count: int, world: World) -> None:
     """JointError where the ranks see different numbers of samples in a data set; every rank calls it."""
     if world.size > 1:
-        assert_alike(
+        assert_identical(
             [f"{int(number, 16)} samples" for number in _of_all(world, f"{count:016x}")],
             what=f"data set in {section}.dataset",
             hint="all servers need the same files: compare the label files with sha256sum",

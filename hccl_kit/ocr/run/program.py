@@ -92,7 +92,7 @@ def run(
         code = _fail(error, env)
         if world is not None and isinstance(error, JointError):
             with suppress(KitError):
-                finish(world)  # else the others might not learn of it: see `world.cpu.part`
+                finish(world)  # else the others might not learn of it: see `runtime.cpu.finalize`
     leave(code, world)
 
 

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from hccl_kit.discovery import ask, hccn_tool, is_there, npu_smi
-from hccl_kit.discovery.ask import NoAnswerError
+from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi
+from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
 
 NPU_SMI = "npu-smi"
@@ -25,7 +25,7 @@ def find(node: Node, name: str) -> str | None:
     """The path of a tool: on PATH of the node, else at one of its usual places, else None."""
     there = shutil.which(name, path=node.environ.get("PATH", ""))
     places = [node.root / place.lstrip("/") for place in USUAL_PLACES[name]]
-    return there or next((str(place) for place in places if is_there(place)), None)
+    return there or next((str(place) for place in places if may_be_file(place)), None)
 
 
 def need(node: Node, name: str) -> str:
@@ -60,7 +60,7 @@ def hccn(
     def of_card(device_id: int) -> _Answer:
         return read(lambda *words: node.tools.query(tool, "-i", str(device_id), *words))
 
-    found, failures = ask.ask_each(ids, of_card)
+    found, failures = query_each(ids, of_card)
     silent = {i: why for i in ids if (why := node.tools.failure(tool, "-i", str(i)))}
     found = {i: answer for i, answer in found.items() if i not in silent}
     if (failures or silent) and not found:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_conf, hccn_tool, npu_smi
-from hccl_kit.discovery.ask import NoAnswerError, ask_each
+from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here
@@ -70,7 +70,7 @@ def sdid_differs(node: Node) -> Iterator[Finding]:
         npu, chip = divmod(device_id, npu_smi.CHIPS)
         return npu_smi.place(node.tools.query(tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip))).sdid
 
-    found, failures = ask_each(ids, question)
+    found, failures = query_each(ids, question)
     if not found:
         raise CannotTellError(f"npu-smi: {next(iter(failures.values()))}")
     says = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_state
-from hccl_kit.discovery.ask import NoAnswerError, complaint
+from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here, need_npu
@@ -143,7 +143,7 @@ def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., st
         answer = put(*words)
         found = parse(answer)
         if found is None:
-            raise NoAnswerError(f"{words[0]} -g: {complaint(answer)}")
+            raise NoAnswerError(f"{words[0]} -g: {excerpt(answer)}")
         return found
 
     return read

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_tool, npu_smi_info
-from hccl_kit.discovery.ask import HungError, NoAnswerError, ask_each, complaint
+from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import CONTROLS, folded, ids_in_dev, need_npu
@@ -87,10 +87,10 @@ def tool_silent(node: Node) -> Iterator[Finding]:
     HCCL:           no code; where the driver hangs, every rank does.
     """
     says, by_card = _failures(node)
-    if isinstance(says, HungError):
+    if isinstance(says, HangError):
         yield Finding(f"npu-smi info: {says}", "look at dmesg")
     yield from folded(
-        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if isinstance(why, HungError)}, "look at dmesg"
+        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if isinstance(why, HangError)}, "look at dmesg"
     )
 
 
@@ -132,10 +132,10 @@ def tool_unusable(node: Node) -> Iterator[Finding]:
         "run this as root"
     )
     says, by_card = _failures(node)
-    if says is not None and not isinstance(says, HungError):
+    if says is not None and not isinstance(says, HangError):
         yield Finding(f"npu-smi info: {says}", hint)
     yield from folded(
-        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if not isinstance(why, HungError)}, hint
+        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if not isinstance(why, HangError)}, hint
     )
 
 
@@ -145,7 +145,7 @@ def _failures(node: Node) -> tuple[NoAnswerError | None, Mapping[int, NoAnswerEr
     tool = tools.find(node, tools.HCCN_TOOL)
     if tool is None or node.table.version == WITHOUT_ADDRESSES:
         return _failure_of_smi(node), {}
-    reasons, _ = ask_each(_cards(node), lambda device_id: _failure(node, tool, device_id))
+    reasons, _ = query_each(_cards(node), lambda device_id: _failure(node, tool, device_id))
     return _failure_of_smi(node), {device_id: reason for device_id, reason in reasons.items() if reason}
 
 
@@ -159,7 +159,7 @@ def _failure_of_smi(node: Node) -> NoAnswerError | None:
         return reason
     info = npu_smi_info.parse(answer)
     if info is None:
-        return NoAnswerError(complaint(answer))
+        return NoAnswerError(excerpt(answer))
     return None if info.chips else NoAnswerError("it lists no chip")
 
 
@@ -168,7 +168,7 @@ def _failure(node: Node, tool: str, device_id: int) -> NoAnswerError | None:
         answer = node.tools.query(tool, "-i", str(device_id), *_ADDRESS)
     except NoAnswerError as reason:
         return reason
-    return None if hccn_tool.is_answer(answer) else NoAnswerError(complaint(answer))
+    return None if hccn_tool.is_answer(answer) else NoAnswerError(excerpt(answer))
 
 
 def _cards(node: Node) -> Sequence[int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import npu_smi_rows, packages
-from hccl_kit.discovery.ask import NoAnswerError, ask_each
+from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here, info, need_npu, physical_ids
@@ -115,7 +115,7 @@ def boards_of_cards(node: Node) -> Mapping[int, Mapping[str, str]]:
         return rows
 
     npus = sorted({npu for (npu, _), device_id in ids.items() if device_id in wanted})
-    boards, _ = ask_each(npus, question)
+    boards, _ = query_each(npus, question)
     return {ids[place]: boards[place[0]] for place in sorted(ids) if ids[place] in wanted and place[0] in boards}
 
 

@@ -21,7 +21,7 @@ from hccl_kit.table.formats.kinds import (
     Kind,
     recognise,
 )
-from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.schema import MAX_FAULTS
@@ -72,7 +72,7 @@ def read(value: object, kind: Kind, limit: int = MAX_FAULTS) -> RankTable | tupl
     assert kind.version is not None
     try:
         return READERS[kind.version](value)
-    except MisfitError:
+    except StructureError:
         return tuple(schema.faults(value, kind.schema, limit))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from typing import Any
 
-from hccl_kit.table.formats.shape import MisfitError, array, extra, mapping, number, numbers, text
+from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, numbers, text
 from hccl_kit.table.model import NOTHING, Device, Group, Instance, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 
@@ -30,10 +30,10 @@ _DEVICE_KEYS = frozenset(("device_id", "device_ip"))
 
 
 def from_value(value: object) -> RankTable:
-    """The table in a file's value; MisfitError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
+    """The table in a file's value; StructureError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
     table = mapping(value)
     if "version" in table:
-        raise MisfitError
+        raise StructureError
     if LAB in table:
         text(table.get(LOCATION))
     groups = tuple(_groups(list(map(mapping, array(table.get("group_list")))), is_lab=LAB in table))

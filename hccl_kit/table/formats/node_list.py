@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hccl_kit.table.formats.shape import MisfitError, array, extra, mapping, number, optional_text, text, texts
+from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, optional_text, text, texts
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 
@@ -25,12 +25,12 @@ _KEYS = {"server_list": "node_list", "server_id": "node_addr", "device": "ranks"
 
 
 def from_value(value: object) -> RankTable:
-    """The table in a file's value; MisfitError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
+    """The table in a file's value; StructureError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
     table = mapping(value)
     text(table.get("collective_id"))
     texts(table, TABLE_TEXTS)
     if table.get("version") != "1.1" or table.get(SUB_VERSION_KEY, SUB_VERSION) != SUB_VERSION:
-        raise MisfitError
+        raise StructureError
     return RankTable(
         version="1.1",
         status=text(table.get("status")),

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hccl_kit.table.formats.shape import MisfitError, array, extra, integer, mapping, text
+from hccl_kit.table.formats.shape import StructureError, array, extra, integer, mapping, text
 from hccl_kit.table.hccl_parser.bounds import (
     ADDRESS_TYPES,
     BACKUP,
@@ -36,7 +36,7 @@ _ADDRESS_KEYS = frozenset(("addr_type", "addr", "ports"))
 
 
 def from_value(value: object) -> RankTable:
-    """The table in a file's value; MisfitError where its structure is wrong.
+    """The table in a file's value; StructureError where its structure is wrong.
 
     Servers are the networks of the innermost layer, in order of first appearance. `status` is "" where it is absent.
     `replaced_local_id` is judged by a rule (HK225): HCCL reads it of a backup only.
@@ -44,15 +44,15 @@ def from_value(value: object) -> RankTable:
     """
     table = mapping(value)
     if text(table.get("version")) != "2.0":
-        raise MisfitError
+        raise StructureError
     status = table.get("status")  # which HCCL does not read: what is no status stays an unknown key
     has_status = isinstance(status, str) and status != ""
     unknown = extra(table, _TABLE_KEYS if has_status else _TABLE_KEYS - {"status"})
     if "detour" in unknown and unknown["detour"] not in ("true", "false", ""):
-        raise MisfitError
+        raise StructureError
     listed = array(table.get("rank_list"))
     if not 1 <= len(listed) <= MAX_RANKS:
-        raise MisfitError
+        raise StructureError
     networks: dict[str, list[Device]] = {}
     for index, rank in enumerate(listed):
         device = _device(mapping(rank), index)
@@ -86,7 +86,7 @@ def to_text(table: RankTable) -> str:
 def _device(rank: dict[str, Any], index: int) -> Device:
     levels = array(rank.get("level_list"))
     if len(levels) > MAX_LEVELS:
-        raise MisfitError
+        raise StructureError
     unknown = extra(rank, _RANK_KEYS)
     if unknown:
         _check_options(unknown)
@@ -111,14 +111,14 @@ def _check_options(rank: Mapping[str, Any]) -> None:
         integer(plane.get("listen_port"), 1, MAX_PORT)
         _bounded(plane.get("addr"), 1, MAX_ADDRESS)
         if plane.get("addr_type") not in ADDRESS_TYPES:
-            raise MisfitError
+            raise StructureError
 
 
 def _level(level: dict[str, Any]) -> Level:
     kind = level.get("net_type")
     addresses = array(level.get("rank_addr_list"))
     if (kind not in NET_TYPES and "net_type" in level) or len(addresses) > MAX_ADDRESSES:
-        raise MisfitError
+        raise StructureError
     if "net_attr" in level:
         text(level["net_attr"])
     return Level(
@@ -134,13 +134,13 @@ def _address(address: dict[str, Any]) -> Address:
     ports = array(address.get("ports"))
     unknown = extra(address, _ADDRESS_KEYS)
     if address.get("addr_type") not in ADDRESS_TYPES or not 1 <= len(ports) <= MAX_PORTS:
-        raise MisfitError
+        raise StructureError
     if unknown:
         if "plane_id" in unknown:
             _bounded(unknown["plane_id"], 0, MAX_TEXT)
         backups = array(unknown.get("backup_addr", []))
         if len(backups) > MAX_BACKUPS:
-            raise MisfitError
+            raise StructureError
         for backup in backups:
             _bounded(backup, 1, MAX_ADDRESS)
     return Address(
@@ -154,7 +154,7 @@ def _address(address: dict[str, Any]) -> Address:
 def _bounded(value: object, least: int, most: int) -> str:
     """A text of so many characters."""
     if not (isinstance(value, str) and least <= len(value) <= most):
-        raise MisfitError
+        raise StructureError
     return value
 
 

@@ -12,7 +12,7 @@ from json.encoder import encode_basestring
 from operator import itemgetter
 from typing import Any
 
-from hccl_kit.table.formats.shape import MisfitError, array, extra, mapping, number, numbers, text, texts
+from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, numbers, text, texts
 from hccl_kit.table.model import NOTHING, Device, PodServer, RankTable, Server, SuperPod
 from hccl_kit.table.pointer import Pointer
 
@@ -35,12 +35,12 @@ DEVICE_TEXTS = (
 
 
 def from_value(value: object) -> RankTable:
-    """The table in a file's value; MisfitError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
+    """The table in a file's value; StructureError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
     table = mapping(value)
     version = text(table.get("version"))
     count = table.get("server_count")
     if version not in VERSIONS or (count is None and "server_count" in table):
-        raise MisfitError
+        raise StructureError
     has_pods = version == "1.2" and _PODS in table
     return RankTable(
         version=version,
@@ -103,11 +103,11 @@ def _servers(values: list[Any], *, with_sdid: bool) -> tuple[Server, ...]:
 
 def _devices(values: list[Any], places: list[Pointer], *, with_sdid: bool) -> list[Device]:
     if not set(map(type, values)) <= {dict}:
-        raise MisfitError
+        raise StructureError
     try:
         ids, ranks = (numbers(list(map(itemgetter(key), values))) for key in ("device_id", "rank_id"))
     except KeyError:
-        raise MisfitError from None
+        raise StructureError from None
     ips = [value.get("device_ip") for value in values]
     if not set(map(type, ips)) <= {str}:  # absent, null or worse
         ips = [text(value["device_ip"]) if "device_ip" in value else None for value in values]
@@ -130,7 +130,7 @@ def _extras(values: Sequence[Mapping[str, Any]], known: frozenset[str]) -> Itera
     extras = [extra(value, known) for value in values]
     for key in keys.intersection(DEVICE_TEXTS):
         if not {type(value[key]) for value in values if key in value} <= {str}:
-            raise MisfitError
+            raise StructureError
     return extras
 
 

@@ -1,4 +1,4 @@
-"""What every reader of a format asks of a value: is it an object, a text, a number? No, and the document is a misfit.
+"""Readers of JSON values: each returns the value with its type, or raises StructureError.
 
 Reading is the hot path of every check, so it only says yes or no; why it is no is the schema's business. Property
 tests hold reader and schema to the same verdict.
@@ -15,56 +15,56 @@ MAX_DIGITS = 10
 """HCCL keeps numbers in 32 bits."""
 
 
-class MisfitError(ValueError):
+class StructureError(ValueError):
     """The value has not the structure of its format."""
 
 
 def mapping(value: object) -> dict[str, Any]:
     """The value as an object of JSON."""
     if not isinstance(value, dict):
-        raise MisfitError
+        raise StructureError
     return value
 
 
 def array(value: object) -> list[Any]:
     """The value as an array of JSON."""
     if not isinstance(value, list):
-        raise MisfitError
+        raise StructureError
     return value
 
 
 def text(value: object) -> str:
     """The value as a text."""
     if not isinstance(value, str):
-        raise MisfitError
+        raise StructureError
     return value
 
 
 def number(value: object) -> int:
     """The number in a text of 1 to 10 digits."""
     if not (isinstance(value, str) and len(value) <= MAX_DIGITS and value.isascii() and value.isdecimal()):
-        raise MisfitError
+        raise StructureError
     return int(value)
 
 
 def numbers(values: Sequence[object]) -> list[int]:
     """As `number` for each, at the price of one."""
     if not set(map(type, values)) <= {str}:
-        raise MisfitError
+        raise StructureError
     texts: list[str] = list(values)  # type: ignore[arg-type]  # the line above
     joined = "".join(texts)
     if joined and not (joined.isascii() and joined.isdecimal() and max(map(len, texts)) <= MAX_DIGITS):
-        raise MisfitError
+        raise StructureError
     try:
         return list(map(int, texts))
     except ValueError:  # an empty text
-        raise MisfitError from None
+        raise StructureError from None
 
 
 def integer(value: object, lowest: int, highest: int) -> int:
     """The value as a whole number; true and false are none, and neither is 1.0."""
     if type(value) is not int or not lowest <= value <= highest:
-        raise MisfitError
+        raise StructureError
     return value
 
 

@@ -28,7 +28,7 @@ def read_groups(reading: Reading, table: Any, product: Product) -> Cluster:
     if is_lab and reading.text(table, _LOCATION, ()) != "device":
         reading.stop((_LOCATION,))
     count = _count(reading, table, "group_count", ())
-    groups = reading.filled(table, _GROUPS, ())
+    groups = reading.non_empty(table, _GROUPS, ())
     if size(groups) != count:
         reading.stop(("group_count",))
     reader = _Reader(reading, product, is_lab=is_lab)
@@ -71,7 +71,7 @@ class _Reader:
         self._name(group, "group_name", self._groups, at)
         declared = _count(reading, group, "instance_count", at)
         devices = self._lab_counts(group, declared, at) if self._is_lab else _count(reading, group, "device_count", at)
-        instances = reading.items(reading.filled(group, "instance_list", at), (*at, "instance_list"))
+        instances = reading.items(reading.non_empty(group, "instance_list", at), (*at, "instance_list"))
         before = len(self._ranks)
         for index, instance in enumerate(instances):
             self._read_instance(instance, (*at, "instance_list", index), is_alone=len(instances) == 1)
@@ -93,7 +93,7 @@ class _Reader:
         server = reading.text(instance, "server_id", at)
         if not 1 <= bytes_of(server) <= MAX_SERVER_ID:
             reading.stop((*at, "server_id"))
-        devices = reading.filled(instance, "devices", at)
+        devices = reading.non_empty(instance, "devices", at)
         rank = reading.text(instance, "rank_id", at) if self._is_lab else "0"
         if not self._is_lab:
             self._name(instance, "pod_name", self._pods, at)

@@ -19,7 +19,7 @@ def read_nodes(reading: Reading, table: Any) -> Cluster:
         reading.stop((_SUB_VERSION,))
     if bytes_of(reading.text(table, "collective_id", ())) > MAX_NAME:
         reading.stop(("collective_id",))
-    nodes = reading.filled(table, _NODES, ())
+    nodes = reading.non_empty(table, _NODES, ())
     if reading.optional(table, "mode", ()) not in (None, "tcp", "rdma"):
         reading.stop(("mode",))
     taken: set[str] = set()
@@ -31,7 +31,7 @@ def read_nodes(reading: Reading, table: Any) -> Cluster:
             reading.stop((*at, "node_addr"))
         reading.unique(name, taken, (*at, "node_addr"))
         address = reading.address(name, (*at, "node_addr"))
-        listed = reading.filled(node, "ranks", at)
+        listed = reading.non_empty(node, "ranks", at)
         for r, rank in enumerate(reading.items(listed, (*at, "ranks"))):
             place = (*at, "ranks", r)
             read = _rank if sub_version is None else _strict_rank

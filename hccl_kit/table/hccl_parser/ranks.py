@@ -42,7 +42,7 @@ class _Rank(NamedTuple):
     networks: tuple[tuple[int, str, int], ...]
 
 
-def judge_ranks(reading: Reading, table: Any) -> None:
+def check_rank_list(reading: Reading, table: Any) -> None:
     """Reads a document as version 2.0 and checks it; ends where HCCL does."""
     version = _text(reading, table, "version", ())
     detour = table.get("detour", "")

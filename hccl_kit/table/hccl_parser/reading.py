@@ -66,7 +66,7 @@ class Reading:
             self.report(MISSING, (*at, key))
         return None
 
-    def filled(self, holder: Any, key: str, at: Pointer) -> Any:
+    def non_empty(self, holder: Any, key: str, at: Pointer) -> Any:
         """What stands under a key, of any type but not empty."""
         value = holder.get(key) if isinstance(holder, dict) else None
         return value if size(value) else self.stop((*at, key))

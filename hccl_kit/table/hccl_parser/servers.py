@@ -33,7 +33,7 @@ class _Around(NamedTuple):
 
 def read_servers(reading: Reading, table: Any, product: Product) -> Cluster:
     """The ranks of a table of version 1.0 or 1.2."""
-    servers = reading.filled(table, _SERVERS, ())
+    servers = reading.non_empty(table, _SERVERS, ())
     declared = reading.optional(table, "server_count", ())
     if declared is not None and reading.unsigned(declared, ("server_count",)) != size(servers):
         reading.stop(("server_count",), INVALID)
@@ -45,7 +45,7 @@ def read_servers(reading: Reading, table: Any, product: Product) -> Cluster:
         host = reading.optional(server, "host_ip", at)
         found = None if host is None else usable(reading.address(host, (*at, "host_ip")))
         around = _Around(name, found, size(servers) > 1, has_sdids, product, addresses)
-        devices = reading.items(reading.filled(server, "device", at), (*at, "device"))
+        devices = reading.items(reading.non_empty(server, "device", at), (*at, "device"))
         read = [_device(reading, device, around, (*at, "device", d)) for d, device in enumerate(devices)]
         ranks += read
         if any(len(rank.ips) != len(ranks[0].ips) for rank in read):
@@ -120,7 +120,7 @@ def _read_pods(reading: Reading, table: Any, ranks: list[Rank], names: set[str])
     """The super pods of Atlas A3 (R30, R31): how many the table lists."""
     if _PODS not in table:
         return 0
-    pods = reading.filled(table, _PODS, ())
+    pods = reading.non_empty(table, _PODS, ())
     taken: set[str] = set()
     pod_of: dict[str, str] = {}
     for index, pod in enumerate(reading.items(pods, (_PODS,), INVALID)):
@@ -134,7 +134,7 @@ def _read_pods(reading: Reading, table: Any, ranks: list[Rank], names: set[str])
         if bytes_of(name) > MAX_NAME:
             reading.stop((*at, "super_pod_id"))
         reading.unique(name, taken, (*at, "super_pod_id"))
-        servers = reading.filled(pod, "server_list", at)
+        servers = reading.non_empty(pod, "server_list", at)
         for s, server in enumerate(reading.items(servers, (*at, "server_list"), INVALID)):
             place = (*at, "server_list", s)
             listed = reading.optional(server, "server_id", place)

@@ -1,6 +1,6 @@
 """The codes of faults of structure, which differ from key to key: EI0017 is for texts only, but for version 2.0.
 
-Where a table has one fault, its code is that of `first_stop`; these are for the faults of tables with several.
+Where a table has one fault, its code is that of `first_error`; these are for the faults of tables with several.
 """
 
 from __future__ import annotations

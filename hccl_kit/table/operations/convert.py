@@ -12,7 +12,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import listed
 from hccl_kit.table.document import shown
 from hccl_kit.table.formats import server_list
-from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.model import NOTHING, Address, Device, Level, RankTable, Server
 
 TARGETS = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0", "template2": ""}
@@ -88,7 +88,7 @@ def _with_pods(table: RankTable, lost: list[str]) -> RankTable:
     """As version 1.2. Super pods that a table of 1.0 carries as unknown keys are taken for what they are."""
     try:
         whole = server_list.from_value({**server_list.to_value(table), "version": "1.2"})
-    except MisfitError:
+    except StructureError:
         raise KitError(
             f'"{_PODS}" or "{_SDID}" in the table are not as version 1.2 has them',
             hint='write "version": "1.2" into a copy and let hccl-check say where',

@@ -59,7 +59,7 @@ def choose_version(hosts: Sequence[Host], product: Product, asked: str | None = 
     version = asked or ("1.2" if product.has_super_pods and knows_pods else "1.0")
     if version == "1.2":
         _require_pods(hosts)
-    _refuse_vnic(hosts, version)
+    _reject_vnic(hosts, version)
     return version
 
 
@@ -135,7 +135,7 @@ def _require_levels(hosts: Sequence[Host]) -> None:
         )
 
 
-def _refuse_vnic(hosts: Sequence[Host], version: str) -> None:
+def _reject_vnic(hosts: Sequence[Host], version: str) -> None:
     """The addresses of a super pod's own network lead nowhere outside of it."""
     if len(hosts) == 1 or (version == "1.2" and len({host.super_pod for host in hosts}) == 1):
         return

@@ -33,10 +33,10 @@ def merge(tables: Sequence[RankTable], *, names: Sequence[str] = (), order: Orde
     Laws: associative; in natural order commutative too; every device stays, with all but its rank.
     """
     called = list(names) or [f"table {number}" for number in range(1, len(tables) + 1)]
-    _refuse_unlike(tables, called)
-    _refuse_doubles(tables, called)
+    _reject_incompatible(tables, called)
+    _reject_duplicates(tables, called)
     servers = [server for table in tables for server in table.servers]
-    pods = _united_pods([pod for table in tables for pod in table.super_pods or ()])
+    pods = _merged_pods([pod for table in tables for pod in table.super_pods or ()])
     if order == "natural":
         home = {server.id: pod.id for pod in pods for server in pod.servers}
         servers.sort(key=lambda server: (natural(home.get(server.id, "")), natural(server.id)))
@@ -50,7 +50,7 @@ def merge(tables: Sequence[RankTable], *, names: Sequence[str] = (), order: Orde
         super_pods=tuple(pods) if any(table.super_pods is not None for table in tables) else None,
         declared_servers=len(servers) if says_servers else None,
         declared_ranks=sum(len(server.devices) for server in servers) if says_ranks else None,
-        extra=_united_keys([(name, table.extra) for name, table in zip(called, tables, strict=True)], "of the table"),
+        extra=_merged_keys([(name, table.extra) for name, table in zip(called, tables, strict=True)], "of the table"),
     )
 
 
@@ -85,7 +85,7 @@ def _renumbered(servers: Iterable[Server]) -> tuple[Server, ...]:
     return tuple(renumbered)
 
 
-def _united_pods(pods: Sequence[SuperPod]) -> list[SuperPod]:
+def _merged_pods(pods: Sequence[SuperPod]) -> list[SuperPod]:
     """One pod for each id, in order of first appearance, with the servers of all that have it."""
     by_id: dict[str, list[SuperPod]] = {}
     for pod in pods:
@@ -94,7 +94,7 @@ def _united_pods(pods: Sequence[SuperPod]) -> list[SuperPod]:
         SuperPod(
             name,
             tuple(server for pod in same for server in pod.servers),
-            _united_keys([("one table", pod.extra) for pod in same], f"of super pod {shown(name)}"),
+            _merged_keys([("one table", pod.extra) for pod in same], f"of super pod {shown(name)}"),
         )
         for name, same in by_id.items()
     ]
@@ -107,7 +107,7 @@ def _in_natural_order(pod: SuperPod) -> SuperPod:
     return SuperPod(pod.id, tuple(sorted(pod.servers, key=place)), pod.extra)
 
 
-def _united_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: str) -> dict[str, Any]:
+def _merged_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: str) -> dict[str, Any]:
     """The unknown keys of all, sorted; two values for one key are not decided between."""
     united: dict[str, tuple[str, Any]] = {}
     for name, extra in named:
@@ -121,7 +121,7 @@ def _united_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: str) -> 
     return {key: united[key][1] for key in sorted(united)}
 
 
-def _refuse_unlike(tables: Sequence[RankTable], names: Sequence[str]) -> None:
+def _reject_incompatible(tables: Sequence[RankTable], names: Sequence[str]) -> None:
     if not tables:
         raise KitError("there is no table to merge")
     first = tables[0]
@@ -140,7 +140,7 @@ def _refuse_unlike(tables: Sequence[RankTable], names: Sequence[str]) -> None:
             raise KitError(f'{name} is not ready: its status is {shown(table.status)}, not "completed"')
 
 
-def _refuse_doubles(tables: Sequence[RankTable], names: Sequence[str]) -> None:
+def _reject_duplicates(tables: Sequence[RankTable], names: Sequence[str]) -> None:
     """Two tables with one server or one address, and servers that go by the address of every host."""
     several = sum(len(table.servers) for table in tables) > 1
     owner: dict[str, str] = {}

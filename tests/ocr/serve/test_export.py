@@ -212,9 +212,9 @@ def test_a_name_with_its_ending_is_one_file_and_is_overwritten_by_force(tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--output", "nowhere/best"], "error: --output: there is no folder nowhere"),
-        (["--format", "onnx"], "error: --output: best.onnx exists already"),
-        (["--output", "best.onnx"], "error: --output: best.onnx exists already"),
+        (["--output", "nowhere/best"], "error: --output: the folder nowhere does not exist"),
+        (["--format", "onnx"], "error: --output: best.onnx already exists"),
+        (["--output", "best.onnx"], "error: --output: best.onnx already exists"),
         (
             ["--output", "best.onnx", "--format", "both"],
             "error: --output best.onnx names one file of format onnx, and --format is both",

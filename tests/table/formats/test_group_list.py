@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.table.formats import server_list, write
 from hccl_kit.table.formats.group_list import LAB, LOCATION, from_value, in_document, to_value
-from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.pointer import Pointer
 from tests.groups import cloud, lab
 from tests.tables import json_values, value
@@ -135,11 +135,11 @@ def test_in_a_group_of_one_pod_devices_may_go_without_address() -> None:
     assert [device.ip for device in from_value(document).every].count(None) == 1
     for needy in (cloud(pods=2), lab()):
         del needy["group_list"][0]["instance_list"][0]["devices"][0]["device_ip"]
-        with pytest.raises(MisfitError):
+        with pytest.raises(StructureError):
             from_value(needy)
 
 
 @pytest.mark.parametrize("document", [None, [], {}, "x", cloud() | {"version": "1.0"}, cloud() | {LAB: "lab"}])
 def test_anything_else_is_a_misfit(document: object) -> None:
-    with pytest.raises(MisfitError):
+    with pytest.raises(StructureError):
         from_value(document)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.table.formats import write
 from hccl_kit.table.formats.node_list import HOST, from_value, in_document, to_value
-from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.pointer import Pointer
 from tests.groups import nodes
 from tests.tables import json_values
@@ -63,5 +63,5 @@ def test_every_place_that_a_rule_names_is_one_of_the_document(named: Pointer, pl
     [None, [], {}, nodes() | {"version": "1.0"}, nodes() | {"heterog_sub_version": "1.3"}, nodes() | {"mode": 1}],
 )
 def test_anything_else_is_a_misfit(document: object) -> None:
-    with pytest.raises(MisfitError):
+    with pytest.raises(StructureError):
         from_value(document)

@@ -14,7 +14,7 @@ from hccl_kit.base import schemas
 from hccl_kit.table import schema
 from hccl_kit.table.formats import write
 from hccl_kit.table.formats.rank_list import from_value, to_value
-from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.formats.shape import StructureError
 from tests.table.test_schema import broken
 from tests.tables import json_values, ranks_value
 
@@ -63,7 +63,7 @@ def test_ranks_are_written_in_order_and_know_their_place() -> None:
 def fits(document: object) -> bool:
     try:
         from_value(document)
-    except MisfitError:
+    except StructureError:
         return False
     return True
 

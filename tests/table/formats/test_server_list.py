@@ -7,7 +7,7 @@ from hypothesis import given
 
 from hccl_kit.table.formats import write
 from hccl_kit.table.formats.server_list import from_value, to_value
-from hccl_kit.table.formats.shape import MisfitError
+from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.tables import pod_tables, pods_value, tables, text, value
 
@@ -97,5 +97,5 @@ def test_a_table_of_hccl_tools_comes_out_letter_by_letter() -> None:
     "document", [None, [], {}, "1.0", value() | {"version": "1.1"}, value() | {"server_count": None}]
 )
 def test_anything_else_is_a_misfit(document: object) -> None:
-    with pytest.raises(MisfitError):
+    with pytest.raises(StructureError):
         from_value(document)

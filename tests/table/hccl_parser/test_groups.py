@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from hccl_kit.table.hccl_parser.first import first_stop
+from hccl_kit.table.hccl_parser.first_error import first_error
 from hccl_kit.table.products import find_product
 from tests.groups import cloud, lab
-from tests.table.hccl_parser.test_first import Change, changed, cut, put
+from tests.table.hccl_parser.test_first_error import Change, changed, cut, put
 from tests.tables import json_values
 
 ON_910 = find_product("910")
@@ -22,14 +22,14 @@ FORMS = pytest.mark.parametrize("form", [cloud, lab])
 
 def code_of(table: Any) -> str | None:
     """The code of a table that HCCL refuses; a table that it takes fails the test."""
-    found = first_stop(table, ON_910)
+    found = first_error(table, ON_910)
     assert found is not None
     return found.code
 
 
 @pytest.mark.parametrize("table", [cloud(), cloud(1, 8), cloud(2, 8, 2), lab(), lab(1, 8), lab(4, 1)])
 def test_a_sound_table_is_taken(table: Any) -> None:
-    assert first_stop(table, ON_910) is None
+    assert first_error(table, ON_910) is None
 
 
 @FORMS
@@ -95,7 +95,7 @@ def test_a_fault_of_one_form_has_its_code(table: Any, code: str | None) -> None:
 def test_the_addresses_of_a_pod_alone_in_its_group_are_not_read() -> None:
     one = (*GROUP, "instance_list", 0, "devices")
     for changes in ([cut(*one, 0, "device_ip")], [put(*one, 0, "device_ip", 7)], [put(*one, 0, "device_ip", "x")]):
-        assert first_stop(changed(cloud(1, 2), *changes), ON_910) is None
+        assert first_error(changed(cloud(1, 2), *changes), ON_910) is None
 
 
 @FORMS
@@ -108,17 +108,17 @@ def test_of_two_faults_the_one_that_is_read_first_counts(form: Callable[[], Any]
 @given(json_values)
 def test_any_document_has_an_end(document: Any) -> None:
     for form in (cloud, lab):
-        first_stop({"status": "completed", "group_list": document, "group_count": "1"}, ON_910)
-        first_stop(changed(form(), put(*GROUP, "instance_list", document)), ON_910)
-        first_stop(changed(form(), put(*INSTANCE, "devices", document)), ON_910)
+        first_error({"status": "completed", "group_list": document, "group_count": "1"}, ON_910)
+        first_error(changed(form(), put(*GROUP, "instance_list", document)), ON_910)
+        first_error(changed(form(), put(*INSTANCE, "devices", document)), ON_910)
 
 
 @pytest.mark.parametrize("product", ["a2", "a3", "300i-duo"])
 def test_its_parser_asks_for_no_product(product: str) -> None:
-    assert first_stop(cloud(), find_product(product)) is None
-    assert first_stop(changed(cloud(), cut("group_count")), find_product(product)) == (MISSING, ())
+    assert first_error(cloud(), find_product(product)) is None
+    assert first_error(changed(cloud(), cut("group_count")), find_product(product)) == (MISSING, ())
 
 
 def test_a_version_that_is_empty_is_not_one_that_is_absent() -> None:
-    found = first_stop(cloud() | {"version": ""}, ON_910)
+    found = first_error(cloud() | {"version": ""}, ON_910)
     assert found == (INVALID, ("version",))

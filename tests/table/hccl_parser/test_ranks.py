@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.table.hccl_parser.first import first_stop
+from hccl_kit.table.hccl_parser.first_error import first_error
 from hccl_kit.table.products import find_product
 from tests.groups import cloud
-from tests.table.hccl_parser.test_first import Change, changed, cut, put
+from tests.table.hccl_parser.test_first_error import Change, changed, cut, put
 from tests.tables import json_values, ranks_value, value
 
 ON_A5 = find_product("a5")
@@ -27,7 +27,7 @@ def sound() -> Any:
 
 def code_of(table: Any) -> str | None:
     """The code of a table that HCCL refuses; a table that it takes fails the test."""
-    found = first_stop(table, ON_A5)
+    found = first_error(table, ON_A5)
     assert found is not None
     return found.code
 
@@ -45,7 +45,7 @@ def code_of(table: Any) -> str | None:
     ],
 )
 def test_what_hccl_takes(change: Change) -> None:
-    assert first_stop(changed(sound(), change), ON_A5) is None
+    assert first_error(changed(sound(), change), ON_A5) is None
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_of_two_faults_the_one_that_is_read_first_counts() -> None:
 
 @given(json_values)
 def test_any_document_has_an_end(document: Any) -> None:
-    first_stop({"version": "2.0", "rank_count": 1, "rank_list": document}, ON_A5)
+    first_error({"version": "2.0", "rank_count": 1, "rank_list": document}, ON_A5)
     for place in (RANK, LEVEL, ADDRESS, (*RANK, "control_plane"), (*RANK, "level_list")):
-        first_stop(changed(sound(), put(*place, document)), ON_A5)
+        first_error(changed(sound(), put(*place, document)), ON_A5)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.table.hccl_parser.first import first_stop
+from hccl_kit.table.hccl_parser.first_error import first_error
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import find_product
 from tests.groups import cloud, lab, nodes
@@ -128,7 +128,7 @@ def test_what_hccl_refuses_has_an_error_and_the_other_way_round(
         report = check_text(written, "t.json", product)
         errors = {found.rule for found in report.findings if found.severity == "error"}
         waits = {"HK109"} & {found.rule for found in report.findings}
-        refused = first_stop(table, product) is not None
+        refused = first_error(table, product) is not None
         assert refused <= bool(errors or waits), written
         unread = set() if product.has_super_pods else {"HK101"}  # the keys of super pods count on every product
         assert refused or errors <= ARGUED | unread, (errors, written)

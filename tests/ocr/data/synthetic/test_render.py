@@ -103,7 +103,7 @@ def test_a_data_set_that_is_there_is_kept(tmp_path: Path) -> None:
         mine.write_text("mine")
         done = tool("render_words", "--output", tmp_path, "--train", 2, "--test", 2, python=("-X", "importtime"))
         assert done.returncode == 2
-        assert f"error: --output: {mine if mine == labels else mine.parent} exists already" in done.stderr
+        assert f"error: --output: {mine if mine == labels else mine.parent} already exists" in done.stderr
         assert "fix: --force overwrites it, or write elsewhere" in done.stderr
         assert "| cv2" not in done.stderr
         assert mine.read_text() == "mine"

@@ -17,7 +17,7 @@ from hccl_kit.base.errors import KitError
 _KILLED = 70  # sysexits.h: an error inside of the program
 
 
-class Team:
+class MpiGroup:
     """All processes of one mpirun, one for each server. Every process calls the methods, in the same order."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from hccl_kit.base.terminal import cells
+from hccl_kit.base.terminal import text_width
 
 MAX_LINES = 4
 """Lines that one text is broken into; what is longer is cut."""
@@ -14,14 +14,14 @@ _INDENT = "  "
 
 def cut(text: str, width: int) -> str:
     """The text, or its start and an ellipsis where it takes more than `width` cells (3 at least)."""
-    if len(text) <= width and cells(text) <= width:
+    if len(text) <= width and text_width(text) <= width:
         return text
     return text[: _fitting(text, width - len(_ELLIPSIS))] + _ELLIPSIS
 
 
 def padded(text: str, width: int) -> str:
     """The text and as many spaces as it lacks to `width` cells."""
-    return text + " " * (width - cells(text))
+    return text + " " * (width - text_width(text))
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -40,4 +40,4 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def _fitting(text: str, width: int) -> int:
     """How many characters from the start on fit in `width` cells; a text may have millions."""
-    return sum(taken <= width for taken in accumulate(map(cells, text[: width + 1])))
+    return sum(taken <= width for taken in accumulate(map(text_width, text[: width + 1])))

@@ -18,7 +18,7 @@ def with_ends(picture: Picture) -> Picture:
     return _in_parts(picture, lambda hosts: filter(None, (hosts[:1], hosts[1:-1], hosts[1:][-1:])))
 
 
-def folded(picture: Picture, most: int) -> Picture:
+def collapsed(picture: Picture, most: int) -> Picture:
     """At most `most` runs stay, with their super pods; those between become runs that are not alike, or `more_pods`.
 
     Those with faults stay first, then the first run of every super pod, the second of every one and so on.
@@ -46,7 +46,7 @@ def _kept(runs: tuple[Run, ...], stay: Set[int]) -> Iterator[Run]:
         if stays:
             yield from some
         else:
-            yield Run(tuple([host for run in some for host in run.hosts]), are_alike=False)
+            yield Run(tuple([host for run in some for host in run.hosts]), is_uniform=False)
 
 
 def _in_parts(picture: Picture, parts: Callable[[tuple[Host, ...]], Iterable[tuple[Host, ...]]]) -> Picture:

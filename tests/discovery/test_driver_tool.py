@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.discovery.ask import HungError, NoAnswerError, ask
+from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, query
 from tests.launch.jobs import wait_until
 
 
@@ -17,24 +17,24 @@ def test_who_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("subprocess.Popen.__del__", lambda _process: None)  # it would warn of the one that runs
     pid = tmp_path / "pid"
     try:
-        with pytest.raises(HungError, match=r"^no answer in 4 s$"):
-            ask(["sh", "-c", f"echo $$ >{pid}; exec sleep 600"], 4.0)
+        with pytest.raises(HangError, match=r"^no answer in 4 s$"):
+            query(["sh", "-c", f"echo $$ >{pid}; exec sleep 600"], 4.0)
     finally:
         os.kill(int(pid.read_text()), signal.SIGKILL)
         os.waitpid(int(pid.read_text()), 0)
 
 
 def test_a_wrapper_that_has_ended_leaves_no_child_behind(tmp_path: Path) -> None:
-    with pytest.raises(HungError):
-        ask(["sh", "-c", f"sleep 600 & echo $! >{tmp_path / 'pid'}"], 4.0)
+    with pytest.raises(HangError):
+        query(["sh", "-c", f"sleep 600 & echo $! >{tmp_path / 'pid'}"], 4.0)
     pid = int((tmp_path / "pid").read_text())
     assert wait_until(lambda: not _runs(pid))
 
 
 def test_too_long_an_answer_is_no_hang() -> None:
     with pytest.raises(NoAnswerError, match="prints more than 65536 bytes") as caught:
-        ask([sys.executable, "-c", "print('x' * 1_000_000)"], 10.0)
-    assert not isinstance(caught.value, HungError)
+        query([sys.executable, "-c", "print('x' * 1_000_000)"], 10.0)
+    assert not isinstance(caught.value, HangError)
 
 
 def _runs(pid: int) -> bool:

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.base.terminal import cells
-from hccl_kit.show.fitting import MAX_LINES, cut, padded, wrapped
+from hccl_kit.base.terminal import text_width
+from hccl_kit.show.text_width import MAX_LINES, cut, padded, wrapped
 
 widths = st.integers(8, 60)
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])) | st.text("ab 节点", max_size=100)
@@ -13,7 +13,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])) |
 @given(texts, widths)
 def test_cut_text_fits_and_short_text_is_whole(text: str, width: int) -> None:
     shown = cut(text, width)
-    assert cells(shown) <= width
+    assert text_width(shown) <= width
     assert shown == text or (shown.endswith("...") and text.startswith(shown[:-3]))
     if len(text) <= width // 2:
         assert shown == text
@@ -21,14 +21,14 @@ def test_cut_text_fits_and_short_text_is_whole(text: str, width: int) -> None:
 
 @given(texts, widths)
 def test_padded_text_is_as_wide_as_asked(text: str, width: int) -> None:
-    assert cells(padded(cut(text, width), width)) == width
+    assert text_width(padded(cut(text, width), width)) == width
 
 
 @given(texts, widths)
 def test_wrapped_text_fits_and_loses_nothing_but_spaces(text: str, width: int) -> None:
     lines = wrapped(text, width)
     assert 1 <= len(lines) <= MAX_LINES
-    assert max(map(cells, lines)) <= width
+    assert max(map(text_width, lines)) <= width
     if not lines[-1].endswith("..."):
         assert "".join(lines).replace(" ", "") == text.replace(" ", "")
 

@@ -8,7 +8,7 @@ from typing import Any
 from hccl_kit.table.hccl_parser.cluster import check_servers
 from hccl_kit.table.hccl_parser.groups import read_groups
 from hccl_kit.table.hccl_parser.nodes import check_nodes, read_nodes
-from hccl_kit.table.hccl_parser.ranks import judge_ranks
+from hccl_kit.table.hccl_parser.ranks import check_rank_list
 from hccl_kit.table.hccl_parser.reading import INVALID, Reading, Stop, StopError
 from hccl_kit.table.hccl_parser.servers import read_servers
 from hccl_kit.table.products import Product
@@ -17,40 +17,40 @@ _GROUPS = "Standard"
 """What HCCL calls the version of a document without one: template 2. Its parsers ask for no product."""
 
 
-def first_stop(table: Any, product: Product) -> Stop | None:
+def first_error(table: Any, product: Product) -> Stop | None:
     """What HCCL reports first of a document that it refuses; None where it takes it."""
     reading = Reading()
     try:
         if "2.0" in product.table_versions:  # one parser for all versions, which does not read the status
-            judge_ranks(reading, table)
+            check_rank_list(reading, table)
             return None
         if reading.text(table, "status", ()) != "completed":
             reading.stop(("status",))  # it waits, and no code comes of it
         version = reading.text(table, "version", ()) if "version" in table else _GROUPS
-        judge = _JUDGES.get(version)
-        if judge is None:
+        check = _PARSERS.get(version)
+        if check is None:
             reading.stop(("version",), INVALID)
-        judge(reading, table, product)
+        check(reading, table, product)
     except StopError:
         return reading.first
     return None
 
 
-def _judge_servers(reading: Reading, table: Any, product: Product) -> None:
+def _check_servers(reading: Reading, table: Any, product: Product) -> None:
     check_servers(reading, read_servers(reading, table, product), product)
 
 
-def _judge_groups(reading: Reading, table: Any, product: Product) -> None:
+def _check_groups(reading: Reading, table: Any, product: Product) -> None:
     check_servers(reading, read_groups(reading, table, product), product)
 
 
-def _judge_nodes(reading: Reading, table: Any, _product: Product) -> None:
+def _check_nodes(reading: Reading, table: Any, _product: Product) -> None:
     check_nodes(reading, read_nodes(reading, table))
 
 
-_JUDGES: Mapping[str, Callable[[Reading, Any, Product], None]] = {
-    "1.0": _judge_servers,
-    "1.1": _judge_nodes,
-    "1.2": _judge_servers,
-    _GROUPS: _judge_groups,
+_PARSERS: Mapping[str, Callable[[Reading, Any, Product], None]] = {
+    "1.0": _check_servers,
+    "1.1": _check_nodes,
+    "1.2": _check_servers,
+    _GROUPS: _check_groups,
 }

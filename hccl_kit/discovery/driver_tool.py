@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from hccl_kit.discovery import is_there
+from hccl_kit.discovery import may_be_file
 
 TIMEOUT = 10.0
 """Seconds one question may take; the programs answer in well under one when the driver is healthy."""
@@ -31,19 +31,19 @@ class NoAnswerError(Exception):
     """Why one card gave no answer; callers join the cards' reasons into one KitError."""
 
 
-class HungError(NoAnswerError):
+class HangError(NoAnswerError):
     """The program did not end in time, as where the driver hangs."""
 
 
 def find(name: str, usual_places: Sequence[str]) -> str | None:
     """The path of a program: the first on PATH, else in one of its usual folders, else None.
 
-    A file in a usual folder counts even where it may not be executed: `ask` then says so.
+    A file in a usual folder counts even where it may not be executed: `query` then says so.
     """
-    return shutil.which(name) or next((place for place in usual_places if is_there(Path(place))), None)
+    return shutil.which(name) or next((place for place in usual_places if may_be_file(Path(place))), None)
 
 
-def ask_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[int, _T], dict[int, str]]:
+def query_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[int, _T], dict[int, str]]:
     """The answers by card, and why the others gave none; `question` raises NoAnswerError for such a card."""
 
     def answer(device_id: int) -> tuple[_T, None] | tuple[None, str]:
@@ -59,13 +59,13 @@ def ask_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[in
 
 
 def listed(reasons: dict[int, str]) -> str:
-    """The reasons of `ask_each`, a line for every card."""
+    """The reasons of `query_each`, a line for every card."""
     return "".join(f"\n    card {device_id}: {reason}" for device_id, reason in reasons.items())
 
 
-def ask(command: Sequence[str], timeout: float) -> str:
+def query(command: Sequence[str], timeout: float) -> str:
     """What a program prints, within `timeout` seconds. Its exit code is not read: versions differ in it, the text says
-    more. NoAnswerError where it does not start or prints more than MAX_ANSWER bytes, HungError where it does not end in
+    more. NoAnswerError where it does not start or prints more than MAX_ANSWER bytes, HangError where it does not end in
     time.
     """
     try:
@@ -81,14 +81,14 @@ def ask(command: Sequence[str], timeout: float) -> str:
     except OSError as error:
         raise NoAnswerError(f"the tool cannot be started: {error.strerror}") from None
     try:
-        with left_behind(process):
+        with killed_on_error(process):
             return _read(process, time.monotonic() + timeout).decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
-        raise HungError(f"no answer in {timeout:g} s") from None
+        raise HangError(f"no answer in {timeout:g} s") from None
 
 
 @contextmanager
-def left_behind(process: subprocess.Popen[bytes]) -> Iterator[None]:
+def killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Where the body fails, kill the process, which leads a session of its own, and wait a second at most.
 
     In place of `with process`, which waits without limit: whoever is stuck in the kernel does not die of SIGKILL.
@@ -107,7 +107,7 @@ def left_behind(process: subprocess.Popen[bytes]) -> Iterator[None]:
                 stream.close()
 
 
-def complaint(answer: str) -> str:
+def excerpt(answer: str) -> str:
     """What a tool said in place of an answer, on one line that moves no cursor, short enough for a list of cards."""
     line = "".join(char if char.isprintable() else "?" for char in " ".join(answer.split()))
     return (line if len(line) <= 120 else line[:117] + "...") or "the tool printed nothing"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.show.folding import folded, one_by_one, with_ends
+from hccl_kit.show.collapse import collapsed, one_by_one, with_ends
 from hccl_kit.show.layout import Host, Picture
 from tests.show.pictures import drawn, many, unlike
 from tests.tables import pods_value
@@ -32,8 +32,8 @@ def test_the_ends_of_a_run_stand_alone() -> None:
 
 @given(st.integers(1, 50), st.sampled_from([PODS, one_by_one(PODS), UNLIKE]))
 def test_at_most_so_many_stay_and_the_others_are_counted(most: int, picture: Picture) -> None:
-    small = folded(picture, most)
-    stay = [run for run in small.runs if run.are_alike]
+    small = collapsed(picture, most)
+    stay = [run for run in small.runs if run.is_uniform]
     assert len(stay) == min(most, len(picture.runs))
     assert len(small.runs) <= 2 * len(stay) + len(small.pods)
     assert len(small.pods) + small.more_pods == len(picture.pods)
@@ -42,16 +42,16 @@ def test_at_most_so_many_stay_and_the_others_are_counted(most: int, picture: Pic
 
 
 def test_every_super_pod_keeps_its_first_server_before_one_keeps_its_second() -> None:
-    small = folded(one_by_one(PODS), 8)
-    assert [sum(run.are_alike for run in pod.runs) for pod in small.pods] == [2, 2, 1, 1, 1, 1]
+    small = collapsed(one_by_one(PODS), 8)
+    assert [sum(run.is_uniform for run in pod.runs) for pod in small.pods] == [2, 2, 1, 1, 1, 1]
 
 
 def test_faults_stay() -> None:
     document = pods_value(6, 5, 2)
     for place in (13, 29):
         document["server_list"][place]["device"][1]["device_ip"] = "x"
-    small = folded(one_by_one(drawn(document)), 2)
-    assert [run.hosts[0].id for run in small.runs if run.are_alike] == ["10.0.0.14", "10.0.0.30"]
+    small = collapsed(one_by_one(drawn(document)), 2)
+    assert [run.hosts[0].id for run in small.runs if run.is_uniform] == ["10.0.0.14", "10.0.0.30"]
     assert small.more_pods == 4
 
 
@@ -59,4 +59,4 @@ def test_a_super_pod_without_servers_is_kept_as_one_with_some() -> None:
     document = pods_value(3, 1, 2)
     document["super_pod_list"][1]["server_list"] = []
     picture = drawn(document)
-    assert [len(pod.runs) for pod in folded(picture, 9).pods] == [len(pod.runs) for pod in picture.pods]
+    assert [len(pod.runs) for pod in collapsed(picture, 9).pods] == [len(pod.runs) for pod in picture.pods]

@@ -15,7 +15,7 @@ from hccl_kit.check.engine import any_product, check_text
 from hccl_kit.check.rule import ANY_PRODUCT
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.table.formats import write
-from hccl_kit.table.hccl_parser.first import first_stop
+from hccl_kit.table.hccl_parser.first_error import first_error
 from hccl_kit.table.hccl_parser.reading import number
 from hccl_kit.table.products import PRODUCTS, Product, find_product
 from tests.check.rules.test_golden import FOLDERS, product_of
@@ -29,7 +29,7 @@ NONE, MISSING, INVALID = None, "EI0017", "EI0014"
 
 def code_of(table: Any, product: str = "a2") -> str | None:
     """The code of a table that HCCL refuses; a table that it takes fails the test."""
-    found = first_stop(table, find_product(product))
+    found = first_error(table, find_product(product))
     assert found is not None
     return found.code
 
@@ -70,17 +70,17 @@ DEVICE = (*OTHER, "device", 1)
 
 @given(st.integers(1, 4), st.sampled_from([1, 2, 4, 8]), st.sampled_from(READERS))
 def test_a_sound_table_is_taken(servers: int, cards: int, product: Product) -> None:
-    assert first_stop(value(servers, cards), product) is None
+    assert first_error(value(servers, cards), product) is None
 
 
 def test_sound_super_pods_and_nodes_are_taken() -> None:
-    assert first_stop(pods_value(2), find_product("a3")) is None
-    assert first_stop(nodes(), find_product("910")) is None
+    assert first_error(pods_value(2), find_product("a3")) is None
+    assert first_error(nodes(), find_product("910")) is None
 
 
 @given(json_values | tables.map(write).map(json.loads), st.sampled_from(READERS))
 def test_any_document_has_an_end(document: Any, product: Product) -> None:
-    first_stop(document, product)
+    first_error(document, product)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_single_fault_has_its_code(change: Change, code: str | None) -> None:
 @pytest.mark.parametrize("text", ["3x", " 3", "+3", "03", "3.7", "\t3"])
 def test_a_number_ends_where_its_digits_end(text: str) -> None:
     assert number(text) == 3
-    assert first_stop(changed(value(1, 4), put(*SERVER, "device", 3, "rank_id", text)), find_product("a2")) is None
+    assert first_error(changed(value(1, 4), put(*SERVER, "device", 3, "rank_id", text)), find_product("a2")) is None
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "4294967296", "9" * 5000, "\uff13", "+-1"])
@@ -152,7 +152,7 @@ def test_what_does_not_begin_with_a_number_of_32_bits_is_none(text: str) -> None
     ],
 )
 def test_what_hccl_does_not_look_at_it_takes(change: Change) -> None:
-    assert first_stop(changed(value(1, 4), change), find_product("a2")) is None
+    assert first_error(changed(value(1, 4), change), find_product("a2")) is None
 
 
 @pytest.mark.parametrize(
@@ -247,10 +247,10 @@ def test_a_rule_refuses_what_hccl_refuses(folder: Path) -> None:
         return
     for path in folder.glob("*.json*"):
         report = check_text(path.read_bytes(), path.name, product_of(folder))
-        judge = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
+        check = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
         document = json.loads(path.read_text(encoding="utf-8-sig"))
         is_ready = all(found.rule != "HK109" for found in report.findings)
-        assert (first_stop(document, judge) is None) == (report.ok and is_ready)
+        assert (first_error(document, check) is None) == (report.ok and is_ready)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -261,8 +261,8 @@ def test_the_page_of_a_rule_names_the_code_of_its_bad_table(folder: Path) -> Non
     report = check_text(path.read_bytes(), path.name, product_of(folder))
     if report.ok or folder.name in OF_TEXT | {"HK004"}:  # warnings, and what is not read as a table
         return
-    judge = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
-    found = first_stop(json.loads(path.read_text(encoding="utf-8-sig")), judge)
+    check = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
+    found = first_error(json.loads(path.read_text(encoding="utf-8-sig")), check)
     page = rule.page.partition("HCCL:")[2]
     said = {*re.findall("EI[0-9]{4}", page)} | ({None} if re.search("no code|without code", page) else set())
     assert (found.code in said) if found else re.search("takes|does not", page)
