@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.gen import DEFAULT_COMMAND
+from hccl_kit.cli.default_command import default_command
 
 
 class Way(NamedTuple):
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def program() -> int:
         if at < len(given) and not command:
             raise KitError("no command follows --", hint="leave -- out to take the default command")
-        return _launch(options, command or DEFAULT_COMMAND)
+        return _launch(options, command or default_command(complain))
 
     return run(program)
 

@@ -88,15 +88,15 @@ def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, t
     ("options", "message"),
     [
         (["--labels", "x.txt"], "--labels is for lines"),
-        (["--read_opt", "a=b"], "--read_opt without --read"),
+        (["--read_opt", "a=b"], "--read_opt requires --read"),
         (["--read", DETECTOR], "--config is of type det and --read of type det"),
         (["--read", "gone.yaml"], "gone.yaml"),
         (["--limit", "0"], "--limit is 0"),
-        (["--turn", "x.yaml"], "--turn without --read"),
+        (["--turn", "x.yaml"], "--turn requires --read"),
         (["--turn_opt", "a=b"], "--turn_opt without --turn"),
         (
             ["--read", CONFIG, "--turn", CLASSIFIER, "--turn_opt", "common.label_list=['0', '90']"],
-            "--turn knows the classes 0, 90; none is 180",
+            "--turn has the classes 0, 90; 180, upside down, is missing",
         ),
         (["--read", CONFIG, "--turn", CONFIG], "--turn is of type rec; accepted: a classification"),
     ],

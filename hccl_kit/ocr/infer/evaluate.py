@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 from mindspore import nn
+from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import Config
@@ -15,6 +17,14 @@ from hccl_kit.ocr.run.consistency import assert_one_data_set
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Counts
 from hccl_kit.runtime import World
+
+Watch = Callable[[Iterator[Finding], int], AbstractContextManager[Iterator[Finding]]]
+"""What passes on findings, of which there are so many, and may show how many are done."""
+
+
+def _unwatched(found: Iterator[Finding], total: int) -> AbstractContextManager[Iterator[Finding]]:
+    del total
+    return nullcontext(found)
 
 
 class Evaluator:
@@ -35,9 +45,14 @@ class Evaluator:
         self.inference = Inference(self.task, config["eval"])
         self.bad: set[str] = set()
 
-    def __call__(self, network: nn.Cell) -> tuple[Counts, list[Finding]]:
-        """The counts over all ranks, and what this rank found; every rank must call it."""
-        judged = list(self._judge(network))
+    def __call__(self, network: nn.Cell, watch: Watch = _unwatched) -> tuple[Counts, list[Finding]]:
+        """The counts over all ranks, and what this rank found; every rank must call it.
+
+        `watch` is `hccl_kit.base.progress.track` or nothing.
+        """
+        share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
+        with watch(self._judge(network, share), len(share)) as found:
+            judged = list(found)
         rows = [self.task.nothing, *(self.task.count(one.sample, one.found).to_array() for one in judged)]
         unread = sum(str(one.sample.path) in self.bad for one in judged)
         sums = self.world.all_reduce(np.append(np.sum(rows, axis=0, dtype=np.float64), unread).astype(np.float32))
@@ -48,8 +63,7 @@ class Evaluator:
             )
         return self.task.total(sums[:-1]), judged
 
-    def _judge(self, network: nn.Cell) -> Iterator[Finding]:
-        share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
+    def _judge(self, network: nn.Cell, share: NDArray[np.intp]) -> Iterator[Finding]:
         for findings in self.inference.batches(network, self.samples, share):
             self.alive()
             for one in findings:

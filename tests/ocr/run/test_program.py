@@ -1,4 +1,4 @@
-"""How the programs in tools/ end when something goes wrong: what is said, what is recorded, and that it is at once."""
+"""How the training programs end when something goes wrong: what is said, what is recorded, and that it is at once."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.train
 PROGRAM = """
 import sys, threading, time
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr import program
+from hccl_kit.ocr.run import program
 
 def body(config, world, notes):
     threading.Thread(target=time.sleep, args=(600,)).start()  # such as one of MindSpore's, which waits for a peer
