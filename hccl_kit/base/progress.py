@@ -48,6 +48,11 @@ def say(text: str, file: TextIO | None = None) -> None:
     file.flush()
 
 
+def line_break() -> str:
+    """What a message starts with that is written past `say`, so that it does not run into a bar."""
+    return "\n" if "tqdm.std" in sys.modules and sys.stderr is not None and sys.stderr.isatty() else ""
+
+
 def _with_bar(items: Iterable[T], total: int, what: str) -> Generator[T, None, None]:
     bar: Any = None
     try:
