@@ -17,7 +17,10 @@ def config(name: Path) -> Path | None:
     if configs is None or name.is_absolute() or ".." in name.parts:
         return None
     path = configs.joinpath(*name.parts[name.parts[:1] == ("configs",) :])
-    return path if path.is_file() else None
+    try:
+        return path if path.is_file() else None
+    except OSError:  # such as: the name is too long
+        return None
 
 
 def config_names() -> list[str]:

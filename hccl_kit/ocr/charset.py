@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,7 +56,7 @@ class Charset:
 
 
 def _read(path: Path) -> list[str]:
-    path = path if path.exists() else shipped.config(path) or path
+    path = path if os.path.lexists(path) else shipped.config(path) or path
     characters = [line.rstrip("\r") for line in read_text(path, MAX_BYTES).split("\n")]
     for number, line in enumerate(characters, 1):
         if len(line) > 1:

@@ -155,7 +155,7 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
         if not isinstance(name, str) or not name.isprintable():
             raise KitError(f"{line}: {BASE} is {name!r}; accepted: a path or a list of paths")
         base = path.parent / name
-        base = base if base.exists() else shipped.config(Path(name)) or base
+        base = base if os.path.lexists(base) else shipped.config(Path(name)) or base
         if os.path.realpath(base) in map(os.path.realpath, (*above, path)):
             raise KitError(f"{line}: {base} builds on itself")
         try:

@@ -91,7 +91,7 @@ def load(given: Path, overrides: Sequence[str]) -> Config:
 
     Raises KitError if there is neither, or if it is not valid.
     """
-    found = given if given.exists() else shipped.config(given)
+    found = given if os.path.lexists(given) else shipped.config(given)
     if found is not None:
         return configuration.load(found, overrides)
     near = get_close_matches(given.as_posix().removeprefix("configs/"), shipped.config_names(), n=3)
@@ -203,7 +203,7 @@ def assert_weights(config: Config, option: str = "-o") -> None:
 def missing(error: ImportError) -> KitError:
     """The error for a package that cannot be imported, with the extra to install."""
     return KitError(
-        f"{error.name or 'a package'} cannot be loaded: {error}",
+        f"{error.name or 'a package'} cannot be imported: {error}",
         hint=install_extra("train"),
     )
 
