@@ -63,7 +63,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     pip = [sys.executable, "-m", "pip", "--python", str(venv), "install", "--no-deps", "--no-index", "--quiet"]
     subprocess.run([*pip, wheel], check=True)
     (site,) = (venv / "lib").glob("python*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    ours = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+    (site / "dependencies.pth").write_text("\n".join(ours), encoding="utf-8")
     (folder / "work").mkdir()
     return Installed(sdist, wheel, folder / "work", venv / "bin")
 

@@ -128,6 +128,9 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     if request.turn.path is not None and request.read.path is None:
         raise KitError("--turn requires --read", hint="it turns the lines that --read reads")
     reader, turner = request.read.load(), request.turn.load()
+    for other, loaded in ((request.read, reader), (request.turn, turner)):
+        if other.path is not None and loaded is not None:
+            program.note_shipped(other.path, loaded)
     _assert_chain(kind, reader, turner)
     request.find_images()
     if request.labels:
