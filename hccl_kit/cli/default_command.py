@@ -9,15 +9,19 @@ INSTALLED = ("hccl-kit", "train", "--config", "rec/crnn/crnn_small.yaml")
 
 
 def default_command(warn: Callable[[str], None]) -> tuple[str, ...]:
-    """The command for the current folder; `warn` gets a line if it cannot train in this installation."""
-    from importlib.util import find_spec  # noqa: PLC0415 - not for --help
+    """The command for the current folder; `warn` gets a line if it cannot train here as things are."""
+    # Here and not above: --help must not pay for it.
+    from importlib.util import find_spec  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
+    from shutil import which  # noqa: PLC0415
 
     is_checkout = all(Path(file).is_file() for file in (IN_CHECKOUT[2], IN_CHECKOUT[-1]))
     command = IN_CHECKOUT if is_checkout else INSTALLED
+    problem = None
     if find_spec("mindspore") is None:
-        warn(
-            f"warning: the default command, {' '.join(command)}, needs MindSpore, which is not installed here;"
-            " pip install 'hccl-kit[train]', or name another command after --"
-        )
+        problem = "MindSpore is not installed here; pip install 'hccl-kit[train]'"
+    elif which(command[0]) is None:
+        problem = f"{command[0]} is not on PATH; activate the environment that it is in"
+    if problem:
+        warn(f"warning: the default command, {' '.join(command)}, cannot run: {problem}, or name another after --")
     return command

@@ -34,6 +34,7 @@ class Desk:
         self.modules = folder / "modules"
         (self.modules / "mindspore").mkdir(parents=True)  # found, and never imported
         (self.modules / "mindspore" / "__init__.py").write_text("raise ImportError")
+        (self.modules / "hccl-kit").touch(0o755)
         self.work.mkdir()
         self.cards.mkdir()
         for i in range(8):
@@ -47,8 +48,8 @@ class Desk:
     ) -> subprocess.CompletedProcess[str]:
         environ = {key: value for key, value in os.environ.items() if not key.startswith(("HCCL_", "ASCEND_"))}
         environ |= {"PYTHONPATH": f"{ROOT}{os.pathsep}{self.modules}", "FAKE_HCCN": str(self.cards), **variables}
-        if tool:
-            environ["PATH"] = f"{FAKES}{os.pathsep}{environ['PATH']}"
+        if "PATH" not in variables:
+            environ["PATH"] = os.pathsep.join([*([str(FAKES)] if tool else []), str(self.modules), environ["PATH"]])
         return subprocess.run(
             [sys.executable, "-m", "hccl_kit.cli.gen", *arguments],
             cwd=self.work,
@@ -114,8 +115,12 @@ def test_a_default_command_that_cannot_train_here_is_a_warning(desk: Desk) -> No
     )
     done = desk.gen("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
     assert done.returncode == 0
-    assert done.stderr.startswith(f"warning: the default command, {' '.join(INSTALLED)}, needs MindSpore")
-    assert "pip install 'hccl-kit[train]', or name another command after --" in done.stderr
+    start = f"warning: the default command, {' '.join(INSTALLED)}, cannot run: "
+    assert done.stderr.startswith(f"{start}MindSpore is not installed here; pip install 'hccl-kit[train]', or name")
+    hidden.unlink()
+    done = desk.gen("--device_num", "[0,4)", "--simulate", "--force", variables={"PATH": "/usr/bin:/bin"})
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"{start}hccl-kit is not on PATH; activate the environment that it is in, or name")
     done = desk.gen("--device_num", "[4,8)", "--server_ip", "127.0.0.1", "--force", "--", "true")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -234,7 +239,7 @@ def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:
 @pytest.mark.usefixtures("no_privileges")
 def test_folder_that_may_not_be_looked_into_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "closed" / "inside"
-    assert main(["--device_num", "0", "--simulate", "--output-dir", str(folder)]) == 2
+    assert main(["--device_num", "0", "--simulate", "--output-dir", str(folder), "--", "true"]) == 2
     assert capsys.readouterr().err == f"error: cannot write to {folder}: Permission denied\n"
 
 
