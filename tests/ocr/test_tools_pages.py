@@ -93,7 +93,7 @@ def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, t
         (["--read", "gone.yaml"], "gone.yaml"),
         (["--limit", "0"], "--limit is 0"),
         (["--turn", "x.yaml"], "--turn requires --read"),
-        (["--turn_opt", "a=b"], "--turn_opt without --turn"),
+        (["--turn_opt", "a=b"], "--turn_opt requires --turn"),
         (
             ["--read", CONFIG, "--turn", CLASSIFIER, "--turn_opt", "common.label_list=['0', '90']"],
             "--turn has the classes 0, 90; 180, upside down, is missing",
