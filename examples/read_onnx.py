@@ -1,4 +1,4 @@
-"""Read lines with a file of tools/export.py (CTC, RecResizeImg): python read_onnx.py best.onnx IMAGE ..."""
+"""Read lines with a file of hccl-kit export (CTC, RecResizeImg): python read_onnx.py best.onnx IMAGE ..."""
 
 import json
 import math

@@ -29,6 +29,7 @@ FLOORS = {
         "preflight": 4,
         "diagnosis": 5,
         "cli": 6,
+        "__main__": 7,
     },
     "table": {
         "device_range": 0,
@@ -90,6 +91,7 @@ FLOORS = {
         "infer": 4,
         "serve": 5,
         "train": 5,
+        "programs": 6,
     },
     "ocr.data": {
         "image_paths": 0,

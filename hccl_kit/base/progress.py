@@ -3,8 +3,8 @@
     with track(paths, len(paths), "reading tables") as tracked:
         for path in tracked: ...
 
-Work that ends within DELAY shows nothing. The bar disappears when the block ends, so an error after it starts on a line
-of its own. tqdm draws the bar; it is imported only when a bar is shown, so quick commands and logs do not load it.
+A command that ends within DELAY shows nothing. The bar disappears when the block ends, so an error after it starts on a
+line of its own. tqdm draws the bar; it is imported only when a bar is shown, so quick commands and logs do not load it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 DELAY = 0.5
-"""Seconds before a bar appears."""
+"""Seconds after the start of the program before a bar appears."""
 INTERVAL = 30.0
 """Seconds between two lines where stderr is not a terminal."""
+_START = time.monotonic()
 T = TypeVar("T")
 
 
@@ -36,21 +37,27 @@ def track(items: Iterable[T], total: int, what: str, *, quiet: bool = False) -> 
         yield tracked
 
 
-def say(text: str) -> None:
-    """Print a line to stderr, above the bar if one is shown."""
-    if sys.stderr is None:
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print a line to stderr or to `file`, above the bar if one is shown."""
+    file = file or sys.stderr
+    if file is None:
         return
     tqdm = sys.modules.get("tqdm.std")
     write: Callable[..., None] = print if tqdm is None else tqdm.tqdm.write
-    write(text, file=sys.stderr)
+    write(text, file=file)
+    file.flush()
+
+
+def line_break() -> str:
+    """What a message starts with that is written past `say`, so that it does not run into a bar."""
+    return "\n" if "tqdm.std" in sys.modules and sys.stderr is not None and sys.stderr.isatty() else ""
 
 
 def _with_bar(items: Iterable[T], total: int, what: str) -> Generator[T, None, None]:
-    started = time.monotonic()
     bar: Any = None
     try:
         for done, item in enumerate(items):
-            if bar is None and time.monotonic() - started >= DELAY:
+            if bar is None and time.monotonic() - _START >= DELAY:
                 bar = _bar(done, total, what)
             yield item
             if bar is not None:

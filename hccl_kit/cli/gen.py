@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from hccl_kit import __version__
 from hccl_kit.base.arguments import Parser
-from hccl_kit.cli import run
-
-DEFAULT_COMMAND = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/crnn_small.yaml")
+from hccl_kit.cli import complain, run
+from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
 
 _EPILOG = f"""\
-Everything after -- is the command that each rank runs; without it:
-  {" ".join(DEFAULT_COMMAND)}
+Everything after -- is the command that each rank runs; without it, in a checkout of hccl-kit and elsewhere:
+  {" ".join(IN_CHECKOUT)}
+  {" ".join(INSTALLED)}
 
 examples:
   hccl-gen --device_num "[0,8)"
@@ -38,9 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     at = given.index("--") if "--" in given else len(given)
     options = _parser().parse(given[:at])
-    command = DEFAULT_COMMAND if at == len(given) else tuple(given[at + 1 :])
 
     def program() -> int:
+        command = default_command(complain) if at == len(given) else tuple(given[at + 1 :])
         # Here and not above: --help and --version must not pay for it.
         from hccl_kit.cli.gen_steps import generate_files  # noqa: PLC0415
 

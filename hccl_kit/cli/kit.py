@@ -25,13 +25,22 @@ VERBS: Mapping[str, str] = {
     "rules": "list the rules by which tables are judged",
 }
 """Verb, which is the name of its module too, to what it does."""
+TRAINING: Mapping[str, str] = {
+    "train": "train a network, on one device or many",
+    "eval": "evaluate trained weights on a data set",
+    "predict": "find and read texts with trained weights",
+    "export": "write a trained network as MINDIR or ONNX",
+    "render-words": "render a data set of word images",
+    "convert-dataset": "convert a published data set into label files",
+}
+"""Verb to what it does; the modules of the training wing are known by name only, since it is optional."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code, which is that of the verb."""
     verb, *rest = [*(sys.argv[1:] if argv is None else argv)] or [""]
-    if verb in VERBS:
-        code: int = import_module(f"hccl_kit.cli.{verb}").main(rest)
+    if verb in VERBS or verb in TRAINING:
+        code: int = import_module(module_of(verb)).main(rest)
         return code
     if verb in ("-h", "--help", "help"):
         print(usage())
@@ -43,19 +52,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     return EXIT_CANNOT_RUN
 
 
+def module_of(verb: str) -> str:
+    """The module of a verb, whose `main` is the program."""
+    folder = "hccl_kit.ocr.programs" if verb in TRAINING else "hccl_kit.cli"
+    return f"{folder}.{verb.replace('-', '_')}"
+
+
 def usage() -> str:
     """What --help prints: every verb with its line."""
-    width = max(map(len, VERBS))
-    verbs = "\n".join(f"  {verb.ljust(width)}  {line}" for verb, line in VERBS.items())
-    return f"usage: hccl-kit VERB ...\n\n{verbs}\n\n`hccl-kit VERB --help` tells more about one of them."
+    width = max(map(len, (*VERBS, *TRAINING)))
+    verbs, training = (
+        "\n".join(f"  {verb.ljust(width)}  {line}" for verb, line in group.items()) for group in (VERBS, TRAINING)
+    )
+    more = "`hccl-kit VERB --help` explains one of them."
+    return f"usage: hccl-kit VERB ...\n\n{verbs}\n\ntraining:\n{training}\n\n{more}"
 
 
 def _unknown(verb: str) -> KitError:
     from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a slip
 
-    near = get_close_matches(verb[:20], VERBS, n=1, cutoff=0.5)
+    verbs = (*VERBS, *TRAINING)
+    near = get_close_matches(verb[:20], verbs, n=1, cutoff=0.5)
     hint = f"did you mean hccl-kit {near[0]}?" if near else "hccl-kit --help tells what each does"
-    return KitError(f"{verb[:80]!r} is no verb; accepted: {', '.join(VERBS)}", hint=hint)
+    return KitError(f"{verb[:80]!r} is no verb; accepted: {', '.join(verbs)}", hint=hint)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.gen import DEFAULT_COMMAND
+from hccl_kit.cli.default_command import default_command
 from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit
 
 _EPILOG = """\
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def program() -> int:
         if at < len(given) and not command:
             raise KitError("no command follows --", hint="leave -- out to take the default command")
-        return _launch(options, command or DEFAULT_COMMAND)
+        return _launch(options, command or default_command(complain))
 
     return run(program)
 

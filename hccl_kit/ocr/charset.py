@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from hccl_kit.base import shipped
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 
@@ -26,7 +28,7 @@ class Charset:
 
     @classmethod
     def load(cls, path: str | None, *, use_space_char: bool) -> Charset:
-        """From a UTF-8 file with one character a line; None is 0-9 and a-z (MindOCR's default)."""
+        """From a UTF-8 file with one character a line, or a shipped one; None is 0-9 and a-z (MindOCR's default)."""
         characters = ALPHANUMERIC if path is None else "".join(_read(Path(path)))
         if use_space_char and " " not in characters:
             characters += " "
@@ -54,6 +56,7 @@ class Charset:
 
 
 def _read(path: Path) -> list[str]:
+    path = path if os.path.lexists(path) else shipped.config(path) or path
     characters = [line.rstrip("\r") for line in read_text(path, MAX_BYTES).split("\n")]
     for number, line in enumerate(characters, 1):
         if len(line) > 1:

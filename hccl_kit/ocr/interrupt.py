@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hccl_kit.base.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
+from hccl_kit.base.progress import line_break
 
 PATIENCE = 20.0
 """Seconds that a file may take to be written to its end; a second signal does not wait."""
@@ -74,5 +75,5 @@ def _end(what: str, code: int, next_step: str | None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     if next_step is not None:
         with suppress(OSError):
-            os.write(2, f"{message(what, next_step)}\n".encode())
+            os.write(2, f"{line_break()}{message(what, next_step)}\n".encode())
     os._exit(code)

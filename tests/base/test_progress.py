@@ -76,6 +76,14 @@ def test_a_warning_does_not_run_into_the_bar() -> None:
     assert [line for line in lines if "warning" in line] == ["warning: a", "warning: b", "warning: c"]
 
 
+def test_a_message_of_a_program_that_ends_at_once_has_a_line_of_its_own() -> None:
+    body = "import os; os.write(2, f'{progress.line_break()}interrupted'.encode()); os._exit(130)"
+    _, shown = run(terminal=True, body=body)
+    assert "reading letters" in shown
+    assert shown.split("\n")[-1] == "interrupted"
+    assert run(body=body)[1] == "interrupted"
+
+
 def test_a_log_gets_lines_and_no_bar() -> None:
     out, shown = run()
     assert out == "a\nb\nc\nFalse\n"

@@ -12,6 +12,7 @@ import pytest
 
 from hccl_kit import __version__
 from hccl_kit.cli import gen_steps  # noqa: F401  # loaded while we may read it; see no_privileges
+from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED
 from hccl_kit.cli.gen import main
 from hccl_kit.discovery import hccn_conf, hccn_tool
 from hccl_kit.table.products import PRODUCT_NAMES
@@ -30,6 +31,10 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.work = folder / "work"
         self.cards = folder / "cards"
+        self.modules = folder / "modules"
+        (self.modules / "mindspore").mkdir(parents=True)  # found, and never imported
+        (self.modules / "mindspore" / "__init__.py").write_text("raise ImportError")
+        (self.modules / "hccl-kit").touch(0o755)
         self.work.mkdir()
         self.cards.mkdir()
         for i in range(8):
@@ -42,9 +47,9 @@ class Desk:
         self, *arguments: str, tool: bool = True, variables: Mapping[str, str] = NOTHING
     ) -> subprocess.CompletedProcess[str]:
         environ = {key: value for key, value in os.environ.items() if not key.startswith(("HCCL_", "ASCEND_"))}
-        environ |= {"PYTHONPATH": str(ROOT), "FAKE_HCCN": str(self.cards), **variables}
-        if tool:
-            environ["PATH"] = f"{FAKES}{os.pathsep}{environ['PATH']}"
+        environ |= {"PYTHONPATH": f"{ROOT}{os.pathsep}{self.modules}", "FAKE_HCCN": str(self.cards), **variables}
+        if "PATH" not in variables:
+            environ["PATH"] = os.pathsep.join([*([str(FAKES)] if tool else []), str(self.modules), environ["PATH"]])
         return subprocess.run(
             [sys.executable, "-m", "hccl_kit.cli.gen", *arguments],
             cwd=self.work,
@@ -92,10 +97,38 @@ def test_tables_of_the_tutorial_come_out_byte_for_byte(desk: Desk, cards: str, i
     ]
 
 
+def test_the_default_command_in_a_checkout_is_that_of_the_tutorial(desk: Desk) -> None:
+    for file in (IN_CHECKOUT[2], IN_CHECKOUT[-1]):
+        (desk.work / file).parent.mkdir(parents=True)
+        (desk.work / file).touch()
+    desk.gen("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
+    command = "\ncommand=(python -u tools/train.py --config configs/rec/crnn/crnn_small.yaml)\n"
+    assert command in (desk.work / "ascend4p.sh").read_text()
+
+
+def test_a_default_command_that_cannot_train_here_is_a_warning(desk: Desk) -> None:
+    """The table is written all the same: it may be for another machine."""
+    hidden = desk.modules / "sitecustomize.py"
+    hidden.write_text(
+        "import importlib.util as util\nfind = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'mindspore' else find(name, *rest)\n"
+    )
+    done = desk.gen("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
+    assert done.returncode == 0
+    start = f"warning: the default command, {' '.join(INSTALLED)}, cannot run: "
+    assert done.stderr.startswith(f"{start}MindSpore is not installed here; pip install 'hccl-kit[train]', or name")
+    hidden.unlink()
+    done = desk.gen("--device_num", "[0,4)", "--simulate", "--force", variables={"PATH": "/usr/bin:/bin"})
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"{start}hccl-kit is not on PATH; activate the environment that it is in, or name")
+    done = desk.gen("--device_num", "[4,8)", "--server_ip", "127.0.0.1", "--force", "--", "true")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_script_runs_the_command_after_two_dashes(desk: Desk) -> None:
     desk.gen("--device_num", "[4,8)", "--server_ip", "10.0.0.1")
     script = desk.work / "ascend4p.sh"
-    assert "tools/train.py --config configs/rec/crnn/crnn_small.yaml" in script.read_text()
+    assert f"\ncommand=({' '.join(INSTALLED)})\n" in script.read_text()
     assert os.access(script, os.X_OK)
     desk.gen("--device_num", "[4,8)", "--server_ip", "10.0.0.1", "--force", "--", "python", "my train.py", "--lr", "1")
     assert "\ncommand=(python 'my train.py' --lr 1)\n" in script.read_text()
@@ -206,7 +239,7 @@ def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:
 @pytest.mark.usefixtures("no_privileges")
 def test_folder_that_may_not_be_looked_into_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "closed" / "inside"
-    assert main(["--device_num", "0", "--simulate", "--output-dir", str(folder)]) == 2
+    assert main(["--device_num", "0", "--simulate", "--output-dir", str(folder), "--", "true"]) == 2
     assert capsys.readouterr().err == f"error: cannot write to {folder}: Permission denied\n"
 
 
@@ -363,8 +396,10 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
     assert loaded & heavy == set()
     assert {name for name in loaded if name.startswith("hccl_kit")} == {
         "hccl_kit",
+        "hccl_kit.base",
         "hccl_kit.base.arguments",
         "hccl_kit.cli",
+        "hccl_kit.cli.default_command",
         "hccl_kit.cli.gen",
         "hccl_kit.base.ctrl_c",
         "hccl_kit.base.errors",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.cli.kit import VERBS, main
+from hccl_kit.cli.kit import TRAINING, VERBS, main, module_of
 from tests.places import ROOT
 from tests.tables import text
 
@@ -24,7 +24,7 @@ def test_help_lists_every_verb_with_a_line(tmp_path: Path) -> None:
         done = kit(option, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         listed = [line.split()[0] for line in done.stdout.split("\n") if line.startswith("  ")]
-        assert listed == list(VERBS)
+        assert listed == [*VERBS, *TRAINING]
         assert max(map(len, done.stdout.split("\n"))) <= 100
 
 
@@ -52,9 +52,24 @@ def test_what_is_no_verb_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> 
     assert "hccl-kit --help tells what each does" in error
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [*VERBS, *TRAINING])
 def test_every_verb_has_its_program(verb: str) -> None:
-    assert callable(importlib.import_module(f"hccl_kit.cli.{verb}").main)
+    assert callable(importlib.import_module(module_of(verb)).main)
+
+
+@pytest.mark.parametrize("verb", TRAINING)
+def test_a_training_program_is_also_a_module_and_shows_its_help_without_mindspore(verb: str, tmp_path: Path) -> None:
+    argv = [sys.executable, "-X", "importtime", "-m", module_of(verb), "--help"]
+    done = subprocess.run(argv, capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, text=True)
+    assert done.stdout.startswith(f"usage: hccl-kit {verb} ")
+    assert done.stdout == kit(verb, "--help", cwd=tmp_path).stdout
+    assert not any(f"| {name}\n" in done.stderr for name in ("mindspore", "numpy", "cv2", "tqdm"))
+
+
+def test_the_package_itself_is_the_program(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "hccl_kit", "--version"]
+    done = subprocess.run(argv, capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, text=True)
+    assert done.stdout == kit("--version", cwd=tmp_path).stdout
 
 
 def test_a_verb_takes_the_rest_of_the_line_and_gives_the_exit_code(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.cli.default_command import INSTALLED
 from hccl_kit.cli.launch import main
 from hccl_kit.launch.emitters import LAUNCHERS
 from hccl_kit.table import formats
@@ -97,7 +98,7 @@ def test_a_script_of_another_command_is_not_overwritten(table: Path, capsys: pyt
 
 def test_without_a_command_it_is_the_trainer(table: Path) -> None:
     assert main([TABLE, "--to", "bash"]) == 0
-    assert "tools/train.py" in (table.parent / "ascend4p.sh").read_text()
+    assert f"\ncommand=({' '.join(INSTALLED)})\n" in (table.parent / "ascend4p.sh").read_text()
 
 
 def test_an_option_of_another_launcher_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -330,7 +330,7 @@ def test_weights_that_are_not_there_are_said_with_the_next_step(words: Path, tmp
     assert done.returncode == 2
     assert "error: there is no checkpoint " in done.stderr
     assert "best.ckpt (eval.ckpt_load_path, or best.ckpt of a run)" in done.stderr
-    assert f"fix: train first: python tools/train.py -c '{tmp_path}/my config.yaml'" in done.stderr
+    assert f"fix: train first: hccl-kit train -c '{tmp_path}/my config.yaml'" in done.stderr
     assert "or name another: -o eval.ckpt_load_path=FILE" in done.stderr
 
 
@@ -365,8 +365,8 @@ def test_the_help_shows_examples_that_can_be_typed(name: str) -> None:
     """A backslash in the text would join two lines into one."""
     done = tool(name, "--help")
     lines = done.stdout.splitlines()
-    text = (ROOT / "tools" / f"{name}.py").read_text(encoding="utf-8")
+    text = (ROOT / "hccl_kit" / "ocr" / "programs" / f"{name}.py").read_text(encoding="utf-8")
     source = text.split('"""')[1].splitlines()
-    examples = [line for line in source if f"tools/{name}.py" in line or line.startswith("    --")]
+    examples = [line for line in source if f"hccl-kit {name.replace('_', '-')}" in line or line.startswith("    --")]
     assert examples
     assert set(examples) <= set(lines)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hccl_kit.base import shipped
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import yaml_text
@@ -137,7 +138,7 @@ class Parts:
 
 
 def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None = None) -> Parts:
-    """A file laid over those that it names as `__base__`, a path or a list of paths, each from its own folder.
+    """A file laid over those that it names as `__base__`: paths from its own folder, or names of shipped files.
 
     `above` are the files that build on it. KitError names the line that is wrong, and a file that builds on itself.
     """
@@ -154,6 +155,7 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
         if not isinstance(name, str) or not name.isprintable():
             raise KitError(f"{line}: {BASE} is {name!r}; accepted: a path or a list of paths")
         base = path.parent / name
+        base = base if os.path.lexists(base) else shipped.config(Path(name)) or base
         if os.path.realpath(base) in map(os.path.realpath, (*above, path)):
             raise KitError(f"{line}: {base} builds on itself")
         try:

@@ -36,8 +36,8 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
         if not label.exists():
             raise KitError(
                 f"there is no label file or folder {label}",
-                hint="set dataset_root, data_dir and label_file; python tools/render_words.py makes a set of words to "
-                "start with, tools/convert_dataset.py takes those of ICDAR 2015 and SROIE",
+                hint="set dataset_root, data_dir and label_file; hccl-kit render-words makes a set of words to start "
+                "with, hccl-kit convert-dataset converts those of ICDAR 2015 and SROIE",
             )
         if not folder.is_dir():
             raise KitError(f"data_dir {folder} is not a folder")

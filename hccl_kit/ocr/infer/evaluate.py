@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 from mindspore import nn
+from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import Config
@@ -15,6 +17,14 @@ from hccl_kit.ocr.run.consistency import assert_one_data_set
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Counts
 from hccl_kit.runtime import World
+
+Watch = Callable[[Iterator[Finding], int], AbstractContextManager[Iterator[Finding]]]
+"""What passes on findings, of which there are so many, and may show how many are done."""
+
+
+def _unwatched(found: Iterator[Finding], total: int) -> AbstractContextManager[Iterator[Finding]]:
+    del total
+    return nullcontext(found)
 
 
 class Evaluator:
@@ -29,9 +39,16 @@ class Evaluator:
         self.inference = Inference(self.task, config["eval"])
         self.bad: set[str] = set()
 
-    def __call__(self, network: nn.Cell, *, alive: Callable[[], None] = lambda: None) -> tuple[Counts, list[Finding]]:
-        """The counts over all ranks, and what this rank found; every rank must call it. `alive` follows every batch."""
-        judged = list(self._judge(network, alive))
+    def __call__(
+        self, network: nn.Cell, watch: Watch = _unwatched, *, alive: Callable[[], None] = lambda: None
+    ) -> tuple[Counts, list[Finding]]:
+        """The counts over all ranks, and what this rank found; every rank must call it.
+
+        `watch` is `hccl_kit.base.progress.track` or nothing; `alive` follows every batch.
+        """
+        share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
+        with watch(self._judge(network, share, alive), len(share)) as found:
+            judged = list(found)
         rows = [self.task.nothing, *(self.task.count(one.sample, one.found).to_array() for one in judged)]
         unread = sum(str(one.sample.path) in self.bad for one in judged)
         sums = self.world.all_reduce(np.append(np.sum(rows, axis=0, dtype=np.float64), unread).astype(np.float32))
@@ -42,8 +59,7 @@ class Evaluator:
             )
         return self.task.total(sums[:-1]), judged
 
-    def _judge(self, network: nn.Cell, alive: Callable[[], None]) -> Iterator[Finding]:
-        share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
+    def _judge(self, network: nn.Cell, share: NDArray[np.intp], alive: Callable[[], None]) -> Iterator[Finding]:
         for findings in self.inference.batches(network, self.samples, share):
             alive()
             for one in findings:

@@ -1,4 +1,4 @@
-"""What the programs in tools/ have in common: their options, the way to a joined group, and the way they end."""
+"""What the training programs have in common: their options, how they join the group of ranks, and how they end."""
 
 from __future__ import annotations
 
@@ -10,11 +10,23 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from hccl_kit import __version__
+from hccl_kit.base import progress, shipped
 from hccl_kit.base.arguments import Parser
-from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE, KitError, under_way
+from hccl_kit.base.errors import (
+    EXIT_CANNOT_RUN,
+    EXIT_FINDINGS,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_PIPE,
+    KitError,
+    under_way,
+)
+from hccl_kit.base.terminal import printable
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.charset import Charset
@@ -32,13 +44,16 @@ if TYPE_CHECKING:
 
 
 CONTINUE = "continue with -o system.resume=auto"
-"""What a person does after a training was interrupted."""
+"""How to go on after an interrupted training."""
 
 
-def parser(description: str | None) -> Parser:
-    """A parser with the options of every program: --config, -o and --launcher."""
-    made = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("-c", "--config", type=Path, required=True, help="YAML file, see configs/")
+def parser(description: str | None, verb: str | None = None) -> Parser:
+    """A parser with the options of every program: --config, -o and --launcher. `verb` follows `hccl-kit`."""
+    made = plain_parser(description, verb)
+    made.add_argument(
+        "-c", "--config", type=Path, required=True, metavar="FILE", help="a YAML file, or the name of a shipped one"
+    )
+    made.add_argument("--list-configs", action=_ListConfigs, nargs=0, help="print the names of the shipped ones")
     made.add_argument(
         "-o",
         "--opt",
@@ -48,8 +63,46 @@ def parser(description: str | None) -> Parser:
         metavar="KEY=VALUE",
         help="values that replace those of the file, such as train.ckpt_save_dir=./out",
     )
-    made.add_argument("--launcher", choices=list(LAUNCHERS), help="who started this process (default: found out)")
+    made.add_argument("--launcher", choices=list(LAUNCHERS), help="what started this process (default: detected)")
     return made
+
+
+def plain_parser(description: str | None, verb: str | None = None) -> Parser:
+    """A parser for `hccl-kit VERB`, whose description keeps its lines."""
+    made = Parser(
+        prog=f"hccl-kit {verb}" if verb else None,
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--version", action="version", version=f"hccl-kit {__version__}")
+    return made
+
+
+class _ListConfigs(argparse.Action):
+    """Print the names of the shipped configurations and exit."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(*shipped.config_names(), sep="\n")  # noqa: T201
+        parser.exit()
+
+
+def load(given: Path, overrides: Sequence[str]) -> Config:
+    """The configuration in the file `given`, or in the shipped one of that name if there is no such file.
+
+    Raises KitError if there is neither, or if it is not valid.
+    """
+    found = given if os.path.lexists(given) else shipped.config(given)
+    if found is not None:
+        return configuration.load(found, overrides)
+    near = get_close_matches(given.as_posix().removeprefix("configs/"), shipped.config_names(), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "--list-configs prints the names of the shipped ones"
+    raise KitError(f"cannot read {given}: it does not exist, and no shipped configuration has this name", hint=hint)
+
+
+def note_shipped(given: Path, config: Config) -> None:
+    """Print which file was taken if it is not the one that `given` is the path of."""
+    if config.source != str(given):
+        progress.say(f"config: {printable(config.source)} (shipped with hccl-kit)")
 
 
 def run(
@@ -62,22 +115,24 @@ def run(
 ) -> NoReturn:
     """Load the configuration, join the group, call `body` with both and the notes of the start; then end the process.
 
-    `first` is called as soon as it is known who this process is, and returns notes too. `training` is for
+    `first` is called once the rank of this process is known; it returns further notes. `training` is for
     `hccl_kit.ocr.run.start`.
 
-    MindSpore is loaded only after configuration and launcher are right and the files are there, among them the data
-    sets of the sections `data`. What goes wrong is said, recorded for the
-    launcher (`hccl_kit.runtime.failure`) and becomes the exit code; an exception that nobody foresaw is 1.
+    MindSpore is imported only after the configuration and the launcher are valid and the files exist, among them the
+    data sets of the sections `data`. An error is printed, recorded for the launcher (`hccl_kit.runtime.failure`) and
+    becomes the exit code; that of an unexpected exception is 1.
     """
     watch_stacks()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows any text too
+        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that are not UTF-8
     env, world, code = None, None, EXIT_OK
     try:
-        config = configuration.load(args.config, args.opt)
+        config = load(args.config, args.opt)
         assert_files(config, data)
         launch = detect(os.environ, launcher=args.launcher)
         env = launch.env
+        if env.rank == 0:
+            note_shipped(args.config, config)
         config = config.of_run() if training else config
         interrupt.listen(CONTINUE if training else "", speaks=env.rank == 0)
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
@@ -96,8 +151,24 @@ def run(
     leave(code, world)
 
 
+def run_alone(body: Callable[[], None]) -> int:
+    """Run a program that needs no group of ranks; returns its exit code. Its outputs are complete or absent."""
+    try:
+        body()
+    except KitError as error:
+        print(error.render(), file=sys.stderr)  # noqa: T201  # the last word of a program
+        return error.exit_code
+    except ImportError as error:
+        print(missing(error).render(), file=sys.stderr)  # noqa: T201
+        return EXIT_CANNOT_RUN
+    except KeyboardInterrupt:
+        print("interrupted; nothing was written", file=sys.stderr)  # noqa: T201
+        return EXIT_INTERRUPTED
+    return EXIT_OK
+
+
 def assert_files(config: Config, data: Sequence[str] = ()) -> None:
-    """Raises KitError if the dictionary or a data set of the sections `data` is not there or cannot be read."""
+    """Raises KitError if the dictionary or a data set of the sections `data` cannot be read."""
     post = config.values.get("postprocess", {})
     if "character_dict_path" in post:
         _assert_dictionary(post, "postprocess")
@@ -117,31 +188,36 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
 
 
 def assert_weights(config: Config, option: str = "-o") -> None:
-    """Raises KitError if the weights of `config` are not there; `option` is what names others.
+    """Raises KitError if the checkpoint of `config` does not exist; `option` is the one that names another.
 
-    Programs ask this before anything heavy is loaded.
+    Programs check this before anything heavy is imported.
     """
     if not config.weights.exists():
         source = shlex.quote(config.source)
         raise KitError(
             f"there is no checkpoint {config.weights} (eval.ckpt_load_path, or best.ckpt of a run)",
-            hint=f"train first: python tools/train.py -c {source}\nor name another: {option} eval.ckpt_load_path=FILE",
+            hint=f"train first: hccl-kit train -c {source}\nor name another: {option} eval.ckpt_load_path=FILE",
         )
 
 
 def missing(error: ImportError) -> KitError:
-    """What to do about a package that is not there or does not load."""
+    """The error for a package that cannot be imported, with the extra to install."""
     return KitError(
-        f"{error.name or 'a package'} cannot be loaded: {error}",
-        hint="install the training packages, in the folder of this project: pip install -e '.[train]'",
+        f"{error.name or 'a package'} cannot be imported: {error}",
+        hint=install_extra("train"),
     )
 
 
-def leave(code: int, world: World | None) -> NoReturn:
-    """End this process: in order where all is well, at once where not.
+def install_extra(name: str) -> str:
+    """The command that installs an extra of this package."""
+    return f"pip install 'hccl-kit[{name}]'   (in a checkout: pip install -e '.[{name}]')"
 
-    The threads of MindSpore that serve a store or wait for ranks that are gone would keep a failed rank alive. A group
-    that HCCL or msrun's scheduler made is left in order: the scheduler would miss a rank that is gone.
+
+def leave(code: int, world: World | None) -> NoReturn:
+    """End this process: orderly after success, at once after an error.
+
+    MindSpore's threads that serve a store or wait for ranks that are gone would keep a failed rank alive. A group of
+    HCCL or of msrun's scheduler is always left orderly: the scheduler would wait for a missing rank.
     """
     if world is not None and not code:
         try:
@@ -159,7 +235,7 @@ def leave(code: int, world: World | None) -> NoReturn:
 
 
 def _fail(error: BaseException, env: WorkerEnv | None) -> int:
-    """Record and say what ended this program; returns its exit code. `env` None: it is not known yet who we are."""
+    """Record and print what ended this program; returns its exit code. `env` is None if the rank is not known yet."""
     if isinstance(error, KeyboardInterrupt):  # before `interrupt.listen`
         print("interrupted", file=sys.stderr)  # noqa: T201
         return EXIT_INTERRUPTED

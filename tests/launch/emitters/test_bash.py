@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.cli.gen import DEFAULT_COMMAND
+from hccl_kit.cli.default_command import IN_CHECKOUT
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
@@ -40,7 +40,7 @@ def test_the_examples_are_what_is_written_today(ids: range, request: pytest.Fixt
     text = formats.write(made)
     files = {
         file_name(made): text,
-        f"ascend{len(ids)}p.sh": bash.script(plan(made, DEFAULT_COMMAND), TableFile(file_name(made), text)),
+        f"ascend{len(ids)}p.sh": bash.script(plan(made, IN_CHECKOUT), TableFile(file_name(made), text)),
     }
     for name, content in files.items():
         if request.config.getoption("--update-golden"):

@@ -83,7 +83,7 @@ def test_a_wrong_label_file_is_named_with_the_line(tmp_path: Path, content: byte
 def test_a_missing_label_file_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=f"there is no label file or folder {tmp_path / 'gt.txt'}") as caught:
         read_lines(section(tmp_path, None))
-    assert "tools/render_words.py" in (caught.value.hint or "")
+    assert "hccl-kit render-words" in (caught.value.hint or "")
 
 
 def test_a_missing_image_folder_is_named(tmp_path: Path) -> None:

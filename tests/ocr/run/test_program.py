@@ -1,4 +1,4 @@
-"""How the programs in tools/ end when something goes wrong: what is said, what is recorded, and that it is at once."""
+"""How the training programs end when something goes wrong: what is said, what is recorded, and that it is at once."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.train
 PROGRAM = """
 import sys, threading, time
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr import program
+from hccl_kit.ocr.run import program
 
 def body(config, world, notes):
     threading.Thread(target=time.sleep, args=(600,)).start()  # such as one of MindSpore's, which waits for a peer
@@ -60,6 +60,31 @@ def test_an_error_for_people_is_recorded_without_a_traceback(tmp_path: Path) -> 
     assert done.stderr == "error: no cards\n  fix: buy some\n"
     assert (row["exception"], row["message"]) == ("KitError", "no cards")
     assert row["traceback"] + "\n" == done.stderr
+
+
+WITHOUT_MINDSPORE = """
+import sys
+from hccl_kit.cli.kit import main
+
+class Hiding:
+    def find_spec(self, name, *rest):
+        if name == "mindspore":
+            raise ModuleNotFoundError("No module named 'mindspore'", name=name)
+
+sys.meta_path.insert(0, Hiding())
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_without_mindspore_the_extra_to_install_is_named(words: Path) -> None:
+    places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MINDSPORE, "train", "-c", str(CONFIG), "-o", *places],
+        env={**clean_environ(), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: mindspore cannot be imported: No module named 'mindspore'\n")
+    assert "fix: pip install 'hccl-kit[train]'" in done.stderr
 
 
 def test_an_error_before_anything_is_loaded_is_recorded_too(tmp_path: Path) -> None:

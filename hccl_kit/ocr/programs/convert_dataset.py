@@ -1,0 +1,229 @@
+r"""Convert a published data set into the label files of the trainer.
+
+hccl-kit convert-dataset --dataset_name ic15 --task det \
+    --image_dir ch4_training_images --label_dir ch4_training_localization_transcription_gt
+
+det writes det_gt.txt: path TAB JSON of the text regions. rec cuts every readable line out of the pages, straightens it
+and writes rec_gt.txt: path TAB text, with paths relative to its folder; the images are in a folder of the same name.
+For ic15 rec also takes the word list (rows `word_1.png, "text"`) as --label_dir. cls writes each of these lines twice,
+unchanged and upside down, and cls_gt.txt: path TAB 0 or 180. The options are those of MindOCR's converter. Existing
+files are kept unless --force is given.
+Exit codes: 0 done, with what was left out on stderr; 2 it could not run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unicodedata import category
+
+from hccl_kit.base import progress
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
+from hccl_kit.base.terminal import printable
+from hccl_kit.ocr.data.samples import numbered_lines
+from hccl_kit.ocr.run import program
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.data.pages.pages import Page
+
+HIDDEN: dict[str, frozenset[str]] = {"ic15": frozenset({"###"}), "sroie": frozenset({"###", "***"})}
+"""For each data set, what stands for a text that cannot be read."""
+SHOWN = 10
+NOT_IN_NAMES = ("Cc", "Cs")
+"""Unicode categories that a path in a label file cannot contain: control characters, and bytes that are not UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for."""
+
+    dataset: str
+    task: str
+    images: Path | None
+    labels: Path
+    wanted_output: Path | None
+    force: bool
+    absolute: bool
+    """Whether the label file holds absolute paths."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the labels are a word list, whose images need no cutting."""
+        return self.labels.is_file() and (self.task, self.dataset) == ("rec", "ic15")
+
+    @property
+    def output(self) -> Path:
+        """The label file to write."""
+        if self.wanted_output is not None:
+            return self.wanted_output
+        if self.is_list or self.images is None:
+            return self.labels.with_name("rec_gt.txt")
+        return self.labels.parent / f"{self.images.resolve().name}_{self.task}_gt.txt"
+
+    @property
+    def folder(self) -> Path:
+        """Where the images of lines are written."""
+        return self.output.with_suffix("")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    parser = program.plain_parser(__doc__, "convert-dataset")
+    parser.add_argument("-d", "--dataset_name", choices=list(HIDDEN), default="ic15", help="default: %(default)s")
+    parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
+    parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")
+    parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder of the labels, one file a page")
+    parser.add_argument(
+        "-o", "--output_path", type=Path, help="file to write (default: IMAGE_DIR_TASK_gt.txt next to label_dir)"
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
+    parser.add_argument("--path_mode", choices=["relative", "abs"], default="relative", help="paths of the images")
+    args = parser.parse(argv)
+    request = Request(
+        dataset=args.dataset_name,
+        task=args.task,
+        images=args.image_dir,
+        labels=args.label_dir,
+        wanted_output=args.output_path,
+        force=args.force,
+        absolute=args.path_mode == "abs",
+    )
+    return program.run_alone(lambda: _convert(request))
+
+
+def _convert(request: Request) -> None:
+    _assert_places(request)
+    lines, left_out = _word_list(request.labels) if request.is_list else _folders(request)
+    _assert_some(lines, left_out, request.labels)
+    # Last: it stands for a complete set.
+    write_atomically(request.output, "".join(f"{line}\n" for line in lines))
+    for reason in left_out[:SHOWN]:
+        progress.say(printable(f"warning: left out: {reason}"))
+    rest = f", {len(left_out)} left out" if left_out else ""
+    print(f"{len(lines)} {'pages' if request.task == 'det' else 'lines'}{rest}: {request.output}")
+
+
+def _assert_places(request: Request) -> None:
+    """Raises KitError if an input does not exist or an output cannot be written."""
+    if not request.is_list:
+        _assert_folders(request)
+    output = request.output
+    assert_free_files([output], "--output_path", force=request.force)
+    if not request.is_list and request.task != "det":
+        if not output.suffix:
+            hint = f"--output_path {output}.txt"
+            raise KitError(f"--output_path {output} is the name of the images' folder too", hint=hint)
+        assert_free_folder(request.folder, "--output_path", force=request.force)
+
+
+def _assert_folders(request: Request) -> None:
+    label, image = request.labels, request.images
+    if not label.is_dir():
+        hint = "only the word list of ic15 is a file: --task rec --label_dir gt.txt"
+        raise KitError(f"--label_dir {label} is not a folder", hint=hint)
+    if image is None:
+        raise KitError(f"--image_dir is missing, the folder of the pages that {label} labels", hint="add -i FOLDER")
+    if not image.is_dir():
+        raise KitError(f"--image_dir {image} is not a folder", hint="name the folder of the pages")
+
+
+def _assert_some(lines: Sequence[str], left_out: Sequence[str], label: Path) -> None:
+    if not lines:
+        raise KitError(f"nothing in {label} can be used" + (f"; the first: {left_out[0]}" if left_out else ""))
+
+
+def _folders(request: Request) -> tuple[list[str], list[str]]:
+    """The lines of the label file, and what was left out; the images of lines are written."""
+    if request.task == "det":
+        return _pages(request)
+    with staged(request.folder) as folder:
+        lines, left_out = _pages(request, folder)
+        _assert_some(lines, left_out, request.labels)
+    shown = request.folder.resolve() if request.absolute else request.folder.name
+    return [f"{shown}/{line}" for line in lines], left_out
+
+
+def _pages(request: Request, folder: Path | None = None) -> tuple[list[str], list[str]]:
+    """The lines of the label file, and what was left out. With `folder` the images of lines are written into it."""
+    from hccl_kit.ocr.data.pages import page_labels  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.samples import BadSampleError  # noqa: PLC0415
+
+    assert request.images is not None
+    hidden = HIDDEN[request.dataset]
+    lines: list[str] = []
+    left_out: list[str] = []
+    pages = list(page_labels.read_folder(request.labels, request.images))
+    with progress.track(pages, len(pages), "converting pages") as tracked:
+        for page in tracked:
+            if isinstance(page, str):
+                left_out.append(page)
+            elif any(category(character) in NOT_IN_NAMES for character in page.path.name):
+                left_out.append(
+                    f"{page.path}: a label file cannot name it: it is not UTF-8 or holds control characters"
+                )
+            elif folder is None:
+                path = page.path.resolve() if request.absolute else page.path.name
+                lines.append(f"{path}\t{_regions(page, hidden)}")
+            else:
+                try:
+                    lines += _cut(page, folder, hidden, is_rec=request.task == "rec")
+                except BadSampleError as error:
+                    left_out.append(f"{page.path}: {error}")
+    return lines, left_out
+
+
+def _regions(page: Page, hidden: frozenset[str]) -> str:
+    """The regions of a page as the JSON of det_gt.txt; whole numbers are written as such."""
+    rows = [
+        {
+            "transcription": "###" if text in hidden else text,
+            "points": [[int(value) if value == int(value) else value for value in corner] for corner in poly.tolist()],
+        }
+        for text, poly in zip(page.texts, page.polys, strict=True)
+    ]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def _cut(page: Page, folder: Path, hidden: frozenset[str], *, is_rec: bool) -> Iterator[str]:
+    """Write the images of each readable line of a page into `folder`; their names and labels."""
+    import cv2  # noqa: PLC0415  # after --help
+    import numpy as np  # noqa: PLC0415
+
+    from hccl_kit.ocr.data.lines.crop import crop_line  # noqa: PLC0415
+    from hccl_kit.ocr.data.pipeline import pipeline  # noqa: PLC0415
+
+    whole = pipeline([{"DecodeImage": None}, {"DetLabelEncode": None}])(page, np.random.default_rng(0))
+    assert whole.image is not None
+    for number, (text, quad) in enumerate(zip(page.texts, page.polys, strict=True), 1):
+        if not text.strip() or text in hidden:
+            continue
+        line = crop_line(whole.image, quad)
+        upside_down = cv2.rotate(line, cv2.ROTATE_180)
+        kinds = {"": (line, text)} if is_rec else {"_0": (line, "0"), "_180": (upside_down, "180")}
+        for suffix, (image, label) in kinds.items():
+            name = f"{page.path.stem}_{number:03}{suffix}.png"
+            done, data = cv2.imencode(".png", image)
+            assert done
+            (folder / name).write_bytes(data.tobytes())
+            yield f"{name}\t{label}"
+
+
+def _word_list(path: Path) -> tuple[list[str], list[str]]:
+    """The rows `word_1.png, "text"` of ICDAR 2015 as rows of rec_gt.txt; the quotes are not part of the text."""
+    lines, left_out = [], []
+    for number, row in numbered_lines(path):
+        name, comma, text = (part.strip() for part in row.partition(","))
+        if comma and name and len(text) > 1 and text[0] == text[-1] == '"':
+            lines.append(f"{name}\t{text[1:-1]}")
+        else:
+            left_out.append(f'{path}:{number}: expected word_1.png, "text", found {row[:60]!r}')
+    return lines, left_out
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

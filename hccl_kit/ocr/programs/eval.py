@@ -1,0 +1,61 @@
+"""Evaluate trained weights on a data set: words read correctly, texts found on pages, directions recognised.
+
+hccl-kit eval -c rec/crnn/crnn_small.yaml -o eval.ckpt_load_path=./runs/crnn_small/best.ckpt
+
+The data set is the section `eval` of the configuration. With several ranks each reads its share.
+Exit codes: 0 done; 2 it could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
+
+from hccl_kit.base import progress
+from hccl_kit.base.terminal import printable
+from hccl_kit.ocr.run import program
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.config import Config
+    from hccl_kit.runtime import World
+    from hccl_kit.runtime.worker_env import WorkerEnv
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """The program; ends the process with one of the exit codes above."""
+    parser = program.parser(__doc__, "eval")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--wrong", action="store_true", help="print every misread word: path, truth, reading")
+    form.add_argument("--json", action="store_true", help="print the result as JSON")
+    args = parser.parse(argv)
+    program.run(args, partial(_evaluate, args), data=("eval",), first=_check)
+
+
+def _check(config: Config, env: WorkerEnv) -> Sequence[str]:
+    """Raises KitError, before any heavy import, if there are no weights."""
+    del env
+    program.assert_weights(config)
+    return ()
+
+
+def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:
+    from hccl_kit.ocr.infer.evaluate import Evaluator  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
+
+    for note in notes if world.is_main and not args.json else ():
+        print(note)
+    evaluator = Evaluator(config, world, lambda message: progress.say(f"warning: {printable(message)}"))
+    watch = partial(progress.track, what="evaluating", quiet=not world.is_main)
+    counts, found = evaluator(trained_network(config), watch)
+    for one in found if args.wrong else ():
+        if mistake := evaluator.task.mistake(one.sample, one.found):
+            print(mistake)
+    if world.is_main:
+        print(json.dumps(counts.row()) if args.json else counts)
+
+
+if __name__ == "__main__":
+    main()

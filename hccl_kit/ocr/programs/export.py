@@ -1,0 +1,118 @@
+"""Write a trained network as a file that other programs run: MINDIR for MindSpore, ONNX for all others.
+
+hccl-kit export -c rec/crnn/crnn_small.yaml --format both
+
+Writes best.mindir and best.onnx next to the checkpoint eval.ckpt_load_path, or the files of --output. Each file is
+loaded again, MINDIR by MindSpore and ONNX by onnxruntime, and must give the output of the network; a line for each
+file shows the difference. All of this runs on the CPU. Images are float32 (batch, 3, height, width) of a fixed shape:
+export a file for each size that you need. The metadata of the ONNX file describes the preprocessing and the classes.
+Existing files are kept unless --force is given.
+Exit codes: 0 done; 1 the output of a file differs, and the file is not written; 2 it could not run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from hccl_kit.base import progress
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.output_place import assert_free_files
+from hccl_kit.ocr.run import program
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.config import Config
+    from hccl_kit.runtime import World
+    from hccl_kit.runtime.worker_env import WorkerEnv
+
+SUFFIXES = {"mindir": (".mindir",), "onnx": (".onnx",), "both": (".mindir", ".onnx")}
+ON_CPU = ("system.device_target=CPU", "system.mode=0")
+"""The outputs are compared in float32, and the file holds a graph."""
+LOG_NOTHING = "4"
+"""For GLOG_v: MindSpore logs a page when it cannot compile or write a network; our error after it has one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for; `output` and `shape` are None for the defaults."""
+
+    format: str | None
+    output: Path | None
+    force: bool
+    batch: int
+    shape: tuple[int, ...] | None
+
+    def paths(self, config: Config) -> list[Path]:
+        """The files to write, named like the checkpoint by default. Raises KitError if the options contradict."""
+        output, wanted = self.output, self.format or "both"
+        if output is not None and output.suffix in SUFFIXES["both"]:
+            kind = output.suffix.removeprefix(".")
+            if self.format not in (None, kind):
+                raise KitError(
+                    f"--output {output} names one file of format {kind}, and --format is {self.format}",
+                    hint=f"omit one of the two, or --output {output.with_suffix('')}",
+                )
+            output, wanted = output.with_suffix(""), kind
+        prefix = output or config.weights.with_suffix("")
+        return [prefix.with_name(prefix.name + suffix) for suffix in SUFFIXES[wanted]]
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """The program; ends the process with one of the exit codes above."""
+    parser = program.parser(__doc__, "export")
+    parser.add_argument("--format", choices=list(SUFFIXES), help="default: both, or the ending of --output")
+    parser.add_argument("--output", type=Path, metavar="NAME", help="the files, with or without .mindir or .onnx")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
+    parser.add_argument("--batch", type=int, default=1, metavar="N", help="images at a time (default: 1)")
+    parser.add_argument(
+        "--shape",
+        type=int,
+        nargs=2,
+        metavar=("HEIGHT", "WIDTH"),
+        help="of the images (default: the size that the pipeline of the evaluation makes)",
+    )
+    args = parser.parse(argv)
+    args.opt = [*args.opt, *ON_CPU]
+    shape = tuple(args.shape) if args.shape else None
+    request = Request(args.format, args.output, args.force, args.batch, shape)
+    program.run(args, partial(_export, request), first=partial(_check, request))
+
+
+def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
+    """Raises KitError, before any heavy import, if the request cannot be fulfilled."""
+    if env.size > 1:
+        raise KitError(f"hccl-kit export runs as one process, {env.size} were started")
+    paths = request.paths(config)
+    lacking = [name for name in ("onnx", "onnxruntime") if not find_spec(name)]
+    if lacking and any(path.suffix == ".onnx" for path in paths):
+        raise KitError(
+            f"{' and '.join(lacking)} cannot be imported",
+            hint=f"{program.install_extra('export')}\nor --format mindir",
+        )
+    program.assert_weights(config)
+    assert_free_files(paths, "--output", force=request.force)
+    os.environ.setdefault("GLOG_v", LOG_NOTHING)
+    return ()
+
+
+def _export(request: Request, config: Config, world: World, notes: list[str]) -> None:
+    from hccl_kit.ocr.serve import export, export_metadata  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
+
+    del world, notes
+    shape = export_metadata.input_shape(config, request.shape, request.batch)
+    network = trained_network(config)
+    paths = request.paths(config)
+    with progress.track(paths, len(paths), "exporting") as tracked:
+        for path in tracked:
+            progress.say(str(export.export(network, shape, path, export_metadata.facts(config))), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

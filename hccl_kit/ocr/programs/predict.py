@@ -1,0 +1,245 @@
+r"""Find and read texts with trained weights.
+
+hccl-kit predict -c rec/crnn/crnn_small.yaml --images words/ word.png --picture readings.png
+hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/
+hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/ \
+    --read rec/crnn/crnn_vgg7.yaml --read_opt eval.ckpt_load_path=./runs/crnn_vgg7/best.ckpt
+hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg \
+    --turn cls/mobilenetv3/cls_mv3.yaml --read rec/crnn/crnn_vgg7.yaml
+
+A recognition prints a line for each image: path TAB text TAB confidence (the mean probability of the characters), and
+the truth if --labels names a file of lines `path TAB text`; a classification prints its class instead of a text. A
+detection prints path TAB JSON: the points and the score of each text from top to bottom, and its text with --read;
+lines that --turn recognises as upside down are turned first. --json writes all of it to a file.
+The picture of lines is a file in the format of its ending; that of pages is a folder with a PNG for each. Existing
+files are kept unless --force is given.
+An image that cannot be read is named on stderr; its fields are empty, its regions null, and in JSON it has an `error`.
+Exit codes: 0 done; 1 some images could not be read; 2 it could not run, or none could be read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+from unicodedata import category
+
+from hccl_kit.base import progress
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import EXIT_FINDINGS, KitError
+from hccl_kit.base.output_place import assert_free_files, assert_free_folder
+from hccl_kit.base.terminal import printable
+from hccl_kit.ocr.config import UPSIDE_DOWN
+from hccl_kit.ocr.data.image_paths import find_images
+from hccl_kit.ocr.data.samples import BadSampleError, read_labels
+from hccl_kit.ocr.run import program
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.config import Config
+    from hccl_kit.ocr.serve.predict import Line, PageOfText
+    from hccl_kit.runtime import World
+    from hccl_kit.runtime.worker_env import WorkerEnv
+
+    Prediction = Line | PageOfText
+
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
+
+
+class UnreadError(KitError):
+    """Some images were read, and others could not be."""
+
+    exit_code = EXIT_FINDINGS
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A second configuration of the command line: the option that names it, its file and its overrides."""
+
+    option: str
+    path: Path | None
+    overrides: tuple[str, ...]
+
+    def load(self) -> Config | None:
+        """The configuration; None if the option is not given."""
+        return None if self.path is None else program.load(self.path, self.overrides)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for; None for what it does not mention."""
+
+    images: tuple[Path, ...]
+    labels: Path | None
+    limit: int | None
+    picture: Path | None
+    json: Path | None
+    force: bool
+    read: Other
+    turn: Other
+
+    def find_images(self) -> list[Path]:
+        """The images to read, in order."""
+        return find_images(self.images, limit=self.limit)
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """The program; ends the process with one of the exit codes above."""
+    parser = program.parser(__doc__, "predict")
+    parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
+    parser.add_argument("--labels", type=Path, metavar="FILE", help="label file of lines: shows the truth as well")
+    parser.add_argument("--limit", type=int, metavar="N", help="maximum number of images (default: all)")
+    parser.add_argument("--picture", type=Path, help="image (of the first 200 lines) or folder (of pages) to write")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
+    parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
+    parser.add_argument("--read", type=Path, metavar="CONFIG", help="the recognition that reads the detected texts")
+    parser.add_argument("--read_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
+    parser.add_argument("--turn", type=Path, metavar="CONFIG", help="the classification that finds lines upside down")
+    parser.add_argument("--turn_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
+    args = parser.parse(argv)
+    request = Request(
+        images=tuple(args.images),
+        labels=args.labels,
+        limit=args.limit,
+        picture=args.picture,
+        json=args.json,
+        force=args.force,
+        read=Other("--read", args.read, tuple(args.read_opt)),
+        turn=Other("--turn", args.turn, tuple(args.turn_opt)),
+    )
+    program.run(args, partial(_predict, request), first=partial(_check, request))
+
+
+def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
+    """Raises KitError, before any heavy import, if the request cannot be fulfilled."""
+    if env.size > 1:
+        raise KitError(f"hccl-kit predict runs as one process, {env.size} were started")
+    if request.limit is not None and request.limit < 1:
+        raise KitError(f"--limit is {request.limit}; accepted: 1 or more")
+    kind = config["model"]["type"]
+    if kind == "det" and request.labels:
+        raise KitError("--labels is for lines, and --config is a detection", hint="hccl-kit eval scores a detection")
+    for other in (request.read, request.turn):
+        if other.overrides and other.path is None:
+            raise KitError(f"{other.option}_opt requires {other.option}")
+    if request.turn.path is not None and request.read.path is None:
+        raise KitError("--turn requires --read", hint="it turns the lines that --read reads")
+    reader, turner = request.read.load(), request.turn.load()
+    for other, loaded in ((request.read, reader), (request.turn, turner)):
+        if other.path is not None and loaded is not None:
+            program.note_shipped(other.path, loaded)
+    _assert_chain(kind, reader, turner)
+    request.find_images()
+    if request.labels:
+        read_labels(request.labels)
+    _assert_free(request, kind)
+    for option, one in (("-o", config), ("--read_opt", reader), ("--turn_opt", turner)):
+        if one is not None:
+            program.assert_files(one)
+            program.assert_weights(one, option)
+    return ()
+
+
+def _assert_chain(kind: str, reader: Config | None, turner: Config | None) -> None:
+    """Raises KitError if a configuration is not of the type that its option takes."""
+    if reader is not None and (kind, reader["model"]["type"]) != ("det", "rec"):
+        raise KitError(
+            f"--config is of type {kind} and --read of type {reader['model']['type']}",
+            hint="--config takes a detection (det) and --read a recognition (rec)",
+        )
+    if turner is not None:
+        if turner["model"]["type"] != "cls":
+            raise KitError(f"--turn is of type {turner['model']['type']}; accepted: a classification (cls)")
+        labels = turner["postprocess"]["label_list"]
+        if UPSIDE_DOWN not in labels:
+            raise KitError(f"--turn has the classes {', '.join(labels)}; {UPSIDE_DOWN}, upside down, is missing")
+
+
+def _assert_free(request: Request, kind: str) -> None:
+    """Raises KitError if an output cannot be written."""
+    if request.json:
+        assert_free_files([request.json], "--json", force=request.force)
+    if request.picture and kind == "det":
+        assert_free_folder(request.picture, "--picture", force=request.force)
+    elif request.picture:
+        if request.picture.suffix.lower() not in PICTURES:
+            raise KitError(f"--picture {request.picture}: accepted are names that end in {' '.join(PICTURES)}")
+        assert_free_files([request.picture], "--picture", force=request.force)
+
+
+def _predict(request: Request, config: Config, world: World, notes: list[str]) -> None:
+    del world, notes
+    images = request.find_images()
+    is_detection = config["model"]["type"] == "det"
+    found = _pages(request, config, images) if is_detection else _lines(request, config, images)
+    rows, faults = [], 0
+    with progress.track(found, len(images), "reading images") as predictions:
+        for prediction in predictions:
+            progress.say("\t".join(_escaped(field) for field in prediction.fields()), sys.stdout)
+            rows.append(prediction.row())
+            if prediction.fault:
+                faults += 1
+                progress.say(printable(f"warning: {prediction.path} could not be read: {prediction.fault}"))
+    if request.json:
+        text = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+        # A name that is not UTF-8 has halves of surrogates, and this writes them as JSON does.
+        write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
+        progress.say(f"wrote: {request.json}")
+    if faults == len(rows):
+        raise KitError(f"none of the {faults} images could be read")
+    if faults:
+        raise UnreadError(f"{faults} of {len(rows)} images could not be read", hint="see the warnings above")
+
+
+def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
+    from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
+
+    found = []
+    lines = predict.lines_of(images, request.labels)
+    for line in predict.read_lines(predict.inference_of(config), trained_network(config), lines):
+        yield line
+        found.append(line)
+    if request.picture and not all(line.fault for line in found):
+        predict.write_lines(request.picture, found, config)
+        progress.say(f"wrote: {request.picture}")
+
+
+def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
+    from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
+
+    if request.picture:
+        request.picture.mkdir(parents=True, exist_ok=True)
+    reader, turner = (
+        (predict.inference_of(other), trained_network(other)) if other else None
+        for other in (request.read.load(), request.turn.load())
+    )
+    finder = predict.inference_of(config)
+    for number, found in enumerate(predict.find_texts(finder, trained_network(config), images), 1):
+        page = found
+        if not page.fault and (reader or request.picture):
+            try:
+                image = predict.page_image(config, page.path)
+                if reader:
+                    page = predict.read_texts(reader, page, image, turner)
+            except BadSampleError as error:  # such as: another program has replaced the file
+                yield replace(page, regions=(), fault=str(error))
+                continue
+            if request.picture:
+                predict.write_page(request.picture / f"{number:04}_{page.path.stem}.png", page, image)
+        yield page
+    if request.picture:
+        progress.say(f"wrote: {request.picture}")
+
+
+def _escaped(field: str) -> str:
+    """Without characters that end a field or move the cursor: the name of a file may hold any."""
+    return "".join(repr(character)[1:-1] if category(character) == "Cc" else character for character in field)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Render a data set of word images: random strings to train on, real words to test with, or texts of your own.
+
+hccl-kit render-words --output data/words
+hccl-kit render-words --output data/words --font SourceHanSans.ttc --texts lines.txt
+hccl-kit render-words --output data/words --font SourceHanSans.ttc --dict characters.txt
+
+--texts: a text a line, UTF-8; every tenth is for the test, the training draws from the others. --dict: a character a
+line; the strings of training and test consist of these. A character that is missing in a font is an error.
+An existing data set is kept unless --force is given.
+Exit codes: 0 done; 2 it could not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hccl_kit.base import progress
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
+from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
+from hccl_kit.ocr.data.samples import numbered_lines
+from hccl_kit.ocr.run import program
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.data.synthetic.render import Draw
+
+SETS = ("train", "test")
+Texts = Callable[[int, Any], str]
+"""From the number of an image and the generator to its text."""
+MAX_IMAGES = 1_000_000
+TENTH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for. Raises KitError if a number is out of range."""
+
+    output: Path
+    force: bool
+    counts: dict[str, int]
+    """Images of each of SETS."""
+    fonts: tuple[Path, ...]
+    texts: Path | None
+    dictionary: Path | None
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not all(1 <= count <= MAX_IMAGES for count in self.counts.values()):
+            raise KitError(f"--train and --test take 1 to {MAX_IMAGES}")
+        if self.seed < 0:
+            raise KitError(f"--seed is {self.seed}; accepted: 0 or more")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    parser = program.plain_parser(__doc__, "render-words")
+    parser.add_argument("--output", type=Path, default=Path("data/words"), help="folder (default: %(default)s)")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing data set")
+    parser.add_argument("--train", type=int, default=3000, help="training images (default: %(default)s)")
+    parser.add_argument("--test", type=int, default=120, help="test images (default: %(default)s)")
+    parser.add_argument(
+        "--font", nargs="+", type=Path, default=[], metavar="FILE", help="fonts (default: OpenCV's, ASCII only)"
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--texts", type=Path, metavar="FILE", help="the texts to draw")
+    source.add_argument("--dict", type=Path, metavar="FILE", help="the characters of random texts")
+    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    args = parser.parse(argv)
+
+    def body() -> None:
+        counts = {"train": args.train, "test": args.test}
+        _render(Request(args.output, args.force, counts, tuple(args.font), args.texts, args.dict, args.seed))
+
+    return program.run_alone(body)
+
+
+def _render(request: Request) -> None:
+    _assert_free(request)
+    _write(request, dict(_texts(request)), _pen(request))
+    print(f"{request.counts['train']} training and {request.counts['test']} test images in {request.output}")
+
+
+def _texts(request: Request) -> Iterator[tuple[str, Texts]]:
+    """For each set its name, and the text of the image of a number."""
+    from hccl_kit.ocr.data.synthetic import render  # noqa: PLC0415  # after --help
+
+    if request.texts:
+        lines = _own_texts(request.texts)
+        yield "train", lambda _, generator: str(generator.choice(lines["train"]))
+        yield "test", lambda number, _: lines["test"][number % len(lines["test"])]
+    elif request.dictionary:
+        characters = _characters(request.dictionary)
+        yield "train", lambda _, generator: render.random_text(generator, characters)
+        yield "test", lambda _, generator: render.random_text(generator, characters)
+    else:
+        yield "train", lambda _, generator: render.random_text(generator)
+        yield "test", lambda number, _: render.REAL_WORDS[number % len(render.REAL_WORDS)]
+
+
+def _own_texts(path: Path) -> dict[str, list[str]]:
+    """The lines of a file, every tenth for the test. Raises KitError if there are too few for both."""
+    lines = [line.strip() for _, line in numbered_lines(path)]
+    sets = {"train": [line for number, line in enumerate(lines) if number % TENTH], "test": lines[::TENTH]}
+    if not sets["train"]:
+        raise KitError(f"{path} holds {len(lines)} texts; at least two are needed, one for the test")
+    tab = next((line for line in lines if "\t" in line), None)
+    if tab is not None:
+        raise KitError(f"{path} holds {tab[:40]!r}: a text of a label file cannot contain a TAB")
+    return sets
+
+
+def _characters(path: Path) -> str:
+    characters = Charset.load(str(path), use_space_char=False).characters
+    if not characters.strip():
+        raise KitError(f"the dictionary {path} holds no character")
+    return characters
+
+
+def _pen(request: Request) -> Draw:
+    """What draws the texts. Raises KitError if a character of them is missing in the fonts."""
+    from hccl_kit.ocr.data.synthetic import fonts, render  # noqa: PLC0415  # after --help
+
+    own = [line for lines in _own_texts(request.texts).values() for line in lines] if request.texts else []
+    own += list(_characters(request.dictionary)) if request.dictionary else []
+    if not request.fonts:
+        foreign = next((text for text in own if not (text.isascii() and text.isprintable())), None)
+        if foreign is not None:
+            raise KitError(f"{foreign[:40]!r} is not ASCII", hint="name a font file that has its characters: --font")
+        return render.strokes
+    drawn = fonts.Fonts(request.fonts)
+    drawn.assert_complete(own or [ALPHANUMERIC])
+    if request.dictionary:  # strings mix the characters, so one font must have them all
+        drawn.assert_complete(["".join(own)])
+    return drawn.draw
+
+
+def _write(request: Request, texts: dict[str, Texts], draw: Draw) -> None:
+    """Both sets: all images are drawn before one gets its place, and a label file stands for a complete set."""
+    with ExitStack() as stack:
+        folders = {name: stack.enter_context(staged(request.output / name)) for name in SETS}
+        labels = {name: _draw_set(request, name, texts[name], draw, folder) for name, folder in folders.items()}
+    for name, rows in labels.items():
+        write_atomically(request.output / f"{name}_gt.txt", "".join(rows))
+
+
+def _draw_set(request: Request, name: str, texts: Texts, draw: Draw, folder: Path) -> list[str]:
+    """Fill a folder; returns the lines of its label file."""
+    import cv2  # noqa: PLC0415  # after --help
+    import numpy as np  # noqa: PLC0415
+
+    from hccl_kit.ocr.data.synthetic import render  # noqa: PLC0415  # after --help
+
+    generator = np.random.default_rng((request.seed, name == "test"))
+    count = request.counts[name]
+    labels = []
+    with progress.track(range(count), count, f"rendering the {name} set") as numbers:
+        for number in numbers:
+            text = texts(number, generator)
+            done, data = cv2.imencode(".png", render.render(text, generator, draw))
+            assert done
+            (folder / f"{number:05}.png").write_bytes(data.tobytes())
+            labels.append(f"{number:05}.png\t{text}\n")
+    return labels
+
+
+def _assert_free(request: Request) -> None:
+    for name in SETS:
+        assert_free_folder(request.output / name, "--output", force=request.force)
+    if request.output.is_dir():
+        labels = [request.output / f"{name}_gt.txt" for name in SETS]
+        assert_free_files(labels, "--output", force=request.force)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,56 @@
+"""Train a network that finds texts, reads them or recognises their direction, on one device or many.
+
+hccl-kit train -c rec/crnn/crnn_small.yaml                   one process
+bash ascend4p.sh --config rec/crnn/crnn_small.yaml           four cards, by the script that hccl-gen writes
+mpirun -n 4 hccl-kit train -c rec/crnn/crnn_small.yaml       the same without a rank table
+
+Exit codes: 0 trained; 1 the training had begun and failed (loss not finite, weights that do not move, a full disk);
+2 it could not start (configuration, data, files); 130 interrupted by Ctrl-C, 143 by SIGTERM.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from hccl_kit.ocr.checkpoints import fetch
+from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts, wanted_start
+from hccl_kit.ocr.run import program
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.config import Config
+    from hccl_kit.runtime import World
+    from hccl_kit.runtime.worker_env import WorkerEnv
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """The program; ends the process with one of the exit codes above."""
+    args = program.parser(__doc__, "train").parse(argv)
+    program.run(args, _train, data=("train", "eval"), first=_prepare, training=True)
+
+
+def _prepare(config: Config, env: WorkerEnv) -> Sequence[str]:
+    """What needs no other rank and no heavy import: weights to download, and room in the folder of the run."""
+    weights = fetch.fetch(config["model"], os.environ, partial(print, flush=True))
+    return (*weights, *make_room(config, env, os.environ))
+
+
+def _train(config: Config, world: World, notes: list[str]) -> None:
+    from hccl_kit.ocr.run.log import RunLog  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.train.loop import train  # noqa: PLC0415
+
+    folder = Path(config["train"]["ckpt_save_dir"])
+    log = RunLog(folder, world.rank, resumed=bool(wanted_start(config) or restarts(os.environ)))
+    for note in notes:
+        log.say(note)
+    try:
+        train(config, world, log)
+    finally:
+        log.close()
+
+
+if __name__ == "__main__":
+    main()

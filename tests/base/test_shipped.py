@@ -1,0 +1,40 @@
+"""Files that are part of an installation, found by their names."""
+
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.base import shipped
+from tests.places import ROOT
+
+
+@pytest.mark.parametrize("name", ["rec/dict/ascii_lower.txt", "configs/rec/dict/ascii_lower.txt"])
+def test_a_shipped_file_is_found_by_its_name(name: str) -> None:
+    assert shipped.config(Path(name)) == ROOT / "configs" / "rec" / "dict" / "ascii_lower.txt"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rec/none.yaml",
+        "rec",
+        "configs",
+        ".",
+        "../pyproject.toml",
+        "configs/../pyproject.toml",
+        "/etc/passwd",
+        "a" * 300,
+    ],
+)
+def test_nothing_else_is(name: str) -> None:
+    assert shipped.config(Path(name)) is None
+
+
+def test_every_name_is_one_that_is_found() -> None:
+    names = shipped.config_names()
+    assert "rec/crnn/crnn_small.yaml" in names
+    assert all(shipped.config(Path(name)) for name in names)
+
+
+def test_a_folder_that_this_installation_lacks_is_none() -> None:
+    assert shipped.folder("no_such_folder") is None

@@ -1,0 +1,56 @@
+"""The programs that take long show how far they are, here in a log and without the wait between two lines."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.ocr.programs import OURS
+from tests.ocr.test_convert_dataset import ROWS
+from tests.places import ROOT
+
+PROGRAM = """
+import sys
+from hccl_kit.base import progress
+from hccl_kit.cli.kit import main
+progress.INTERVAL = 0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def progress_of(*arguments: object) -> list[str]:
+    environ = {key: value for key, value in os.environ.items() if key not in OURS} | {"PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
+    done = subprocess.run(argv, capture_output=True, text=True, env=environ, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return [line.split(", about ")[0] for line in done.stderr.splitlines() if re.search(r", about \d+ s left$", line)]
+
+
+def counted(what: str, count: int) -> list[str]:
+    return [f"{what}: {done} of {count}" for done in range(1, count)]
+
+
+def test_rendering(tmp_path: Path) -> None:
+    lines = progress_of("render-words", "--output", tmp_path, "--train", 4, "--test", 3)
+    assert lines == counted("rendering the train set", 4) + counted("rendering the test set", 3)
+
+
+def test_conversion(tmp_path: Path) -> None:
+    for name in ("images", "gt"):
+        (tmp_path / name).mkdir()
+    for number in range(3):
+        (tmp_path / "images" / f"img_{number}.jpg").touch()
+        (tmp_path / "gt" / f"gt_img_{number}.txt").write_text(ROWS)
+    lines = progress_of("convert-dataset", "-i", tmp_path / "images", "-l", tmp_path / "gt")
+    assert lines == counted("converting pages", 3)
+
+
+@pytest.mark.train
+def test_evaluation_and_prediction(run: Path, words: Path) -> None:
+    weights = ("-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}")
+    assert progress_of("eval", *weights) == counted("evaluating", 20)
+    lines = progress_of("predict", *weights, "--images", words / "test", "--limit", 3)
+    assert lines == counted("reading images", 3)
