@@ -1,8 +1,15 @@
-"""The addresses by which a host means itself."""
+"""Loopback addresses, and the ports of rank 0."""
 
 from __future__ import annotations
 
 LOOPBACK = "127.0.0.1"
+FIRST_PORT, PORTS = 20000, 12000
+"""The first port for rank 0, and how many there are: below 32768, where Linux starts to assign ports to clients."""
+
+
+def port_for(number: int) -> int:
+    """The port of rank 0 that all ranks derive from a number they share."""
+    return FIRST_PORT + number % PORTS
 
 
 def is_loopback(server_id: str) -> bool:
