@@ -1,15 +1,8 @@
-"""Loopback addresses, and the ports of rank 0."""
+"""Loopback addresses, and ports that the processes of a job derive without communication."""
 
 from __future__ import annotations
 
 LOOPBACK = "127.0.0.1"
-FIRST_PORT, PORTS = 20000, 12000
-"""The first port for rank 0, and how many there are: below 32768, where Linux starts to assign ports to clients."""
-
-
-def port_for(number: int) -> int:
-    """The port of rank 0 that all ranks derive from a number they share."""
-    return FIRST_PORT + number % PORTS
 
 
 def is_loopback(server_id: str) -> bool:
@@ -22,3 +15,16 @@ def is_loopback(server_id: str) -> bool:
         return server_id == "localhost" or ip_address(server_id).is_loopback
     except ValueError:
         return False
+
+
+def derived_port(number: int) -> int:
+    """A port that everyone who knows `number` derives.
+
+    20000 to 31999 lies below 32768, from where on Linux assigns ports to outgoing connections.
+    """
+    return 20000 + number % 12000
+
+
+def port_of_digest(digest: str) -> int:
+    """The `derived_port` of the first 32 bits of a hexadecimal digest."""
+    return derived_port(int(digest[:8], 16))

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from importlib.resources import files
 
-from hccl_kit.base.network import FIRST_PORT, PORTS
+from hccl_kit.base.network import derived_port
 from hccl_kit.runtime.worker_env import NAMES
 
 
@@ -79,7 +79,8 @@ def fragment(name: str) -> list[str]:
 
 def port_range() -> str:
     """The ports for rank 0 as variables of the script."""
-    return f"first_port={FIRST_PORT} ports={PORTS} # below 32768, where Linux starts to assign ports to clients"
+    first, last = derived_port(0), derived_port(-1)
+    return f"first_port={first} ports={last - first + 1} # below 32768, where Linux starts to assign ports to clients"
 
 
 def wrapped(command: str) -> str:

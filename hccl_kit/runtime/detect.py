@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.network import LOOPBACK, port_for
+from hccl_kit.base.network import LOOPBACK
 from hccl_kit.runtime import modelarts, slurm
 from hccl_kit.runtime.platform_table import published
 from hccl_kit.runtime.worker_env import NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv, consistent, integer
@@ -153,10 +153,14 @@ def _loop(environ: Mapping[str, str]) -> WorkerEnv:
 
 
 def _port(table: bytes, one_server: bool) -> int:
-    """The port that all ranks of a hand-written loop derive from the table, and on one host also from the session."""
+    """A port that all ranks of a hand-written loop find without talking: from the table, and on one host the session.
+
+    20000..31999 lies below the range from which Linux hands out ports by itself.
+    """
     session = os.getsid(0) if one_server else 0
     text = hashlib.sha256(table).digest() + str(session).encode()
-    return port_for(int.from_bytes(hashlib.sha256(text).digest()[:4], "big"))
+    number = int.from_bytes(hashlib.sha256(text).digest()[:4], "big")
+    return 20000 + number % 12000
 
 
 def _number(environ: Mapping[str, str], name: str, *, least: int = 0) -> int:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.network import LOOPBACK, port_for
+from hccl_kit.base.network import LOOPBACK
 from hccl_kit.runtime.platform_table import CLOCK, Clock, published
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv, consistent, integer
 from hccl_kit.table.model import Device, RankTable
@@ -74,8 +74,8 @@ def _containers(table: RankTable) -> Iterator[tuple[tuple[str, ...], tuple[Devic
 
 
 def _port(data: bytes) -> int:
-    """The port of rank 0, which all ranks derive from the table."""
-    return port_for(int.from_bytes(hashlib.sha256(data).digest()[:4], "big"))
+    """Where the ranks meet: all find it in the table; below 32768, from where on the system hands ports out."""
+    return 20000 + int.from_bytes(hashlib.sha256(data).digest()[:4], "big") % 12000
 
 
 def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:

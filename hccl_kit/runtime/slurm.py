@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
-from hccl_kit.base.network import LOOPBACK, port_for
+from hccl_kit.base.network import LOOPBACK
 from hccl_kit.runtime.worker_env import NAMES, WorkerEnv, integer
 
 SIGN = ("SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
@@ -79,8 +79,11 @@ def tasks_of_nodes(text: str) -> tuple[int, ...]:
 
 
 def _port(environ: Mapping[str, str]) -> int:
-    """The port of rank 0, which all tasks of a step derive from its ids; other steps usually have another one."""
-    return port_for(31 * _number(environ, "SLURM_JOB_ID") + _number(environ, "SLURM_STEP_ID"))
+    """A port that all tasks find without talking, and the steps of other jobs do not.
+
+    20000..31999 lies below the range from which Linux hands out ports by itself.
+    """
+    return 20000 + (31 * _number(environ, "SLURM_JOB_ID") + _number(environ, "SLURM_STEP_ID")) % 12000
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from contextlib import suppress
 
-from hccl_kit.base.network import port_for
+from hccl_kit.base.network import port_of_digest
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.secret_file import SUFFIX
@@ -51,4 +51,4 @@ def rendezvous(plan: LaunchPlan, table: TableFile) -> list[str]:
 
 def rendezvous_port(table: TableFile) -> int:
     """The port of node 0, which all nodes derive from the table."""
-    return port_for(int(table.sha256[:8], 16))
+    return port_of_digest(table.sha256)

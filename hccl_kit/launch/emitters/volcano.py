@@ -14,7 +14,7 @@ import ipaddress
 import json
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.network import port_for
+from hccl_kit.base.network import port_of_digest
 from hccl_kit.launch.emitters import kubernetes, manifest
 from hccl_kit.launch.emitters.kubernetes import TABLE_FOLDER, TABLE_KEY, PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -97,8 +97,7 @@ def _config(job: PodJob, table: TableFile | None) -> Value:
 
 def _port(job: PodJob) -> int:
     """The port of rank 0 on its host."""
-    digest = hashlib.sha256(f"{job.namespace}/{job.name}".encode()).hexdigest()
-    return port_for(int(digest[:8], 16))
+    return port_of_digest(hashlib.sha256(f"{job.namespace}/{job.name}".encode()).hexdigest())
 
 
 def _assert_usable(plan: LaunchPlan, table: TableFile) -> None:
