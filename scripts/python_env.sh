@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Sourced by quickstart.sh and test.sh: a virtual environment in .venv with this project in it. Needs no root.
-# PYTHON=/path/to/python3.12 chooses the interpreter.
+# Sourced by quickstart.sh and test.sh: creates a virtual environment in .venv with this project. Does not need root.
+# PYTHON=/path/to/python3.12 selects the interpreter.
 
 stop() { printf 'error: %s\n' "$1" >&2; [ $# -lt 2 ] || printf '  fix: %s\n' "$2" >&2; exit 2; }
 
-show() { # COMMAND ...: print it as one would type it, then run it
+show() { # COMMAND ...: print and run it
     local word line=''
     for word; do
         case $word in *[!A-Za-z0-9_./=,:+-]*) line+=" \"$word\"" ;; *) line+=" $word" ;; esac
@@ -23,32 +23,31 @@ find_python() {
             return
         fi
     done
-    stop "no Python 3.10, 3.11 or 3.12 here (looked for: ${PYTHON:-python3.11 python3.12 python3.10 python3})" \
-        "install one (pyenv, conda and uv need no root), or name it: PYTHON=/path/to/python3.11 $0"
+    stop "Python 3.10, 3.11 or 3.12 not found (looked for: ${PYTHON:-python3.11 python3.12 python3.10 python3})" \
+        "install one (pyenv, conda and uv do not need root), or set its path: PYTHON=/path/to/python3.11 $0"
 }
 
-# install_into_venv EXTRAS: .venv holds the project with these extras; what is there already is kept.
-install_into_venv() {
+install_into_venv() { # EXTRAS: install the project with these extras, unless they are installed
     local python stamp=".venv/.installed-$1" wanted free
     if [ -e .venv ] && ! fits .venv/bin/python; then
         stop ".venv is not a virtual environment of Python 3.10 to 3.12" "move it away: mv .venv .venv.old"
     fi
     wanted=$(sha256sum pyproject.toml)
     if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
-        printf 'using .venv as it is (%s)\n' "$(.venv/bin/python --version)"
+        printf 'using the existing .venv (%s)\n' "$(.venv/bin/python --version)"
         return
     fi
     if [ ! -e .venv ]; then
         python=$(find_python) || exit
         free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
-        [ "$free" -ge 5 ] || stop "$free GiB are free here; MindSpore and the rest need 5" "free some space"
+        [ "$free" -ge 5 ] || stop "$free GiB free on this disk; MindSpore and the other packages need 5" "free some space"
         show "$python" -m venv .venv || {
             rm -rf .venv
-            stop "this Python cannot make virtual environments" \
-                "install its venv module (Debian: python3-venv), or take another Python: PYTHON=... $0"
+            stop "this Python cannot create virtual environments" \
+                "install its venv module (Debian: python3-venv), or use another Python: PYTHON=... $0"
         }
     fi
     show .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$1]" ||
-        stop "pip could not install this project with the extras $1" "read pip's last lines above; is the network there?"
+        stop "pip could not install this project with the extras $1" "see the output of pip above; check the network"
     printf '%s\n' "$wanted" >"$stamp"
 }

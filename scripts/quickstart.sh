@@ -16,5 +16,5 @@ show bash ascend2p.sh
 show python tools/predict.py --config "$config" --images data/words/test --labels data/words/test_gt.txt --limit 12 \
     --picture runs/crnn_small/readings.png --force
 
-printf '\nEach line: image, what was read, how sure, the truth. None of these words was in the training data.\n'
+printf '\nEach line: image, recognized text, confidence, ground truth. No word is in the training data.\n'
 printf 'The picture: runs/crnn_small/readings.png   The figures: runs/crnn_small/summary.json\n'

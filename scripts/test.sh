@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Sets up .venv with all it needs, then: lint, types, shell scripts, tests. Further arguments go to pytest,
-# which runs two files at a time (-n 0: one).
+# Sets up .venv, then checks lint, types and shell scripts and runs the tests. Further arguments go to pytest, which runs
+# two files at a time (-n 0: one).
 #   ./scripts/test.sh            everything but the longest tests
-#   ./scripts/test.sh --long     those too
-#   ./scripts/test.sh --torch    installs torch as well, for the test of a torch program under our script
+#   ./scripts/test.sh --long     all tests
+#   ./scripts/test.sh --torch    also installs torch, for the test of a torch program
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/python_env.sh
@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-# Hosts of the lab and a Slurm of two nodes are system programs. Where they cannot be had, their tests are skipped.
+# Tests on several hosts and on Slurm need system programs, and are skipped if these cannot be installed.
 install_system_programs() {
     local -A packages=([ip]=iproute2 [sshd]=openssh-server [ssh]=openssh-client [slurmd]=slurm-wlm [munged]=munge)
     local program missing=()
@@ -42,5 +42,5 @@ install_system_programs
 show ruff check .
 show ruff format --check .
 show mypy
-show shellcheck --external-sources scripts/*.sh .ci/run
+show shellcheck --external-sources scripts/*.sh hccl_kit/launch/scripts/*/*.sh .ci/run
 show python -m pytest -n 2 --dist loadfile ${marks:+-m "$marks"} "$@"

@@ -1,4 +1,4 @@
-"""Who is started with which environment: one worker for every rank of a table, server by server."""
+"""Launch plans: the workers of a job, one for every rank of a table, by server."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hccl_kit.runtime.worker_env import WorkerEnv
 from hccl_kit.table.model import RankTable, Server
 
 HOST_IP = "host_ip"
-"""The key of a server in a table that holds an address of its host."""
+"""The key of a server in a table with an address of its host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A server of the plan: `id` as the table writes it, `address` where the others reach it (its `host_ip` where the
-    table has one, else its id), and its workers in the order of their ranks.
+    """A server of the plan: `id` as in the table, its `address` for other servers (`host_ip` if the table has one,
+    otherwise its id), and its workers in the order of their ranks.
     """
 
     id: str
@@ -39,8 +39,8 @@ class Node:
 class LaunchPlan:
     """The command that every rank runs, and the nodes in the order of their first ranks.
 
-    `table` and `master_port` of the workers are None: the path of the table and a free port are found on the machines
-    that run the job.
+    `table` and `master_port` of the workers are None: the path of the table and a free port are known only on the
+    servers of the job.
     """
 
     command: tuple[str, ...]
@@ -48,7 +48,7 @@ class LaunchPlan:
 
     @property
     def workers(self) -> tuple[WorkerEnv, ...]:
-        """What each rank is told, in the order of the ranks."""
+        """All workers in the order of their ranks."""
         return tuple(sorted((worker for node in self.nodes for worker in node.workers), key=lambda worker: worker.rank))
 
     @property
@@ -58,15 +58,15 @@ class LaunchPlan:
 
     @property
     def master(self) -> str:
-        """Where rank 0 listens."""
+        """The address of rank 0."""
         return LOOPBACK if len(self.nodes) == 1 else self.nodes[0].address
 
 
 def plan(table: RankTable, command: Sequence[str]) -> LaunchPlan:
     """The plan that runs `command` once for every rank of `table`.
 
-    KitError where the command cannot be run by any shell, where the ranks are not 0, 1, ... without gap or repeat
-    (R17), or where the name of a server cannot be shown on one line.
+    Raises KitError if no shell can run the command, if the ranks are not 0, 1, ... without gaps or duplicates (R17), or
+    if the name of a server has characters that cannot be printed.
     """
     _check_command(command)
     _check_names(table)
@@ -107,7 +107,7 @@ def _address(server: Server) -> str:
 
 
 def _check_names(table: RankTable) -> None:
-    """A line break would end a comment of a script and start a command; an escape would reach every screen."""
+    """A line break would end a comment of a script and start a command; an escape would reach the terminal."""
     for server in table.servers:
         for name in (server.id, _address(server)):
             if not name.isprintable():
@@ -122,8 +122,8 @@ def _check_command(command: Sequence[str]) -> None:
         raise KitError("the command is empty; accepted: a program and its arguments")
     for word in command:
         if "\0" in word:
-            raise KitError(f"the command has a NUL character in {word!r}; no program can be given one")
+            raise KitError(f"argument {word!r} contains a NUL character, which cannot be passed to a program")
         try:
             word.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise KitError(f"the command has {word!r}, which is not UTF-8 text and cannot go into a script") from error
+            raise KitError(f"argument {word!r} is not valid UTF-8, so it cannot be written to a script") from error

@@ -1,4 +1,4 @@
-"""The secret of a job whose servers are started by hand: a file beside its script, made once."""
+"""The secret of a job whose servers are started separately: a file next to its script."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ BYTES = 32
 
 
 def secret_of(script: Path) -> Path:
-    """Where a script looks for its secret, unless HCCL_KIT_SECRET_FILE names another file."""
+    """The default file for the secret of a script; HCCL_KIT_SECRET_FILE overrides it."""
     return script.with_name(script.name + SUFFIX)
 
 
 def make_secret(path: Path) -> bool:
-    """Write a new secret that only the user can read; False where the file is there already, which stays as it is.
+    """Write a new secret that only the user can read; False if the file exists, which is kept.
 
     Raises KitError if it cannot be written.
     """

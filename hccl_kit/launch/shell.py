@@ -1,4 +1,4 @@
-"""Pieces of shell text, and the one gate through which text of others enters a script."""
+"""Parts of shell scripts, and the only functions that put text from outside into one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import textwrap
 from collections.abc import Sequence
 from importlib.resources import files
 
+from hccl_kit.base.network import derived_port
 from hccl_kit.runtime.worker_env import NAMES
 
 
 def word(text: str) -> str:
-    """`text` as one word of a shell, whatever is in it."""
+    """`text` quoted as one word of a shell."""
     return shlex.quote(text)
 
 
 def words(texts: Sequence[str]) -> str:
-    """A command or the elements of an array."""
+    """`texts` quoted: a command, or the elements of an array."""
     return " ".join(map(word, texts))
 
 
@@ -27,55 +28,61 @@ def export(field: str, value: str) -> str:
 
 
 def array(name: str, values: Sequence[str]) -> list[str]:
-    """An array with one element on each line."""
+    """An array with one element per line."""
     return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]
 
 
 def program(name: str) -> list[str]:
-    """A program of ours as a variable of the script."""
+    """A program of `payload` as a variable of the script."""
     return ["", "# shellcheck disable=SC2016  # a program in Python", f"{name}_program={word(program_text(name))}"]
 
 
 def program_text(name: str) -> str:
-    """The source of a program of this package that needs nothing of ours: the modules that it imports come first."""
+    """The source of a program of `payload` as one file: the modules that it imports come first."""
     parts = dict.fromkeys([*_imported(name), name])
     return "\n\n\n".join(["from __future__ import annotations", *map(_without_imports, parts)]) + "\n"
 
 
 def _imported(name: str) -> list[str]:
-    """The modules of this package that a module imports, those that they import first."""
-    modules = [node.module or "" for node in _imports(source(name))]
-    own = [module.rpartition(".")[2] for module in modules if module != "__future__"]
-    return [part for module in own for part in (*_imported(module), module)]
+    """The modules of `payload` that a module imports, directly or not, in the order of dependence."""
+    modules = [node.module or "" for node in _imports(source_of(name))]
+    names = [module.rpartition(".")[2] for module in modules if module != "__future__"]
+    return [part for module in names for part in (*_imported(module), module)]
 
 
 def _without_imports(name: str) -> str:
-    """The source of a module without what `program_text` makes superfluous. No two parts define the same name."""
-    lines = source(name).rstrip().split("\n")
-    for node in reversed(_imports(source(name))):
+    """The source of a module without the imports that `program_text` resolves. No two modules define the same name."""
+    lines = source_of(name).rstrip().split("\n")
+    for node in reversed(_imports(source_of(name))):
         del lines[node.lineno - 1 : node.end_lineno]
     return "\n".join(lines)
 
 
 def _imports(source: str) -> list[ast.ImportFrom]:
-    """Imports from `__future__` and from `hccl_kit.launch.payload` that a module makes."""
+    """The imports from `__future__` and from `hccl_kit.launch.payload`."""
     found = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
     return [
         node for node in found if node.module and node.module.startswith(("__future__", "hccl_kit.launch.payload."))
     ]
 
 
-def source(name: str) -> str:
-    """The text of a module of `payload`."""
+def source_of(name: str) -> str:
+    """The source of a module of `payload`."""
     return files("hccl_kit.launch.payload").joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 
 def fragment(name: str) -> list[str]:
-    """The shell text `scripts/NAME.sh`, set off from what stands before it."""
+    """An empty line and the text of `scripts/NAME.sh` without its first paragraph, a comment for its readers."""
     text = files("hccl_kit.launch").joinpath(f"scripts/{name}.sh").read_text(encoding="utf-8")
-    return ["", *text.rstrip("\n").split("\n")]
+    return ["", *text.partition("\n\n")[2].rstrip("\n").split("\n")]
+
+
+def port_range() -> str:
+    """The ports for rank 0 as variables of the script."""
+    first, last = derived_port(0), derived_port(-1)
+    return f"first_port={first} ports={last - first + 1} # below 32768, where Linux starts to assign ports to clients"
 
 
 def wrapped(command: str) -> str:
-    """A long command over several lines; only for words without spaces in them."""
+    """A long command over several lines; its words must not contain spaces."""
     return " \\\n    ".join(textwrap.wrap(command, 100, break_on_hyphens=False))

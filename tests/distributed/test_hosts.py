@@ -13,7 +13,7 @@ from hccl_kit.launch.files import LaunchFile
 from tests.distributed.jobs import OURS, PATIENCE, Job
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import clean_environ
-from tests.launch.ways import planned, servers, write
+from tests.launch.ways import planned, servers, write, write_secret
 from tests.places import ROOT
 
 pytestmark = [pytest.mark.train, needs_hosts]
@@ -68,6 +68,7 @@ def test_mpirun(lab: Hosts, job: Job) -> None:
 def test_msrun(lab: Hosts, job: Job) -> None:
     files: tuple[LaunchFile, ...] = msrun.emit(*planned(servers((0,), (0,), ids=lab.addresses), *job.train()))
     script = write(job.folder, files)
+    write_secret(script)
     for process in [start(lab, host, job, script) for host in range(2)]:
         finish(process)
     assert_trained(job, "msrun")

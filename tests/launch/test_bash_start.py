@@ -19,7 +19,7 @@ from tests.launch.nodes import make_nodes_job
 from tests.launch.ways import fake
 
 (PORT,) = NAMES["master_port"]
-UNBOUND = "cannot be bound on this host (taken, or below 1024 without the right)"
+UNBOUND = "cannot be bound on this host (in use, or below 1024 without privileges)"
 TELL = "json.dump(dict(os.environ), sys.stdout)"
 
 
@@ -105,10 +105,10 @@ def test_a_changed_table_stops_everything(tmp_path: Path) -> None:
         file.write("\n")
     found = hashlib.sha256((tmp_path / TABLE).read_bytes()).hexdigest()
     assert refused(job) == (
-        f"error: this script was made for another rank table than {tmp_path / TABLE}\n"
+        f"error: this script was generated for another rank table than {tmp_path / TABLE}\n"
         f"  expected sha256 {expected}\n"
         f"  found    sha256 {found}\n"
-        "  fix: put the old table back, or write table and script anew with hccl-gen\n"
+        "  fix: restore the table, or generate table and script again with hccl-gen\n"
     )
 
 
@@ -116,7 +116,7 @@ def test_a_missing_table_stops_everything(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",))
     (tmp_path / TABLE).unlink()
     assert refused(job) == (
-        f"error: no rank table to read at {tmp_path / TABLE}\n  fix: put it back beside this script\n"
+        f"error: cannot read the rank table {tmp_path / TABLE}\n  fix: put it next to this script\n"
     )
 
 
@@ -124,7 +124,7 @@ def test_a_missing_table_stops_everything(tmp_path: Path) -> None:
 def test_a_table_that_may_not_be_read_stops_everything(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",))
     (tmp_path / TABLE).chmod(0)
-    assert "no rank table to read" in refused(job)
+    assert "cannot read the rank table" in refused(job)
 
 
 def test_a_path_that_hccl_would_cut_short_is_refused(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_path_that_hccl_would_cut_short_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "a.json.d"
     folder.mkdir()
     job = make_job(folder, ("true",))
-    assert refused(job) == f"error: HCCL cannot read {folder / TABLE}\n  fix: .json may only be its end\n"
+    assert refused(job) == f"error: HCCL cannot read {folder / TABLE}\n  fix: use .json only at its end\n"
 
 
 def test_a_port_that_is_given_is_kept(tmp_path: Path) -> None:
@@ -150,14 +150,14 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path, host: str) -> None:
     with socket.create_server((host, 0)) as server:
         port = server.getsockname()[1]
         assert refused(job, **{PORT: str(port)}) == (
-            f"error: {PORT}={port} {UNBOUND}\n  fix: unset {PORT}, and a free port is taken\n"
+            f"error: {PORT}={port} {UNBOUND}\n  fix: unset {PORT} to use a free port\n"
         )
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "99999", "123456", "x", "-1", "8 8", "08", "a[$(touch hacked)]"])
 def test_a_port_that_is_none_is_refused(tmp_path: Path, port: str) -> None:
     job = make_job(tmp_path, ("true",))
-    assert refused(job, **{PORT: port}).startswith(f"error: {PORT}={port} is no port, 1 to 65535\n")
+    assert refused(job, **{PORT: port}).startswith(f"error: {PORT}={port} is not a port number (1 to 65535)\n")
     assert not (tmp_path / "hacked").exists()
 
 
@@ -166,7 +166,7 @@ def test_without_python_the_port_is_said_to_be_untested(tmp_path: Path) -> None:
     path = path_with(tmp_path, *TOOLS)
     done = job.run(environ={"PATH": path})
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("note: no python is here to bind the port")
+    assert done.stderr.startswith("note: no Python found, so the port was only probed")
     assert f"\n{PORT}=" in job.log(0)
 
 
@@ -223,8 +223,8 @@ def test_for_several_servers_python_is_new_enough(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: no python 3.8 or newer is on PATH; a job of several servers needs one\n"
-        "  fix: install one, or name the one of the command by its path\n"
+        "error: Python 3.8 or newer not found on PATH; jobs on several servers need it\n"
+        "  fix: install it, or start the command with the path of one\n"
     )
 
 
@@ -266,4 +266,4 @@ def test_a_folder_that_takes_no_logs_is_named(tmp_path: Path) -> None:
     (tmp_path / "hccl_logs").write_text("")
     done = job.run()
     assert done.returncode == 2
-    assert f"error: cannot make the log folder {tmp_path}/hccl_logs/" in done.stderr
+    assert f"error: cannot create the log folder {tmp_path}/hccl_logs/" in done.stderr

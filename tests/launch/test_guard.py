@@ -27,7 +27,7 @@ def test_a_guard_that_is_killed_ends_the_job(tmp_path: Path) -> None:
     os.kill(guard, signal.SIGKILL)
     done = finish(process)
     assert done.returncode == 137
-    said = "error: the process that guards the ranks was killed, so the job was ended with exit code 137"
+    said = "error: the guard process was killed; the job ended with exit code 137"
     assert done.stderr == f"\n{said}; logs in {job.logs}\n"
     assert job.processes() == []
 

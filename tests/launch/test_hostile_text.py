@@ -39,10 +39,9 @@ def functions(script: Path, after: str) -> subprocess.CompletedProcess[str]:
     """Run `after` with the functions of a script: everything of it up to the first section that starts something."""
     text = script.read_text(encoding="utf-8")
     names = (
-        "next_note",
-        "is_note",
+        "next_event",
+        "is_event",
         "is_failure",
-        "is_code",
         "step_of",
         "slowest_rank",
         "furthest_step",
@@ -57,8 +56,6 @@ def functions(script: Path, after: str) -> subprocess.CompletedProcess[str]:
         if line.partition("()")[0] in names:
             end = next(i for i in range(number, len(lines)) if lines[i].startswith("}"))
             found += lines[number : end + 1]
-        elif line.startswith("whole="):
-            found.append(line)
     program = "\n".join(["set -euo pipefail", *found, after])
     return subprocess.run(
         ["bash", "-c", program], cwd=script.parent, capture_output=True, check=False, text=True, timeout=20
@@ -96,7 +93,7 @@ def test_a_note_that_is_not_of_the_form_is_one_line(tmp_path: Path, form: str, t
     done = functions(
         script,
         "exec 8<note; ranks=(0 1) servers=(a b)\n"
-        'while next_note 1; do echo "$kind|$rank|$code|$where"; ((code == 0)) || :; done',
+        'while next_event 1; do echo "$kind|$rank|$code|$where"; ((code == 0)) || :; done',
     )
     assert nothing_ran(tmp_path)
     assert done.stdout == "done|||\n"
@@ -108,7 +105,7 @@ def test_a_note_that_is_not_of_the_form_is_one_line(tmp_path: Path, form: str, t
 @pytest.mark.parametrize("note", ["rank 1 137", "hang 0 124", "gone -2 129", "over -3 255 1", "start 1-2 65535"])
 def test_a_note_of_the_form_is_taken(tmp_path: Path, note: str) -> None:
     (tmp_path / "note").write_text(note + "\n")
-    done = functions(bash_script(tmp_path), 'exec 8<note; servers=(a b); next_note 1; echo "$kind $rank $code $where"')
+    done = functions(bash_script(tmp_path), 'exec 8<note; servers=(a b); next_event 1; echo "$kind $rank $code $where"')
     assert (done.stdout.strip(), done.stderr) == (note.replace("255 1", "255 b"), "")
 
 

@@ -134,7 +134,7 @@ def test_nothing_outlives_the_guard(also_script: bool, code: int, tmp_path: Path
     process.send_signal(signal.SIGCONT)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
-    assert also_script or err.startswith("\nerror: the process that guards the ranks was killed, so the job was ended")
+    assert also_script or err.startswith("\nerror: the guard process was killed; the job ended")
     assert wait_until(lambda: job.left() == [])
 
 

@@ -34,8 +34,8 @@ class Pair:
     def __init__(self, folder: Path, program: str) -> None:
         self.job = python_nodes_job(folder, Hosts("", folder, IDS), program)
         script = self.job.script.read_text(encoding="utf-8")
-        assert script.count("patience=60\n") == 1
-        self.job.script.write_text(script.replace("patience=60\n", "patience=3\n"), encoding="utf-8")
+        assert script.count("timeout=60\n") == 1
+        self.job.script.write_text(script.replace("timeout=60\n", "timeout=3\n"), encoding="utf-8")
         with socket.create_server(("", 0)) as probe:
             self.port = str(probe.getsockname()[1])
 
@@ -76,9 +76,9 @@ def test_the_first_server_sees_for_all_whether_they_get_further(
     done = [finish(process) for process in pair.both("--max-restarts", "9")]
     assert [one.returncode for one in done] == [code, code], done
     assert [pair.restarts(server) for server in range(2)] == [restarts, restarts]
-    given_up = "given up after restart 1: it came to step 5, and to step 5 the time before\n"
-    assert done[0].stderr.endswith(given_up) == bool(code)
-    assert done[1].stderr.endswith(f"given up: so says server {IDS[0]}\n") == bool(code)
+    gave_up = "giving up after restart 1: no progress (step 5, previously step 5)\n"
+    assert done[0].stderr.endswith(gave_up) == bool(code)
+    assert done[1].stderr.endswith(f"server {IDS[0]} gave up restarting\n") == bool(code)
     assert pair.job.processes() == []
 
 
@@ -143,7 +143,7 @@ def test_a_signal_where_the_ranks_are_done_and_the_others_are_not(tmp_path: Path
 def test_a_signal_while_the_other_server_is_waited_for(tmp_path: Path, name: str, code: int) -> None:
     pair = Pair(tmp_path, "time.sleep(0.3)\nif rank == 2: sys.exit(7)\ntime.sleep(60)")
     script = pair.job.script.read_text(encoding="utf-8")
-    pair.job.script.write_text(script.replace("patience=3\n", "patience=30\n"), encoding="utf-8")
+    pair.job.script.write_text(script.replace("timeout=3\n", "timeout=30\n"), encoding="utf-8")
     waiting, absent = pair.start(0, "--max-restarts", "1"), pair.start(1)
     assert finish(absent).returncode == 7
     assert waiting.stderr

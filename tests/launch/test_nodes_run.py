@@ -84,9 +84,9 @@ def test_a_host_that_is_no_server_says_what_it_is(tmp_path: Path, lab: Hosts) ->
     done = finish(job.start(1))
     assert done.returncode == 2
     assert done.stderr == (
-        f"error: this host is no server of the table: it has {lab.addresses[1]} node2 node2\n"
+        f"error: this host is not a server of the table: it has {lab.addresses[1]} node2 node2\n"
         "  the table has 10.9.9.1 10.9.9.2\n"
-        "  fix: run this script on one of them, or say which one this is with --server ID\n"
+        "  fix: run this script on one of them, or name this host's server with --server ID\n"
     )
 
 
@@ -164,21 +164,20 @@ def test_a_host_without_a_cable_ends_the_job_within_ten_seconds(tmp_path: Path) 
         assert job.processes() == []
 
 
-def links(job: NodesJob, lab: Hosts, host: int) -> list[int]:
-    """The program by which the script on a host talks to the others."""
-    return [
-        process for process in lab.processes(host) if b"link.py NODE" in Path(f"/proc/{process}/cmdline").read_bytes()
-    ]
+def rendezvous_programs(lab: Hosts, host: int) -> list[int]:
+    """The rendezvous program of the script on a host."""
+    text = b"rendezvous.py NODE"
+    return [process for process in lab.processes(host) if text in Path(f"/proc/{process}/cmdline").read_bytes()]
 
 
 def test_a_host_that_is_slow_for_a_while_is_not_lost(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('ready'); time.sleep(6)")
     nodes = [job.start(0), job.start(1)]
     assert wait_until(lambda: len([*job.folder.glob("hccl_logs/latest/rank_*.log")]) == 4)
-    (link,) = links(job, lab, 1)
-    os.kill(link, signal.SIGSTOP)
+    (program,) = rendezvous_programs(lab, 1)
+    os.kill(program, signal.SIGSTOP)
     time.sleep(3)
-    os.kill(link, signal.SIGCONT)
+    os.kill(program, signal.SIGCONT)
     assert [finish(process).returncode for process in nodes] == [0, 0]
 
 
@@ -228,7 +227,7 @@ def test_a_table_that_was_changed_on_one_host_stops_that_host(tmp_path: Path, la
         file.write("\n")
     done = finish(NodesJob(tmp_path / "other", job.lab).start(1))
     assert done.returncode == 2
-    assert done.stderr.startswith("error: this script was made for another rank table than ")
+    assert done.stderr.startswith("error: this script was generated for another rank table than ")
 
 
 def test_a_port_that_the_hosts_cannot_meet_at_is_named(tmp_path: Path, lab: Hosts) -> None:
@@ -242,7 +241,7 @@ def test_a_port_that_the_hosts_cannot_meet_at_is_named(tmp_path: Path, lab: Host
     taken.communicate()
     assert done.returncode == 2
     assert done.stderr == (
-        "error: the nodes of the job cannot meet at port 21988: Address already in use\n"
+        "error: cannot listen on port 21988 for the other nodes of the job: Address already in use\n"
         f"  fix: export {LINK_PORT}=PORT, the same free one on every server\n"
     )
 

@@ -71,8 +71,8 @@ def test_several_servers_meet_at_the_node_of_rank_0() -> None:
     [
         ([], "the command is empty"),
         ([""], "the command is empty"),
-        (["echo", "a\0b"], "NUL character in 'a.x00b'"),
-        (["echo", "\udcff"], "not UTF-8 text"),
+        (["echo", "a\0b"], "argument 'a.x00b' contains a NUL character"),
+        (["echo", "\udcff"], "is not valid UTF-8"),
     ],
 )
 def test_a_command_that_no_shell_can_run_is_refused(command: list[str], message: str) -> None:

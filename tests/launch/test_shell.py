@@ -1,15 +1,19 @@
-"""The programs that launch scripts carry: one text each, for a Python that may be old and has nothing of ours."""
+"""The parts of scripts: shell fragments, and programs for a Python 3.8 without this package."""
 
 import ast
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch.shell import program_text
+from hccl_kit.launch.shell import fragment, program_text
+from tests.launch.ways import assert_shellcheck
+from tests.places import ROOT
 
-PROGRAMS = ["rendezvous", "ssh_start"]
+PROGRAMS = ["rendezvous", "ssh_start", "pod_start", "pod_run", "msrun_worker"]
+SCRIPTS = ROOT / "hccl_kit" / "launch" / "scripts"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -30,9 +34,17 @@ def test_a_program_imports_nothing_but_the_standard_library(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_is_read_without_ours(name: str) -> None:
+def test_a_program_is_read_without_this_package(name: str) -> None:
     """As a module that does nothing, by a Python without site packages."""
     reader = "import sys; exec(compile(sys.stdin.read(), 'program', 'exec'), {'__name__': 'program'})"
     command = [sys.executable, "-I", "-S", "-c", reader]
     done = subprocess.run(command, check=False, input=program_text(name), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*/*.sh")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_fragment_begins_with_a_comment_for_its_readers(path: Path) -> None:
+    header, _, body = path.read_text(encoding="utf-8").partition("\n\n")
+    assert all(line.startswith("# ") for line in header.split("\n"))
+    assert "\n".join(fragment(f"{path.parent.name}/{path.stem}")) == "\n" + body.rstrip("\n")
+    assert_shellcheck(path)

@@ -216,8 +216,8 @@ def test_a_node_that_the_table_does_not_know_says_so(lab: Cluster, tmp_path: Pat
     assert job.run() == 2
     first, second = job.last
     assert first.startswith("error: node n2 (")
-    assert first.endswith(") is no server of the table, which has n1 192.0.2.250")
-    assert second.startswith("  fix: ask for its nodes, sbatch --nodelist=")
+    assert first.endswith(") is not a server of the table: n1 192.0.2.250")
+    assert second.startswith("  fix: request its nodes, sbatch --nodelist=")
     assert job.nothing_left()
 
 
@@ -241,7 +241,7 @@ def test_two_nodes_cannot_be_one_server(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, two_nodes(), "time.sleep(120)")
     assert job.run(environ={"HCCL_KIT_SERVER": "n2"}) == 2
     nodes = ("n1 and n2", "n2 and n1")
-    assert job.last[0] in [f"error: nodes {two} both take themselves for server n2 of the table" for two in nodes]
+    assert job.last[0] in [f"error: nodes {two} both match server n2 of the table" for two in nodes]
     assert job.nothing_left()
 
 

@@ -1,7 +1,7 @@
-"""What the manifests for Kubernetes share: names, the pod of a server, the programs that it carries, the text.
+"""What the manifests for Kubernetes share: names, the pod of a server, and the programs that it runs.
 
-No word of the user reaches a shell: the container runs `pod_start` in Python, which starts the command as it is. All
-else is a value that the YAML writer quotes.
+Nothing is passed to a shell: the container runs `pod_start` in Python, which executes the command. All other values are
+quoted by the YAML writer.
 """
 
 from __future__ import annotations
@@ -10,32 +10,32 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters.manifest import Value, config_map
 from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.shell import source_of
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID
 from hccl_kit.table.document import shown
 
 CONTAINER = "ascend"
-"""The operator looks for a container of this name."""
+"""The name of the container that the operator looks for."""
 RING_LABEL = "ring-controller.atlas"
-"""Tells the kind of chip; on job, pods and the ConfigMap of the table."""
+"""The label with the chip type, on the job, its pods and the ConfigMap of the table."""
 JOB_LABEL = "hccl-kit/job"
-"""Of the pods with cards; a server takes one of them."""
+"""The label of pods with cards, of which a server runs at most one."""
 TABLE_FOLDER = "/user/serverid/devindex/config"
 TABLE_KEY = "hccl.json"
 PROGRAM_FOLDER = "/hccl-kit"
 _LABEL = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?", re.ASCII)
-"""RFC 1035, which services ask for; RFC 1123 would let a name begin with a digit."""
+"""RFC 1035, which services require; RFC 1123 would allow a digit at the start."""
 _MAX_LABEL = 63
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}", re.ASCII)
 
 
 class Hardware(NamedTuple):
-    """How MindCluster calls a product: the resource, the value of RING_LABEL, the node label `accelerator-type`."""
+    """A product in MindCluster: the resource, the value of RING_LABEL, the node label `accelerator-type`."""
 
     resource: str
     ring: str
@@ -66,48 +66,48 @@ class PodJob:
 
     @property
     def shape(self) -> str:
-        """As a person would say it."""
+        """Pods and cards in words."""
         return f"{self.pods} pod{'s' * (self.pods > 1)} with {self.cards} card{'s' * (self.cards > 1)} each"
 
     @property
     def ring(self) -> dict[str, str]:
-        """The label that tells the kind of chip."""
+        """The label with the chip type."""
         return {RING_LABEL: self.hardware.ring}
 
 
 def pod_job(plan: LaunchPlan, *, name: str | None, image: str, namespace: str, product: str) -> PodJob:
-    """The job that starts `plan`, whose nodes have equally many cards (HK530); KitError where a name is not allowed."""
+    """The job of a plan whose nodes have equally many cards (HK530). Raises KitError if a name is not accepted."""
     if product not in HARDWARE:
-        raise KitError(f"how Kubernetes calls product {product!r} is not known; accepted: {', '.join(HARDWARE)}")
+        raise KitError(f"product {product!r} has no known resource in Kubernetes; accepted: {', '.join(HARDWARE)}")
     name = name or f"ascend{plan.size}p"
     longest = _MAX_LABEL - max(len("-scheduler-0"), len(f"-worker-{len(plan.nodes)}"))
-    _assert_label("name", name, longest, "the pods are called after it")
+    _assert_label("name", name, longest, "pod names start with it")
     _assert_label("namespace", namespace, _MAX_LABEL, "such as default")
     if not image:
-        raise KitError("the image of the containers is missing", hint="--image REGISTRY/NAME:TAG")
+        raise KitError("the container image is missing", hint="--image REGISTRY/NAME:TAG")
     if not _IMAGE.fullmatch(image):
-        raise KitError(f"image {shown(image)} is no name of an image; accepted: REGISTRY/NAME:TAG")
+        raise KitError(f"image {shown(image)} is not a valid image name; accepted: REGISTRY/NAME:TAG")
     return PodJob(name, namespace, image, HARDWARE[product], plan.command, len(plan.nodes), len(plan.nodes[0].workers))
 
 
 def _assert_label(what: str, text: str, longest: int, why: str) -> None:
     if len(text) > longest or not _LABEL.fullmatch(text):
         raise KitError(
-            f"{what} {shown(text)} is not accepted: a letter, then at most {longest - 1} letters, digits and hyphens, "
-            f"all lower case, no hyphen at the end ({why})"
+            f"{what} {shown(text)} is not valid; accepted: at most {longest} lower-case letters, digits and hyphens, "
+            f"with a letter first and no hyphen last ({why})"
         )
 
 
 def pod(job: PodJob, *, env: Sequence[Value], port: int, volumes: Sequence[tuple[Value, str]]) -> Value:
-    """The pod of a server: `env` besides what each gets; `volumes` with their places besides those that each has.
+    """The pod of a server, with further variables `env` and further `volumes` with their mount paths.
 
-    The last lines of its log, where `pod_run` says who failed, are shown as the reason of its end.
+    The last lines of its log, where `pod_run` reports a failure, are its termination message.
     """
     mounted = [
         ({"name": "hccl-kit", "configMap": {"name": programs_name(job)}}, PROGRAM_FOLDER),
         *volumes,
         ({"name": "ascend-driver", "hostPath": {"path": "/usr/local/Ascend/driver"}}, "/usr/local/Ascend/driver"),
-        ({"name": "dshm", "emptyDir": {"medium": "Memory"}}, "/dev/shm"),  # noqa: S108 - as the data loaders want it
+        ({"name": "dshm", "emptyDir": {"medium": "Memory"}}, "/dev/shm"),  # noqa: S108 - for data loaders
     ]
     return {
         "automountServiceAccountToken": False,
@@ -121,7 +121,7 @@ def pod(job: PodJob, *, env: Sequence[Value], port: int, volumes: Sequence[tuple
                 **({"env": list(env)} if env else {}),
                 "ports": [{"containerPort": port, "name": "ascendjob-port"}],
                 "terminationMessagePolicy": "FallbackToLogsOnError",
-                "volumeMounts": [{"name": volume["name"], "mountPath": place} for volume, place in mounted],
+                "volumeMounts": [{"name": volume["name"], "mountPath": path} for volume, path in mounted],
             }
         ],
         "volumes": [volume for volume, _ in mounted],
@@ -129,9 +129,9 @@ def pod(job: PodJob, *, env: Sequence[Value], port: int, volumes: Sequence[tuple
 
 
 def with_cards(job: PodJob, spec: Value) -> Value:
-    """The pod with its cards, on a server of its own among those of the job with cards, which have `card_labels`.
+    """The pod with its cards, on another server than the other pods with `card_labels` of the job.
 
-    Its environment says which cards these are; the container runtime mounts them by that.
+    The container runtime mounts the cards that are listed in its environment.
     """
     (container,) = spec["containers"]
     cards = {job.hardware.resource: job.cards}
@@ -158,7 +158,7 @@ def card_labels(job: PodJob) -> dict[str, str]:
 
 
 def on_host_network(spec: Value) -> Value:
-    """The pod with the network of its host; HCCL would not know by itself which of its addresses to take."""
+    """The pod in the network of its host, with the address that HCCL must use."""
     (container,) = spec["containers"]
     env = [*container.get("env", ()), from_field("HCCL_IF_IP", "status.hostIP")]
     return {
@@ -170,37 +170,33 @@ def on_host_network(spec: Value) -> Value:
 
 
 def from_field(name: str, path: str) -> Value:
-    """A variable with what Kubernetes knows of the pod."""
+    """A variable with the value of a field of the pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def unexpanded(word: str) -> str:
-    """A word of the command as it has to stand in a manifest: Kubernetes reads $(NAME) and makes one $ of two."""
+    """A word of the command, escaped for a manifest, in which Kubernetes expands $(NAME) and replaces $$ with $."""
     return word.replace("$", "$$")
 
 
 def programs_name(job: PodJob) -> str:
-    """Of the ConfigMap with the programs that a pod runs."""
+    """The name of the ConfigMap with the programs of a pod."""
     return f"{job.name}-start"
 
 
-def programs(job: PodJob, way: str, **more: object) -> Value:
-    """The ConfigMap with the programs that a pod runs, and what they are told: Settings of `pod_start`."""
+def programs(job: PodJob, source: str, **more: object) -> Value:
+    """The ConfigMap with the programs of a pod, and the Settings of `pod_start`."""
     settings: dict[str, object] = {
-        "way": way,
+        "source": source,
         "names": NAMES,
         "unset": [*MISLEADING, RUN_ID, LOG_DIR, RESTART],
         "mark": {RUN_ID: job.name},
     }
-    if way == "mindspore":  # the operator's MS_* lead; a rank of its scheduler is told no contract
+    if source == "mindspore":  # MindSpore reads MS_*, which the operator sets
         settings |= {"unset": [name for name in MISLEADING if not name.startswith("MS_")], "mark": {}}
-    told = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in (settings | more).items())
+    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in (settings | more).items())
     return config_map(
         programs_name(job),
         job.namespace,
-        {"start.json": f"{{\n{told}\n}}\n", "start.py": _source("pod_start"), "run.py": _source("pod_run")},
+        {"start.json": f"{{\n{lines}\n}}\n", "start.py": source_of("pod_start"), "run.py": source_of("pod_run")},
     )
-
-
-def _source(module: str) -> str:
-    return files("hccl_kit.launch.payload").joinpath(f"{module}.py").read_text(encoding="utf-8")

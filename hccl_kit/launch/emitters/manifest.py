@@ -1,4 +1,4 @@
-"""A manifest as a text, and what Kubernetes takes of it."""
+"""Manifests as YAML, and the size limits of Kubernetes."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ MAX_MAP = 1 << 20
 MAX_APPLIED = 256 << 10
 """Bytes of all annotations of an object; `kubectl apply` puts the whole object into one."""
 _WORD = re.compile("-{0,2}[A-Za-z_/].+")
-"""What no reader of YAML takes for anything but a text. PyYAML leaves out quotes by YAML 1.1, where `1e-4` and `0o17`
-are texts; the reader of kubectl takes them for numbers, and `y` and `n` for true and false."""
+"""Strings that need no quotes in any version of YAML. PyYAML follows YAML 1.1, where `1e-4` and `0o17` are strings;
+kubectl reads them as numbers, and `y` and `n` as booleans."""
 _OTHER_BREAKS = frozenset("\r\x85\u2028\u2029")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def config_map(name: str, namespace: str, data: Mapping[str, str], labels: Mapping[str, str] | None = None) -> Value:
-    """A ConfigMap; KitError where it is larger than Kubernetes takes."""
+    """A ConfigMap. Raises KitError if it is larger than Kubernetes accepts."""
     size = sum(len(text.encode()) for text in data.values())
     if size > MAX_MAP:
-        raise KitError(f"ConfigMap {name} would hold {size} bytes; Kubernetes takes {MAX_MAP}")
+        raise KitError(f"ConfigMap {name} would have {size} bytes; Kubernetes accepts {MAX_MAP}")
     metadata = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
 
 
 def applied_size(document: Value) -> int:
-    """Bytes of the annotation in which `kubectl apply` keeps a document."""
+    """Bytes of the annotation in which `kubectl apply` stores a document."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     return len(f"{_APPLIED}{text}\n".encode())
 
 
 def compact(table: str) -> str:
-    """The text of a rank table without a blank that means nothing."""
+    """The text of a rank table without insignificant white space."""
     return json.dumps(json.loads(table), ensure_ascii=False, separators=(",", ":"))
 
 
 def to_yaml(comment: Sequence[str], documents: Sequence[Value]) -> str:
-    """The text of a manifest: a comment, and the documents with texts of several lines written as they are."""
+    """The text of a manifest: a comment, and the documents with strings of several lines as blocks."""
     import yaml  # noqa: PLC0415 - heavy
 
     class Readable(yaml.SafeDumper):
-        """YAML without the tags and anchors that nobody writes by hand."""
+        """YAML without anchors."""
 
         def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
             return True
 
     def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-        # Other ends of lines would come back as "\n"; as they are, PyYAML writes them between double quotes only.
+        # PyYAML preserves other line breaks in double quotes only; elsewhere they would be read as "\n".
         style = '"' if _OTHER_BREAKS & set(value) else "|" if "\n" in value else None if _WORD.fullmatch(value) else "'"
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 

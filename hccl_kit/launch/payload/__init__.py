@@ -1,1 +1,1 @@
-"""Programs that the launch scripts carry and run on other hosts: Python 3.8, standard library only."""
+"""Programs that launch scripts and manifests contain and run on other hosts: Python 3.8, standard library only."""

@@ -1,7 +1,7 @@
-"""The messages that the nodes of a job exchange: one line each, every field parsed to its type and range.
+"""The messages between the nodes of a job: one line each, with every field checked for type and range.
 
-Carried by the launch scripts, so it needs nothing but Python 3.8. A node is its index in the list of servers, which all
-nodes have; no name crosses the network.
+Part of programs that launch scripts contain. A node is its index in the list of servers, which all nodes have; names
+are not sent.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Union
 
-LONGEST = 1024
+MAX_LINE = 1024
 """Bytes of a line."""
 MAX_RANK = 9999999
 LOST, ENDED, RANK_LOST = -1, -2, -3
-"""In the place of a rank: the node is gone, its script was ended, one of its ranks ended unseen."""
+"""Instead of a rank: the node was lost, its script was ended, one of its ranks was lost."""
 LOST_CODE = 255
-"""The exit code of a node that is gone."""
+"""The exit code for a lost node."""
 TWICE, OTHER_TABLE = "twice", "table"
-"""Why node 0 refuses a node: it has joined already, or it has another rank table."""
+"""Reasons why node 0 refuses a node: it has already joined, or it has another rank table."""
 
 
-class Malformed(Exception):  # noqa: N818 - the line is what is wrong
-    """A line that is not one of the messages accepted here; `str()` is the line, made printable."""
+class Malformed(Exception):  # noqa: N818 - describes the line
+    """A line that is not a valid message; `str()` is the line in printable form."""
 
 
 class Here(NamedTuple):
-    """A node is ready. `run` and `port` count where the node is the first; the others send port 0."""
+    """A node is ready. `run` and `port` are those of the job if this is node 0; the others send port 0."""
 
     run: str
     port: int
@@ -35,7 +35,7 @@ class Here(NamedTuple):
 
 
 class Start(NamedTuple):
-    """All nodes are there: the name of the run and the port of rank 0; port 0 ends the restarts."""
+    """All nodes are ready: the name of the run and the port of rank 0; port 0 ends the restarts."""
 
     run: str
     port: int
@@ -45,7 +45,7 @@ class Start(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A rank of the sender failed `ago` seconds before the line was sent."""
+    """A rank of the sender failed `ago` seconds before the message."""
 
     rank: int
     code: int
@@ -56,7 +56,7 @@ class Failed(NamedTuple):
 
 
 class Over(NamedTuple):
-    """The failure that ended the job: what failed on the server with the index `node`."""
+    """The failure that ended the job, on the server with the index `node`."""
 
     rank: int
     code: int
@@ -67,14 +67,14 @@ class Over(NamedTuple):
 
 
 class Done(NamedTuple):
-    """From a node: its ranks have succeeded. From node 0: those of all nodes have."""
+    """From a node: its ranks succeeded. From node 0: all ranks succeeded."""
 
     def line(self) -> str:
         return "done"
 
 
 class Refused(NamedTuple):
-    """Node 0 does not accept this node; `sha256` is that of the table of node 0."""
+    """Node 0 refuses this node; `sha256` is the digest of its table."""
 
     reason: str
     sha256: str
@@ -88,7 +88,7 @@ FromNode0 = Union[Start, Over, Done, Refused]  # noqa: UP007 - Python 3.8
 
 
 def parse_from_node(line: bytes) -> FromNode:
-    """A message of a node about its ranks. Raises Malformed."""
+    """Parse a message of a node about its ranks. Raises Malformed."""
     kind, fields = _split(line)
     if kind == "here" and len(fields) == 2:
         return Here(_run(fields[0], line), _number(fields[1], 0, 65535, line))
@@ -103,7 +103,7 @@ def parse_from_node(line: bytes) -> FromNode:
 
 
 def parse_from_node_0(line: bytes, servers: int) -> FromNode0:
-    """A message of node 0 to a node of a job with that number of servers. Raises Malformed."""
+    """Parse a message of node 0 in a job of `servers` servers. Raises Malformed."""
     kind, fields = _split(line)
     if kind == "start" and len(fields) == 2:
         return Start(_run(fields[0], line), _number(fields[1], 0, 65535, line))
@@ -122,19 +122,19 @@ def parse_from_node_0(line: bytes, servers: int) -> FromNode0:
 
 
 def number(text: str, low: int, high: int) -> int | None:
-    """`text` as a decimal number in this range without leading zeros, else None."""
+    """A decimal number from `low` to `high` without leading zeros; None if `text` is not one."""
     if not re.fullmatch(r"0|-?[1-9][0-9]{0,8}", text):
         return None
     return int(text) if low <= int(text) <= high else None
 
 
 def is_sha256(text: str) -> bool:
-    """Whether the text is a SHA-256 in lower-case hexadecimal digits."""
+    """Whether `text` is a SHA-256 in lower-case hexadecimal digits."""
     return re.fullmatch(r"[0-9a-f]{64}", text) is not None
 
 
 def printable(data: bytes | str, longest: int = 80) -> str:
-    """Text of others for the screen: control characters and bytes beyond ASCII are escaped, a long one is cut."""
+    """Text from outside for the terminal: unprintable characters and other bytes escaped, long text cut."""
     text = data.decode("ascii", "backslashreplace") if isinstance(data, bytes) else data
     shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: longest + 1])
     return shown if len(shown) <= longest else shown[:longest] + "..."

@@ -1,14 +1,14 @@
-"""Runs the ranks of one pod; the manifests for Kubernetes carry this text beside that of `pod_start`.
+"""Runs the ranks of a pod; manifests for Kubernetes contain this program and `pod_start`.
 
     python3 -Iu run.py RANKS COMMAND ...
 
-RANKS is JSON: the variables to unset, and for each rank what it is called and the variables that it gets:
+RANKS is JSON: the variables to unset, and the name and variables of each rank:
 [["ASCEND_DEVICE_ID"], [["0", {"RANK_ID": "0"}]]].
 
-What the ranks say goes to the log of the container, every line with its rank in front. The first rank that fails ends
-the others; the end of what it said comes last, and its exit code (128 + signal) is the container's. 2 could not start,
-143 SIGTERM, which is how Kubernetes ends a pod. This process is the first of the container, so when it ends, all that
-runs there ends. It needs Python 3.8 and nothing of ours.
+The output of the ranks goes to the log of the container, every line prefixed with its rank. The first rank that fails
+ends the others; the last lines of its output are printed last, and the container exits with its code (128 + signal).
+Other exit codes: 2 could not start, 143 SIGTERM, with which Kubernetes ends a pod. This is process 1 of the container,
+so all processes end with it. It needs Python 3.8 only.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from contextlib import suppress
 from typing import IO, NamedTuple, NoReturn
 
 GRACE = 10.0
-"""Seconds between TERM and KILL; Kubernetes kills a pod 30 s after its own TERM."""
+"""Seconds between SIGTERM and SIGKILL; Kubernetes kills a pod 30 s after its own SIGTERM."""
 TAIL = 30
-"""Lines that are shown again of the rank that failed."""
-LONGEST = 1 << 16
-"""Bytes of a line; a longer one is shown in pieces."""
+"""Lines in the report on the rank that failed."""
+MAX_LINE = 1 << 16
+"""Bytes of a line; a longer one is split."""
 
 
 class Terminated(BaseException):
@@ -38,14 +38,14 @@ class Terminated(BaseException):
 
 
 class End(NamedTuple):
-    """A process has ended: the name of its rank, None where it is none of ours, and its exit code."""
+    """The end of a process: the name of its rank, None if it is not a rank, and its exit code."""
 
     rank: str | None
     code: int
 
 
 class Group:
-    """The ranks of this pod as processes. Orphans that end here are reaped, as the first process has to."""
+    """The ranks of this pod. As process 1, it also reaps orphans."""
 
     def __init__(self) -> None:
         self.alive: dict[int, str] = {}
@@ -54,7 +54,7 @@ class Group:
         self.lock = threading.Lock()
 
     def start(self, name: str, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """One rank, the leader of its group, and the thread that shows what it says."""
+        """Start a rank as leader of a process group, and a thread that prints its output."""
         process = subprocess.Popen(
             command,
             env=environ,
@@ -71,15 +71,15 @@ class Group:
         pump.start()
 
     def show(self, name: str, lines: IO[bytes]) -> None:
-        """Every line of a rank with its name in front; lines of several ranks do not mix."""
-        while line := lines.readline(LONGEST):
+        """Print the lines of a rank, prefixed with its name; lines of several ranks do not mix."""
+        while line := lines.readline(MAX_LINE):
             whole = line if line.endswith(b"\n") else line + b"\n"
             self.tails[name].append(whole)
             with self.lock:
                 write(1, f"[{name}] ".encode() + whole)
 
     def next_end(self, options: int = 0) -> End | None:
-        """The next process that ends; None where none has ended yet."""
+        """The next process that ends; None if none has ended yet."""
         pid, status = os.waitpid(-1, options)
         if pid == 0:
             return None
@@ -87,7 +87,7 @@ class Group:
         return End(self.alive.pop(pid, None), code)
 
     def end(self) -> None:
-        """TERM, grace, KILL to every group that is left; then the rest of what the ranks said."""
+        """End all ranks with SIGTERM, and with SIGKILL after GRACE; then print the rest of their output."""
         for sent in (signal.SIGTERM, signal.SIGKILL):
             for pid in self.alive:
                 with suppress(OSError):
@@ -101,35 +101,35 @@ class Group:
 
 
 def write(to: int, data: bytes) -> None:
-    """All of the bytes to the log of the container, which may be gone."""
+    """Write all bytes to the log of the container, which may be closed."""
     with suppress(OSError):
         while data:
             data = data[os.write(to, data) :]
 
 
-def say(text: str) -> None:
-    """One text to the log of the container."""
+def log(text: str) -> None:
+    """Write a message to the log of the container."""
     write(2, f"{text}\n".encode(errors="replace"))
 
 
 def terminate(*_: object) -> NoReturn:
-    """The handler of SIGTERM, which the first process of a pod would not hear without one."""
+    """The handler of SIGTERM; process 1 ignores signals without a handler."""
     raise Terminated
 
 
 def report(rank: str, code: int, tail: Sequence[bytes]) -> None:
-    """Who failed, and the end of what it said: the last of the log, which Kubernetes shows as the reason."""
+    """Report the rank that failed, at the end of the log, which Kubernetes shows as the reason."""
     name = ""
     if code > 128:
         with suppress(ValueError):
             name = f" ({signal.Signals(code - 128).name})"
-    who = f"rank {rank}" if rank.isdecimal() else rank
-    say(f"\nerror: {who} failed with exit code {code}{name}; the end of what it said:")
-    say(b"".join(tail).decode(errors="replace").rstrip("\n"))
+    what = f"rank {rank}" if rank.isdecimal() else rank
+    log(f"\nerror: {what} failed with exit code {code}{name}; its last lines:")
+    log(b"".join(tail).decode(errors="replace").rstrip("\n"))
 
 
 def run(ranks: Sequence[tuple[str, Mapping[str, str]]], command: Sequence[str]) -> int:
-    """Start the ranks, each with its environment, and return the exit code of the container when they are over."""
+    """Run the ranks, each with its environment, and return the exit code of the container."""
     signal.signal(signal.SIGTERM, terminate)
     group = Group()
     failed = None
@@ -140,10 +140,10 @@ def run(ranks: Sequence[tuple[str, Mapping[str, str]]], command: Sequence[str]) 
             end = group.next_end()
             failed = end if end and end.rank and end.code else None
     except OSError as error:
-        say(f"error: cannot start {command[0]}: {error.strerror}")
+        log(f"error: cannot start {command[0]}: {error.strerror}")
         failed = End(None, 2)
     except Terminated:
-        say("ended by SIGTERM")
+        log("ended by SIGTERM")
         failed = End(None, 143)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     group.end()
@@ -153,7 +153,7 @@ def run(ranks: Sequence[tuple[str, Mapping[str, str]]], command: Sequence[str]) 
 
 
 def main(argv: Sequence[str]) -> int:
-    """The program; returns its exit code."""
+    """Run the program, and return its exit code."""
     (unset, ranks), command = json.loads(argv[0]), argv[1:]
     base = {name: value for name, value in os.environ.items() if name not in unset}
     return run([(name, {**base, **given}) for name, given in ranks], command)

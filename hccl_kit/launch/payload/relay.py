@@ -1,19 +1,18 @@
-"""The messages of servers that were started over ssh: they travel in the output of each server, marked by a token.
+"""Messages between servers that were started over ssh, which need no open port.
 
-Carried by the launch scripts. The token is random, and a server hears it on the standard input of its ssh, where it
-also hears the messages for it. No port is open, and whatever else a server prints is not taken for a message.
+A server writes messages to its output, marked with a random token that it gets on standard input, so other output is
+not taken for a message. It reads messages from standard input. Part of programs that launch scripts contain.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
-from hccl_kit.launch.payload.meeting import Meeting, named
+from hccl_kit.launch.payload.attempt import Attempt, listed
 from hccl_kit.launch.payload.messages import (
-    LONGEST,
     LOST,
     LOST_CODE,
+    MAX_LINE,
     RANK_LOST,
     Done,
     FromNode0,
@@ -25,27 +24,25 @@ from hccl_kit.launch.payload.messages import (
     printable,
 )
 
-PATIENCE, PATIENCE_AGAIN = 600.0, 60.0
-"""Seconds that the servers wait for each other, at the first start and at later ones."""
-REMIND = 10.0
-"""Seconds between two lines about who is waited for."""
+TIMEOUT, RESTART_TIMEOUT = 600.0, 60.0
+"""Seconds that the servers wait for each other, at the first start and at restarts."""
 
 
-class Sieve:
-    """Separates the messages from the other output of one server, however the stream is cut into pieces."""
+class MessageFilter:
+    """Separates messages from the other output of a server, wherever the stream is split."""
 
     def __init__(self, token: str) -> None:
         self.mark = f"{token} ".encode()
         self.rest = b""
 
     def feed(self, data: bytes) -> tuple[bytes, list[bytes]]:
-        """What is to be shown, and the messages; the beginning of a message is kept until the rest comes."""
+        """The output to print, and the messages; the start of a message is kept until the rest arrives."""
         data, shown, messages = self.rest + data, b"", []
         while (at := data.find(self.mark)) >= 0:
-            end = data.find(b"\n", at, at + LONGEST)
-            if end < 0 and len(data) - at < LONGEST:
+            end = data.find(b"\n", at, at + MAX_LINE)
+            if end < 0 and len(data) - at < MAX_LINE:
                 break
-            end = end if end >= 0 else at + LONGEST
+            end = end if end >= 0 else at + MAX_LINE
             messages.append(data[at + len(self.mark) : end])
             shown, data = shown + data[:at], data[end + 1 :]
         at = at if at >= 0 else len(data) - _overlap(data, self.mark)
@@ -54,68 +51,65 @@ class Sieve:
 
 
 def _overlap(data: bytes, mark: bytes) -> int:
-    """The bytes at the end of `data` with which `mark` may begin."""
+    """The number of bytes at the end of `data` that may be the start of `mark`."""
     sizes = range(min(len(data), len(mark) - 1), 0, -1)
     return next((size for size in sizes if data.endswith(mark[:size])), 0)
 
 
 class Relay:
-    """All starts of a job. `send` gives a line to a server, `tell` one to the user."""
+    """All attempts of a job. `send` sends a line to a server, `log` prints one."""
 
-    def __init__(self, servers: Sequence[str], send: Callable[[int, str], None], tell: Callable[[str], None]) -> None:
-        self.servers, self.send, self.tell = [printable(name) for name in servers], send, tell
+    def __init__(self, servers: Sequence[str], send: Callable[[int, str], None], log: Callable[[str], None]) -> None:
+        self.servers, self.send, self.log = [printable(name) for name in servers], send, log
         self.gone: set[int] = set()
-        self.meeting = Meeting(len(servers))
+        self.attempt = Attempt(len(servers))
 
-    def hear(self, node: int, line: bytes) -> None:
-        """A message of a server; one from before its last `here` is about a start that is over."""
+    def receive(self, node: int, line: bytes) -> None:
+        """Handle a message of a server; one from before its last `here` belongs to an earlier attempt."""
         try:
             message = parse_from_node(line)
         except Malformed as malformed:
-            self.tell(f"error: unexpected message from server {self.servers[node]}: '{malformed}'")
+            self.log(f"error: unexpected message from server {self.servers[node]}: '{malformed}'")
             return
-        is_here = node in self.meeting.here
+        is_ready = node in self.attempt.ready
         if isinstance(message, Here) and self.gone:
             self.send(node, Over(LOST, LOST_CODE, min(self.gone)).line())
-        elif isinstance(message, Here) and is_here:
-            self.meeting.fail(Over(RANK_LOST, LOST_CODE, node))
-        elif isinstance(message, Here) or is_here:
-            self.meeting.hear(node, message)
+        elif isinstance(message, Here) and is_ready:
+            self.attempt.fail(Over(RANK_LOST, LOST_CODE, node))
+        elif isinstance(message, Here) or is_ready:
+            self.attempt.receive(node, message)
 
     def leave(self, node: int) -> None:
-        """The script of a server has ended, or its ssh."""
+        """The script of a server, or its ssh, has ended."""
         self.gone.add(node)
-        self.meeting.leave(node)
+        self.attempt.leave(node)
 
     async def run(self) -> None:
-        """Bring the servers together, again and again, until all are done or one is gone."""
-        patience = PATIENCE
+        """Start the servers together, again after each failure, until all have finished or one is gone."""
+        timeout = TIMEOUT
         while True:
-            await self.gather(patience)
-            if not self.meeting.failures:
-                self.broadcast(Start(*self.meeting.here[0]))
-            end = await self.meeting.end()
-            self.meeting = Meeting(len(self.servers))
-            self.broadcast(end)
-            if self.gone or end == Done():
+            await self.gather(timeout)
+            if not self.attempt.failures:
+                self.broadcast(Start(*self.attempt.ready[0]))
+            result = await self.attempt.result()
+            self.attempt = Attempt(len(self.servers))
+            self.broadcast(result)
+            if self.gone or result == Done():
                 return
-            patience = PATIENCE_AGAIN
+            timeout = RESTART_TIMEOUT
 
-    async def gather(self, patience: float) -> None:
-        """Wait until all are here or one has failed; after `patience` seconds the missing ones have."""
-        began = told = time.monotonic()
-        while self.meeting.missing and not self.meeting.failures:
-            await self.meeting.change()
-            now, missing = time.monotonic(), self.meeting.missing
-            names = named([self.servers[node] for node in missing])
-            if missing and now > began + patience:
-                self.tell(f"error: {names} did not get ready within {patience:g} s")
-                self.meeting.leave(missing[0])
-            elif missing and now > told + REMIND:
-                told = now
-                self.tell(f"waiting for {names}")
+    async def gather(self, timeout: float) -> None:
+        """Wait until all servers are ready or one has failed; a server that is missing after `timeout` has failed."""
+        if not await self.attempt.all_ready(timeout, lambda missing: self.log(f"waiting for {self.names(missing)}")):
+            missing = self.attempt.missing
+            self.log(f"error: {self.names(missing)} did not become ready within {timeout:g} s")
+            self.attempt.leave(missing[0])
+
+    def names(self, nodes: Sequence[int]) -> str:
+        """The servers of some nodes."""
+        return listed([self.servers[node] for node in nodes])
 
     def broadcast(self, message: FromNode0) -> None:
-        """One message to every server."""
+        """Send a message to every server."""
         for node in range(len(self.servers)):
             self.send(node, message.line())

@@ -111,7 +111,7 @@ def test_a_field_that_kubernetes_would_drop_is_found() -> None:
 
 
 def test_another_framework_is_refused() -> None:
-    with pytest.raises(KitError, match="framework 'tensorflow' is not known; accepted: mindspore, pytorch"):
+    with pytest.raises(KitError, match="unknown framework 'tensorflow'; accepted: mindspore, pytorch"):
         emit(framework="tensorflow")
 
 
@@ -184,8 +184,8 @@ def test_without_the_operator_the_pod_says_so(tmp_path: Path) -> None:
     done = play(emit(*command(SHOW)), tmp_path, "Worker", {})
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: MS_WORKER_NUM='' is no number from 0 on; the Ascend Operator sets it in the pods of an AscendJob\n"
-        "  fix: look whether the operator runs, and whether the container is called ascend\n"
+        "error: MS_WORKER_NUM='' is not a number from 0; the Ascend Operator sets it in the pods of an AscendJob\n"
+        "  fix: check that the operator is running, and that the container is named ascend\n"
     )
 
 
@@ -212,7 +212,7 @@ def test_the_first_rank_that_fails_ends_the_pod(tmp_path: Path, fault: str, code
     done = play(emit(*command(FAIL % fault)), tmp_path, "Worker", mindspore_environ("MS_WORKER"))
     assert done.returncode == code
     signal_ = " (SIGKILL)" if code == 137 else ""
-    assert f"error: rank 2 failed with exit code {code}{signal_}; the end of what it said:\n" in done.stderr
+    assert f"error: rank 2 failed with exit code {code}{signal_}; its last lines:\n" in done.stderr
     assert done.stderr.rstrip().endswith(words)
     assert sorted(line for line in done.stdout.splitlines() if "starts" in line) == [
         f"[{rank}] rank {rank} starts" for rank in range(4)

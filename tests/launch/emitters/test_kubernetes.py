@@ -91,22 +91,22 @@ def test_every_product_that_mindcluster_documents_is_there() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"image": ""}, "the image of the containers is missing"),
-        ({"image": "a b"}, 'image "a b" is no name of an image'),
-        ({"image": "-x"}, 'image "-x" is no name of an image'),
-        ({"image": "a\n"}, r'image "a\\n" is no name of an image'),
-        ({"name": "Train"}, 'name "Train" is not accepted: a letter, then at most 50 letters, digits and hyphens'),
-        ({"name": "1a"}, 'name "1a" is not accepted'),
-        ({"name": "a-"}, 'name "a-" is not accepted'),
-        ({"name": "a.b"}, 'name "a.b" is not accepted'),
-        ({"name": "a\n"}, r'name "a\\n" is not accepted'),
-        ({"name": "a" * 52}, "at most 50 letters"),
-        ({"name": "é"}, 'name "é" is not accepted'),
-        ({"namespace": "my_space"}, 'namespace "my_space" is not accepted'),
-        ({"namespace": ""}, 'namespace "" is not accepted'),
+        ({"image": ""}, "the container image is missing"),
+        ({"image": "a b"}, 'image "a b" is not a valid image name'),
+        ({"image": "-x"}, 'image "-x" is not a valid image name'),
+        ({"image": "a\n"}, r'image "a\\n" is not a valid image name'),
+        ({"name": "Train"}, 'name "Train" is not valid; accepted: at most 51 lower-case letters, digits and hyphens'),
+        ({"name": "1a"}, 'name "1a" is not valid'),
+        ({"name": "a-"}, 'name "a-" is not valid'),
+        ({"name": "a.b"}, 'name "a.b" is not valid'),
+        ({"name": "a\n"}, r'name "a\\n" is not valid'),
+        ({"name": "a" * 52}, "at most 51 lower-case letters"),
+        ({"name": "é"}, 'name "é" is not valid'),
+        ({"namespace": "my_space"}, 'namespace "my_space" is not valid'),
+        ({"namespace": ""}, 'namespace "" is not valid'),
         (
             {"product": "a5"},
-            "how Kubernetes calls product 'a5' is not known; accepted: 910, a2, a2-box16",
+            "product 'a5' has no known resource in Kubernetes; accepted: 910, a2, a2-box16",
         ),
     ],
     ids=str,
@@ -137,13 +137,13 @@ def test_without_a_name_the_number_of_ranks_is_the_name(way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_the_programs_are_read_as_text_of_many_lines(way: str) -> None:
     (file,) = emit(way)
-    assert '  start.py: |\n    """Finds out which ranks a pod has' in file.text
+    assert '  start.py: |\n    """Finds out which ranks a pod runs' in file.text
     assert "!!" not in file.text.replace("#!!", "")
     assert "&id" not in file.text
     programs = next(d for d in documents_of([file]) if d["metadata"]["name"] == "ascend16p-start")
     compile(programs["data"]["start.py"], "start.py", "exec")
     compile(programs["data"]["run.py"], "run.py", "exec")
-    assert json.loads(programs["data"]["start.json"])["way"] in ("mindspore", "table")
+    assert json.loads(programs["data"]["start.json"])["source"] in ("mindspore", "table")
 
 
 @given(
@@ -156,7 +156,7 @@ def test_yaml_that_is_written_is_read_as_it_was(value: object) -> None:
 
 def test_a_config_map_that_is_too_large_is_not_made() -> None:
     manifest.config_map("a", "default", {"x": "é" * (1 << 19)})
-    with pytest.raises(KitError, match="ConfigMap a would hold 1048577 bytes; Kubernetes takes 1048576"):
+    with pytest.raises(KitError, match="ConfigMap a would have 1048577 bytes; Kubernetes accepts 1048576"):
         manifest.config_map("a", "default", {"x": "é" * (1 << 19), "y": "a"})
 
 

@@ -136,7 +136,7 @@ def test_without_its_hostfile_the_script_does_not_start(tmp_path: Path) -> None:
     made.with_suffix(".hosts").unlink()
     done = run(made)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"error: no hostfile to read at {tmp_path}/mpirun4p.hosts\n  fix: ")
+    assert done.stderr.startswith(f"error: cannot read the hostfile {tmp_path}/mpirun4p.hosts\n  fix: ")
 
 
 @pytest.mark.parametrize(("version", "code"), [("4.1.4", 2), ("5.0.11", 0)])

@@ -265,9 +265,9 @@ def test_a_host_that_is_not_in_the_table_is_refused(tmp_path: Path) -> None:
     made = script(tmp_path, PLANS["two_hosts"], "true")
     done = run(made, "--server", "192.0.2.9")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: this host is no server of the table: it has 192.0.2.9\n")
+    assert done.stderr.startswith("error: this host is not a server of the table: it has 192.0.2.9\n")
     assert run(script(tmp_path, PLANS["one_host"], "true"), "--server", "x").returncode == 2
-    assert run(made, "--server").stderr == "error: --server needs the server_id that the rank table gives this host\n"
+    assert run(made, "--server").stderr == "error: --server needs the server_id of this host in the rank table\n"
 
 
 @pytest.mark.parametrize(("command", "code", "shown"), [("exit 7", 7, "7"), ("kill -KILL $$", 137, "137 (SIGKILL)")])
@@ -277,7 +277,7 @@ def test_the_exit_code_is_that_of_the_rank(command: str, code: int, shown: str, 
     assert done.returncode == code
     _, said, where, *end = done.stderr.splitlines()
     assert said == f"error: rank 3 on device 3 of {socket.gethostname()} failed with exit code {shown}"
-    assert re.fullmatch(r"  the end of .*/worker_3\.log, without what MindSpore notes on its way:", where)
+    assert re.fullmatch(r"  the end of .*/worker_3\.log, without INFO and WARNING lines:", where)
     assert end == ["last words"]
 
 

@@ -150,7 +150,7 @@ def test_the_port_is_made_from_the_job_unless_it_is_set(tmp_path: Path) -> None:
         done = start(made, MASTER_PORT=wrong)
         assert (done.returncode, done.stderr.splitlines()[0]) == (
             2,
-            f"error: MASTER_PORT={wrong} is no port, 1 to 65535",
+            f"error: MASTER_PORT={wrong} is not a port number (1 to 65535)",
         )
 
 
@@ -180,8 +180,8 @@ def test_a_node_that_is_two_servers_is_asked_which(tmp_path: Path) -> None:
     done = start(made, SLURM_JOB_NUM_NODES="2")
     assert (done.returncode, done.stderr) == (
         2,
-        f"error: node n1 is both {os.uname().nodename} and 127.0.0.1 of the table\n"
-        "  fix: set HCCL_KIT_SERVER on it to the one that it is\n",
+        f"error: node n1 matches both {os.uname().nodename} and 127.0.0.1 of the table\n"
+        "  fix: set HCCL_KIT_SERVER on it to one of them\n",
     )
     assert start(made, SLURM_JOB_NUM_NODES="2", HCCL_KIT_SERVER="127.0.0.1").returncode == 0
     done = start(made, SLURM_JOB_NUM_NODES="2", HCCL_KIT_SERVER="n7")
@@ -204,8 +204,8 @@ def test_the_table_is_found_by_what_slurm_knows_of_the_script(tmp_path: Path) ->
     done = start(made)
     assert done.returncode == 2
     assert done.stderr == (
-        f"error: no rank table table.json, looked for in {tmp_path} {tmp_path}\n"
-        "  fix: put it back beside this script, on a disk that all nodes share\n"
+        f"error: rank table table.json not found in {tmp_path} {tmp_path}\n"
+        "  fix: put it next to this script, on a disk that all nodes share\n"
     )
     assert start(made, SLURM_SUBMIT_DIR=str(home)).returncode == 0
     fake(tmp_path, "squeue", f"echo '{home}/job.sbatch --epochs 3 a/b'")
@@ -219,10 +219,12 @@ def test_another_table_is_refused_before_the_start_and_by_every_task(tmp_path: P
         done = start(made, **environ)
         assert done.returncode == 2
         message, expected, found, fix = done.stderr.splitlines()
-        assert message.startswith(f"error: this script was made for another rank table than {tmp_path}/table.json on ")
+        assert message.startswith(
+            f"error: this script was generated for another rank table than {tmp_path}/table.json on "
+        )
         assert expected.split()[:2] == ["expected", "sha256"]
         assert found.split()[:2] == ["found", "sha256"]
-        assert fix == "  fix: put the old table back, or write table and script anew with hccl-kit launch"
+        assert fix == "  fix: restore the table, or generate table and script again with hccl-kit launch"
     assert (tmp_path / "hccl_logs" / "latest" / "refused").exists()  # the first was refused by the task
 
 
@@ -231,13 +233,13 @@ def test_a_folder_that_a_node_does_not_see_is_named(tmp_path: Path) -> None:
     assert done.returncode == 2
     log = tmp_path / "hccl_logs" / "slurm-25007"
     assert f"error: node n1 does not see {log}/job.sh; start the job in a folder that all nodes share\n" in done.stdout
-    assert done.stderr.endswith(f"error: srun ended with exit code 2; what it said stands above, logs in {log}\n")
+    assert done.stderr.endswith(f"error: srun ended with exit code 2; its messages are above, logs in {log}\n")
 
 
 def test_outside_of_slurm_it_says_how_to_start(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "true")
     done = run(made)
-    assert (done.returncode, done.stderr) == (2, f"error: this is no job of Slurm\n  fix: sbatch {made}\n")
+    assert (done.returncode, done.stderr) == (2, f"error: not started by Slurm\n  fix: sbatch {made}\n")
 
 
 def test_what_an_earlier_start_has_left_is_not_believed(tmp_path: Path) -> None:

@@ -157,18 +157,18 @@ def test_the_table_that_is_given_is_read_as_it_is(tmp_path: Path) -> None:
         (
             {"status": "initializing"},
             {"HCCL_KIT_TABLE_TIMEOUT": "1"},
-            "error: the rank table {table} is initializing after 1 s\n  fix: look whether the Ascend Operator",
+            "error: the rank table {table} is initializing after 1 s\n  fix: check that the Ascend Operator",
         ),
-        ("{", {"HCCL_KIT_TABLE_TIMEOUT": "0"}, "error: the rank table {table} is no JSON after 0 s\n"),
+        ("{", {"HCCL_KIT_TABLE_TIMEOUT": "0"}, "error: the rank table {table} is not valid JSON after 0 s\n"),
         ("[]", {"HCCL_KIT_TABLE_TIMEOUT": "0"}, "error: the rank table {table} is of status None after 0 s\n"),
-        ({"status": "completed"}, {"HCCL_KIT_TABLE_TIMEOUT": "soon"}, "error: HCCL_KIT_TABLE_TIMEOUT='soon' is no "),
+        ({"status": "completed"}, {"HCCL_KIT_TABLE_TIMEOUT": "soon"}, "error: HCCL_KIT_TABLE_TIMEOUT='soon' is not a "),
         ({"status": "completed", "rank_list": []}, {}, "error: {table} has no server_list; a pod reads tables of"),
         (
             by_the_operator((0, 1)) | {"server_list": [{"server_id": "10.0.0.1"}]},
             {},
-            "error: the rank table {table} is not as it should be: KeyError 'device'\n",
+            "error: the rank table {table} is not valid: KeyError 'device'\n",
         ),
-        (by_the_operator((), (0, 1)), {}, "error: the rank table {table} gives this pod no card\n"),
+        (by_the_operator((), (0, 1)), {}, "error: the rank table {table} has no card for this pod\n"),
     ],
     ids=str,
 )
@@ -186,8 +186,8 @@ def test_a_pod_on_another_server_stops(tmp_path: Path) -> None:
     done = finish(cluster.start("worker", fields("10.0.0.9")))
     assert done.returncode == 2
     assert done.stderr == (
-        "error: this pod runs on 10.0.0.9, which is no server of the rank table; it has 10.0.0.1, 10.0.0.2\n"
-        "  fix: let the cluster write the table, or let the pods run on its servers only (nodeSelector)\n"
+        "error: this pod runs on 10.0.0.9, which is not a server of the rank table; it has 10.0.0.1, 10.0.0.2\n"
+        "  fix: let the cluster write the table, or run the pods on its servers only (nodeSelector)\n"
     )
 
 
@@ -201,7 +201,7 @@ def test_a_pod_with_other_cards_stops(tmp_path: Path) -> None:
 
 
 def test_a_table_in_which_no_pod_would_find_itself_is_refused() -> None:
-    with pytest.raises(KitError, match='server "node1" has no address; a pod knows its host by address only'):
+    with pytest.raises(KitError, match='server "node1" has no address; a pod only knows the address of its host'):
         emit(table=servers((0,), (0,), ids=("10.0.0.1", "node1")), fixed_table=True)
     named = Server("node1", (Device(0, None, 0),), {"host_ip": "10.0.0.1"})
     emit(table=RankTable("1.0", "completed", (named,)), fixed_table=True)
@@ -220,5 +220,5 @@ def test_a_large_table_is_compact_and_the_comment_says_create() -> None:
     assert "#   kubectl create -f volcano8000p.yaml\n" in large.text
     assert "#   kubectl apply -f volcano8000p.yaml\n" in emit(table=table)[0].text
     assert '": ' not in documents_of([large])[0]["data"]["hccl.json"]
-    with pytest.raises(KitError, match=r"ConfigMap train-table would hold [0-9]{7} bytes; Kubernetes takes 1048576"):
+    with pytest.raises(KitError, match=r"ConfigMap train-table would have [0-9]{7} bytes; Kubernetes accepts 1048576"):
         emit(table=servers(*[range(8)] * 4000, ids=hosts), fixed_table=True)

@@ -100,7 +100,10 @@ def test_an_impostor_at_the_port_of_node_0_is_named_by_both(tmp_path: Path, lab:
         assert impostor.stdout.readline() == "listens\n"
         done = [finish(job.start(node, environ={LINK_PORT: PORT}), 60) for node in (0, 1)]
     assert [process.returncode for process in done] == [2, 2]
-    assert f"error: the nodes of the job cannot meet at port {PORT}: Address already in use\n" in done[0].stderr
+    assert (
+        f"error: cannot listen on port {PORT} for the other nodes of the job: Address already in use\n"
+        in done[0].stderr
+    )
     where = f"{lab.addresses[0]} ({lab.addresses[0]} port {PORT})"
     assert f"error: {where} does not prove that it knows the secret of this job: 'start 1-2 4711'\n" in done[1].stderr
     for process in done:

@@ -1,4 +1,4 @@
-"""Messages in the output of servers, and what the starter of --ssh makes of them."""
+"""Messages in the output of servers, and how the relay of --ssh handles them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.launch.payload import relay
-from hccl_kit.launch.payload.messages import LONGEST
-from hccl_kit.launch.payload.relay import Relay, Sieve
+from hccl_kit.launch.payload.messages import MAX_LINE
+from hccl_kit.launch.payload.relay import MessageFilter, Relay
 
 TOKEN = "0123456789abcdef" * 2
 MARK = f"{TOKEN} ".encode()
 
 
 def fed(data: bytes, cuts: list[int]) -> tuple[bytes, list[bytes]]:
-    """What a sieve makes of a stream that comes in pieces."""
-    sieve, shown, found, begin = Sieve(TOKEN), b"", [], 0
+    """What a filter makes of a stream that arrives in pieces."""
+    filter_, shown, found, begin = MessageFilter(TOKEN), b"", [], 0
     for end in [*sorted({cut % (len(data) + 1) for cut in cuts}), len(data)]:
-        more, messages = sieve.feed(data[begin:end])
+        more, messages = filter_.feed(data[begin:end])
         shown, begin = shown + more, end
         found += messages
-    return shown + sieve.rest, found
+    return shown + filter_.rest, found
 
 
 @given(
@@ -45,29 +45,29 @@ def test_other_output_comes_through_as_it_is(output: bytes, cuts: list[int]) -> 
 
 
 def test_a_message_without_end_does_not_fill_the_memory() -> None:
-    sieve = Sieve(TOKEN)
+    filter_ = MessageFilter(TOKEN)
     for _ in range(100):
-        sieve.feed(MARK + b"x" * 999)
-    assert len(sieve.rest) <= LONGEST
+        filter_.feed(MARK + b"x" * 999)
+    assert len(filter_.rest) <= MAX_LINE
 
 
 class Servers:
-    """What the servers of a relay were sent, and what the user was told."""
+    """What a relay sends to its servers, and what it logs."""
 
     def __init__(self, count: int) -> None:
         self.sent: list[tuple[int, str]] = []
-        self.told: list[str] = []
-        self.relay = Relay([f"s{number}" for number in range(count)], lambda *pair: self.sent.append(pair), self.tell)
+        self.logged: list[str] = []
+        self.relay = Relay([f"s{number}" for number in range(count)], lambda *pair: self.sent.append(pair), self.log)
         self.count = count
 
-    def tell(self, text: str) -> None:
-        self.told.append(text)
+    def log(self, text: str) -> None:
+        self.logged.append(text)
 
-    def here(self) -> None:
+    def ready(self) -> None:
         for node in range(self.count):
-            self.relay.hear(node, b"here 1-2 4711" if node == 0 else b"here 1-2 0")
+            self.relay.receive(node, b"here 1-2 4711" if node == 0 else b"here 1-2 0")
 
-    async def all_hear(self, line: str) -> None:
+    async def all_get(self, line: str) -> None:
         """Wait until every server was sent the line, and forget it."""
         while [pair for pair in self.sent if pair[1] == line] != [(node, line) for node in range(self.count)]:
             await asyncio.sleep(0.01)
@@ -87,39 +87,39 @@ def played(count: int, play: Callable[[Servers], Awaitable[None]]) -> Servers:
 
 def test_the_run_and_port_of_the_first_server_count_and_all_are_done_together() -> None:
     async def play(servers: Servers) -> None:
-        servers.here()
-        await servers.all_hear("start 1-2 4711")
+        servers.ready()
+        await servers.all_get("start 1-2 4711")
         for node in range(3):
-            servers.relay.hear(node, b"done")
+            servers.relay.receive(node, b"done")
             servers.relay.leave(node)
-        await servers.all_hear("done")
+        await servers.all_get("done")
 
-    assert played(3, play).told == []
+    assert played(3, play).logged == []
 
 
 def test_the_earliest_failure_counts_and_the_next_start_is_a_new_one() -> None:
     async def play(servers: Servers) -> None:
-        servers.here()
-        await servers.all_hear("start 1-2 4711")
-        servers.relay.hear(0, b"failed 0 1 0")
-        servers.relay.hear(1, b"failed 2 7 5")
-        await servers.all_hear("over 2 7 1")
-        servers.relay.hear(0, b"failed 0 1 0")  # of the start before
-        servers.here()
-        await servers.all_hear("start 1-2 4711")
+        servers.ready()
+        await servers.all_get("start 1-2 4711")
+        servers.relay.receive(0, b"failed 0 1 0")
+        servers.relay.receive(1, b"failed 2 7 5")
+        await servers.all_get("over 2 7 1")
+        servers.relay.receive(0, b"failed 0 1 0")  # of the start before
+        servers.ready()
+        await servers.all_get("start 1-2 4711")
 
-    assert played(2, play).told == []
+    assert played(2, play).logged == []
 
 
 @pytest.mark.parametrize("is_here", [True, False])
 def test_a_server_that_is_gone_ends_the_job_at_once(is_here: bool) -> None:
     async def play(servers: Servers) -> None:
         if is_here:
-            servers.here()
-            await servers.all_hear("start 1-2 4711")
+            servers.ready()
+            await servers.all_get("start 1-2 4711")
         servers.relay.leave(1)
-        await servers.all_hear("over -1 255 1")
-        servers.relay.hear(0, b"here 1-2 4711")
+        await servers.all_get("over -1 255 1")
+        servers.relay.receive(0, b"here 1-2 4711")
         assert servers.sent == [(0, "over -1 255 1")]
 
     played(2, play)
@@ -128,18 +128,18 @@ def test_a_server_that_is_gone_ends_the_job_at_once(is_here: bool) -> None:
 def test_a_malformed_message_is_one_line() -> None:
     async def play(servers: Servers) -> None:
         for line in (b"over 1 2 x", b"failed a[$(id)] 1 0", b"\x1b[2J", b""):
-            servers.relay.hear(1, line)
+            servers.relay.receive(1, line)
 
-    told = played(2, play).told
-    assert [line.startswith("error: unexpected message from server s1: '") for line in told] == [True] * 4
-    assert "\x1b" not in "".join(told)
+    logged = played(2, play).logged
+    assert [line.startswith("error: unexpected message from server s1: '") for line in logged] == [True] * 4
+    assert "\x1b" not in "".join(logged)
 
 
 def test_a_server_that_does_not_get_ready_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relay, "PATIENCE", 0.1)
+    monkeypatch.setattr(relay, "TIMEOUT", 0.1)
 
     async def play(servers: Servers) -> None:
-        servers.relay.hear(0, b"here 1-2 4711")
-        await servers.all_hear("over -1 255 1")
+        servers.relay.receive(0, b"here 1-2 4711")
+        await servers.all_get("over -1 255 1")
 
-    assert played(2, play).told == ["error: s1 did not get ready within 0.1 s"]
+    assert played(2, play).logged == ["error: s1 did not become ready within 0.1 s"]

@@ -1,4 +1,4 @@
-"""The program by which nodes talk, as processes on this host: who is missing, who fails first, what is nonsense."""
+"""The rendezvous program as processes on this host: missing nodes, the first failure, invalid messages."""
 
 import os
 import socket
@@ -22,7 +22,7 @@ SERVERS = ("first", "second", "third")
 PROGRAM = program_text("rendezvous")
 
 
-class Links:
+class Nodes:
     """Nodes of one job; every process is killed at the end."""
 
     def __init__(self, folder: Path) -> None:
@@ -33,10 +33,10 @@ class Links:
         self.processes: list[subprocess.Popen[str]] = []
 
     def start(
-        self, node: int, *, patience: float = PATIENCE, sha256: str = SHA, count: int = 2
+        self, node: int, *, timeout: float = PATIENCE, sha256: str = SHA, count: int = 2
     ) -> subprocess.Popen[str]:
         master_port = 4711 if node == 0 else 0
-        words = (node, "127.0.0.1", self.port, "THE_PORT", sha256, patience, "1-2", master_port, self.secret)
+        words = (node, "127.0.0.1", self.port, "THE_PORT", sha256, timeout, "1-2", master_port, self.secret)
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", PROGRAM, *map(str, words), *SERVERS[:count]],
             stdin=subprocess.PIPE,
@@ -50,8 +50,8 @@ class Links:
 
 
 @pytest.fixture
-def links(tmp_path: Path) -> Iterator[Links]:
-    made = Links(tmp_path)
+def job_nodes(tmp_path: Path) -> Iterator[Nodes]:
+    made = Nodes(tmp_path)
     yield made
     for process in made.processes:
         process.kill()
@@ -65,7 +65,7 @@ def say(process: subprocess.Popen[str], line: str) -> None:
 
 
 def heard(process: subprocess.Popen[str], stream: IO[str] | None = None) -> str:
-    """The next line, of standard output unless another stream is given; empty where the process falls silent."""
+    """The next line, of standard output unless another stream is given; empty if the process ends."""
     stream = stream or process.stdout
     assert stream
     too_long = Timer(PATIENCE, process.kill)
@@ -89,15 +89,15 @@ def connect(port: int) -> socket.socket:
     return found[0]
 
 
-def met(links: Links, count: int = 2) -> list[subprocess.Popen[str]]:
+def met(job_nodes: Nodes, count: int = 2) -> list[subprocess.Popen[str]]:
     """All nodes of a job that has started."""
-    nodes = [links.start(node, count=count) for node in reversed(range(count))][::-1]  # node 0 is the last to come
+    nodes = [job_nodes.start(node, count=count) for node in reversed(range(count))][::-1]  # node 0 is the last to come
     assert [heard(node) for node in nodes] == ["start 1-2 4711"] * count
     return nodes
 
 
-def test_all_hear_what_node_0_says_and_are_done_together(links: Links) -> None:
-    nodes = met(links, 3)
+def test_all_hear_what_node_0_says_and_are_done_together(job_nodes: Nodes) -> None:
+    nodes = met(job_nodes, 3)
     say(nodes[2], "done")
     say(nodes[0], "done")
     time.sleep(0.3)
@@ -108,62 +108,62 @@ def test_all_hear_what_node_0_says_and_are_done_together(links: Links) -> None:
 
 
 @pytest.mark.parametrize("failing", range(3))
-def test_all_hear_who_failed(links: Links, failing: int) -> None:
-    nodes = met(links, 3)
+def test_all_hear_who_failed(job_nodes: Nodes, failing: int) -> None:
+    nodes = met(job_nodes, 3)
     say(nodes[failing], "failed 5 137 0")
     assert [heard(node) for node in nodes] == [f"over 5 137 {failing}"] * 3
     assert [node.wait(PATIENCE) for node in nodes] == [1] * 3
 
 
-def test_the_earlier_failure_counts_and_not_the_one_that_is_told_first(links: Links) -> None:
-    nodes = met(links)
+def test_the_earlier_failure_counts_and_not_the_one_that_is_told_first(job_nodes: Nodes) -> None:
+    nodes = met(job_nodes)
     say(nodes[0], "failed 0 1 0")
     say(nodes[1], "failed 1 7 2.5")
     assert [heard(node) for node in nodes] == ["over 1 7 1"] * 2
 
 
 @pytest.mark.parametrize("lost", [0, 1])
-def test_a_node_that_goes_without_a_word_is_lost(links: Links, lost: int) -> None:
-    nodes = met(links)
+def test_a_node_that_disconnects_is_lost(job_nodes: Nodes, lost: int) -> None:
+    nodes = met(job_nodes)
     nodes[lost].kill()
     assert heard(nodes[1 - lost]) == f"over -1 255 {lost}"
     assert nodes[1 - lost].wait(PATIENCE) == 1
 
 
-def test_a_node_that_does_not_come_is_named(links: Links) -> None:
-    other, one = links.start(1, count=3), links.start(0, patience=8, count=3)
+def test_a_node_that_does_not_come_is_named(job_nodes: Nodes) -> None:
+    other, one = job_nodes.start(1, count=3), job_nodes.start(0, timeout=8, count=3)
     assert one.communicate(timeout=PATIENCE)[1] == (
-        "error: third did not come within 8 s\n"
-        f"  fix: start this script there too; it must reach this node's port {links.port}\n"
+        "error: third did not join within 8 s\n"
+        f"  fix: start this script there too; it must reach this node's port {job_nodes.port}\n"
     )
     assert one.returncode == 2
     assert other.wait(PATIENCE) == 1
 
 
-def test_without_node_0_the_others_say_where_they_looked(links: Links) -> None:
-    alone = links.start(1, patience=1)
+def test_without_node_0_the_others_say_where_they_looked(job_nodes: Nodes) -> None:
+    alone = job_nodes.start(1, timeout=1)
     _, err = alone.communicate(timeout=PATIENCE)
-    assert f"error: first (127.0.0.1 port {links.port}) did not answer within 1 s: " in err
+    assert f"error: first (127.0.0.1 port {job_nodes.port}) did not answer within 1 s: " in err
     assert alone.returncode == 2
 
 
-def test_a_node_with_another_table_is_refused_and_named(links: Links) -> None:
-    one, other = links.start(0), links.start(1, sha256="cd" * 32)
+def test_a_node_with_another_table_is_refused_and_named(job_nodes: Nodes) -> None:
+    one, other = job_nodes.start(0), job_nodes.start(1, sha256="cd" * 32)
     assert f"error: first refuses this node: node 0 has the table {SHA}\n" in other.communicate(timeout=PATIENCE)[1]
     assert other.returncode == 2
     assert heard(one, one.stderr) == f"error: second has another rank table, sha256 {'cd' * 32}"
 
 
-def test_a_node_that_is_started_twice_is_refused(links: Links) -> None:
-    links.start(0, count=3)
-    both = [links.start(1, count=3), links.start(1, count=3)]
+def test_a_node_that_is_started_twice_is_refused(job_nodes: Nodes) -> None:
+    job_nodes.start(0, count=3)
+    both = [job_nodes.start(1, count=3), job_nodes.start(1, count=3)]
     assert wait_until(lambda: any(node.poll() is not None for node in both))
     (late,) = (node for node in both if node.poll() is not None)
-    assert "error: first refuses this node: second has come already\n" in late.communicate(timeout=PATIENCE)[1]
+    assert "error: first refuses this node: second has already joined\n" in late.communicate(timeout=PATIENCE)[1]
 
 
 @pytest.mark.parametrize(
-    "nonsense",
+    "invalid",
     [
         b"\n",
         b"hello\n",
@@ -176,29 +176,29 @@ def test_a_node_that_is_started_twice_is_refused(links: Links) -> None:
     ],
     ids=repr,
 )
-def test_strangers_change_nothing(links: Links, nonsense: bytes) -> None:
-    links.start(0)
-    with connect(links.port) as stranger:
-        stranger.sendall(nonsense)
-        links.start(1)
-        assert heard(links.processes[0]) == heard(links.processes[1]) == "start 1-2 4711"
+def test_strangers_change_nothing(job_nodes: Nodes, invalid: bytes) -> None:
+    job_nodes.start(0)
+    with connect(job_nodes.port) as stranger:
+        stranger.sendall(invalid)
+        job_nodes.start(1)
+        assert heard(job_nodes.processes[0]) == heard(job_nodes.processes[1]) == "start 1-2 4711"
 
 
 @pytest.mark.parametrize("words", ["failed", "failed x y z", "failed 1 2", "finished"])
-def test_a_script_that_talks_nonsense_counts_as_lost_at_its_end(links: Links, words: str) -> None:
-    nodes = met(links)
+def test_a_script_that_sends_invalid_messages_counts_as_lost_at_its_end(job_nodes: Nodes, words: str) -> None:
+    nodes = met(job_nodes)
     say(nodes[1], words)
     nodes[1].kill()
     assert heard(nodes[0]) == "over -1 255 1"
 
 
-@pytest.mark.parametrize("node", [0, 1], ids=["waiting", "knocking"])
-def test_a_link_ends_with_its_script(links: Links, node: int) -> None:
-    nodes = met(links)
+@pytest.mark.parametrize("node", [0, 1], ids=["waiting", "connecting"])
+def test_it_ends_with_its_script(job_nodes: Nodes, node: int) -> None:
+    nodes = met(job_nodes)
     with socket.socket() as probe:
         probe.bind(("", 0))
         port = probe.getsockname()[1]
-    words = f"{node} 127.0.0.1 {port} NAME {SHA} {20 * PATIENCE} 1-2 5 {links.secret} a b"
+    words = f"{node} 127.0.0.1 {port} NAME {SHA} {20 * PATIENCE} 1-2 5 {job_nodes.secret} a b"
     script = f'"$0" -I -c "$1" {words} < <(sleep 600) >/dev/null & echo $!; wait'
     parent = subprocess.Popen(
         ["bash", "-c", script, sys.executable, PROGRAM],

@@ -12,8 +12,8 @@ import pytest
 
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.payload import ssh_start
-from hccl_kit.launch.payload.ssh_start import Node, remote_command
+from hccl_kit.launch.payload import ssh_command
+from hccl_kit.launch.payload.ssh_command import Node, remote_command
 from hccl_kit.launch.plan import plan
 from hccl_kit.launch.shell import program_text
 from hccl_kit.runtime.worker_env import KEY_FILE, LINK_PORT
@@ -111,7 +111,7 @@ def test_a_rank_may_end_with_the_code_that_ssh_has_for_its_failures(tmp_path: Pa
     assert done.returncode == 255
     assert f"error: rank 3 on device 1 of {os.uname().nodename} failed with exit code 255\n" in done.stderr
     assert "does not answer" not in done.stderr
-    assert ssh_start.OWN_CODE not in done.stderr
+    assert ssh_command.OWN_CODE not in done.stderr
 
 
 def test_a_server_without_the_script_is_told_what_is_missing(tmp_path: Path) -> None:
@@ -119,7 +119,9 @@ def test_a_server_without_the_script_is_told_what_is_missing(tmp_path: Path) -> 
     command = remote_command("/gone/ascend.sh", str(tmp_path), Node("the 'one'", "x"), "1-2", ["--", "a b"])
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"error: the 'one' has no /gone/ascend.sh in {tmp_path}; it must lie there as it does here\n"
+    assert done.stderr == (
+        f"error: the 'one' has no /gone/ascend.sh in {tmp_path}; copy it to the same path on every server\n"
+    )
 
 
 @pytest.mark.parametrize("text", ["it's", "$(touch hacked)", "a\nb", "`id`", "-n", ""])
@@ -140,7 +142,7 @@ def test_what_is_no_address_is_not_given_to_ssh(tmp_path: Path, address: str) ->
     done = subprocess.run(command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        f"error: server 'n2' has no address that ssh can be given: {address!r}",
+        f"error: server 'n2' has no address for ssh: {address!r}",
         '  fix: add "host_ip", an address of that host, to it in the table',
     ]
     assert list(tmp_path.iterdir()) == []

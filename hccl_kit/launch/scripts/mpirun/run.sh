@@ -1,15 +1,18 @@
-# The whole command is one word, so that mpirun finds nothing in it to take for its own, such as a lone ":". The
-# kernel ends a rank with its mpirun, or the daemon of its host, also where that is killed.
+# Runs mpirun in a session of its own, and ends with its exit code.
+# Expects: mpirun, options, command, prepare (what a shell of a node does before the command), own_session.
+
+# The whole command is one word, so mpirun does not interpret any part of it, such as a lone ":". The kernel kills a
+# rank when its mpirun, or the daemon of its host, ends or is killed.
 printf -v folder '%q' "$PWD"
 printf -v program ' %q' "${command[@]}" "$@"
 program="$prepare
-cd -- $folder || { echo \"error: the folder is not on \$HOSTNAME\" >&2; exit 2; }
+cd -- $folder || { echo \"error: folder not found on \$HOSTNAME\" >&2; exit 2; }
 set --$program
 if setpriv --pdeathsig KILL true 2>/dev/null; then set -- setpriv --pdeathsig KILL -- \"\$@\"; fi
 exec -- \"\$@\""
 ((EUID != 0)) || options+=(--allow-run-as-root)
 
-pass_on() { # SIGNAL CODE: mpirun does not hear it while it connects to hosts; it and its ssh are killed after 10 s
+pass_on() { # SIGNAL CODE: mpirun ignores it while it connects to hosts; it and its ssh are killed after 10 s
     local stat line session
     trap '' HUP INT TERM
     kill -s "$1" "$job" || :
@@ -18,15 +21,13 @@ pass_on() { # SIGNAL CODE: mpirun does not hear it while it connects to hosts; i
         sleep 0.1
     done
     for stat in /proc/[0-9]*/stat; do
-        read -r line <"$stat" || continue # it ended meanwhile
+        read -r line <"$stat" || continue # it has ended
         read -r _ _ _ session _ <<<"${line##*) }"
         [[ $session != "$job" ]] || kill -s KILL "${stat//[!0-9]/}" || :
     done
     exit "$2"
 } 2>/dev/null
 
-own_session=(setsid)
-if setpriv --pdeathsig KILL true 2>/dev/null; then own_session=(setpriv --pdeathsig KILL -- setsid); fi
 trap 'pass_on HUP 129' HUP
 trap 'pass_on INT 130' INT
 trap 'pass_on TERM 143' TERM

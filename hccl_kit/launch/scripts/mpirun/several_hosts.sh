@@ -1,4 +1,7 @@
-# Open MPI 4 gives the first ranks to the host that mpirun runs on, if that is one of the hosts.
+# Checks and options of mpirun for a job on several hosts.
+# Expects: version (of mpirun), hostfile, options. Needs die.
+
+# Open MPI 4 assigns the first ranks to the host that mpirun runs on, if it is in the hostfile.
 if [[ $version == *'(Open MPI) 4.'* ]]; then
     here_names=" $(hostname -I) $HOSTNAME ${HOSTNAME%%.*} "
     {
@@ -11,14 +14,14 @@ if [[ $version == *'(Open MPI) 4.'* ]]; then
     } <"$hostfile"
 fi
 
-# ssh alone waits minutes for a host that is down, and asks a person for what it does not know.
+# By default, ssh waits minutes for a host that is down, and prompts for passwords and unknown host keys.
 if [[ -z ${OMPI_MCA_plm_rsh_agent:-}${OMPI_MCA_plm_rsh_args:-}${PRTE_MCA_plm_ssh_agent:-}${PRTE_MCA_plm_ssh_args:-} ]]
 then
     export OMPI_MCA_plm_rsh_args='-o BatchMode=yes -o ConnectTimeout=10'
     export PRTE_MCA_plm_ssh_args=$OMPI_MCA_plm_rsh_args
 fi
 
-# What the ranks of other hosts take over from here. HCCL_IF_IP is an address of this host alone.
+# Variables for the ranks on other hosts. HCCL_IF_IP is an address of this host only.
 while read -r name; do
     case $name in
         HCCL_IF_IP | HCCL_KIT_*) ;;

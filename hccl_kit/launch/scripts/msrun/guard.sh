@@ -1,8 +1,11 @@
-# msrun leaves its workers to live on when it is ended. The guard shows a rank, and ends every process with MARK in its
-# environment once its pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own,
-# so that it outlives the script. It reads "msrun PID" and "watch PID". The script looks whether the guard is alive,
-# and so does the watch, where the script may be gone too; the guard ends the watch first. Where all three are gone, the
-# kernel ends msrun and asks its workers to.
+# The guard: a process that prints the output of a rank, and ends all ranks when the script ends or is killed.
+# Expects: log (of the rank that is shown), mark (a variable that only msrun and its workers have in their environment).
+
+# msrun leaves its workers running when it is killed. The guard ends every process with MARK in its environment once its
+# pipe is closed: by this script, or by its death, whatever the cause. It has a session of its own, so it outlives the
+# script. It reads "msrun PID" and "watch PID". The script checks that the guard is alive, and so does the watch, in
+# case the script is gone too; the guard ends the watch first. If all three are killed, the kernel ends msrun, and the
+# worker programs end with it.
 guard() { # MARK LOG
     trap '' HUP INT TERM
     local kind path pid msrun='' watch='' screen='' signal found
@@ -39,7 +42,7 @@ start_guard() { # SHOWN: first or none of the ranks; sets guard and on_screen
     guard=$!
 }
 
-watch_guard() { # another one does the work of a dead one
+watch_guard() { # start another guard if the first one is killed
     echo "watch $BASHPID" >&9 && exec 9>&-
     while is_running "$guard"; do idle 1; done
     start_guard none

@@ -1,6 +1,9 @@
+# A task of srun: runs one rank, with rank and card from the table.
+# Expects: all_ranks and all_devices (of each server), command. Needs rank_environment.
+
 task() { # TABLE ARGUMENT ...
     local rank device code=0 ranks devices
-    HOSTNAME=$(uname -n) # srun hands on that of the first node
+    HOSTNAME=$(uname -n) # srun passes on that of the first node
     table=$1
     logs=$(dirname -- "${BASH_SOURCE[0]}")
     shift
@@ -14,9 +17,9 @@ task() { # TABLE ARGUMENT ...
     ((SLURM_LOCALID > 0)) || claim_server
     check_table refuse
     rank_environment
-    # A signal of Slurm reaches the rank as well, which is the one to answer it.
+    # A signal of Slurm reaches the rank too, which handles it.
     trap : HUP INT QUIT TERM USR1 USR2
-    { "${command[@]}" "$@" >>"$logs/rank_$rank.log" 2>&1 || code=$?; } 2>/dev/null # bash says what killed it
+    { "${command[@]}" "$@" >>"$logs/rank_$rank.log" 2>&1 || code=$?; } 2>/dev/null # hides bash's "Killed"
     if ((code != 0)); then
         echo "$code $device $HOSTNAME" >"$logs/end_$rank" || :
         (set -C && echo "$rank" >"$logs/failed") 2>/dev/null || :

@@ -1,12 +1,15 @@
+# Starts this script on all servers over ssh (--ssh), and is the other end of that on each server (--lifeline).
+# Expects: servers, addresses, script, own_options, ssh_start_program.
+
 start_over_ssh() { # ARGUMENT ...
     exec "$python" -I -c "$ssh_start_program" "$script" "${#servers[@]}" "${servers[@]}" "${addresses[@]}" \
         ${own_options[@]+"${own_options[@]}"} -- "$@"
 }
 
-# Whoever started this script over ssh says a token on standard input, gives signs of life, and passes on messages.
+# The program that started this script over ssh writes a token to standard input, then heartbeats and messages.
 take_lifeline() { # sets lifeline, token and descriptor 7
     read -r -t 60 -n 80 token || :
-    [[ $token =~ ^[0-9a-f]{32}$ ]] || die 'error: --lifeline is not for people; start the script with --ssh'
+    [[ $token =~ ^[0-9a-f]{32}$ ]] || die 'error: --lifeline is internal; start the script with --ssh'
     exec 7>&1
     hold_lifeline <&0 >/dev/null 2>&1 7>&- &
     lifeline=$!

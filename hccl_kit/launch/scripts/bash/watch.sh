@@ -1,5 +1,8 @@
-# Ends where a rank stands still, or the guard was killed: then another one does its work. A log that has grown beyond
-# the limit becomes rank_N.log.1; what a rank writes in that moment may be lost.
+# The watch: cuts logs that grow too large and detects ranks that make no progress. Also reads the steps of the ranks.
+# Expects: ranks, logs, guard, heartbeat, log_limit.
+
+# Ends when a rank makes no progress, or when the guard was killed and a new one is started. A log beyond the limit
+# becomes rank_N.log.1; what a rank writes at that moment may be lost.
 watch_ranks() {
     local size log rank step own_logs=("${ranks[@]/#/rank_}")
     own_logs=("${own_logs[@]/%/.log}")
@@ -20,13 +23,13 @@ watch_ranks() {
     done
 }
 
-step_of() { # RANK: print the step that it has written last; 1 where it has written no number
+step_of() { # RANK: print the last step that it has written; 1 if that is not a number
     local step file=$logs/step_$1
-    [[ -f $file && -s $file ]] && read -r -n 20 step <"$file" && [[ $step =~ ^(0|[1-9][0-9]{0,17})$ ]] || return 1
+    [[ -f $file && -s $file ]] && read -r -n 20 step <"$file" && is_number "$step" || return 1
     echo "$step"
 } 2>/dev/null
 
-slowest_rank() { # the first of those with the lowest step
+slowest_rank() { # print the first of those with the lowest step
     local rank step slowest=${ranks[0]} lowest=''
     for rank in "${ranks[@]}"; do
         step=$(step_of "$rank") || continue
@@ -35,7 +38,7 @@ slowest_rank() { # the first of those with the lowest step
     echo "$slowest"
 }
 
-furthest_step() { # of the ranks of this server; nothing where none counts its steps
+furthest_step() { # print the highest step of this server; nothing if no rank counts its steps
     local rank step furthest=''
     for rank in "${ranks[@]}"; do
         step=$(step_of "$rank") || continue

@@ -1,5 +1,7 @@
+# Checks the version of bash, then stops at errors and at unset variables.
+
 case ${BASH_VERSION:-} in
     '' | [1-3].* | 4.[0-2].*) echo "error: this needs bash 4.3 or newer; start it with: bash $0" >&2; exit 2 ;;
 esac
-set +o posix # where sh is bash
+set +o posix # if started as sh
 set -euo pipefail

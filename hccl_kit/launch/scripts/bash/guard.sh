@@ -1,11 +1,14 @@
-# The guard shows ranks, and ends every rank once its pipe is closed: by this script, or by its death, whatever the
-# cause. It has a session of its own, so that it outlives the script. It reads "RANK PID", names of signals to be sent
-# at the end, and with a "!" in front signals to be sent now. The script and the watch look whether the guard is alive;
-# one that takes the place of a dead one (SHOWN is none) finds the ranks by MARK.
+# The guard: a process that prints the output of ranks, and ends all ranks when the script ends or is killed.
+# Expects: logs, mark (a variable that only the ranks have in their environment).
+
+# The guard ends every rank once its pipe is closed: by this script, or by its death, whatever the cause. It has a
+# session of its own, so it outlives the script. It reads "RANK PID", names of signals to send at the end, and after a
+# "!" signals to send now. The script and the watch check that the guard is alive; a replacement (SHOWN is none) finds
+# the ranks by MARK.
 guard() { # LOGS MARK SHOWN
     trap '' HUP INT TERM
     local rank pid path signal screens=() signals=(TERM KILL) ranks=()
-    send() { # SIGNAL, once: to the group of every rank, or to the rank where it has no group of its own yet
+    signal_ranks() { # SIGNAL, once: to the group of every rank, or to the rank if it has no group of its own yet
         local pid failed=1
         for pid in "${ranks[@]}"; do
             if kill -s "$1" -- "-$pid" || kill -s "$1" -- "$pid"; then failed=0; fi
@@ -14,7 +17,7 @@ guard() { # LOGS MARK SHOWN
     }
     while read -r rank pid; do
         if [[ $rank == '!'* ]]; then
-            send "${rank#!}"
+            signal_ranks "${rank#!}"
             continue
         elif [[ -z $pid ]]; then
             signals=("$rank" "${signals[@]}")
@@ -34,21 +37,21 @@ guard() { # LOGS MARK SHOWN
     done
     for signal in "${signals[@]}"; do
         if [[ $signal == KILL || $3 == none ]]; then
-            # Who left the group of its rank still has MARK in its environment. Where a process hangs in a driver,
-            # reading its environment may hang too, which is not waited for.
+            # Processes that left the group of their rank still have MARK in their environment. Reading the environment
+            # of a process that hangs in a driver may hang too, so it has a time limit.
             while read -r -t 0.3 path; do
                 path=${path#/proc/}
                 ranks+=("${path%/environ}")
             done < <(grep --line-buffered -lzxF -e "$2" /proc/[0-9]*/environ)
         fi
-        send "$signal" || continue
+        signal_ranks "$signal" || continue
         for _ in {1..16}; do
             sleep 0.05
-            send 0 || { ranks=(); break; }
+            signal_ranks 0 || { ranks=(); break; }
         done
     done
-    # What outlives KILL hangs in a driver; its output is not waited for.
-    ! send 0 || kill -s KILL "${screens[@]}"
+    # A process that survives KILL hangs in a driver; do not wait for its output.
+    ! signal_ranks 0 || kill -s KILL "${screens[@]}"
     wait "${screens[@]}"
     echo 'done' >&5
 } 2>/dev/null

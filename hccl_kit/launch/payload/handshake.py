@@ -1,13 +1,13 @@
-"""The lock of the link: both sides prove that they know the secret of the job, then every line is authenticated.
+"""The handshake of two nodes: both prove that they know the secret of the job, then every line is authenticated.
 
     node     hello NODE TABLE_SHA256 NONCE
     node 0   answer TABLE_SHA256 NONCE PROOF      HMAC-SHA256 by the secret over all of the above, as "node 0"
     node     proof PROOF                          the same as "node"
     both     MAC LINE                             HMAC-SHA256 by a session key over direction, count of lines and LINE
 
-The secret itself never crosses the network, and node 0 proves itself first, so an impostor learns nothing. Nonces are
-fresh on both sides, so a recorded proof is worthless later, as is a recorded line. All nodes share the secret, so they
-trust each other: one of them can join in the place of another that has not come. Carried by the launch scripts.
+The secret is never sent, and node 0 authenticates first, so an impostor learns nothing. Both sides use fresh nonces, so
+proofs and lines cannot be replayed. All nodes share the secret and trust each other: one can join in the place of
+another that has not joined yet. Part of programs that launch scripts contain.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from typing import NamedTuple
 
 from hccl_kit.launch.payload.messages import Malformed, is_sha256, number, printable
 
-PROTOCOL = "hccl-kit link 1"
+PROTOCOL = "hccl-kit rendezvous 1"
 MAX_SECRET = 4096
-"""Bytes of a file that is read for a secret."""
+"""Bytes that are read from the file of a secret."""
 
 
 class SecretError(Exception):
-    """The secret of the job cannot be used; the text says why and what to do."""
+    """The secret of the job cannot be used; the message has the reason and the fix."""
 
 
 class Hello(NamedTuple):
-    """What a node says first; `nonce` has the form of a SHA-256."""
+    """The first message of a node; `nonce` has the form of a SHA-256."""
 
     node: int
     sha256: str
@@ -44,7 +44,7 @@ class Hello(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What node 0 says first."""
+    """The first message of node 0."""
 
     sha256: str
     nonce: str
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
 
 
 def read_secret(path: str) -> bytes:
-    """The secret in a file that only its owner can read. Raises SecretError."""
+    """Read the secret from a file that only its owner can read. Raises SecretError."""
     make = f"(umask 077; openssl rand -hex 32 >{shlex.quote(path)}), then copy it to every server, mode 600"
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -77,13 +77,13 @@ def read_secret(path: str) -> bytes:
     return bytes.fromhex(text.decode())
 
 
-def fresh() -> str:
-    """A nonce."""
+def new_nonce() -> str:
+    """A random number that is used once."""
     return secrets.token_hex(32)
 
 
 def parse_hello(line: bytes, servers: int) -> Hello:
-    """The first line of a node. Raises Malformed."""
+    """Parse the first line of a node. Raises Malformed."""
     words = _words(line, "hello", 3)
     node = number(words[0], 1, servers - 1)
     if node is None or not is_sha256(words[1]) or not is_sha256(words[2]):
@@ -92,7 +92,7 @@ def parse_hello(line: bytes, servers: int) -> Hello:
 
 
 def parse_answer(line: bytes) -> Answer:
-    """The first line of node 0. Raises Malformed."""
+    """Parse the first line of node 0. Raises Malformed."""
     words = _words(line, "answer", 3)
     if not all(map(is_sha256, words)):
         raise Malformed(printable(line))
@@ -100,7 +100,7 @@ def parse_answer(line: bytes) -> Answer:
 
 
 def parse_proof(line: bytes) -> str:
-    """The second line of a node. Raises Malformed."""
+    """Parse the second line of a node. Raises Malformed."""
     (proof,) = _words(line, "proof", 1)
     if not is_sha256(proof):
         raise Malformed(printable(line))
@@ -108,44 +108,44 @@ def parse_proof(line: bytes) -> str:
 
 
 def proof_of(secret: bytes, role: str, hello: Hello, sha256: str, nonce: str) -> str:
-    """What only somebody with the secret can say; `sha256` and `nonce` are those of node 0."""
-    told = "\n".join((PROTOCOL, role, str(hello.node), hello.sha256, hello.nonce, sha256, nonce))
-    return hmac.new(secret, told.encode(), hashlib.sha256).hexdigest()
+    """A proof of knowing the secret; `sha256` and `nonce` are those of node 0."""
+    text = "\n".join((PROTOCOL, role, str(hello.node), hello.sha256, hello.nonce, sha256, nonce))
+    return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
 
 
 def equal(text: str, other: str) -> bool:
-    """Whether two proofs are equal, in a time that says nothing of where they differ."""
+    """Compare two proofs in constant time."""
     return hmac.compare_digest(text.encode(), other.encode())
 
 
 class Channel:
-    """A connection whose both sides have proven themselves; its lines can be neither forged nor replayed."""
+    """A connection of two authenticated nodes; its lines cannot be forged or replayed."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, session: str, *, is_node_0: bool
     ) -> None:
         self.reader, self.writer = reader, writer
-        own, other = ("node 0", "node") if is_node_0 else ("node", "node 0")
-        self.seal, self.check = _Seal(session, own), _Seal(session, other)
+        sent, received = ("node 0", "node") if is_node_0 else ("node", "node 0")
+        self.sent, self.received = _LineCodes(session, sent), _LineCodes(session, received)
 
     def send(self, line: str) -> None:
-        """One line, empty for a sign of life; that the other side is gone is noticed by whoever reads."""
+        """Send a line; an empty one is a heartbeat. A broken connection is detected by the reader."""
         with suppress(OSError, RuntimeError):
-            self.writer.write(f"{self.seal.next(line.encode())} {line}\n".encode())
+            self.writer.write(f"{self.sent.next(line.encode())} {line}\n".encode())
 
     async def lines(self, silence: float) -> AsyncIterator[bytes]:
-        """Each line, signs of life left out, until the other side is gone or silent. Raises Malformed."""
+        """Lines other than heartbeats, until the connection ends or is silent for too long. Raises Malformed."""
         with suppress(OSError, asyncio.TimeoutError, ValueError):
             while (line := await asyncio.wait_for(self.reader.readline(), silence)).endswith(b"\n"):
                 mac, _, text = line[:-1].partition(b" ")
-                if not hmac.compare_digest(mac, self.check.next(text).encode()):
+                if not hmac.compare_digest(mac, self.received.next(text).encode()):
                     raise Malformed(printable(line[:-1]))
                 if text:
                     yield text
 
 
-class _Seal:
-    """The authentication codes of the lines of one direction, which are counted."""
+class _LineCodes:
+    """The message authentication codes of the lines in one direction, which are counted."""
 
     def __init__(self, session: str, direction: str) -> None:
         self.key, self.count = f"{session} {direction}".encode(), 0

@@ -1,4 +1,4 @@
-"""The lock of the link: who does not know the secret of a job gets nowhere, and does not keep its nodes apart."""
+"""Authentication of nodes: without the secret of a job nobody joins it or keeps its nodes from joining."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch.payload import door
-from hccl_kit.launch.payload.door import Door, listener
-from hccl_kit.launch.payload.lock import Hello, SecretError, proof_of, read_secret
+from hccl_kit.launch.payload import listener
+from hccl_kit.launch.payload.handshake import Hello, SecretError, proof_of, read_secret
+from hccl_kit.launch.payload.listener import Listener, listening_socket
 from hccl_kit.launch.secret_file import make_secret, secret_of
 from tests.launch.jobs import PATIENCE, wait_until
-from tests.launch.payload.test_rendezvous import SHA, Links, connect, heard, say
+from tests.launch.payload.test_rendezvous import SHA, Nodes, connect, heard, say
 from tests.launch.ways import SECRET, write_secret
 
 KEY = bytes.fromhex(SECRET)
 
 
 @pytest.fixture
-def links(tmp_path: Path) -> Iterator[Links]:
-    made = Links(tmp_path)
+def nodes(tmp_path: Path) -> Iterator[Nodes]:
+    made = Nodes(tmp_path)
     yield made
     for process in made.processes:
         process.kill()
@@ -33,7 +33,7 @@ def links(tmp_path: Path) -> Iterator[Links]:
 
 
 class Tap:
-    """Somebody between a node and node 0, who can hear all and say something to either side."""
+    """A man in the middle between a node and node 0."""
 
     def __init__(self, port: int) -> None:
         self.server = socket.create_server(("127.0.0.1", 0))
@@ -61,26 +61,26 @@ class Tap:
 
 
 @pytest.fixture
-def tapped(links: Links) -> Iterator[Tap]:
+def tapped(nodes: Nodes) -> Iterator[Tap]:
     """A job that has started, whose second node came by the tap."""
-    links.start(0)
-    tap = Tap(links.port)
-    links.port, own = tap.port, links.port
-    links.start(1)
-    links.port = own
-    assert [heard(node) for node in links.processes] == ["start 1-2 4711"] * 2
+    nodes.start(0)
+    tap = Tap(nodes.port)
+    nodes.port, own = tap.port, nodes.port
+    nodes.start(1)
+    nodes.port = own
+    assert [heard(node) for node in nodes.processes] == ["start 1-2 4711"] * 2
     yield tap
     tap.close()
 
 
-def test_a_stranger_who_only_knows_the_table_takes_nobodys_place(links: Links) -> None:
-    one = links.start(0)
-    with connect(links.port) as stranger:
+def test_a_stranger_who_only_knows_the_table_takes_nobodys_place(nodes: Nodes) -> None:
+    one = nodes.start(0)
+    with connect(nodes.port) as stranger:
         stranger.sendall(f"hello 1 {SHA} {'0' * 64}\n".encode())
         assert stranger.makefile().readline().startswith("answer ")
         stranger.sendall(f"proof {'0' * 64}\ndone\n".encode())
         assert stranger.recv(1) == b""
-    other = links.start(1)
+    other = nodes.start(1)
     assert [heard(one), heard(other)] == ["start 1-2 4711"] * 2
     say(one, "done")
     say(other, "done")
@@ -89,65 +89,65 @@ def test_a_stranger_who_only_knows_the_table_takes_nobodys_place(links: Links) -
     assert one.stderr.read() == "warning: 127.0.0.1 tried to join without the secret of this job\n"
 
 
-def test_a_node_with_another_secret_is_told_what_to_do(links: Links) -> None:
-    links.start(0)
-    links.secret = write_secret(links.secret.with_name("other"), "fedcba9876543210" * 4)
-    stranger = links.start(1)
+def test_a_node_with_another_secret_is_told_what_to_do(nodes: Nodes) -> None:
+    nodes.start(0)
+    nodes.secret = write_secret(nodes.secret.with_name("other"), "fedcba9876543210" * 4)
+    stranger = nodes.start(1)
     _, err = stranger.communicate(timeout=PATIENCE)
     assert stranger.returncode == 2
-    where = f"first (127.0.0.1 port {links.port})"
+    where = f"first (127.0.0.1 port {nodes.port})"
     assert err.startswith(f"error: {where} does not prove that it knows the secret of this job: 'answer ")
-    assert f"  fix: copy {links.secret} of first here; or" in err
+    assert f"  fix: copy {nodes.secret} of first here; or" in err
     assert "export THE_PORT=PORT, the same free one on every server\n" in err
 
 
-def test_what_was_recorded_is_worthless_the_next_time(links: Links, tapped: Tap, tmp_path: Path) -> None:
-    say(links.processes[0], "done")
-    say(links.processes[1], "done")
-    assert [node.wait(PATIENCE) for node in links.processes] == [0, 0]
-    again = Links(tmp_path)
-    links.processes.append(again.start(0, patience=3))
+def test_what_was_recorded_is_worthless_the_next_time(nodes: Nodes, tapped: Tap, tmp_path: Path) -> None:
+    say(nodes.processes[0], "done")
+    say(nodes.processes[1], "done")
+    assert [node.wait(PATIENCE) for node in nodes.processes] == [0, 0]
+    again = Nodes(tmp_path)
+    nodes.processes.append(again.start(0, timeout=3))
     with connect(again.port) as stranger:
         stranger.sendall(tapped.heard["node"])
         answer = stranger.makefile("rb").read()
     assert answer.startswith(b"answer ")
     assert answer.count(b"\n") == 1
     _, err = again.processes[0].communicate(timeout=PATIENCE)
-    assert "error: second did not come within 3 s\n" in err
+    assert "error: second did not join within 3 s\n" in err
 
 
 @pytest.mark.parametrize("line", [b"done\n", b"\n", b"failed 0 0 0\n", b"0" * 64 + b" done\n", b"x" * 5000])
-def test_a_line_that_somebody_adds_is_not_believed(links: Links, tapped: Tap, line: bytes) -> None:
+def test_a_line_that_somebody_adds_is_not_believed(nodes: Nodes, tapped: Tap, line: bytes) -> None:
     tapped.node_0.sendall(line)
-    assert heard(links.processes[0]) == "over -1 255 1"
-    assert links.processes[0].wait(PATIENCE) == 1
+    assert heard(nodes.processes[0]) == "over -1 255 1"
+    assert nodes.processes[0].wait(PATIENCE) == 1
 
 
 @pytest.mark.parametrize("side", ["node", "node 0"])
-def test_a_line_that_is_sent_twice_is_not_believed(links: Links, tapped: Tap, side: str) -> None:
-    assert wait_until(lambda: tapped.heard[side].count(b"\n") >= 4)  # a sign of life comes every second
+def test_a_line_that_is_sent_twice_is_not_believed(nodes: Nodes, tapped: Tap, side: str) -> None:
+    assert wait_until(lambda: tapped.heard[side].count(b"\n") >= 4)  # a heartbeat comes every second
     beat = tapped.heard[side].split(b"\n")[2 if side == "node" else 1] + b"\n"
     (tapped.node_0 if side == "node" else tapped.node).sendall(beat)
     number = 0 if side == "node" else 1
-    assert heard(links.processes[number]) == f"over -1 255 {1 - number}"
-    assert links.processes[number].wait(PATIENCE) == 1
+    assert heard(nodes.processes[number]) == f"over -1 255 {1 - number}"
+    assert nodes.processes[number].wait(PATIENCE) == 1
 
 
-def test_the_secret_never_crosses_the_network(links: Links, tapped: Tap) -> None:
+def test_the_secret_never_crosses_the_network(nodes: Nodes, tapped: Tap) -> None:
     for data in tapped.heard.values():
         assert SECRET.encode() not in data
         assert KEY not in data
-    for node in links.processes:
+    for node in nodes.processes:
         for name in ("cmdline", "environ"):
             assert SECRET.encode() not in Path(f"/proc/{node.pid}/{name}").read_bytes()
 
 
-def test_an_impostor_who_plays_our_own_words_back_is_refused(links: Links) -> None:
+def test_an_impostor_who_plays_our_own_words_back_is_refused(nodes: Nodes) -> None:
     """What a node says is no answer of node 0, though both make proofs of the same secret."""
     hello = Hello(1, SHA, "1" * 64)
     assert len({proof_of(KEY, role, hello, SHA, "2" * 64) for role in ("node", "node 0", "session")}) == 3
-    with socket.create_server(("127.0.0.1", links.port)) as impostor:
-        node = links.start(1)
+    with socket.create_server(("127.0.0.1", nodes.port)) as impostor:
+        node = nodes.start(1)
         connection, _ = impostor.accept()
         with connection:
             line = connection.makefile("rb").readline()
@@ -157,36 +157,36 @@ def test_an_impostor_who_plays_our_own_words_back_is_refused(links: Links) -> No
     assert "does not prove that it knows the secret of this job: 'hello 1 " in err
 
 
-def test_an_impostor_who_says_nothing_is_named(links: Links) -> None:
-    with socket.create_server(("127.0.0.1", links.port)):
-        node = links.start(1, patience=0.5)
+def test_an_impostor_who_says_nothing_is_named(nodes: Nodes) -> None:
+    with socket.create_server(("127.0.0.1", nodes.port)):
+        node = nodes.start(1, timeout=0.5)
         _, err = node.communicate(timeout=PATIENCE)
     assert node.returncode == 2
-    assert f"error: first (127.0.0.1 port {links.port}) did not answer within 0.5 s: " in err
+    assert f"error: first (127.0.0.1 port {nodes.port}) did not answer within 0.5 s: " in err
 
 
-def test_connections_that_are_held_open_do_not_lock_a_node_out(links: Links) -> None:
-    one = links.start(0)
-    held = [connect(links.port) for _ in range(400)]
+def test_connections_that_are_held_open_do_not_lock_a_node_out(nodes: Nodes) -> None:
+    one = nodes.start(0)
+    held = [connect(nodes.port) for _ in range(400)]
     for connection in held[::2]:
         with suppress(OSError):
             connection.sendall(b"h")
-    other = links.start(1)
+    other = nodes.start(1)
     assert [heard(one), heard(other)] == ["start 1-2 4711"] * 2
     for connection in held:
         connection.close()
 
 
-def test_a_flood_of_connections_does_not_lock_a_node_out(links: Links) -> None:
-    one = links.start(0)
-    connect(links.port).close()
+def test_a_flood_of_connections_does_not_lock_a_node_out(nodes: Nodes) -> None:
+    one = nodes.start(0)
+    connect(nodes.port).close()
     over = threading.Event()
 
     def flood() -> None:
         kept: list[socket.socket] = []
         while not over.is_set():
             with suppress(OSError):
-                kept.append(socket.create_connection(("127.0.0.1", links.port), timeout=1))
+                kept.append(socket.create_connection(("127.0.0.1", nodes.port), timeout=1))
                 kept[-1].sendall(b"\n" * 100)
             if len(kept) > 200:
                 kept.pop(0).close()
@@ -196,7 +196,7 @@ def test_a_flood_of_connections_does_not_lock_a_node_out(links: Links) -> None:
     thread = threading.Thread(target=flood)
     thread.start()
     try:
-        other = links.start(1)
+        other = nodes.start(1)
         assert [heard(one), heard(other)] == ["start 1-2 4711"] * 2
     finally:
         over.set()
@@ -204,11 +204,11 @@ def test_a_flood_of_connections_does_not_lock_a_node_out(links: Links) -> None:
 
 
 def test_a_deadline_counts_from_the_connection_and_not_from_the_last_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "DEADLINE", 0.3)
+    monkeypatch.setattr(listener, "DEADLINE", 0.3)
 
     async def drip() -> bytes:
-        opened = Door(KEY, SHA, 2, lambda *_: asyncio.sleep(0), print)
-        server = await asyncio.start_server(opened.welcome, "127.0.0.1", 0)
+        opened = Listener(KEY, SHA, 2, lambda *_: asyncio.sleep(0), print)
+        server = await asyncio.start_server(opened.accept, "127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         ended = asyncio.ensure_future(reader.read())
         while not ended.done():
@@ -237,8 +237,8 @@ class Writer:
         self.is_open = False
 
 
-def test_whoever_floods_drops_his_own_connections() -> None:
-    opened = Door(KEY, SHA, 2, lambda *_: asyncio.sleep(0), print)
+def test_a_flood_drops_its_own_connections() -> None:
+    opened = Listener(KEY, SHA, 2, lambda *_: asyncio.sleep(0), print)
     node = Writer("10.0.0.1")
     flood = [Writer("10.0.0.2") for _ in range(1000)]
     crowd = [Writer(f"10.1.0.{number}") for _ in range(3) for number in range(100)]
@@ -246,18 +246,18 @@ def test_whoever_floods_drops_his_own_connections() -> None:
     for writer in (node, *flood, *neighbours, *crowd):
         opened.make_room(writer)  # type: ignore[arg-type]  # it has what is used
     assert node.is_open
-    assert sum(writer.is_open for writer in flood) <= door.MAX_OF_ADDRESS
-    assert sum(writer.is_open for writer in neighbours) <= door.MAX_OF_ADDRESS
-    assert len(opened.unknown) == door.MAX_UNKNOWN
+    assert sum(writer.is_open for writer in flood) <= listener.MAX_OF_ADDRESS
+    assert sum(writer.is_open for writer in neighbours) <= listener.MAX_OF_ADDRESS
+    assert len(opened.unknown) == listener.MAX_UNKNOWN
 
 
 def test_node_0_listens_at_its_own_address_only() -> None:
-    told: list[str] = []
-    with closing(listener("127.0.0.3", 0, told.append)) as server:
+    logged: list[str] = []
+    with closing(listening_socket("127.0.0.3", 0, logged.append)) as server:
         assert server.getsockname()[0] == "127.0.0.3"
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.1", server.getsockname()[1]), timeout=5)
-    assert told == []
+    assert logged == []
 
 
 @pytest.mark.parametrize(
@@ -265,14 +265,14 @@ def test_node_0_listens_at_its_own_address_only() -> None:
     [
         ("192.0.2.77", "is not an address of this host"),
         ("localhost", "is 127.0.0.1 here|is ::1 here"),
-        ("no-such-host.invalid", "is not known here"),
+        ("no-such-host.invalid", "is unknown here"),
     ],
 )
 def test_where_others_do_not_reach_its_address_it_says_so_and_listens_at_all(address: str, why: str) -> None:
-    told: list[str] = []
-    with closing(listener(address, 0, told.append)) as server:
+    logged: list[str] = []
+    with closing(listening_socket(address, 0, logged.append)) as server:
         socket.create_connection(("127.0.0.1", server.getsockname()[1]), timeout=20).close()
-    assert told[0] in {f"note: {address} {one}, so this node listens at all of its addresses" for one in why.split("|")}
+    assert logged[0] in {f"note: {address} {one}, so this node listens on all its addresses" for one in why.split("|")}
 
 
 def test_a_secret_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
@@ -314,12 +314,12 @@ def test_what_is_no_file_of_ones_own_is_no_secret(tmp_path: Path) -> None:
             read_secret(str(path))
 
 
-def test_without_a_secret_a_node_says_how_to_make_one(links: Links, tmp_path: Path) -> None:
-    links.secret = tmp_path / "a b"
-    node = links.start(0)
+def test_without_a_secret_a_node_says_how_to_make_one(nodes: Nodes, tmp_path: Path) -> None:
+    nodes.secret = tmp_path / "a b"
+    node = nodes.start(0)
     _, err = node.communicate(timeout=PATIENCE)
     assert node.returncode == 2
     assert err == (
-        f"error: the servers of this job need a secret, but {links.secret} cannot be read: No such file or directory\n"
-        f"  fix: (umask 077; openssl rand -hex 32 >'{links.secret}'), then copy it to every server, mode 600\n"
+        f"error: the servers of this job need a secret, but {nodes.secret} cannot be read: No such file or directory\n"
+        f"  fix: (umask 077; openssl rand -hex 32 >'{nodes.secret}'), then copy it to every server, mode 600\n"
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch.payload import ssh_start
-from hccl_kit.launch.payload.ssh_start import Node
+from hccl_kit.launch.payload import fetch_logs
+from hccl_kit.launch.payload.ssh_command import Node
 
 Entry = tuple[str, bytes, bytes]
 """Name, content and type of a member of an archive."""
@@ -41,7 +41,7 @@ def fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], 
         ssh.write_text(f"#!/bin/sh\nexec cat {tmp_path}/sent\n")
         ssh.chmod(0o755)
         monkeypatch.setenv("HCCL_KIT_SSH", str(ssh))
-        ssh_start.fetch_all([Node("n2", "10.0.0.2")], logs)
+        fetch_logs.fetch_all([Node("n2", "10.0.0.2")], logs)
         return {str(path.relative_to(logs)): path.read_text() for path in sorted(logs.rglob("*")) if path.is_file()}
 
     return fetched
@@ -125,7 +125,7 @@ def test_what_is_here_is_not_overwritten(fetch: Fetch, tmp_path: Path) -> None:
 def test_what_is_too_much_is_left_there(
     fetch: Fetch, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str, value: int
 ) -> None:
-    monkeypatch.setattr(ssh_start, name, value)
+    monkeypatch.setattr(fetch_logs, name, value)
     found = fetch(archive(file("rank_8.log", b"small"), file("rank_9.log", b"x" * 100)))
     assert found == {"rank_8.log": "small"}
     assert "note: logs of server 'n2' were not all fetched: " in capfd.readouterr().err
@@ -170,7 +170,7 @@ def test_a_server_with_the_same_disk_sends_nothing(fetch: Fetch, capfd: pytest.C
 def test_a_server_that_never_ends_is_left(
     fetch: Fetch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(ssh_start, "FETCHING", 0.5)
+    monkeypatch.setattr(fetch_logs, "FETCH_TIMEOUT", 0.5)
     fifo = tmp_path / "sent"
     os.mkfifo(fifo)
     holder = os.open(fifo, os.O_RDWR)

@@ -1,5 +1,8 @@
-conclude() { # CODE ENDED: exit with the code of the job; what its end came from is said last
-    local code=$1 rank='' earliest='' own_code='' device='' host='' signal=''
+# Reports why the job ended, and exits with its code.
+# Expects: logs. Needs is_number and exit_status.
+
+conclude() { # CODE SIGNAL_AND_CODE
+    local code=$1 rank='' earliest='' own_code='' device='' host=''
     if [[ -s $logs/refused ]]; then
         cat -- "$logs/refused" >&2
         exit 2
@@ -8,24 +11,23 @@ conclude() { # CODE ENDED: exit with the code of the job; what its end came from
         exit "${2#* }"
     elif rank=$(failed_rank); then
         ! read_end "$rank" || code=$own_code # the disk may be full
-        # Of ranks that fail by themselves, the one that wrote its error down first may be slower to end.
+        # A rank that fails first may exit later than another; its error file has the time.
         ((code > 128)) || earliest=$(first_error) || :
         if is_number "$earliest" && read_end "$earliest"; then
             rank=$earliest
-            ((own_code > 128)) || code=$own_code # else it was ended with the job
+            ((own_code > 128)) || code=$own_code # otherwise it was ended with the job
         fi
-        ((code <= 128)) || signal=$(kill -l "$code" 2>/dev/null) || :
         {
-            echo "error: rank $rank on device $device of $host failed with exit code $code${signal:+ (SIG$signal)}"
-            if [[ $rank == 0 && -s $logs/rank_0.log && /dev/fd/3 -ef /dev/fd/2 ]]; then # shown as it was written
+            echo "error: rank $rank on device $device of $host failed with $(exit_status "$code")"
+            if [[ $rank == 0 && -s $logs/rank_0.log && -n $one_screen ]]; then # shown while it was written
                 echo "  its last lines are above, and in $logs/rank_$rank.log"
             else
                 echo "  the end of $logs/rank_$rank.log:"
                 tail -n 20 -- "$logs/rank_$rank.log"
             fi
-        } 3>&1 >&2
+        } >&2
     elif ((code != 0)); then
-        echo "error: srun ended with exit code $code; what it said stands above, logs in $logs" >&2
+        echo "error: srun ended with exit code $code; its messages are above, logs in $logs" >&2
     fi
     exit "$code"
 }
@@ -35,14 +37,14 @@ failed_rank() { # print the rank that noted its failure first
     [[ -f $logs/failed ]] && read -r -n 11 rank <"$logs/failed" && is_number "$rank" && echo "$rank"
 }
 
-read_end() { # RANK: sets own_code, device and host, as the task of a rank has noted them
+read_end() { # RANK: sets own_code, device and host, as the task of the rank has noted them
     local line
     [[ -f $logs/end_$1 ]] && read -r -n 300 line <"$logs/end_$1" || return 1
     [[ $line =~ ^(0|[1-9][0-9]{0,2})\ ([0-9]{1,9})\ ([[:alnum:]._-]+)$ && ${BASH_REMATCH[1]} -le 255 ]] || return 1
     own_code=${BASH_REMATCH[1]} device=${BASH_REMATCH[2]} host=${BASH_REMATCH[3]}
 }
 
-first_error() { # the rank with the earliest error_RANK.json, if there is one
+first_error() { # print the rank with the earliest error_RANK.json, if there is one
     (cd -- "$logs" && grep -H -D skip '^ "time": ' error_*.json) 2>/dev/null |
         sed 's/^error_\([0-9]*\)\.json: "time": /\1 /' | LC_ALL=C sort -n -k 2 | sed -n '1s/ .*//p'
 }

@@ -1,0 +1,12 @@
+# In the place of rendezvous.sh for a job on one server, which has no other server to talk to.
+# Expects: server (given by the user), server_name.
+
+join_servers() { # sets run and port
+    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+    choose_port
+}
+send() { :; }
+wait_for_result() { :; }
+rendezvous='' result_rank='' result_code='' result_server=''
+
+[[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
