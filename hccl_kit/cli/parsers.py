@@ -22,7 +22,7 @@ def programs() -> Mapping[str, argparse.ArgumentParser]:
     verbs = {verb: parser_of(verb) for verb in VERBS}
     kit = argparse.ArgumentParser(prog="hccl-kit", description=DESCRIPTION)
     kit.add_argument("--version", action="version", version=f"hccl-kit {__version__}")
-    choices = kit.add_subparsers(metavar="VERB", required=True)
+    choices = kit.add_subparsers(title="verbs", metavar="VERB", required=True)
     for verb, parser in verbs.items():
         choices.add_parser(
             verb,
@@ -61,8 +61,8 @@ class _ParserFound(BaseException):
 
 @contextmanager
 def _stopping_at_parse() -> Iterator[None]:
-    def stop(parser: Parser, argv: Sequence[str] | None) -> NoReturn:  # noqa: ARG001 - as Parser.parse
-        raise _ParserFound(parser)
+    def stop(self: Parser, argv: Sequence[str] | None) -> NoReturn:  # noqa: ARG001 - as Parser.parse
+        raise _ParserFound(self)
 
     original = Parser.parse
     Parser.parse = stop  # type: ignore[method-assign]  # for the length of this block
