@@ -32,7 +32,7 @@ def _page(parser: argparse.ArgumentParser, others: list[str]) -> str:
     page = Manpage(parser)
     page.prog = parser.prog.replace(" ", "-")
     page.date, page.source, page.manual = "", f"hccl-kit {__version__}", "hccl-kit"
-    page.description = (parser.description or "").split(". ")[0].removesuffix(".")
+    page.description = " ".join((parser.description or "").split("\n\n")[0].split()).split(". ")[0].removesuffix(".")
     for heading, text in _sections(epilog):
         page.add_section(heading, ">", text)
     page.add_section("see also", "=", ",\n".join(f".BR {name.replace(' ', '-')} (1)" for name in others))

@@ -28,7 +28,7 @@ def programs() -> Mapping[str, argparse.ArgumentParser]:
             verb,
             parents=[parser],
             add_help=False,  # the parent has it
-            help=parser.description,
+            help=(parser.description or "").partition("\n")[0],
             description=parser.description,
             epilog=parser.epilog,
             formatter_class=parser.formatter_class,
