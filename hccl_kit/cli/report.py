@@ -29,14 +29,15 @@ VERSION = 1
 """Of the JSON form; raised when a field changes its meaning or goes away."""
 ROOT = Path("/")
 _EPILOG = """\
-Addresses, host names, secrets and the home folder are masked; read the report all the same before you publish it.
-What is not installed is not an error.
+Addresses, host names, secrets and the home folder are masked; read the report before you publish
+it. What is not installed is not an error.
 
 examples:
   hccl-kit report
   hccl-kit report hccl_2s_16p.json --format json
 
-Exit code: 0 all that is installed works, 1 something is broken or the table has errors, 2 could not run.
+Exit code: 0 all that is installed works, 1 something is broken or the table has errors,
+2 could not run.
 """
 
 
