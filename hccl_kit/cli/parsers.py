@@ -46,8 +46,9 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
             import_module(f"hccl_kit.cli.{verb}").main([])
     except _ParserFound as found:
         return found.parser
-    except ImportError:
-        pass
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("hccl_kit"):
+            raise
     return argparse.ArgumentParser(prog=f"hccl-kit {verb}")
 
 
