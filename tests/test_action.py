@@ -67,6 +67,7 @@ def test_the_action_annotates_the_lines_of_a_repository(checkout: Path) -> None:
         ({"path": "good.json", "product": "a5"}, 1),
         ({"path": "$(touch ran)"}, 2),
         ({"path": "good.json", "product": '"; touch ran; "'}, 2),
+        ({"path": "good.json", "product": "910 --help"}, 2),
         ({"path": "--version"}, 2),
     ],
 )
