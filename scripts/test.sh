@@ -19,9 +19,10 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-# Tests on several hosts and on Slurm need system programs, and are skipped if these cannot be installed.
+# Tests on several hosts, on Slurm and of completion need system programs, and are skipped if these cannot be installed.
 install_system_programs() {
-    local -A packages=([ip]=iproute2 [sshd]=openssh-server [ssh]=openssh-client [slurmd]=slurm-wlm [munged]=munge)
+    local -A packages=([ip]=iproute2 [sshd]=openssh-server [ssh]=openssh-client [slurmd]=slurm-wlm [munged]=munge
+        [zsh]=zsh [fish]=fish)
     local program missing=()
     for program in "${!packages[@]}"; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null || missing+=("${packages[$program]}")
@@ -33,7 +34,7 @@ install_system_programs() {
         --no-install-recommends "${missing[@]}" >/dev/null; then
         return
     fi
-    printf 'tests on several hosts and on Slurm are skipped; they need: sudo apt-get install %s\n' "${missing[*]}"
+    printf 'tests on several hosts, on Slurm, in zsh and in fish are skipped; they need: sudo apt-get install %s\n' "${missing[*]}"
 }
 
 install_into_venv "$extras"

@@ -67,6 +67,7 @@ def test_the_action_annotates_the_lines_of_a_repository(checkout: Path) -> None:
         ({"path": "good.json", "product": "a5"}, 1),
         ({"path": "$(touch ran)"}, 2),
         ({"path": "good.json", "product": '"; touch ran; "'}, 2),
+        ({"path": "good.json", "product": "910 --help"}, 2),
         ({"path": "--version"}, 2),
     ],
 )
@@ -92,10 +93,27 @@ def test_the_action_installs_its_own_version_or_the_one_asked_for(
     assert (done.returncode, done.stdout) == (0, f"-m pip install --quiet {installed}\n"), done.stderr
 
 
-def test_the_action_is_valid() -> None:
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions", "action.yml"]
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        ("github-actions", "action.yml"),
+        ("github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/bug.yml"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/hccl_error.yml"),
+    ],
+)
+def test_files_of_github_are_valid(schema: str, path: str) -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_issues_ask_for_the_report() -> None:
+    for name in ("bug", "hccl_error"):
+        form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / f"{name}.yml").read_text(encoding="utf-8"))
+        (field,) = (part for part in form["body"] if part["id"] == "report")
+        assert "hccl-kit report" in field["attributes"]["description"]
+        assert field["validations"]["required"]
 
 
 def git(cwd: Path, *arguments: str) -> None:

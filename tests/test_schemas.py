@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.cli.settings import Settings
 from hccl_kit.table.products import PRODUCT_NAMES
 from tests.places import ROOT
 
@@ -91,4 +92,5 @@ def test_the_entries_for_schemastore_name_schemas_of_ours() -> None:
 
 def test_the_settings_know_all_products() -> None:
     schema = json.loads((FOLDER / "settings.schema.json").read_text(encoding="utf-8"))
+    assert schema["properties"].keys() == set(Settings._fields)
     assert schema["properties"]["product"]["enum"] == [*PRODUCT_NAMES, "auto"]

@@ -13,6 +13,7 @@ _LABEL = re.compile(
     rf"(?P<gap> +\(?)?(?P<of_rule>(?:{_WORD})\b)?)",
     re.MULTILINE,
 )
+_STATES = {"works": _GREEN, "absent": _YELLOW, "broken": _RED}
 _CHANGES = {"+": _GREEN, "-": _RED, "@": _CYAN}
 
 
@@ -25,6 +26,11 @@ def with_changes(diff: str) -> str:
     """A unified diff with added lines in green, removed ones in red."""
     lines = ((_CHANGES.get(line[:1]), line) for line in diff.split("\n"))
     return "\n".join(f"{color}{line}{_PLAIN}" if color else line for color, line in lines)
+
+
+def with_state(state: str) -> str:
+    """The word for the state of a check."""
+    return f"{_STATES[state]}{state}{_PLAIN}"
 
 
 def removed(text: str) -> str:

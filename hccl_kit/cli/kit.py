@@ -23,6 +23,8 @@ VERBS: Mapping[str, str] = {
     "digest": "print a sum that is equal for tables that mean the same",
     "explain": "explain a rule, an error code of HCCL or a line of its log",
     "rules": "list the rules by which tables are judged",
+    "report": "print versions, environment and what works on this machine, for a bug report",
+    "completion": "print the script that completes options in bash, zsh or fish",
 }
 """Verb, which is the name of its module too, to what it does."""
 TRAINING: Mapping[str, str] = {

@@ -1,0 +1,64 @@
+"""hccl-kit completion: the script that completes the options of all programs in bash, zsh or fish."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_OK
+from hccl_kit.check.rule import ANY_PRODUCT
+from hccl_kit.cli import run
+from hccl_kit.table.products import PRODUCT_NAMES
+
+SHELLS = ("bash", "zsh", "fish")
+_FILES = frozenset(("PATH", "FILE", "TABLE", "A", "B", "WHAT", "DIR", "FOLDER", "OUT"))
+"""The metavars of arguments that name files."""
+_EPILOG = """\
+examples:
+  eval "$(hccl-kit completion bash)"       # in ~/.bashrc
+  eval "$(hccl-kit completion zsh)"        # in ~/.zshrc, after compinit
+  hccl-kit completion fish | source        # in ~/.config/fish/config.fish
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    parser = Parser(
+        prog="hccl-kit completion",
+        description="Print the script that completes verbs, options and files of all programs in a shell.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("shell", choices=SHELLS, help="the shell that reads the script")
+    options = parser.parse(argv)
+    return run(lambda: _print(options.shell))
+
+
+def _print(shell: str) -> int:
+    print("\n".join(scripts(shell)))
+    return EXIT_OK
+
+
+def scripts(shell: str) -> Iterator[str]:
+    """The completion script of each program."""
+    import shtab  # noqa: PLC0415 - for this verb alone
+
+    from hccl_kit.cli.parsers import programs  # noqa: PLC0415 - imports all programs
+
+    for parser in programs().values():
+        for action in _actions(parser):
+            if action.metavar in _FILES and action.nargs != 0:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]  # read by shtab
+            elif "--product" in action.option_strings:
+                action.choices = [*PRODUCT_NAMES, ANY_PRODUCT]
+        yield shtab.complete(parser, shell=shell)
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from _actions(inner)

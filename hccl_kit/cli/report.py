@@ -1,0 +1,118 @@
+"""hccl-kit report: versions, environment and what works on this machine, for a bug report."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import socket
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.colors import with_state
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
+from hccl_kit.base.terminal import printable, wants_color
+from hccl_kit.check.engine import check_text
+from hccl_kit.cli import run
+from hccl_kit.diagnosis.doctor import Check, examine
+from hccl_kit.diagnosis.environment import shown_variables
+from hccl_kit.diagnosis.installation import versions
+from hccl_kit.table.operations.digest import digest
+from hccl_kit.table.reading import load
+
+VERSION = 1
+"""Of the JSON form; raised when a field changes its meaning or goes away."""
+ROOT = Path("/")
+_EPILOG = """\
+Addresses, host names, secrets and the home folder are masked; read the report before you publish
+it. What is not installed is not an error.
+
+examples:
+  hccl-kit report
+  hccl-kit report hccl_2s_16p.json --format json
+
+Exit code: 0 all that is installed works, 1 something is broken or the table has errors,
+2 could not run.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    parser = Parser(
+        prog="hccl-kit report",
+        description="Print versions, environment variables and what works on this machine, for a bug report.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "table", nargs="?", metavar="TABLE", help="a rank table to describe: its size, digest and rules"
+    )
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")
+    options = parser.parse(argv)
+    return run(lambda: _report(options.table, options.format))
+
+
+def _report(table: str | None, form: str) -> int:
+    described = _described(table) if table else None
+    checks = list(examine(ROOT, os.environ))
+    parts: dict[str, Any] = {
+        "version": VERSION,
+        "versions": versions(ROOT, os.environ),
+        "environment": shown_variables(os.environ, socket.gethostname()),
+        "table": described,
+        "checks": [check._asdict() for check in checks],
+    }
+    print(json.dumps(parts, indent=2) if form == "json" else _as_text(parts, checks, color=wants_color(sys.stdout)))
+    is_bad = any(check.state == "broken" for check in checks) or bool(described and described["errors"])
+    return EXIT_FINDINGS if is_bad else EXIT_OK
+
+
+def _described(file: str) -> dict[str, Any]:
+    """What a table is like, without an address of it."""
+    data, name = load(file)
+    report = check_text(data, name)
+    errors = [found for found in report.findings if found.severity == "error"]
+    return {
+        "format": report.format,
+        "servers": len(report.table.servers) if report.table else None,
+        "devices": report.table.world_size if report.table else None,
+        "errors": len(errors),
+        "rules": dict(sorted(Counter(found.rule for found in report.findings).items())),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "digest": digest(report.table) if report.table else None,
+    }
+
+
+def _as_text(parts: Mapping[str, Any], checks: Sequence[Check], *, color: bool) -> str:
+    lines = ["versions", *_rows(parts["versions"]), "", "environment"]
+    lines += _rows(parts["environment"]) or ["  none of the variables of launchers, HCCL and CANN is set"]
+    if parts["table"]:
+        lines += ["", "table", *_rows(parts["table"])]
+    lines += ["", "what works"]
+    for check in checks:
+        state = with_state(check.state) if color else check.state
+        lines.append(f"  {check.name.ljust(16)}{state}{' ' * (8 - len(check.state))}{printable(check.detail)}")
+        if check.fix:
+            lines.append(f"{' ' * 26}{'next' if check.state == 'works' else 'fix'}: {check.fix}")
+    return "\n".join(lines)
+
+
+def _rows(values: Mapping[str, Any]) -> list[str]:
+    width = max(map(len, values), default=0) + 2
+    return [f"  {name.ljust(width)}{printable(_value(value))}" for name, value in values.items()]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {count}" for name, count in value.items()) or "none"
+    return "unknown" if value is None else str(value)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,133 @@
+"""What works on this machine: training, MPI, export and the cards, each tried in a process of its own."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.installation import ABSENT, package_version
+from hccl_kit.discovery import driver_tool, npu_smi, packages
+
+State = Literal["works", "absent", "broken"]
+TIMEOUT = 120.0
+"""Seconds for one trial; MindSpore takes 5 to 20 to start."""
+_INSTALL = "pip install 'hccl-kit[{}]'"
+_DONE = "hccl_kit trial done"
+_TRAINING = f"""
+import os
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+import cv2, mindspore
+mindspore.set_device("CPU")
+assert float((mindspore.Tensor([1.0]) + 1).asnumpy()[0]) == 2
+print("{_DONE}")
+"""
+_MPI = f"from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(1) == 2; print('{_DONE}')"
+_EXPORT = f"import onnx, onnxruntime; print('{_DONE}')"
+_DAVINCI = re.compile(r"davinci[0-9]{1,4}")
+_AVX512 = frozenset(("avx512f", "avx512bw", "avx512dq", "avx512vl"))
+
+
+class Check(NamedTuple):
+    """One part: its state, what was found, and what to do (None: nothing)."""
+
+    name: str
+    state: State
+    detail: str
+    fix: str | None = None
+
+
+def examine(root: Path, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Every check, in the order of the report."""
+    yield training()
+    yield mpi()
+    yield export()
+    yield cards(root, environ)
+    yield instruction_set(root, environ)
+
+
+def training() -> Check:
+    """MindSpore adds two numbers on CPU, and OpenCV can be imported."""
+    if package_version("mindspore") == ABSENT:
+        return Check("training", "absent", "mindspore is not installed", _INSTALL.format("train"))
+    return _tried("training", [sys.executable, "-c", _TRAINING], "MindSpore computes on CPU", "train")
+
+
+def mpi() -> Check:
+    """Two processes of mpirun add up a number."""
+    program = driver_tool.find("mpirun", ())
+    if program is None or package_version("mpi4py") == ABSENT:
+        absent = "mpirun is not on PATH" if program is None else "mpi4py is not installed"
+        return Check("mpi", "absent", absent, _INSTALL.format("mpi"))
+    # The words that Open MPI needs for root and for fewer cores than processes; other MPIs ignore such variables.
+    variables = (
+        "OMPI_ALLOW_RUN_AS_ROOT=1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+        "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
+    )
+    command = ["env", *variables, program, "-n", "2", sys.executable, "-c", _MPI]
+    return _tried("mpi", command, "two processes of mpirun communicate", "mpi")
+
+
+def export() -> Check:
+    """ONNX and its runtime can be imported."""
+    absent = [name for name in ("onnx", "onnxruntime") if package_version(name) == ABSENT]
+    if absent:
+        return Check("export", "absent", f"{' and '.join(absent)} not installed", _INSTALL.format("export"))
+    return _tried("export", [sys.executable, "-c", _EXPORT], "onnx and onnxruntime are importable", "export")
+
+
+def cards(root: Path, environ: Mapping[str, str]) -> Check:
+    """NPUs in /dev, npu-smi, the driver and CANN."""
+    try:
+        count = sum(bool(_DAVINCI.fullmatch(path.name)) for path in (root / "dev").iterdir())
+    except OSError:
+        count = 0
+    has_smi = driver_tool.find("npu-smi", npu_smi.USUAL_PLACES) is not None
+    if not count and not has_smi:
+        return Check("cards", "absent", "this machine shows no NPU; training runs on CPU")
+    found = f"{count} in /dev, npu-smi {'found' if has_smi else 'not found'}"
+    if not count:
+        fix = "in a container: start it with --device=/dev/davinci0 --device=/dev/davinci_manager ..."
+        return Check("cards", "broken", found, fix)
+    if packages.cann(root, environ) is None:
+        return Check("cards", "broken", f"{found}, CANN not found", "source set_env.sh of CANN")
+    return Check("cards", "works", found, "hccl-kit preflight TABLE checks them for a job")
+
+
+def instruction_set(root: Path, environ: Mapping[str, str]) -> Check:
+    """Convolutions of MindSpore on CPU are many times slower with AVX-512, which training avoids."""
+    name, machine = "instruction set", platform.machine()
+    if machine not in ("x86_64", "AMD64"):
+        return Check(name, "works", machine)
+    limit = environ.get("ONEDNN_MAX_CPU_ISA")
+    has_avx512 = _flags(root) >= _AVX512
+    found = f"{machine}, {'with' if has_avx512 else 'without'} AVX-512, ONEDNN_MAX_CPU_ISA {limit or 'not set'}"
+    if has_avx512 and limit and "512" in limit:
+        return Check(name, "broken", f"{found}: convolutions are many times slower", "unset ONEDNN_MAX_CPU_ISA")
+    return Check(name, "works", found)
+
+
+def _tried(name: str, command: list[str], success: str, extra: str) -> Check:
+    """The check of a command, which prints _DONE if all is well."""
+    try:
+        output = driver_tool.query(command, TIMEOUT)
+    except driver_tool.NoAnswerError as error:
+        return Check(name, "broken", str(error), _INSTALL.format(extra))
+    if _DONE in output:
+        return Check(name, "works", success)
+    lines = [line for line in output.splitlines() if line.strip()]
+    return Check(name, "broken", driver_tool.excerpt(lines[-1] if lines else ""), _INSTALL.format(extra))
+
+
+def _flags(root: Path) -> frozenset[str]:
+    try:
+        found = re.search(r"^flags\s*:(.*)$", read_text(root / "proc" / "cpuinfo", 1 << 24), re.MULTILINE)
+    except KitError:
+        return frozenset()
+    return frozenset(found[1].split()) if found else frozenset()

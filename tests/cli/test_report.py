@@ -1,0 +1,104 @@
+"""hccl-kit report as a user meets it: real processes, with what is not here as programs on PATH."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.places import FAKES, ROOT
+from tests.tables import text
+
+BASE_ONLY = ("-S",)
+"""Python without its site-packages: nothing is installed but what the package itself needs to start."""
+
+
+def report(
+    *arguments: str, python: tuple[str, ...] = BASE_ONLY, path: Path = Path("/nowhere"), **variables: str
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *python, "-m", "hccl_kit.cli.kit", "report", *arguments]
+    environ = {"PATH": f"{path}:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": "/root"} | variables
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=300)
+
+
+def checks(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
+    return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+
+
+def program(folder: Path, name: str, code: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{code}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_it_runs_where_nothing_else_is_installed() -> None:
+    done = report()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"^  hccl_kit +\d+\.\d+\.\d+", done.stdout, re.MULTILINE)
+    assert re.search(r"^  mindspore +not installed$", done.stdout, re.MULTILINE)
+    assert "  training        absent  mindspore is not installed\n" in done.stdout
+    assert "fix: pip install 'hccl-kit[train]'\n" in done.stdout
+    assert "\033" not in done.stdout
+    assert "\033[33mabsent\033[0m" in report(FORCE_COLOR="1").stdout
+
+
+def test_a_table_is_described_without_its_addresses(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text(2))
+    done = report(str(tmp_path / "t.json"), "--format", "json", HCCL_IF_IP="10.0.0.1", MASTER_ADDR="node7")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["version"] == 1
+    assert (found["table"]["servers"], found["table"]["devices"], found["table"]["errors"]) == (2, 16, 0)
+    assert len(found["table"]["digest"]) == 64
+    assert found["environment"] == {"HCCL_IF_IP": "<address 1>", "MASTER_ADDR": "<host>"}
+    for private in ("10.0.0.", "192.168.", "node7", str(tmp_path)):
+        assert private not in done.stdout
+
+
+def test_a_table_with_errors_is_exit_1_and_one_that_cannot_be_read_exit_2(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text(text().replace('"rank_id": "1"', '"rank_id": "0"'))
+    done = report(str(tmp_path / "bad.json"))
+    assert done.returncode == 1
+    assert re.search(r"^  rules +HK201: 1$", done.stdout, re.MULTILINE)
+    done = report(str(tmp_path / "none.json"))
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "detail"),
+    [
+        ("echo no slots available >&2; exit 1", "broken", "no slots available"),
+        ('[ "$1" = --version ] && echo "mpirun (Open MPI) 9" || echo "hccl_kit trial done"', "works", "two processes"),
+    ],
+)
+def test_mpi_is_tried(tmp_path: Path, code: str, state: str, detail: str) -> None:
+    pytest.importorskip("mpi4py")
+    program(tmp_path, "mpirun", code)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "mpi4py-4.0.0.dist-info").mkdir()
+    (tmp_path / "site" / "mpi4py-4.0.0.dist-info" / "METADATA").write_text("Name: mpi4py\nVersion: 4.0.0\n")
+    done = report("--format", "json", path=tmp_path, PYTHONPATH=f"{ROOT}:{tmp_path / 'site'}")
+    assert (checks(done)["mpi"]["state"], done.returncode) == (state, int(state == "broken"))
+    assert detail in checks(done)["mpi"]["detail"]
+
+
+def test_cards_that_only_npu_smi_shows_are_broken(tmp_path: Path) -> None:
+    found = checks(report("--format", "json", path=FAKES))["cards"]
+    assert (found["state"], found["detail"]) == ("broken", "0 in /dev, npu-smi found")
+    assert "--device=/dev/davinci0" in found["fix"]
+
+
+@pytest.mark.train
+def test_what_is_installed_works() -> None:
+    path = Path(sys.executable).parent
+    done = report("--format", "json", python=(), path=path, OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stdout
+    assert {name: check["state"] for name, check in checks(done).items()} == {
+        "training": "works",
+        "mpi": "works",
+        "export": "works",
+        "cards": "absent",
+        "instruction set": "works",
+    }

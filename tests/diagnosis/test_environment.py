@@ -1,0 +1,54 @@
+"""What a bug report shows of the environment."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.diagnosis.environment import MAX_VALUE, shown_variables
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("HCCL_IF_IP", "10.0.0.7", "<address 1>"),
+        ("HCCL_IF_IP", "127.0.0.1", "127.0.0.1"),
+        ("HCCL_IF_IP", "fd00::7", "<address 1>"),
+        ("HCCL_IF_IP", "::ffff:10.0.0.7", "<address 1>"),
+        ("HCCL_SOCKET_IFNAME", "=eth0", "=eth0"),
+        ("HCCL_CONNECT_TIMEOUT", "600", "600"),
+        ("MASTER_ADDR", "node-17.example.com", "<host>"),
+        ("MASTER_ADDR", "localhost", "localhost"),
+        ("SLURM_JOB_NODELIST", "node[01-16]", "<host>"),
+        ("SLURM_TIME", "12:00:00", "12:00:00"),
+        ("OMPI_MCA_orte_hnp_uri", "123;tcp://10.0.0.7,10.0.0.8:4711", "123;tcp://<address 1>,<address 2>:4711"),
+        ("HCCL_KIT_SECRET_FILE", "/tmp/secret", "<hidden>"),
+        ("VC_API_TOKEN", "abc", "<hidden>"),
+        ("SLURM_JOB_USER", "alice", "<hidden>"),
+        ("RANK_TABLE_FILE", "/home/alice/t.json", "~/t.json"),
+        ("RANK_TABLE_FILE", "/home/alice2/t.json", "/home/alice2/t.json"),
+        ("RANK_TABLE_FILE", "/data/box-3/t.json", "/data/<host>/t.json"),
+        ("MA_PROXY", "http://alice:pw@proxy/", "http://<hidden>@proxy/"),
+        ("HCCL_MAC", "0a:1b:2c:3d:4e:5f", "<address>"),
+    ],
+)
+def test_addresses_hosts_and_secrets_are_masked(name: str, value: str, shown: str) -> None:
+    assert shown_variables({name: value, "HOME": "/home/alice"}, "box-3") == {name: shown}
+
+
+def test_equal_addresses_have_equal_marks() -> None:
+    environ = {"HCCL_IF_IP": "10.0.0.7", "MASTER_ADDR": "10.0.0.7", "MS_SCHED_HOST": "10.0.0.8"}
+    assert list(shown_variables(environ, "").values()) == ["<address 1>", "<address 1>", "<address 2>"]
+
+
+def test_other_variables_are_not_shown() -> None:
+    assert shown_variables({"AWS_SECRET": "1", "PATH": "/bin", "MAIL": "a@b", "HOME": "/root"}, "") == {}
+
+
+@given(st.ip_addresses(v=4) | st.ip_addresses(v=6), st.sampled_from(["{}", "a={};", "[{}]:1", "x {} y", "{},{}"]))
+def test_no_address_is_shown(address: object, form: str) -> None:
+    shown = shown_variables({"HCCL_X": form.replace("{}", str(address))}, "")["HCCL_X"]
+    assert str(address) not in shown or address.is_loopback or address.is_unspecified  # type: ignore[attr-defined]
+
+
+def test_a_long_value_is_cut() -> None:
+    assert len(shown_variables({"HCCL_X": "x" * 10_000}, "")["HCCL_X"]) == MAX_VALUE
