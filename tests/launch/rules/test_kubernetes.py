@@ -9,21 +9,12 @@ from hccl_kit.launch.rules import check_plan
 from hccl_kit.launch.rules.kubernetes import RULES
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
-from tests.launch.ways import servers
+from tests.launch.ways import large, servers
 
 
 def found(table: RankTable, way: str) -> list[tuple[str, str]]:
     file = TableFile("t.json", formats.write(table))
     return [(one.rule, one.message) for one in check_plan(plan(table, ["true"]), file, way)]
-
-
-def large(devices: int) -> RankTable:
-    """A table with so many devices, eight a server, with addresses as they are in a cluster."""
-    made = []
-    for number in range(0, devices, 8):
-        own = tuple(Device(i, f"192.168.{(number + i) // 250}.{(number + i) % 250}", number + i) for i in range(8))
-        made.append(Server(f"10.10.{number // 2000}.{number // 8 % 250}", own))
-    return RankTable(version="1.0", status="completed", servers=tuple(made))
 
 
 INTERLEAVED = RankTable(
