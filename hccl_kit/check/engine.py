@@ -175,7 +175,7 @@ def _another_generation(at: Pointer, kind: formats.Kind, product: Product) -> Fi
 
 
 def any_product() -> Product:
-    """What all products that read version 1.0 have in common, without topology, where they differ."""
+    """What all products that read version 1.0 have in common; topology differs, so it is left out."""
     readers = [product for product in PRODUCTS if "1.0" in product.table_versions]
     return Product(
         name=ANY_PRODUCT,

@@ -40,7 +40,7 @@ def test_the_file_is_mended_and_the_difference_shown(folder: Path) -> None:
     assert lines[:3] == ["--- bad.json", "+++ bad.json", "@@ -1,6 +1,6 @@"]
     assert '-    "server_count": 1,' in lines
     assert '+    "server_count": "2",' in lines
-    assert "bad.json: 2 findings (HK102: 1, HK207: 1) mended" in lines
+    assert "bad.json: 2 findings (HK102: 1, HK207: 1) fixed" in lines
     assert lines[-2].startswith("bad.json: ok, ")
 
 
@@ -67,7 +67,7 @@ def test_diff_shows_and_writes_nothing(folder: Path) -> None:
     assert done.returncode == 1
     assert (folder / "bad.json").read_bytes() == BAD
     assert b'+    "server_count": "2",' in done.stdout
-    assert b"bad.json: 2 findings (HK102: 1, HK207: 1) could be mended" in done.stdout
+    assert b"bad.json: 2 findings (HK102: 1, HK207: 1) fixable" in done.stdout
     assert b"HK102 error" in done.stdout
     assert done.stdout.count(b"---") == 1
 

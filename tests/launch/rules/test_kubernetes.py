@@ -28,32 +28,32 @@ BAD = [
             "HK530",
             way,
             servers((0, 1), (0, 1), (0,)),
-            'server "192.0.2.3" has 1 cards, server "192.0.2.1" has 2; the pods of a job have equally many',
+            'server "192.0.2.3" has 1 cards, server "192.0.2.1" has 2; all pods of a job need the same number',
         )
         for way in ("ascendjob", "volcano")
     ),
     *(
-        ("HK531", way, servers((4, 5)), 'server "192.0.2.1" has cards 4, 5; the cluster chooses cards itself')
+        ("HK531", way, servers((4, 5)), 'server "192.0.2.1" has cards 4, 5; the cluster selects the cards')
         for way in ("ascendjob", "volcano")
     ),
-    ("HK531", "volcano", servers((1,)), 'server "192.0.2.1" has card 1; the cluster chooses cards itself'),
+    ("HK531", "volcano", servers((1,)), 'server "192.0.2.1" has card 1; the cluster selects the cards'),
     (
         "HK531",
         "ascendjob",
         servers((1, 0)),
-        'server "192.0.2.1" has cards 1, 0; the cluster chooses cards itself',
+        'server "192.0.2.1" has cards 1, 0; the cluster selects the cards',
     ),
     (
         "HK531",
         "ascendjob",
         INTERLEAVED,
-        "the ranks do not follow server by server; the cluster numbers them so",
+        "the ranks are not numbered server by server, as the cluster numbers them",
     ),
     (
         "HK532",
         "volcano",
         large(16384),
-        "the rank table for 16384 ranks has 1123078 bytes without blanks; a ConfigMap holds 1048576",
+        "the rank table for 16384 ranks has 1123078 bytes without whitespace; a ConfigMap holds 1048576",
     ),
     (
         "HK533",
