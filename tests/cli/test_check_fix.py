@@ -99,7 +99,7 @@ def test_standard_input_is_mended_to_standard_output(folder: Path) -> None:
 def test_standard_input_that_was_not_read_to_its_end_is_not_cut(folder: Path) -> None:
     done = check("--fix", "-", cwd=folder, stdin=b" " * (MAX_BYTES + 2))
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"error: cannot mend <stdin>: it is larger than")
+    assert done.stderr.startswith(b"error: cannot fix <stdin>: it is larger than")
 
 
 def test_a_program_that_reads_json_is_not_disturbed(folder: Path) -> None:
@@ -150,4 +150,4 @@ def test_what_cannot_be_written_is_one_message_and_stays(folder: Path) -> None:
 def test_a_pipe_has_no_file_to_write(folder: Path) -> None:
     done = check("--fix", "/dev/stdin", cwd=folder, stdin=BAD)
     assert done.returncode == 2
-    assert done.stderr.startswith(b"error: cannot mend /dev/stdin: it is not a regular file\n  fix: ")
+    assert done.stderr.startswith(b"error: cannot fix /dev/stdin: it is not a regular file\n  fix: ")

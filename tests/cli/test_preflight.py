@@ -160,7 +160,7 @@ def test_a_table_from_standard_input_has_no_path_unless_it_is_said(folder: Path)
     [
         (("none.json",), "error: cannot read none.json: No such file or directory"),
         (("t.json", "--server", "x"), 'error: the table has no server "x"'),
-        (("t.json", "--select", "HK7"), "error: no rule is named 'HK7'; accepted: an id or its beginning"),
+        (("t.json", "--select", "HK7"), "error: no rule is named 'HK7'; accepted: an id, its beginning or a name"),
         (("t.json", "--all", "--timeout", "nan"), "error: --timeout nan is no time"),
         (("t.json", "--all", "--remote", "'"), 'error: --remote "\'" cannot be read as a command'),
         (("t.json", "--all", "--mpi"), "usage: "),
