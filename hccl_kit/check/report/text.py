@@ -60,7 +60,7 @@ def _summary(report: Report) -> str:
         return f"{name}: not ready, {counted}" if report.ok else f"{name}: {counted}, so nothing else was checked"
     if not report.ok:
         return f"{name}: {counted}, {assumed}" if report.is_assumed else f"{name}: {counted}"
-    unjudged = " (topology not checked: name the product with --product)" if report.product == ANY_PRODUCT else ""
+    unchecked = " (topology not checked: name the product with --product)" if report.product == ANY_PRODUCT else ""
     facts = [
         "ok",
         *([counted] if counted else []),
@@ -68,7 +68,7 @@ def _summary(report: Report) -> str:
         f"version {report.format}",
         _counted(len(report.table.servers), "server"),
         _counted(report.table.world_size, "device"),
-        assumed if report.is_assumed else f"product {report.product}{unjudged}",
+        assumed if report.is_assumed else f"product {report.product}{unchecked}",
     ]
     return f"{name}: {', '.join(facts)}"
 
