@@ -11,7 +11,7 @@ TYPE_CHECKING = False  # as typing has it, whose import takes longer than this m
 if TYPE_CHECKING:
     from hccl_kit.base.errors import KitError, ParseError
     from hccl_kit.check.engine import Report, check_text
-    from hccl_kit.check.fix import mended as fix
+    from hccl_kit.check.fix import fix_text as fix
     from hccl_kit.check.table_files import read, write
     from hccl_kit.launch.emitters import emit
     from hccl_kit.launch.files import LaunchFile, TableFile
@@ -93,7 +93,7 @@ _MODULES = {
     "table.products": ("PRODUCTS", "Product", "find_product"),
 }
 _HOMES = {name: (module, name) for module, names in _MODULES.items() for name in names} | {
-    "fix": ("check.fix", "mended"),
+    "fix": ("check.fix", "fix_text"),
     "to_text": ("table.formats", "write"),
 }
 """Where each name comes from: the imports above once more, for the interpreter."""

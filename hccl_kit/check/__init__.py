@@ -1,1 +1,1 @@
-"""Hold a rank table to the rules of its product, and say, select, fix and show what is found."""
+"""Check a rank table by the rules of its product; report, select and fix the findings."""

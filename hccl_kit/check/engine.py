@@ -66,7 +66,7 @@ def check_document(document: Document, product: Product | None = None, *, limit:
         unread = product.name if product else ANY_PRODUCT
         return _coded(Report(document.name, UNKNOWN_FORMAT, unread, _in_order(of_text)))
     kind = formats.recognise(document.value)
-    judge = product or (find_product(kind.product) if kind and kind.product else any_product())
+    basis = product or (find_product(kind.product) if kind and kind.product else any_product())
     faults = [*_faults_of_kind(document.value, kind, product)]
     table, of_rules = None, []
     if kind and kind is not formats.RANK_LIST and document.size > HCCL_MAX_BYTES:
@@ -76,22 +76,22 @@ def check_document(document: Document, product: Product | None = None, *, limit:
         outcome = formats.read(document.value, kind, limit)
         if isinstance(outcome, RankTable):
             table = outcome
-            of_rules = [*_of_rules(table, kind, judge, document)]
+            of_rules = [*_of_rules(table, kind, basis, document)]
         else:
             faults += outcome
     report = Report(
         name=document.name,
         format=kind.name if kind else UNKNOWN_FORMAT,
-        product=judge.name,
+        product=basis.name,
         findings=_in_order([*of_text, *of_rules, *(_of_reader(fault, document) for fault in faults)]),
         table=table,
-        is_assumed=product is None and judge.name != ANY_PRODUCT,
+        is_assumed=product is None and basis.name != ANY_PRODUCT,
     )
     if report.ok:
         return report
     from hccl_kit.table.hccl_parser.first_error import first_error  # noqa: PLC0415 - 3 ms, which a table without error need not pay
 
-    return _stopped(report, first_error(document.value, judge))
+    return _stopped(report, first_error(document.value, basis))
 
 
 def _coded(report: Report) -> Report:
@@ -175,7 +175,7 @@ def _another_generation(at: Pointer, kind: formats.Kind, product: Product) -> Fi
 
 
 def any_product() -> Product:
-    """What all products that read version 1.0 have in common, without topology, where they differ."""
+    """What all products that read version 1.0 have in common; topology differs, so it is left out."""
     readers = [product for product in PRODUCTS if "1.0" in product.table_versions]
     return Product(
         name=ANY_PRODUCT,

@@ -1,8 +1,8 @@
-"""Mend what has one right answer in the text of a rank table, and leave every other character as it is.
+"""Fix what has exactly one correct value in the text of a rank table, and leave every other character unchanged.
 
-Rules and readers say what is to be written where (`Finding.fix`); here the text is changed, judged again, and changed
-again, since a mended fault may have hidden another: a misspelt key the number without quotes behind it. What needs a
-choice, such as a doubled rank or a missing value, stays and is reported.
+Rules and readers say what to write where (`Finding.fix`); here the text is changed, checked again, and changed again,
+since one mistake may hide another: a misspelled key hides the number without quotes behind it. What needs a
+choice, such as a duplicate rank or a missing value, stays and is reported.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 MAX_ROUNDS = 8
-"""A fault hides the next through the stages of a check: key, type of its value, what the rules say of the table."""
+"""A mistake hides the next through the stages of a check: key, type of its value, rules of the table."""
 MAX_FAULTS = 2**18
-"""Faults of structure mended in one round: four for each of the 65,536 ranks that HCCL takes."""
+"""Findings of structure fixed in one round: four for each of the 65,536 ranks that HCCL takes."""
 _MARK = "\ufeff"
 _MARK_RULE = BYTE_ORDER_MARK.id
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
-    """The text after mending, and the report on it.
+class FixResult:
+    """The fixed text, and the report on it.
 
-    `applied` is what was mended, in the order it was done; a place in it is that in the text of its round. Where it
-    is empty the text is the one given, or what could be decoded of it.
+    `applied` is what was fixed, in order; a place in it is that in the text of its round. If it is empty, the text is
+    the one given, or what could be decoded of it.
     """
 
     text: str
@@ -38,17 +38,17 @@ class Mended:
     report: Report
 
 
-def mended(
+def fix_text(
     data: bytes | str,
     name: str,
     product: Product | None = None,
     *,
     narrow: Callable[[Report], Report] = lambda report: report,
-) -> Mended:
-    """Mend a document as `check_text` would judge it. Total: any input gives a text and a report.
+) -> FixResult:
+    """Fix a document as `check_text` would check it. Total: any input gives a text and a report.
 
-    `narrow` takes away the findings that are to stay unmended; the report returned holds them.
-    Laws: a table without fixable finding is unchanged; mending twice is mending once; a table without error gets none.
+    `narrow` removes the findings that are not to be fixed; the report returned holds them.
+    Laws: a table without fixable finding is unchanged; fixing twice is fixing once; a table without error gets none.
     """
     document = parse(data, name)
     report = check_document(document, product, limit=MAX_FAULTS)
@@ -64,16 +64,16 @@ def mended(
         changed = parse(mark + edited(document, [edit for found in todo for edit in found.fix]), name)
         then = check_document(changed, product, limit=MAX_FAULTS)
         if report.ok and not then.ok:
-            # What a misspelt key hides is wrong too, and HCCL reads past that key: this needs a choice.
+            # The misspelled key hides another mistake, and HCCL ignores that key: this needs a choice.
             report = report._replace(findings=tuple(found._replace(fix=()) for found in report.findings))
             break
         document, report = changed, then
         applied += todo
-    return Mended(mark + document.text, tuple(applied), report)
+    return FixResult(mark + document.text, tuple(applied), report)
 
 
 def edited(document: Document, edits: Iterable[Edit]) -> str:
-    """The text of the document with the edits made; of two at one place the first is."""
+    """The text of the document with the edits made; of two at one place the first."""
     pieces, position = [], 0
     at = {_offsets(document, edit): edit.text for edit in reversed([*edits])}
     for (start, end), text in sorted(at.items()):

@@ -1,4 +1,4 @@
-"""The rules for other people's tables, held against the one that hccl-gen is about to write."""
+"""The rules of tables, applied to the one that hccl-gen is about to write."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from hccl_kit.table.products import Product
 
 
 def judge_ids(options: argparse.Namespace, ids: Sequence[int], servers: Sequence[str], product: Product) -> None:
-    """Judge the ids alone, before any card is asked; ParseError points into the range as it was written.
+    """Check the ids alone, before any card is queried; a ParseError points into the range as it was written.
 
-    All servers bring the same cards, so two stand for many.
+    All servers have the same cards, so two stand for many.
     """
     if "1.0" not in product.table_versions:
         return  # the ids of version 2.0 are bounded by its format
@@ -47,12 +47,12 @@ def judge_ids(options: argparse.Namespace, ids: Sequence[int], servers: Sequence
     if nearest and options.visible_devices is None:
         hint = f'--device_num "{DeviceRange(nearest)}"'
     elif nearest:
-        hint = f"the nearest legal choice is {DeviceRange(nearest)} in physical ids"
+        hint = f"the nearest supported choice is {DeviceRange(nearest)} in physical ids"
     raise ParseError(message, source=text, column=column, width=len(written), hint=hint)
 
 
 def judge(text: str, name: str, hosts: Sequence[Host], product: Product) -> list[str]:
-    """Judge the whole table, given as the text of its file; the warnings that do not keep it from being written."""
+    """Check the whole table, given as the text of its file; returns the warnings that do not prevent writing it."""
     findings = check_text(text, name, _with_prefix(product, hosts)).findings
     if refusal := _refusal(findings):
         raise KitError(f"{refusal.rule}: {refusal.message}", hint=refusal.hint)
@@ -84,6 +84,6 @@ def _is_topology(found: Finding) -> bool:
 
 
 def _with_prefix(product: Product, hosts: Sequence[Host]) -> Product:
-    """With the prefix of the RoCE networks, where all cards of several servers have the same."""
+    """With the prefix of the RoCE networks, if all cards of several servers have the same."""
     prefixes = {card.prefix for host in hosts for card in host.cards.values()}
     return product._replace(prefix=prefixes.pop()) if len(hosts) > 1 and len(prefixes) == 1 else product

@@ -1,4 +1,4 @@
-"""The difference of two texts that pair up line by line, as people read it: a unified diff of bounded size."""
+"""A unified diff of bounded size, of two texts whose lines pair up."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _WIDTH = 200
 
 
 def line_diff(old: str, new: str, name: str) -> Iterator[str]:
-    """The lines of the diff, none where the texts are equal. Nothing in them moves the cursor.
+    """The lines of the diff; none if the texts are equal. Control characters are replaced.
 
-    Line n of `old` became line n of `new`, so no search for what belongs together is needed (difflib would take
-    quadratic time). A line that is too long is cut around its first change.
+    Line n of `old` became line n of `new`, so no alignment is needed (difflib would take quadratic
+    time). A line that is too long is cut around its first change.
     """
     before, after = old.removesuffix("\n").split("\n"), new.removesuffix("\n").split("\n")
     changed = [index for index, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
@@ -56,7 +56,7 @@ def _hunk(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
 
 
 def _first_change(old: str, new: str) -> int:
-    """Where two lines part, found by halving: letter by letter takes seconds on a line of megabytes."""
+    """The first difference of two lines, by bisection: a scan takes seconds on a line of megabytes."""
     same, end = 0, min(len(old), len(new))
     while same < end:
         middle = (same + end + 1) // 2

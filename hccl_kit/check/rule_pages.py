@@ -1,4 +1,4 @@
-"""The table of rules as people and programs read it: one line a rule, and a page for each."""
+"""The rules for people and programs: one line for each rule, and a page for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hccl_kit.check.rule import ANY_PRODUCT, FAMILIES, Rule
 from hccl_kit.table.products import PRODUCT_NAMES
 
 HEADINGS = ("What", "Why it matters", "Example", "Fix", "HCCL")
-"""Of every page, in this order."""
+"""The headings of every page, in this order."""
 PAGES_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
 _HEADING = re.compile(rf"^({'|'.join(HEADINGS)}):[ ]*", re.MULTILINE)
@@ -20,24 +20,24 @@ _SOURCE = re.compile(r"\bR([1-9][0-9]?)\b")
 
 
 def as_sections(rule: Rule[...]) -> tuple[str, Mapping[str, str]]:
-    """The first sentence of a rule's page, and what stands under each of its HEADINGS, on one line each."""
+    """The first sentence of a rule's page, and the text under each of its HEADINGS, on one line each."""
     summary, *rest = _HEADING.split(rule.page)
     texts = [" ".join(text.split()) for text in rest[1::2]]
     return " ".join(summary.split()), dict(zip(rest[::2], texts, strict=True))
 
 
 def severities(rule: Rule[...]) -> str:
-    """How bad it is, by product: "error; warning on a3; not judged on 910 and auto"."""
+    """The severity by product: "error; warning on a3; not checked on 910 and auto"."""
     groups: dict[str, list[str]] = {}
     for product in (*PRODUCT_NAMES, ANY_PRODUCT):
         severity = rule.by_product.get(product, rule.severity)
         if severity != rule.severity:
-            groups.setdefault(severity or "not judged", []).append(product)
+            groups.setdefault(severity or "not checked", []).append(product)
     others = [f"{severity} on {_listed(products)}" for severity, products in groups.items()]
     return "; ".join([rule.severity, *others])
 
 
-def judged(rule: Rule[...]) -> str:
+def kinds_of(rule: Rule[...]) -> str:
     """The kinds of tables that it is for, or the launchers, or "node"; what the readers enforce holds for all kinds."""
     return ", ".join(rule.kinds) if rule.check else "all"
 
@@ -48,7 +48,7 @@ def as_lines(rules: Iterable[Rule[...]]) -> str:
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of equally many cells as lines whose cells stand under each other."""
+    """Format rows as an aligned text table."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return "\n".join(lines)
@@ -73,7 +73,7 @@ def as_markdown(rules: Iterable[Rule[...]]) -> str:
     ]
     for rule in rules:
         link = f"[{rule.id}](#{rule.id.lower()})"
-        cells = (link, rule.name, severities(rule), rule.hccl_error or "-", judged(rule), _plain(rule.title))
+        cells = (link, rule.name, severities(rule), rule.hccl_error or "-", kinds_of(rule), _plain(rule.title))
         lines.append(f"| {' | '.join(cells)} |")
     for rule in rules:
         lines += ["", f"## {rule.id}", "", f"`{rule.name}`: {_plain(rule.title)}.", "", markdown_page(rule)]
@@ -81,13 +81,13 @@ def as_markdown(rules: Iterable[Rule[...]]) -> str:
 
 
 def markdown_page(rule: Rule[...]) -> str:
-    """What stands under the headings of a rule's page; no newline at the end."""
+    """The sections of a rule's page as Markdown; no newline at the end."""
     _, sections = as_sections(rule)
     return "\n\n".join(f"**{heading}:** {_plain(text)}" for heading, text in sections.items())
 
 
 def as_json(rules: Iterable[Rule[...]]) -> str:
-    """Everything about the rules for programs; ASCII. A product that `by_product` does not name has `severity`."""
+    """All rules as JSON; ASCII. A product that is not in `by_product` has `severity`."""
     return json.dumps({"version": PAGES_VERSION, "rules": [_value(rule) for rule in rules]}, indent=2)
 
 
@@ -110,6 +110,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Markdown takes a pair of stars or underscores for emphasis, and <x> for HTML; in code spans it does not."""
+    """Escapes what Markdown takes for emphasis or HTML, outside of code spans."""
     parts = text.split("`")
     return "`".join(re.sub(r"([*_<>|])", r"\\\1", part) if n % 2 == 0 else part for n, part in enumerate(parts))

@@ -182,10 +182,10 @@ def _judged(name: str, data: bytes, choice: _Choice, arguments: argparse.Namespa
     """The report on a table and the text that it speaks of, after mending where that is asked for."""
     if not (arguments.fix or arguments.diff):
         return check_text(data, name, choice.product), decode(data)
-    from hccl_kit.check.fix import mended  # noqa: PLC0415
+    from hccl_kit.check.fix import fix_text  # noqa: PLC0415
     from hccl_kit.cli import fixing  # noqa: PLC0415 - a plain check starts without these
 
-    outcome = mended(data, name, choice.product, narrow=choice.narrow)
+    outcome = fix_text(data, name, choice.product, narrow=choice.narrow)
     if arguments.fix:
         fixing.write(outcome, name, data)
     changes = fixing.difference(outcome, data, name, is_done=arguments.fix)

@@ -1,4 +1,4 @@
-"""Rules HK615 to HK619, HK660 and HK661: what is to be alike on all servers of a job."""
+"""Rules HK615 to HK619, HK660 and HK661: what must be the same on all servers of a job."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
 SKEW = 1.0
-"""Seconds by which two clocks may differ."""
+"""Maximum difference of two clocks in seconds."""
 _UNSET = "not set"
 
 
 class Round(NamedTuple):
     """All servers of one round that answered.
 
-    `digest` is the SHA-256 of the table's file here. `ahead` has the seconds by which the clock of a server is ahead of
-    ours at least, negative where it is behind; what the way there and back may have taken is not counted. `path` is
-    where the table is to lie on each of them, None where nobody says.
+    `digest` is the SHA-256 of the table's file here. `ahead` has the least number of seconds that the clock of a
+    server is ahead of ours, negative if it is behind, without the round trip. `path` is the place of the table
+    on each of them, None if not known.
     """
 
     answers: Sequence[Answer]
@@ -39,7 +39,7 @@ def differences(found: Round) -> tuple[Finding, ...]:
 
 
 def folded(servers: Sequence[str]) -> str:
-    """Servers in the short form of a host list, where they can be written so."""
+    """Servers in the short form of a host list, if they can be written so."""
     try:
         return fold(list(dict.fromkeys(servers)))
     except KitError:
@@ -47,19 +47,19 @@ def folded(servers: Sequence[str]) -> str:
 
 
 def table_differs(found: Round) -> Iterator[Finding]:
-    """The table is another on some servers.
+    """Some servers have a different table.
 
-    What:           at the path of the table a server has a file with other bytes. Where it has none, HK661 tells.
-    Why it matters: ranks that read another table count otherwise, or wait for servers that are no part of the job.
-    Example:        the table was made anew on the first server and not copied to the others.
-    Fix:            copy it to all servers; `hccl-kit diff` shows in what two tables differ.
-    HCCL:           EI0014 where counts differ; else EI0005 or EI0006 after the time-out.
+    What:           at the path of the table a server has a file with other bytes. HK661 reports a missing file.
+    Why it matters: ranks that read another table have other numbers, or wait for servers that are not in the job.
+    Example:        the table was generated again on the first server and not copied to the others.
+    Fix:            copy it to all servers; `hccl-kit diff` shows how two tables differ.
+    HCCL:           EI0014 if counts differ; else EI0005 or EI0006 after the timeout.
     """
     others = [one.server for one in found.answers if one.facts.get(TABLE, ABSENT) not in (ABSENT, found.digest)]
     if others:
         yield Finding(
-            f"the table on {folded(others)} is not the one looked at",
-            "copy it there; hccl-kit diff shows in what they differ",
+            f"the table on {folded(others)} differs from the checked table",
+            "copy it there; hccl-kit diff shows how they differ",
         )
 
 
@@ -67,8 +67,8 @@ def versions_differ(found: Round) -> Iterator[Finding]:
     """The servers have different versions of driver, firmware or CANN.
 
     What:           a version differs between servers.
-    Why it matters: HCCL compares the versions of CANN when two ranks connect; drivers of two releases do not always
-                    understand each other.
+    Why it matters: HCCL compares the versions of CANN when two ranks connect; drivers of two releases are not always
+                    compatible.
     Example:        CANN 8.0.RC2 on fifteen servers and 8.0.RC1 on one.
     Fix:            install one release everywhere.
     HCCL:           EI0008.
@@ -79,7 +79,7 @@ def versions_differ(found: Round) -> Iterator[Finding]:
 
 
 def tls_differs(found: Round) -> Iterator[Finding]:
-    """The TLS switch of the cards is not alike.
+    """The TLS setting differs between servers.
 
     What:           TLS is switched on for some cards and off for others.
     Why it matters: a card with TLS and one without do not connect.
@@ -91,15 +91,15 @@ def tls_differs(found: Round) -> Iterator[Finding]:
 
 
 def variables_differ(found: Round) -> Iterator[Finding]:
-    """A variable of HCCL is not alike on all servers.
+    """An HCCL variable differs between servers.
 
     What:           a variable HCCL_*, ASCEND_GLOBAL_*, ASCEND_RT_* or RANK_TABLE_FILE has other values on some servers,
-                    as a program sees them that is started there as this one was. HCCL_IF_IP and HCCL_SOCKET_IFNAME
-                    may differ.
-    Why it matters: ranks that choose another algorithm, buffer or time-out do not fit together.
+                    as seen by a program that is started there like this one. HCCL_IF_IP and HCCL_SOCKET_IFNAME may
+                    differ.
+    Why it matters: ranks with different algorithms, buffers or timeouts do not work together.
     Example:        HCCL_BUFFSIZE=400 in the profile of one server only.
     Fix:            export it in the launch script, which every server runs; `--ssh` of the script passes it on.
-    HCCL:           EI0005, or EI0006 after the time-out of the most impatient rank.
+    HCCL:           EI0005, or EI0006 after the shortest connect timeout of any rank.
     """
     for name in _names(one.variables for one in found.answers):
         yield from _unlike(name, {one.server: one.variables.get(name, _UNSET) for one in found.answers})
@@ -108,9 +108,9 @@ def variables_differ(found: Round) -> Iterator[Finding]:
 def clocks_differ(found: Round) -> Iterator[Finding]:
     """The clocks of the servers differ.
 
-    What:           the clock of a server is more than a second off that of the machine that asks.
+    What:           the clock of a server differs by more than a second from the clock of this machine.
     Why it matters: after a failure the first error in time over all ranks is the cause; with two clocks the order of
-                    the logs is wrong. Certificates and file systems mind it too.
+                    the logs is wrong. Certificates and file systems are affected too.
     Example:        a server without chrony is 40 s behind.
     Fix:            start chronyd or ntpd there.
     HCCL:           no code.
@@ -119,7 +119,7 @@ def clocks_differ(found: Round) -> Iterator[Finding]:
         if abs(seconds) > SKEW:
             side = "ahead of" if seconds > 0 else "behind"
             yield Finding(
-                f"the clock of {folded([name])} is {abs(seconds):.1f} s {side} the one here",
+                f"the clock of {folded([name])} is {abs(seconds):.1f} s {side} the clock of this machine",
                 "start chronyd or ntpd there",
             )
 
@@ -129,7 +129,7 @@ def frameworks_differ(found: Round) -> Iterator[Finding]:
 
     What:           MindSpore's version, or the first two numbers of Python's, differ between servers, for the Python
                     that runs this.
-    Why it matters: HCCL does not mind; what a model computes, and which data and checkpoints are read, may differ.
+    Why it matters: HCCL does not check it; results of a model, and which data and checkpoints can be read, may differ.
     Example:        Python 3.10 and 3.11.
     Fix:            install one environment everywhere.
     HCCL:           no code.
@@ -139,18 +139,18 @@ def frameworks_differ(found: Round) -> Iterator[Finding]:
 
 
 def table_absent(found: Round) -> Iterator[Finding]:
-    """The table is not on some servers.
+    """Some servers do not have the table.
 
-    What:           at the path of the table a server has no file that can be read.
-    Why it matters: the scripts of `hccl-kit launch --to bash` need the table on every server, and so do ranks that
-                    read RANK_TABLE_FILE. Whoever copies it there with the job, or starts by msrun, may ignore this.
-    Example:        the table was made on the first server, and not copied to the second.
+    What:           at the path of the table a server has no readable file.
+    Why it matters: the scripts of `hccl-kit launch --to bash` need the table on every server, and so do ranks that read
+                    RANK_TABLE_FILE. Ignore this if the job copies it there, or is started with msrun.
+    Example:        the table was generated on the first server, and not copied to the second.
     Fix:            copy it to the same path on all servers.
-    HCCL:           no code; EI0004 where a rank is given the path of a table that is not there.
+    HCCL:           no code; EI0004 if a rank gets the path of a missing table.
     """
     absent = [one.server for one in found.answers if one.facts.get(TABLE) == ABSENT]
     if absent:
-        yield Finding(f"no table can be read at {shown(str(found.path))} on {folded(absent)}", "copy it there")
+        yield Finding(f"there is no readable table at {shown(str(found.path))} on {folded(absent)}", "copy it there")
 
 
 def _fact(found: Round, name: str) -> Mapping[str, str]:
@@ -162,14 +162,14 @@ def _names(mappings: Iterable[Mapping[str, str]]) -> list[str]:
 
 
 def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Finding]:
-    """One fault where the values of the servers differ, the most frequent value first."""
+    """One finding if the values of the servers differ, the most frequent value first."""
     by_value: dict[str, list[str]] = {}
     for server, value in values.items():
         by_value.setdefault(value, []).append(server)
     if len(by_value) > 1:
         groups = sorted(by_value.items(), key=lambda pair: -len(pair[1]))
         parts = [f"{value if value == _UNSET else shown(value)} on {folded(servers)}" for value, servers in groups]
-        yield Finding(f"{name} differs: {'; '.join(parts)}", f"make {name} alike on all servers")
+        yield Finding(f"{name} differs: {'; '.join(parts)}", f"set {name} to the same value on all servers")
 
 
 CLUSTER_RULES: tuple[Rule[[Round]], ...] = (

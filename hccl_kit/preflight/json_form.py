@@ -1,6 +1,6 @@
-"""What was found, as JSON for programs, and back. Its schema is `schemas/preflight_report.schema.json`.
+"""The findings as JSON for programs, and back. Its schema is `schemas/preflight_report.schema.json`.
 
-One server and all of them have one form, so that a server that is asked over ssh answers in it too.
+One server and all of them have one form, in which a server also answers over ssh.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from hccl_kit.table.finding import Finding
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
 _MAX_STARTS = 50
-"""Places of a text at which an answer is looked for; a login may print something before it."""
+"""Places of a text where an answer may start; a login may print something before it."""
 
 
 class Subject(NamedTuple):
-    """The table that was looked at: its file as it was named, the SHA-256 of its bytes, and the product."""
+    """The checked table: its file as the user wrote it, the SHA-256 of its bytes, and the product."""
 
     file: str
     digest: str
@@ -32,7 +32,7 @@ def as_json(
     differences: Sequence[Finding] = (),
     table_findings: Sequence[Finding] = (),
 ) -> str:
-    """One document; ASCII, so any pipe takes it. With `table_findings` no server was looked at."""
+    """One document; ASCII, so any pipe takes it. With `table_findings` no server was checked."""
     faults = (*differences, *table_findings)
     return json.dumps(
         {
@@ -53,9 +53,9 @@ def as_json(
 
 
 def read_answer(text: str) -> Answer:
-    """The answer of the one server in a document of `as_json`, which may stand among other text.
+    """The answer of the one server in a document of `as_json`, which may be surrounded by other text.
 
-    ValueError, whose text says what was found in place of it.
+    Raises ValueError with what was found instead.
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, and only who asks others needs it
 
@@ -64,17 +64,17 @@ def read_answer(text: str) -> Answer:
     document = _document(text)
     if document is None:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        raise ValueError(f"it says {lines[-1][:200]!r}" if lines else "it says nothing")
+        raise ValueError(f"it printed {lines[-1][:200]!r}" if lines else "it printed nothing")
     if document.get("version") != JSON_VERSION:
         raise ValueError(
             f"its hccl-kit writes version {document.get('version')!r} of the report, this one reads {JSON_VERSION}"
         )
     error = next(Draft202012Validator(load("preflight_report")).iter_errors(document), None)
     if error is not None:
-        raise ValueError(f"its report is not of the form that is agreed: {error.message[:200]}")
+        raise ValueError(f"its report does not match the schema: {error.message[:200]}")
     if not document["servers"]:
         wrong = [found["message"] for found in document["table"]["findings"] if found["severity"] == "error"]
-        raise ValueError(f"its hccl-kit refuses the table: {wrong[0][:200] if wrong else 'it does not say why'}")
+        raise ValueError(f"its hccl-kit refuses the table: {wrong[0][:200] if wrong else 'without a reason'}")
     return from_value(document["servers"][0])
 
 

@@ -1,4 +1,4 @@
-"""What a rule of this family is given, and what it says."""
+"""The subject of the rules HK6: this machine and its table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hccl_kit.table.products import Product
 
 
 class Node(NamedTuple):
-    """This machine, and what the table says of it.
+    """This machine, and its server in the table.
 
-    `server` is the table's server that is this machine, None where none is. `root` is the folder in which dev, etc,
-    proc, sys and usr are looked for. Programs are found on PATH of `environ`, as a user's shell would;
-    `tools` holds what those of the driver answered. `path` is where
-    the table's file is to lie on this machine, None where nobody says.
+    `server` is the table's server that is this machine, None if none is. `root` is the folder in which dev, etc,
+    proc, sys and usr are looked for. Programs are found on PATH of `environ`, as a user's shell would find them;
+    `tools` holds the answers of the driver's tools. `path` is where the table's file has to be on this machine, None
+    if not known.
     """
 
     table: RankTable
@@ -30,9 +30,9 @@ class Node(NamedTuple):
 
     @property
     def device_ids(self) -> tuple[int, ...]:
-        """The physical ids of this server's cards, ascending; none where the server is not known."""
+        """The physical ids of this server's cards, ascending; empty if the server is not known."""
         return tuple(sorted(device.id for device in self.server.devices)) if self.server else ()
 
 
 class CannotTellError(Exception):
-    """Raised by a check that has nothing to look at on this node; its text is the reason, such as "no NPU here"."""
+    """Raised by a check that has nothing to check on this node; its text is the reason, such as "no NPU here"."""

@@ -1,4 +1,4 @@
-"""What was found on one node or on all of them, for people."""
+"""The findings on one server or on all of them, for people."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hccl_kit.preflight.inspection import Report
 from hccl_kit.table.finding import Finding
 
 MAX_MESSAGES = 3
-"""Of one rule in a round over all servers; the JSON form has every one."""
+"""Maximum messages of one rule over all servers; the JSON form has all."""
 
 
 def as_text(answer: Answer, color: bool = False) -> str:
-    """One node: a line for every finding and its fix, then what was fine and what nobody could look at."""
+    """One server: every finding and its fix, then what passed and what could not be checked."""
     report = answer.report
     name = f"server {report.server}" if report.server else "this machine"
     lines = [line for found in report.findings for line in as_lines(found, color)]
@@ -25,7 +25,7 @@ def as_text(answer: Answer, color: bool = False) -> str:
 
 
 def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color: bool = False) -> str:
-    """All servers: who did not answer, what differs, and each finding once with the servers that have it."""
+    """All servers: which did not answer, what differs, and each finding once with the servers that have it."""
     there = [one for one in answers if one.error is None]
     lines = [printable(f"{name_of(one)} did not answer: {one.error}") for one in answers if one.error is not None]
     lines += [line for found in differences for line in as_lines(found, color)]
@@ -41,7 +41,7 @@ def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color
 
 
 def name_of(answer: Answer) -> str:
-    """A server by its id in the table; a machine that is none of them by its host name."""
+    """A server by its id in the table; another machine by its host name."""
     return answer.server or answer.machine
 
 
@@ -54,7 +54,7 @@ def _summary(name: str, report: Report) -> list[str]:
     by_reason: dict[str, list[str]] = {}
     for rule, reason in report.skipped:
         by_reason.setdefault(reason, []).append(rule)
-    return lines + [printable(f"    not looked at: {_rules(rules)} ({why})") for why, rules in by_reason.items()]
+    return lines + [printable(f"    not checked: {_rules(rules)} ({why})") for why, rules in by_reason.items()]
 
 
 def _folded(pairs: Sequence[tuple[Finding, str]], servers: int, color: bool) -> list[str]:
@@ -81,7 +81,7 @@ def _not_made(answers: Sequence[Answer]) -> list[str]:
     groups: dict[tuple[str, str], list[str]] = {}
     for (rule, reason), names in servers.items():
         groups.setdefault((reason, folded(names)), []).append(rule)
-    return [printable(f"not looked at on {names}: {_rules(rules)} ({why})") for (why, names), rules in groups.items()]
+    return [printable(f"not checked on {names}: {_rules(rules)} ({why})") for (why, names), rules in groups.items()]
 
 
 def _rules(rules: Iterable[str]) -> str:

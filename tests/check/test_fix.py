@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import Report, check_text
-from hccl_kit.check.fix import MAX_ROUNDS, edited, mended
+from hccl_kit.check.fix import MAX_ROUNDS, edited, fix_text
 from hccl_kit.table.document import STDIN, decode, parse
 from hccl_kit.table.finding import Edit
 from tests.check.rules.test_golden import FOLDERS, product_of
@@ -58,11 +58,11 @@ def spoilt(chosen: list[int]) -> str:
 @given(st.lists(st.sampled_from(range(len(SLIPS))), unique=True))
 def test_every_mix_of_slips_is_mended(chosen: list[int]) -> None:
     source = spoilt(chosen)
-    outcome = mended(source, "t.json")
+    outcome = fix_text(source, "t.json")
     assert outcome.report.findings == ()
     assert outcome.report == check_text(outcome.text, "t.json")
     assert bool(outcome.applied) == (source != outcome.text)
-    again = mended(outcome.text, "t.json")
+    again = fix_text(outcome.text, "t.json")
     assert (again.text, again.applied) == (outcome.text, ())
 
 
@@ -74,7 +74,7 @@ def test_nothing_but_the_edits_changes(chosen: list[int]) -> None:
     def frame(lines: str) -> list[str]:
         return [re.sub(r'"[^"]*"|[0-9.]+', "", line) for line in lines.removeprefix("\ufeff").split("\n")]
 
-    result = mended(source, "t.json").text
+    result = fix_text(source, "t.json").text
     assert frame(result) == frame(source)
     if not chosen:
         assert result == source
@@ -100,14 +100,14 @@ def ranked(*ranks: str) -> str:
     ],
 )
 def test_a_rank_outside_is_put_where_only_it_can_be(found: str, right: str) -> None:
-    outcome = mended(ranked(*found.split()), "t.json")
+    outcome = fix_text(ranked(*found.split()), "t.json")
     assert outcome.text == ranked(*right.split())
     assert [found.rule for found in outcome.applied] == ["HK202"]
 
 
 @pytest.mark.parametrize("ranks", ["30 0 7 08", "1 2 3 4", "1 2", "0 8 9 3", "4 6 8 10", "8 9 10 12"])
 def test_ranks_with_several_numberings_are_left_and_it_is_said(ranks: str) -> None:
-    outcome = mended(ranked(*ranks.split()), "t.json")
+    outcome = fix_text(ranked(*ranks.split()), "t.json")
     assert (outcome.text, outcome.applied) == (ranked(*ranks.split()), ())
     assert [found.rule for found in outcome.report.findings] == ["HK202"]
     assert "more than one numbering is possible" in (outcome.report.findings[0].hint or "")
@@ -154,7 +154,7 @@ def first(document: Any) -> Any:
     ],
 )
 def test_nothing_is_guessed(source: str, rules: list[str]) -> None:
-    outcome = mended(source, "t.json")
+    outcome = fix_text(source, "t.json")
     assert (outcome.text, outcome.applied) == (source, ())
     assert [found.rule for found in outcome.report.findings] == rules
 
@@ -165,15 +165,15 @@ def test_a_table_that_is_accepted_is_not_mended_into_one_that_is_not() -> None:
     before = check_text(source, "t.json")
     assert before.ok
     assert [(found.rule, len(found.fix)) for found in before.findings] == [("HK305", 1)]
-    outcome = mended(source, "t.json")
+    outcome = fix_text(source, "t.json")
     assert (outcome.text, outcome.applied) == (source, ())
     assert [(found.rule, found.fix) for found in outcome.report.findings] == [("HK305", ())]
-    assert mended(source.replace("{192", "192"), "t.json").report.findings == ()
+    assert fix_text(source.replace("{192", "192"), "t.json").report.findings == ()
 
 
 @given(st.text() | st.binary() | json_values.map(json.dumps))
 def test_mending_is_total_and_leaves_what_is_no_table(data: bytes | str) -> None:
-    outcome = mended(data, STDIN)
+    outcome = fix_text(data, STDIN)
     if not outcome.applied:
         assert (outcome.text, outcome.report) == (decode(data), check_text(data, STDIN))
 
@@ -186,11 +186,11 @@ def test_a_damaged_table_never_gets_worse(chosen: list[int], data: st.DataObject
     at = data.draw(st.integers(0, len(source) - 1))
     piece = data.draw(st.sampled_from(["0", "1", " ", '"', "-", "x", "", "192.168.100.1", "{", "1.0"]))
     source = source[:at] + piece + source[at + data.draw(st.integers(0, 2)) :]
-    before, outcome = check_text(source, "t.json"), mended(source, "t.json")
+    before, outcome = check_text(source, "t.json"), fix_text(source, "t.json")
     assert outcome.report.ok or not before.ok
     assert outcome.report.table or not before.table
     assert not any(found.fix for found in outcome.report.findings)
-    again = mended(outcome.text, "t.json")
+    again = fix_text(outcome.text, "t.json")
     assert (again.text, again.applied) == (outcome.text, ())
     if before.table and outcome.report.table:  # nothing was hidden behind the structure
         assert errors_of(outcome.report) <= errors_of(before)
@@ -204,7 +204,7 @@ def errors_of(report: Report) -> int:
 def test_the_bad_table_of_a_rule_with_a_fix_is_mended(folder: Path) -> None:
     bad = next(path for path in folder.iterdir() if path.name.startswith("bad.json"))
     before = check_text(bad.read_bytes(), bad.name, product_of(folder))
-    outcome = mended(bad.read_bytes(), bad.name, product_of(folder))
+    outcome = fix_text(bad.read_bytes(), bad.name, product_of(folder))
     mendable = {found.rule for found in before.findings if found.fix or found.rule == "HK003"}
     assert mendable.isdisjoint(found.rule for found in outcome.report.findings)
     assert {found.rule for found in outcome.applied} >= mendable
@@ -228,13 +228,13 @@ def test_more_faults_than_are_reported_are_mended_at_once() -> None:
     for server in document["server_list"]:
         for device in server["device"]:
             device.update(device_id=int(device["device_id"]), rank_id=int(device["rank_id"]))
-    outcome = mended(json.dumps(document), "t.json")
+    outcome = fix_text(json.dumps(document), "t.json")
     assert outcome.report.ok
     assert len(outcome.applied) == 3200
 
 
 def test_several_byte_order_marks_are_one_finding() -> None:
-    outcome = mended("\ufeff\ufeff\ufeff" + text(), "t.json")
+    outcome = fix_text("\ufeff\ufeff\ufeff" + text(), "t.json")
     assert outcome.text == text()
     assert [found.rule for found in outcome.applied] == ["HK003"]
 
@@ -243,6 +243,6 @@ def test_the_rounds_are_enough_for_what_hides_behind_each_other() -> None:
     """The byte order mark, the version, the list, its keys, their types, the rules."""
     source = text(2, 4).replace('"version": "1.0"', '"verison": 1.0').replace('"server_list"', '"serverlist"')
     source = "\ufeff" + re.sub('"rank_id": "([0-9]+)"', r'"rank-id": 3\1', source.replace('"device":', '"devices":'))
-    outcome = mended(source, "t.json")
+    outcome = fix_text(source, "t.json")
     assert outcome.report.findings == ()
     assert len({found.rule for found in outcome.applied}) <= MAX_ROUNDS

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import Report, check_text
-from hccl_kit.check.fix import mended
+from hccl_kit.check.fix import fix_text
 from hccl_kit.check.report import as_json, as_text
 from hccl_kit.check.report.github import as_github
 from hccl_kit.check.report.sarif import as_sarif
@@ -35,8 +35,8 @@ def look(data: bytes, product: Product | None) -> Report:
     json.loads(as_json([report]))
     json.loads(as_sarif([report]))
     as_github([report])
-    outcome = mended(data, "t.json", product)
-    again = mended(outcome.text, "t.json", product)
+    outcome = fix_text(data, "t.json", product)
+    again = fix_text(outcome.text, "t.json", product)
     assert time.process_time() - begin < MOST_SECONDS
     lines = source.split("\n")
     for found in report.findings:

@@ -90,7 +90,7 @@ def test_severity_is_told_by_product() -> None:
     assert severities(Rule("HK999", "t")) == "error"
     by_product: dict[str, Severity | None] = {"a3": "warning", "910": None, "a2": "warning", "auto": "warning"}
     differs: Rule[[]] = Rule("HK999", "t", by_product=by_product)
-    assert severities(differs) == "error; not judged on 910; warning on a2, a3 and auto"
+    assert severities(differs) == "error; not checked on 910; warning on a2, a3 and auto"
     assert severities(Rule("HK999", "t", by_product={"a3": "error"})) == "error"
 
 

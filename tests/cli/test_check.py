@@ -234,7 +234,7 @@ def test_every_form_holds_the_findings_of_every_file(tmp_path: Path) -> None:
 
 def test_a_product_that_nobody_named_is_said_aloud(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text().replace('"version": "1.0"', '"version": "1.2"'))
-    assert b"product a3 (told by the version; --product names another)\n" in check("t.json", cwd=tmp_path).stdout
+    assert b"product a3 (derived from the version; change it with --product)\n" in check("t.json", cwd=tmp_path).stdout
     assert check("t.json", "--product", "a3", cwd=tmp_path).stdout.endswith(b"product a3\n")
 
 

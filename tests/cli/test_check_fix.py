@@ -40,7 +40,7 @@ def test_the_file_is_mended_and_the_difference_shown(folder: Path) -> None:
     assert lines[:3] == ["--- bad.json", "+++ bad.json", "@@ -1,6 +1,6 @@"]
     assert '-    "server_count": 1,' in lines
     assert '+    "server_count": "2",' in lines
-    assert "bad.json: 2 findings (HK102: 1, HK207: 1) mended" in lines
+    assert "bad.json: 2 findings (HK102: 1, HK207: 1) fixed" in lines
     assert lines[-2].startswith("bad.json: ok, ")
 
 
@@ -67,7 +67,7 @@ def test_diff_shows_and_writes_nothing(folder: Path) -> None:
     assert done.returncode == 1
     assert (folder / "bad.json").read_bytes() == BAD
     assert b'+    "server_count": "2",' in done.stdout
-    assert b"bad.json: 2 findings (HK102: 1, HK207: 1) could be mended" in done.stdout
+    assert b"bad.json: 2 findings (HK102: 1, HK207: 1) fixable" in done.stdout
     assert b"HK102 error" in done.stdout
     assert done.stdout.count(b"---") == 1
 
@@ -99,7 +99,7 @@ def test_standard_input_is_mended_to_standard_output(folder: Path) -> None:
 def test_standard_input_that_was_not_read_to_its_end_is_not_cut(folder: Path) -> None:
     done = check("--fix", "-", cwd=folder, stdin=b" " * (MAX_BYTES + 2))
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"error: cannot mend <stdin>: it is larger than")
+    assert done.stderr.startswith(b"error: cannot fix <stdin>: it is larger than")
 
 
 def test_a_program_that_reads_json_is_not_disturbed(folder: Path) -> None:
@@ -150,4 +150,4 @@ def test_what_cannot_be_written_is_one_message_and_stays(folder: Path) -> None:
 def test_a_pipe_has_no_file_to_write(folder: Path) -> None:
     done = check("--fix", "/dev/stdin", cwd=folder, stdin=BAD)
     assert done.returncode == 2
-    assert done.stderr.startswith(b"error: cannot mend /dev/stdin: it is not a regular file\n  fix: ")
+    assert done.stderr.startswith(b"error: cannot fix /dev/stdin: it is not a regular file\n  fix: ")

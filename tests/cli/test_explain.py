@@ -32,14 +32,14 @@ def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -
         "HCCL found 2 for server_count\n"
         'the table says "server_count": "2", and its server_list holds another number of servers\n'
         "\n"
-        "HK207 server-count-mismatch (error): `server_count` is not the number of servers.\n"
+        "HK207 server-count-mismatch (error): `server_count` does not match the number of servers.\n"
         "\n"
         "What:           `server_count` differs from the length of `server_list`.\n"
         "Why it matters: HCCL compares the two.\n"
         'Example:        "server_count": "1" after a second server was added by hand.\n'
         "Fix:            add what is missing, or write the number of servers. "
-        "`--fix` writes it only where the list holds\n"
-        "                more than is counted: a list that holds less may have been cut.\n"
+        "`--fix` writes it only if the list holds more\n"
+        "                than is counted: a list that holds less may have been cut.\n"
         "HCCL:           EI0014, server_count, expected the length of the list (R8).\n"
         "\n"
         't.json:3:21: HK207 error: "server_count" is "2", but server_list holds 1\n'

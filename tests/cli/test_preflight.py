@@ -137,7 +137,7 @@ def test_who_this_is_can_be_said(folder: Path) -> None:
     (folder / "t.json").write_text(table_text(2, first="left"))
     done = preflight("t.json", *HOST_SIDE, folder=folder)
     assert (done.returncode, "HK600 error" in done.stdout) == (1, True)
-    assert "not looked at: HK611" in done.stdout
+    assert "not checked: HK611" in done.stdout
     for given in (("--server", "left"), ()):
         environ = {} if given else {"HCCL_KIT_SERVER": "left"}
         done = preflight("t.json", *HOST_SIDE, *given, folder=folder, environ=environ)
@@ -148,7 +148,7 @@ def test_a_table_from_standard_input_has_no_path_unless_it_is_said(folder: Path)
     text = (folder / "t.json").read_text()
     done = preflight("-", *HOST_SIDE, folder=folder, stdin=text)
     assert done.returncode == 0
-    assert "not looked at: HK601 to HK602 (the table came over standard input" in done.stdout
+    assert "not checked: HK601 to HK602 (the table came over standard input" in done.stdout
     (folder / "a.json.d").mkdir()
     (folder / "a.json.d" / "t.json").write_text(text)
     done = preflight("-", *HOST_SIDE, "--path", "a.json.d/t.json", folder=folder, stdin=text)
@@ -160,7 +160,7 @@ def test_a_table_from_standard_input_has_no_path_unless_it_is_said(folder: Path)
     [
         (("none.json",), "error: cannot read none.json: No such file or directory"),
         (("t.json", "--server", "x"), 'error: the table has no server "x"'),
-        (("t.json", "--select", "HK7"), "error: no rule is named 'HK7'; accepted: an id or its beginning"),
+        (("t.json", "--select", "HK7"), "error: no rule is named 'HK7'; accepted: an id, its beginning or a name"),
         (("t.json", "--all", "--timeout", "nan"), "error: --timeout nan is no time"),
         (("t.json", "--all", "--remote", "'"), 'error: --remote "\'" cannot be read as a command'),
         (("t.json", "--all", "--mpi"), "usage: "),

@@ -70,7 +70,7 @@ def test_servers_that_are_alike_are_one_line(servers: Servers, mpirun: Path) -> 
     done = servers.look(mpirun)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "2 of 2 servers answered: 0 errors, 0 differences"
-    assert all(line.startswith("not looked at on ") for line in done.stdout.splitlines()[:-1])
+    assert all(line.startswith("not checked on ") for line in done.stdout.splitlines()[:-1])
 
 
 def test_only_what_differs_is_shown_and_all_end_with_one_code(servers: Servers, mpirun: Path) -> None:
@@ -79,7 +79,7 @@ def test_only_what_differs_is_shown_and_all_end_with_one_code(servers: Servers, 
     servers.put(1, f'export HCCL_BUFFSIZE=0; cd "{servers.folder}/there"')
     done = servers.look(mpirun)
     assert done.returncode == 1
-    assert "HK615 error: the table on 10.0.0.2 is not the one looked at\n" in done.stdout
+    assert "HK615 error: the table on 10.0.0.2 differs from the checked table\n" in done.stdout
     assert 'HK618 warning: HCCL_BUFFSIZE differs: not set on 10.0.0.1; "0" on 10.0.0.2\n' in done.stdout
     assert 'HK606 error on 1 of 2 servers, 10.0.0.2: HCCL_BUFFSIZE="0"; accepted: ' in done.stdout
     assert done.stdout.count("servers answered:") == 1
@@ -138,5 +138,5 @@ def test_a_clock_that_is_off_is_told(servers: Servers, mpirun: Path) -> None:
     done = servers.look(mpirun)
     assert done.returncode == 0
     assert "HK619 warning: the clock of 10.0.0.2 is " in done.stdout
-    assert " s ahead of the one here\n" in done.stdout
+    assert " s ahead of the clock of this machine\n" in done.stdout
     assert "10.0.0.1" not in done.stdout

@@ -68,7 +68,7 @@ def test_servers_that_are_alike_are_one_line(cluster: Cluster) -> None:
     code, out, err = cluster.all("--ignore", NIC)
     assert (code, err) == (0, ""), out
     assert out.splitlines()[-1] == "4 of 4 servers answered: 0 errors, 0 differences"
-    assert all(line.startswith("not looked at on ") for line in out.splitlines()[:-1])
+    assert all(line.startswith("not checked on ") for line in out.splitlines()[:-1])
     asked = (cluster.folder / "10.0.0.2.log").read_text()
     assert asked.startswith("-p 22 -T -o BatchMode=yes ")
     assert " -- 10.0.0.2 " in asked
@@ -88,7 +88,7 @@ def test_only_what_differs_is_shown(cluster: Cluster) -> None:
 def test_servers_without_the_table_are_named(cluster: Cluster) -> None:
     code, out, _ = cluster.all("--select", "HK661", "--path", "/not/copied/t.json")
     assert code == 0
-    assert 'HK661 warning: no table can be read at "/not/copied/t.json" on ' in out
+    assert 'HK661 warning: there is no readable table at "/not/copied/t.json" on ' in out
     assert "10.0.0.[2-4]\n   = fix: copy it there\n" in out
 
 
@@ -161,7 +161,7 @@ def test_a_clock_that_is_off_is_told(cluster: Cluster) -> None:
     assert code == 0
     line = next(line for line in out.splitlines() if line.startswith("HK619 warning: the clock of 10.0.0.4 is "))
     seconds = float(line.removeprefix("HK619 warning: the clock of 10.0.0.4 is ").split()[0])
-    assert line.endswith(" s behind the one here")
+    assert line.endswith(" s behind the clock of this machine")
     # What the way takes, at most its time-out, is counted in favour of the clock.
     assert 86400 - over_ssh.TIMEOUT <= seconds <= 86400.1
 
@@ -237,7 +237,7 @@ def test_three_real_hosts_one_with_another_table_and_one_that_is_cut_off(lab: Ho
     done = lab.run(0, command, environ=environ, folder=tmp_path)
     assert (done.returncode, done.stderr) == (1, ""), done.stdout
     first, second, third = lab.addresses
-    assert f"HK615 error: the table on {second} is not the one looked at\n" in done.stdout
+    assert f"HK615 error: the table on {second} differs from the checked table\n" in done.stdout
     assert done.stdout.endswith("3 of 3 servers answered: 0 errors, 1 difference\n")
     lab.cut(2)
     try:

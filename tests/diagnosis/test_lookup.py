@@ -181,7 +181,7 @@ def test_several_faults_in_one_text_are_all_explain() -> None:
 def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
     page = as_page(explain("HK203"))
     assert page.startswith(
-        "HK203 duplicate-device (error): A server names one device twice.\n\nWhat:           two devices"
+        "HK203 duplicate-device (error): A server lists a device twice.\n\nWhat:           two devices"
     )
     both = as_page(explain("HK203 HK207"))
     assert both.index("HK203 duplicate-device (error)") < both.index("HK207 server-count-mismatch (error)")

@@ -37,6 +37,15 @@ def servers(*devices: Sequence[int], ids: Sequence[str] | None = None) -> RankTa
     return RankTable(version="1.0", status="completed", servers=tuple(made))
 
 
+def large(devices: int) -> RankTable:
+    """A table with so many devices, eight a server, with addresses as they are in a cluster."""
+    made = []
+    for number in range(0, devices, 8):
+        own = tuple(Device(i, f"192.168.{(number + i) // 250}.{(number + i) % 250}", number + i) for i in range(8))
+        made.append(Server(f"10.10.{number // 2000}.{number // 8 % 250}", own))
+    return RankTable(version="1.0", status="completed", servers=tuple(made))
+
+
 def planned(table: RankTable, *command: str) -> tuple[LaunchPlan, TableFile]:
     """What an emitter is given."""
     return plan(table, command or ("python", "train.py")), TableFile("table.json", formats.write(table))

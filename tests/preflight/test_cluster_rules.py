@@ -1,4 +1,4 @@
-"""What is to be alike on all servers."""
+"""What is to be the same on all servers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,10 +38,10 @@ def test_another_table_is_told_from_one_that_is_not_there() -> None:
         facts={"node1": {TABLE: "a"}, "node2": {TABLE: "b"}, "node3": {TABLE: ABSENT}, "node4": {TABLE: "c"}}
     )
     assert found(servers) == [
-        ("HK615", "the table on node[2,4] is not the one looked at"),
-        ("HK661", 'no table can be read at "/data/t.json" on node3'),
+        ("HK615", "the table on node[2,4] differs from the checked table"),
+        ("HK661", 'there is no readable table at "/data/t.json" on node3'),
     ]
-    assert found(servers, digest="c")[0][1] == "the table on node[1-2] is not the one looked at"
+    assert found(servers, digest="c")[0][1] == "the table on node[1-2] differs from the checked table"
 
 
 def test_versions_and_tls_are_compared_where_they_are_known() -> None:
@@ -68,7 +68,13 @@ def test_a_variable_that_is_not_set_somewhere_differs() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.0, None), (0.9, None), (-0.9, None), (40.25, "is 40.2 s ahead of the one here"), (-2.0, "is 2.0 s behind")],
+    [
+        (0.0, None),
+        (0.9, None),
+        (-0.9, None),
+        (40.25, "is 40.2 s ahead of the clock of this machine"),
+        (-2.0, "is 2.0 s behind"),
+    ],
 )
 def test_clocks_may_differ_by_a_second(seconds: float, words: str | None) -> None:
     told = found(answers(), ahead={"node2": seconds})

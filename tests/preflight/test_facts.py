@@ -1,4 +1,4 @@
-"""What is to be alike on all servers, as this one has it."""
+"""What is to be the same on all servers, as this one has it."""
 
 import subprocess
 import sys

@@ -75,11 +75,11 @@ def test_the_answer_of_this_machine_is_read_among_other_text() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "it says nothing"),
-        ("motd\nbash: hccl-kit: command not found\n", "it says 'bash: hccl-kit: command not found'"),
+        ("", "it printed nothing"),
+        ("motd\nbash: hccl-kit: command not found\n", "it printed 'bash: hccl-kit: command not found'"),
         ('{"version": 2, "servers": []}', "writes version 2 of the report"),
-        ('{"version": 1, "servers": [{}]}', "not of the form that is agreed"),
-        ("{" * 100_000, "it says"),
+        ('{"version": 1, "servers": [{}]}', "its report does not match the schema"),
+        ("{" * 100_000, "it printed"),
         (
             as_json(
                 SUBJECT,

@@ -21,8 +21,8 @@ def test_one_machine() -> None:
         "   = fix: end it\n"
         "HK613 warning: ulimit -n is 10\n"
         "server node1 (host-node1): 1 error, 1 warning, 1 check fine\n"
-        "    not looked at: HK620 to HK621, HK630 (no NPU here)\n"
-        "    not looked at: HK631 (no tool)"
+        "    not checked: HK620 to HK621, HK630 (no NPU here)\n"
+        "    not checked: HK631 (no tool)"
     )
 
 
@@ -56,7 +56,7 @@ def test_findings_that_differ_are_shown_with_their_servers_and_counted() -> None
 
 def test_who_does_not_answer_comes_first_and_differences_before_findings() -> None:
     unlike = Finding(
-        "the table on node2 is not the one looked at",
+        "the table on node2 differs from the checked table",
         "copy it there",
         rule="HK615",
         severity="error",
@@ -65,10 +65,10 @@ def test_who_does_not_answer_comes_first_and_differences_before_findings() -> No
     answers = [server("node1", skipped=(("HK620", "no NPU here"),)), Answer("node2", error="no answer in 5 s")]
     assert all_as_text(answers, [unlike]) == (
         "node2 did not answer: no answer in 5 s\n"
-        "HK615 error: the table on node2 is not the one looked at\n"
+        "HK615 error: the table on node2 differs from the checked table\n"
         "   = HCCL would stop with EI0014\n"
         "   = fix: copy it there\n"
-        "not looked at on node1: HK620 (no NPU here)\n"
+        "not checked on node1: HK620 (no NPU here)\n"
         "1 of 2 servers answered: 0 errors, 1 difference"
     )
 

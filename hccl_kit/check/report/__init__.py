@@ -1,6 +1,6 @@
-"""A verdict in words: `text` for people, `json_form` for programs, `github` for its log, `sarif` for its code scanning.
+"""A report as text: `text` for people, `json_form` for programs, `github` for its log, `sarif` for code scanning.
 
-The last two are imported where they are asked for; most checks are not.
+The last two are imported on demand; most checks do not need them.
 """
 
 from hccl_kit.check.report.json_form import as_json

@@ -1,4 +1,4 @@
-"""A verdict as workflow commands, which GitHub Actions turns into marks beside the lines of a pull request."""
+"""A report as workflow commands, which GitHub Actions turns into annotations of the lines of a pull request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def as_github(reports: Sequence[Report]) -> str:
 
 
 def _command(command: str, report: Report, found: Finding) -> str:
-    """`::error file=t.json,line=3,col=5,title=HK201::message`; the file is left out where there is none."""
+    """`::error file=t.json,line=3,col=5,title=HK201::message`; without file for standard input."""
     span = found.span
     file = {} if report.name == STDIN else {"file": report.name}
     end = {"endColumn": span.column + span.width} if span.width else {}
@@ -52,5 +52,5 @@ def _property(text: str) -> str:
 def _summary(reports: Iterable[Report], hidden: int) -> str:
     found = [one.severity for report in reports for one in report.findings]
     counts = ", ".join(f"{severity}s: {found.count(severity)}" for severity, _ in _LEVELS)
-    more = f" ({hidden} of them not marked: GitHub shows {MAX_MARKS} of a level; --format json lists all)"
+    more = f" ({hidden} of them not annotated: GitHub shows {MAX_MARKS} of a level; --format json lists all)"
     return f"hccl-check: {counts}{more if hidden else ''}"

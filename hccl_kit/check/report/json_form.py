@@ -1,4 +1,4 @@
-"""A verdict for programs, as JSON. Its schema is `schemas/check_report.schema.json`."""
+"""A report for programs, as JSON. Its schema is `schemas/check_report.schema.json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verdict as SARIF 2.1.0, the form that code scanning services and editors read (OASIS standard of 2020)."""
+"""A report as SARIF 2.1.0, which code scanning services and editors read (OASIS standard of 2020)."""
 
 from __future__ import annotations
 

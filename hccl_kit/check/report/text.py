@@ -55,12 +55,12 @@ def _summary(report: Report) -> str:
     name = printable(report.name)
     counts = [sum(found.severity == severity for found in report.findings) for severity in ("error", "warning")]
     counted = ", ".join(_counted(n, word) for n, word in zip(counts, ("error", "warning"), strict=True) if n)
-    assumed = f"product {report.product} (told by the version; --product names another)"
+    assumed = f"product {report.product} (derived from the version; change it with --product)"
     if report.table is None:
-        return f"{name}: not ready, {counted}" if report.ok else f"{name}: {counted}, so nothing else was judged"
+        return f"{name}: not ready, {counted}" if report.ok else f"{name}: {counted}, so nothing else was checked"
     if not report.ok:
         return f"{name}: {counted}, {assumed}" if report.is_assumed else f"{name}: {counted}"
-    unjudged = " (topology not judged: name the product with --product)" if report.product == ANY_PRODUCT else ""
+    unchecked = " (topology not checked: name the product with --product)" if report.product == ANY_PRODUCT else ""
     facts = [
         "ok",
         *([counted] if counted else []),
@@ -68,7 +68,7 @@ def _summary(report: Report) -> str:
         f"version {report.format}",
         _counted(len(report.table.servers), "server"),
         _counted(report.table.world_size, "device"),
-        assumed if report.is_assumed else f"product {report.product}{unjudged}",
+        assumed if report.is_assumed else f"product {report.product}{unchecked}",
     ]
     return f"{name}: {', '.join(facts)}"
 

@@ -22,12 +22,12 @@ _ACCEPTED = "an IPv4 or IPv6 address without spaces around it is expected"
 
 
 def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A device address is none.
+    """A `device_ip` is not a valid IP address.
 
-    What:           `device_ip` holds something that is not an IPv4 or IPv6 address (several are parted by commas), or
-                    0.0.0.0, which stands for no address.
+    What:           `device_ip` holds something that is not an IPv4 or IPv6 address (several are separated by commas),
+                    or 0.0.0.0, which stands for no address.
     Why it matters: it is the address of the RoCE port of the NPU, by which the ranks of other servers reach it.
-    Example:        "192.1.*.6" copied from a document; " 192.168.1.1" with a space; "-1" from a tool that failed.
+    Example:        "192.1.*.6" copied from a manual; " 192.168.1.1" with a space; "-1" from a tool that failed.
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
     HCCL:           EI0014, IP "a valid IP address" (R12).
     """
@@ -43,9 +43,9 @@ def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """Two devices have one address.
+    """Two devices have the same address.
 
-    What:           an address in `device_ip` that stands in the table before, letter by letter.
+    What:           an address in `device_ip` that an earlier device has, character by character.
     Why it matters: the ranks of other servers would reach the wrong NPU.
     Example:        the block of one device copied for the next.
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
@@ -64,10 +64,10 @@ def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """Two devices have one IPv6 address in two spellings.
+    """Two devices have the same IPv6 address in two spellings.
 
-    What:           an address in `device_ip` that stands in the table before, written in another way.
-    Why it matters: HCCL compares letters, so it takes the table, and two ranks share one address.
+    What:           an address in `device_ip` that an earlier device has in another spelling.
+    Why it matters: HCCL compares characters, so it takes the table, and two ranks share one address.
     Example:        "fd00::1" and "fd00:0::1"
     Fix:            write what `hccn_tool -i N -ip -inet6 -g` prints for device N.
     HCCL:           takes it; the job fails later.
@@ -95,7 +95,7 @@ def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     What:           the number of addresses in `device_ip` differs from that of most devices. No address counts as one.
     Why it matters: HCCL pairs the ports of the devices.
     Example:        "192.168.1.1,192.168.2.1" on one device only.
-    Fix:            give every device as many addresses.
+    Fix:            give every device the same number of addresses.
     HCCL:           no code; the log says "size[1] neq first device size[2]" (R12).
     """
     if table.has_plain_addresses:
@@ -113,7 +113,7 @@ def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
             message = f'"device_ip" holds {_addresses_in_words(count)}, on most devices {_addresses_in_words(usual)}'
             yield Finding(
                 message,
-                f"write {_addresses_in_words(usual)}" + (", parted by commas" if usual > 1 else ""),
+                f"write {_addresses_in_words(usual)}" + (", separated by commas" if usual > 1 else ""),
                 pointer=(*device.at, "device_ip"),
             )
 
@@ -121,12 +121,12 @@ def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
 def device_ip_absent(table: RankTable, product: Product) -> Iterator[Finding]:
     """Several servers, and a device has no address.
 
-    What:           `device_ip` is absent, and so is the server's `host_ip`, or it is 0.0.0.0; on A2, which looks for
-                    the address of the card, a `host_ip` does not help. Reported once for a server.
-    Why it matters: between servers the ranks meet over RoCE; without an address there is no way to a device.
-    Example:        the tables of two servers, made for one server each, put together.
+    What:           `device_ip` is absent, and so is the server's `host_ip`, or it is 0.0.0.0; on A2, which requires the
+                    address of the card, a `host_ip` does not help. Reported once for a server.
+    Why it matters: between servers the ranks connect over RoCE; without an address a device cannot be reached.
+    Example:        the tables of two servers, made for one server each, joined.
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
-    HCCL:           EI0014, device_ip "a valid IP address"; the parser of A3 lets it pass (R13).
+    HCCL:           EI0014, device_ip "a valid IP address"; the parser of A3 takes it (R13).
     """
     if len(table.servers) == 1 or None not in table.addresses:
         return
@@ -142,13 +142,13 @@ def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
     """Several servers, and the address of a device is empty.
 
     What:           `device_ip` is "". Reported once for a server.
-    Why it matters: between servers the ranks meet over RoCE; without an address there is no way to a device.
+    Why it matters: between servers the ranks connect over RoCE; without an address a device cannot be reached.
     Example:        "device_ip": "", which is fine on one server.
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
-    HCCL:           EI0014 on A2; the parser of 910, 300I Duo and A3 lets it pass, and the job fails later (R13).
-                    HK405 judges the ports of servers of eight cards.
+    HCCL:           EI0014 on A2; the parser of 910, 300I Duo and A3 takes it, and the job fails later (R13). HK405
+                    checks the ports of servers of eight cards.
     """
-    if len(table.servers) == 1 or "" not in table.addresses or _ports_are_judged(table, product):
+    if len(table.servers) == 1 or "" not in table.addresses or _ports_are_checked(table, product):
         return
     for server in table.servers:
         without = [device for device in server.devices if device.ip == ""]
@@ -157,16 +157,16 @@ def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
             yield Finding(message, _advice("", without[0]), pointer=(*without[0].at, "device_ip"))
 
 
-def _ports_are_judged(table: RankTable, product: Product) -> bool:
-    """By HK405: on 910, whose ports form planes, all of eight cards; elsewhere where HCCL refuses them."""
+def _ports_are_checked(table: RankTable, product: Product) -> bool:
+    """By HK405: on 910, whose ports form planes, all of eight cards; elsewhere only what HCCL refuses."""
     return (product.planes > 1 and some_ports(table, product)) or any(ports_differ(table, product))
 
 
 def host_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A host address is none.
+    """A `host_ip` is not a valid IP address.
 
     What:           `host_ip` is there, but is not an IPv4 or IPv6 address.
-    Why it matters: the key may be absent, but HCCL reads it where it is, even when it is empty.
+    Why it matters: the key may be absent, but HCCL reads it if it is there, even if it is empty.
     Example:        "host_ip": ""
     Fix:            write the address of the host, or remove the key.
     HCCL:           EI0014, IP "a valid IP address" (R16).
@@ -183,8 +183,8 @@ def host_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
 def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
     """Devices of several servers have addresses of two families.
 
-    What:           some `device_ip` are IPv4, others IPv6; in version 1.1, `rank_ip`, which stands for `node_addr`
-                    where it is empty or absent. Reported once for a table.
+    What:           some `device_ip` are IPv4, others IPv6; in version 1.1, `rank_ip`, which stands for `node_addr` if
+                    that is empty or absent. Reported once for a table.
     Why it matters: the two cannot reach each other.
     Example:        one server was set up with IPv6, the other with IPv4.
     Fix:            use one family on all servers.
@@ -217,7 +217,7 @@ def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def _mixed(key: str, named: list[tuple[Pointer, str]]) -> Iterator[Finding]:
-    """The first address that is not of the family of most."""
+    """The first address of another family than most addresses."""
     known = [(at, text, address[0]) for at, text in named if (address := parse_usable(text))]
     families = Counter(family for _, _, family in known)
     if len(families) > 1:
@@ -245,10 +245,10 @@ def _advice(wrong: str, device: Device) -> str:
 
 
 def _without_spaces(at: Pointer, written: str) -> tuple[Edit, ...]:
-    """The edit that takes the spaces around the addresses away, where each is one then."""
+    """The edit that removes the spaces around the addresses, if each is valid then."""
     parts = [part.strip() for part in written.split(",")]
-    is_mended = all(parse_usable(part) for part in parts)
-    return (Edit(at, json.dumps(",".join(parts))),) if is_mended else ()
+    is_fixed = all(parse_usable(part) for part in parts)
+    return (Edit(at, json.dumps(",".join(parts))),) if is_fixed else ()
 
 
 def _pointing_back(device: Device, message: str, earlier: Pointer) -> Finding:

@@ -1,7 +1,7 @@
 """HK3: the addresses that a device falls back to on Atlas A3 (R14).
 
-HCCL reads them only where AI CPUs run the operators and retry between super pods is on, and a table does not tell that:
-so nothing here is an error. Where both hold, HCCL refuses what is a warning here.
+HCCL reads them only if AI CPUs run the operators and retry between super pods is on, which a table does not show: so
+nothing here is an error. If both hold, HCCL refuses what is a warning here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PEER = 'write the "device_ip" of the other die of its NPU: devices 0 and 1 back
 
 
 class _Backup(NamedTuple):
-    """A backup address of a device, and the device of the table that has it for its own; None: no device has."""
+    """A backup address of a device, and the device of the table that has it as `device_ip`, or None."""
 
     device: Device
     text: str
@@ -31,20 +31,20 @@ class _Backup(NamedTuple):
 
     @property
     def is_of_peer(self) -> bool:
-        """The other die of the same NPU has the address. Places tell the server: they differ in the last index only."""
+        """The other die of the same NPU has the address. Devices of a server differ in the last index of `at` only."""
         return (
             self.owner is not None and self.owner.id == self.device.id ^ 1 and self.owner.at[:-1] == self.device.at[:-1]
         )
 
 
 def backup_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
-    """A backup address is none.
+    """A `backup_device_ip` is not a valid IP address.
 
     What:           `backup_device_ip` holds something that is not an IPv4 or IPv6 address. It may be empty.
     Why it matters: where retry between super pods is on, HCCL refuses the table.
     Example:        "backup_device_ip": "-"
     Fix:            write the address of the other die of the NPU, or remove the key.
-    HCCL:           EI0014, IP "a valid IP address", but only where it reads the key (R14).
+    HCCL:           EI0014, IP "a valid IP address", but only if it reads the key (R14).
     """
     for device in _doubtful(table, product):
         wrong = [text for text in _backups(device) if parse_address(text) is None]
@@ -54,13 +54,13 @@ def backup_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def backup_twice(table: RankTable, product: Product) -> Iterator[Finding]:
-    """Two devices have one backup address.
+    """Two devices have the same backup address.
 
     What:           an address in `backup_device_ip` that an earlier device of the table has there too.
-    Why it matters: every device falls back to its own peer.
+    Why it matters: every device falls back to its own peer, the other die.
     Example:        the block of one device copied for the next.
     Fix:            write the address of the other die of the NPU.
-    HCCL:           EI0014, `"IP" is repeate`, but only where it reads the key (R14).
+    HCCL:           EI0014, `"IP" is repeate`, but only if it reads the key (R14).
     """
     first: dict[str, Pointer] = {}
     for device in _doubtful(table, product):
@@ -73,10 +73,10 @@ def backup_twice(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def backup_not_peer(table: RankTable, product: Product) -> Iterator[Finding]:
-    """A backup address is not that of the other die.
+    """A backup address is not the address of the other die.
 
-    What:           `backup_device_ip` is the `device_ip` of the device itself, or of another than its peer: the
-                    other die of the same NPU, which is device 1 for 0, 0 for 1, 3 for 2.
+    What:           `backup_device_ip` is the `device_ip` of the device itself, or of another than its peer: the other
+                    die of the same NPU, which is device 1 for 0, 0 for 1, 3 for 2.
     Why it matters: only to its peer a device has the link (SIO) by which it can use the port of another.
     Example:        device 1 falls back to device 2.
     Fix:            write the `device_ip` of the peer.
@@ -117,12 +117,12 @@ def backup_port_taken(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
-    """A backup address is of no device of the table.
+    """No device of the table has a backup address.
 
     What:           no device of the table has the `backup_device_ip` for its `device_ip`. Reported once for a table.
-    Why it matters: nobody can tell from the table whether the address is that of the other die.
+    Why it matters: the table does not show whether it is the address of the other die.
     Example:        a job on the even devices only, whose peers are not in the table.
-    Fix:            none is needed if `hccn_tool -i N -ip -g` prints the address for the peer of the device.
+    Fix:            not needed if `hccn_tool -i N -ip -g` prints the address for the peer of the device.
     HCCL:           takes it; the log says "it might be an invalid backup ip" (R14).
     """
     unknown = [backup for backup in _owned(table, product, _doubtful(table, product)) if backup.owner is None]
@@ -142,7 +142,7 @@ def _backed(table: RankTable, product: Product) -> list[Device]:
 
 
 def _doubtful(table: RankTable, product: Product) -> list[Device]:
-    """As `_backed`; none where every backup address is letter by letter the plain one of the peer, as usual."""
+    """As `_backed`; empty if every backup address equals the address of the peer, as usual."""
     backed = _backed(table, product)
     for server in table.servers if backed else ():
         peers = {device.id ^ 1: device.ip for device in server.devices}
@@ -156,9 +156,9 @@ def _backups(device: Device) -> list[str]:
 
 
 def _owned(table: RankTable, product: Product, backed: list[Device]) -> Iterator[_Backup]:
-    """The backup addresses of these devices with their owners; what other rules find fault with is left to them.
+    """The backup addresses of these devices with their owners, without those that other rules report.
 
-    These are addresses that are none (HK314) or doubled (HK315), and devices whose ids or addresses are wrong.
+    These are invalid (HK314) or duplicate (HK315) addresses, and devices whose ids or addresses are wrong.
     """
     owners: dict[Address | None, Device] = {}
     for device in table.every if backed else ():

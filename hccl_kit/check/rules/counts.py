@@ -1,8 +1,8 @@
 """A count that differs from its list, of servers, groups or ranks.
 
-HCCL compares the two, so either may be the slip. Where the list holds more than is counted, nothing of it is lost, and
-its length is the one value that HCCL takes with it: `--fix` writes that. Where it holds less, it may have been cut, and
-a count made to fit would turn a table that stops into a job of too few ranks: what is right, somebody else must say.
+HCCL compares the two, so either may be wrong. If the list holds more than the count, nothing of it is lost, and its
+length is the one value that HCCL accepts with it: `--fix` writes that. If it holds less, it may have been cut, and a
+fitted count would turn a refused table into a job of too few ranks: the user must decide.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HK2: what template 2 says of its groups, pods and ranks. The lab form is the one with `deploy_mode`."""
+"""HK2: the groups, pods and ranks of template 2. The lab form is the one with `deploy_mode`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAX_NAME = 127
 
 
 def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A count is not the number of what it counts.
+    """A declared count does not match its list.
 
     What:           `group_count`, `instance_count`, `device_count` (lab: `device_num`) or `server_num` differs from
                     what the lists hold: groups, instances, their devices, the servers that these are on.
     Why it matters: HCCL compares each of them and takes no zero.
     Example:        "instance_count": "0" over a list of one pod.
-    Fix:            add what is missing, or write the number that the finding names. `--fix` writes it only where
-                    the lists hold more than is counted: a list that holds less may have been cut.
+    Fix:            add what is missing, or write the number that the finding names. `--fix` writes it only if the lists
+                    hold more than is counted: a list that holds less may have been cut.
     HCCL:           no code, the log only; a wrong server_num may end in EI0014, DeviceNum of server Id X (R23).
     """
     if table.groups and table.declared_groups != len(table.groups):
@@ -37,7 +37,7 @@ def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
         sizes = [len(instance.devices) for instance in group.instances]
         if sizes and group.declared_instances != len(sizes):
             yield miscounted((*at, "instance_count"), group.declared_instances, len(sizes), "instance_list holds {}")
-        # Where HK221 or HK230 speaks, nobody can tell how many devices are meant.
+        # If HK221 or HK230 reports, it is unclear how many devices are meant.
         can_tell = sizes and min(sizes) > 0 and not (is_lab and max(sizes) > 1)
         if can_tell and group.declared_devices != sum(sizes):
             key = "device_num" if is_lab else "device_count"
@@ -46,7 +46,7 @@ def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def _wrong_servers(table: RankTable) -> Iterator[Finding]:
-    """Servers with different numbers of devices are the business of HK401 and HK404: one of their ids may be wrong."""
+    """HK401 and HK404 report servers with different numbers of devices: one of their ids may be wrong."""
     are_equal = len({len(server.devices) for server in table.servers}) == 1
     counted: set[str] = set()
     for g, group in enumerate(table.groups if LAB in table.extra else ()):
@@ -62,7 +62,7 @@ def _wrong_servers(table: RankTable) -> Iterator[Finding]:
 
 
 def empty_part(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """There is no group, a group without instance, or an instance without device.
+    """The table has no groups, or a group or an instance is empty.
 
     What:           `group_list`, an `instance_list` or a `devices` list is empty.
     Why it matters: a job needs at least one rank, and so does every part of it.
@@ -71,7 +71,7 @@ def empty_part(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; the log says "size is zero" (R9).
     """
     if not table.groups:
-        yield Finding("there is no group in the table; at least one is expected", pointer=("group_list",))
+        yield Finding("the table has no group; at least one is expected", pointer=("group_list",))
     for g, group in enumerate(table.groups):
         at: Pointer = ("group_list", g, "instance_list")
         if not group.instances:
@@ -84,7 +84,7 @@ def empty_part(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """Two groups or two pods have one name.
+    """Two groups or two pods have the same name.
 
     What:           a `group_name` or a `pod_name` that an earlier one of the table has.
     Why it matters: a process finds its ranks by the name of its pod, a communication group its members by that of the
@@ -99,7 +99,7 @@ def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     for kind, names in (("group", _placed_groups(table)), ("pod", _placed_pods(table))):
         first: dict[str, Pointer] = {}
         for at, name in names:
-            if name in first and (name or kind == "group"):  # a pod without name is the business of HK223
+            if name in first and (name or kind == "group"):  # HK223 reports a pod without name
                 message = f"{kind} name {shown(name)} is already taken by another {kind}"
                 yield Finding(
                     message,
@@ -113,9 +113,9 @@ def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
 def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     """A pod has no name, or a name is too long.
 
-    What:           an empty `pod_name`, or a `pod_name` or `group_name` of more than 127 bytes. A group may go without
+    What:           an empty `pod_name`, or a `pod_name` or `group_name` of more than 127 bytes. A group may have no
                     name.
-    Why it matters: a process finds its ranks by the name of its pod; names that are longer HCCL refuses.
+    Why it matters: a process finds its ranks by the name of its pod; HCCL refuses longer names.
     Example:        "pod_name": ""
     Fix:            write the name that the pod has in the cluster.
     HCCL:           no code for a long name, the log only; without name a pod ends in EI0014, rank_id.
@@ -135,7 +135,7 @@ def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
 def device_per_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
     """An instance of the lab form holds several devices.
 
-    What:           a `devices` list of more than one entry beside one `rank_id`. Ranks are not judged then.
+    What:           a `devices` list of more than one entry with one `rank_id`. Ranks are not checked then.
     Why it matters: in the lab form an instance is one rank, which is one device; HCCL has no rank for the second.
     Example:        the pods of the cloud form in a table with `deploy_mode`.
     Fix:            give every device its own instance, or make it the cloud form: no `deploy_mode`, no `rank_id`.
@@ -150,10 +150,10 @@ def device_per_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def nic_location(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """The network cards are not those of the devices.
+    """The network cards are not on the devices.
 
     What:           `para_plane_nic_location` of the lab form is not "device".
-    Why it matters: HCCL has given up the network cards of the host here.
+    Why it matters: HCCL no longer supports the network cards of the host here.
     Example:        "para_plane_nic_location": "host"
     Fix:            write "device", with the addresses of the devices in `device_ip`.
     HCCL:           no code; the log says "host nic is unsupported", or "should be 'device'".
@@ -178,21 +178,22 @@ def several_addresses(table: RankTable, _product: Product) -> Iterator[Finding]:
     if table.has_plain_addresses:
         return
     for device in table.addressed:
-        # HK301 looks at every part; where one of them is no address, that is the mistake.
+        # HK301 checks every part; an invalid one is the mistake.
         if device.ip and "," in device.ip and all(map(parse_address, split_addresses(device.ip))):
             message = f'"device_ip" holds {shown(device.ip)}; template 2 takes one address'
             hint = f"write what `hccn_tool -i {device.id} -ip -g` prints on that server"
             yield Finding(message, hint, pointer=(*device.at, "device_ip"))
 
 
-def forgotten_key(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A key that HCCL reads no more contradicts the table.
+def obsolete_key(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """An obsolete key contradicts the table.
 
     What:           `chip_info` of the lab form is not "910", or `para_plane_nic_num` not the number of names in
                     `para_plane_nic_name`.
-    Why it matters: today's HCCL skips these keys, older ones may not; a wrong chip may be a table for other hardware.
-    Example:        "para_plane_nic_num": "1" beside an empty list of names.
-    Fix:            write what is true.
+    Why it matters: current releases of HCCL ignore these keys, older ones may not; a wrong chip may mean a table for
+                    other hardware.
+    Example:        "para_plane_nic_num": "1" with an empty list of names.
+    Fix:            correct the value, or remove the key.
     HCCL:           takes it.
     """
     chip, count, names = (table.extra.get(key) for key in ("chip_info", "para_plane_nic_num", "para_plane_nic_name"))
@@ -248,5 +249,5 @@ RULES = (
         kinds=("template2",),
         variables=("IP",),
     ),
-    Rule("HK233", "obsolete-key", forgotten_key, severity="note", kinds=("template2",)),
+    Rule("HK233", "obsolete-key", obsolete_key, severity="note", kinds=("template2",)),
 )

@@ -17,7 +17,7 @@ from hccl_kit.table.products import Product
 
 
 def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A server names one device twice.
+    """A server lists a device twice.
 
     What:           two devices of one server have the same `device_id`.
     Why it matters: two processes would open one NPU.
@@ -32,7 +32,7 @@ def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
         for device in server.devices:
             if device.id in first:
                 yield Finding(
-                    f"server {shown(server.id)} names device {device.id} twice",
+                    f"server {shown(server.id)} lists device {device.id} twice",
                     pointer=(*device.at, "device_id"),
                     related=(Related((*first[device.id], "device_id"), "first defined"),),
                 )
@@ -40,7 +40,7 @@ def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def device_beyond(table: RankTable, product: Product) -> Iterator[Finding]:
-    """A device id is higher than the product has.
+    """A device id is higher than the product allows.
 
     What:           a `device_id` above the highest physical id of a server.
     Why it matters: there is no such NPU.
@@ -56,10 +56,10 @@ def device_beyond(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def server_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """Two servers have one id.
+    """Two servers have the same id.
 
     What:           a `server_id` that an earlier server of the table already has.
-    Why it matters: HCCL tells hosts apart by this id only.
+    Why it matters: HCCL distinguishes servers by this id only.
     Example:        two tables made on two hosts, both with server_id "127.0.0.1".
     Fix:            give every server its own id, by convention its address.
     HCCL:           EI0014, with the misleading variable "IP" (R10).
@@ -79,7 +79,7 @@ def server_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
 def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     """A server id is empty or too long.
 
-    What:           a `server_id` that has not 1 to 64 characters.
+    What:           a `server_id` that does not have 1 to 64 characters.
     Why it matters: HCCL refuses the table.
     Example:        "server_id": ""
     Fix:            write the address or the name of the host.
@@ -94,13 +94,13 @@ def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def server_count(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """`server_count` is not the number of servers.
+    """`server_count` does not match the number of servers.
 
     What:           `server_count` differs from the length of `server_list`.
     Why it matters: HCCL compares the two.
     Example:        "server_count": "1" after a second server was added by hand.
-    Fix:            add what is missing, or write the number of servers. `--fix` writes it only where the list holds
-                    more than is counted: a list that holds less may have been cut.
+    Fix:            add what is missing, or write the number of servers. `--fix` writes it only if the list holds more
+                    than is counted: a list that holds less may have been cut.
     HCCL:           EI0014, server_count, expected the length of the list (R8).
     """
     count = len(table.servers)
@@ -109,16 +109,16 @@ def server_count(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """There is no server, or a server without device.
+    """The table has no servers, or a server has no devices.
 
     What:           `server_list` or a `device` list is empty.
-    Why it matters: a job needs at least one rank, and a server without ranks is none of its hosts.
+    Why it matters: a job needs at least one rank, and a server without ranks takes no part in it.
     Example:        "device": []
     Fix:            add the devices or remove the server.
     HCCL:           no code; the log says "size is zero" (R9).
     """
     if not table.servers:
-        yield Finding("there is no server in the table; at least one is expected", pointer=("server_list",))
+        yield Finding("the table has no server; at least one is expected", pointer=("server_list",))
     for server in table.servers:
         if not server.devices:
             message = f"server {shown(server.id)} has no device; at least one is expected"
@@ -126,13 +126,13 @@ def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A loopback address names one of several servers.
+    """One of several servers has a loopback address as its id.
 
     What:           a `server_id` such as 127.0.0.1 in a table of more than one server.
-    Why it matters: the address means every host to itself, so a host that looks for its entry by address takes it.
-    Example:        a table made without naming the address of the host.
+    Why it matters: the address means a different host on every host, so each one takes the entry for its own.
+    Example:        a table generated without the address of the host.
     Fix:            write the address by which the other servers reach this one.
-    HCCL:           takes it; the launcher or the person who reads the table does not.
+    HCCL:           takes it; launchers do not.
     """
     names = Counter(server.id for server in table.servers)
     for server in table.servers:
@@ -142,12 +142,12 @@ def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Find
 
 
 def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A loopback address names the only server.
+    """The only server has a loopback address as its id.
 
     What:           `server_id` is a loopback address in a table of one server.
     Why it matters: the job runs, but this table cannot be merged with that of another host.
     Example:        "server_id": "127.0.0.1", as in the MindSpore tutorial.
-    Fix:            none is needed on one server.
+    Fix:            not needed on one server.
     HCCL:           takes it.
     """
     if len(table.servers) == 1 and is_loopback(table.servers[0].id):
@@ -157,7 +157,7 @@ def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def server_without_address(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """Of several servers, one has no address or host name.
+    """One of several servers has no address or host name.
 
     What:           a `server_id` that is neither an IP address nor a host name, on a server without `host_ip`.
     Why it matters: a launch script, mpirun and `hccl-kit preflight --all` reach the other servers by that text. ssh
@@ -167,7 +167,7 @@ def server_without_address(table: RankTable, _product: Product) -> Iterator[Find
     HCCL:           takes it.
     """
     for server in table.servers if len(table.servers) > 1 else ():
-        # An id with spaces around it is a slip, for which HK410 speaks where HCCL minds.
+        # HK410 reports spaces around an id if HCCL does not accept them.
         if server.id and not is_host(trimmed(server.id)) and not isinstance(server.extra.get("host_ip"), str):
             message = f"server id {shown(server.id)} is not an address or a host name, so ssh cannot reach the server"
             hint = 'write the address of the host, or add it as "host_ip"'

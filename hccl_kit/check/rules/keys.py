@@ -1,4 +1,4 @@
-"""HK1: slips in keys that may be left out, so that nobody misses them. A required one is missing then (HK101)."""
+"""HK1: misspelled optional keys. A misspelled required key is reported as missing (HK101)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OPTIONAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "": {"table": ("board_id", "chip_info", "deploy_mode", "para_plane_nic_num"), "device": ("device_ip",)},
 }
-"""By version and kind of object: the keys that HCCL reads where they are. It knows no other that may be absent."""
+"""By version and kind of object: the optional keys that HCCL reads."""
 _FIELDS: Mapping[str, tuple[str, object]] = {
     "device_ip": ("ip", None),
     "rank_ip": ("ip", None),
@@ -52,11 +52,11 @@ _FIELDS: Mapping[str, tuple[str, object]] = {
 
 
 def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
-    """A key looks like a slip.
+    """A key looks misspelled.
 
     What:           a key that HCCL does not know is one letter off one that it does, which is absent there. Reported
                     once for a table, with the number of places.
-    Why it matters: HCCL skips unknown keys, so what stands there has no effect.
+    Why it matters: HCCL skips unknown keys, so the value has no effect.
     Example:        "devcie_ip" for "device_ip", "replaced_loacl_id" for "replaced_local_id"
     Fix:            write the key as HCCL knows it, or leave it if another program reads it.
     HCCL:           takes it.
@@ -72,16 +72,16 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
             ]
             if places:
                 more = f", in {len(places)} places" if len(places) > 1 else ""
-                message = f"{shown(written)} is not a key HCCL knows{more}; it is skipped"
+                message = f"{shown(written)} is not a key HCCL knows{more}; it is ignored"
                 hint = "did you mean {}?".format(" or ".join(f'"{key}"' for key in near))
                 yield Finding(message, hint, pointer=(*places[0], written), on_key=True)
 
 
 def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[str | None, tuple[Edit, ...]]:
-    """Where devices without `key` have it by a slip, what was meant, and the edits that write it; else None and none.
+    """A hint and the edits if devices without `key` have a misspelled one; else None and no edits.
 
-    For the rules that find the key missing, which then say why. Nothing is edited where any of the values is no text of
-    `pattern`: under its right key it would be refused.
+    For the rules that find the key missing. There are no edits if a value does not match `pattern`: it would be refused
+    under the correct key.
     """
     slip = next(iter(find_typos(without[0].extra, (key,))), None) if without else None
     if slip is None:
@@ -104,7 +104,7 @@ def _is_absent(key: str, holder: Holder) -> bool:
 
 
 def _extras(table: RankTable, kind: str) -> list[Mapping[str, object]]:
-    """The unknown members of all objects of a kind; of a sound table there are few, and this is quick to see."""
+    """The unknown members of all objects of a kind; a valid table has few, so this is fast."""
     if kind == "table":
         return [table.extra]
     if kind == "server":

@@ -17,13 +17,13 @@ from hccl_kit.table.products import Product
 
 
 def rank_count(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """`rank_count` is not the number of ranks.
+    """`rank_count` does not match the number of ranks.
 
     What:           `rank_count` differs from the length of `rank_list`.
     Why it matters: HCCL compares the two.
     Example:        "rank_count": 2 after a third rank was added by hand.
-    Fix:            add what is missing, or write the number of ranks. `--fix` writes it only where the list holds
-                    more than is counted: a list that holds less may have been cut.
+    Fix:            add what is missing, or write the number of ranks. `--fix` writes it only if the list holds more
+                    than is counted: a list that holds less may have been cut.
     HCCL:           EI0014, rankCount "rankCount is equal to rankSize"; older releases give no code (R34).
     """
     count = table.world_size
@@ -32,10 +32,10 @@ def rank_count(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A backup does not say whom it replaces, or there are two.
+    """A backup names no NPU to replace, or there are two backups.
 
     What:           a rank has local id 64, which marks a backup, without a good `replaced_local_id`; or a second has.
-    Why it matters: a job may have one NPU that stands in for another, and HCCL must know for which.
+    Why it matters: a job may have one backup NPU, and HCCL must know which NPU it replaces.
     Example:        "local_id": 64 alone.
     Fix:            add "replaced_local_id" with the local id of the NPU that failed, 0 to 63.
     HCCL:           EI0017 without `replaced_local_id`, EI0014 for one below 0 and for a second backup, else no code
@@ -45,7 +45,7 @@ def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
     backups = _backups(table)
     for number, device in enumerate(backups):
         if "replaced_local_id" not in device.extra:
-            message = f"rank {device.rank} is a backup (local id {BACKUP}), and does not say for which NPU"
+            message = f"rank {device.rank} is a backup (local id {BACKUP}) and names no NPU to replace"
             yield Finding(message, hint, pointer=(*device.at, "local_id"), hccl_error=MISSING)
         elif _replaced(device) is None:
             found = shown(device.extra["replaced_local_id"])
@@ -63,8 +63,8 @@ def replaced_is_there(table: RankTable, _product: Product) -> Iterator[Finding]:
     """A backup replaces an NPU that is in the table.
 
     What:           `replaced_local_id` of the backup is the local id of another rank. HCCL looks in all networks.
-    Why it matters: the backup stands in for an NPU that failed, so that one may not take part.
-    Example:        "local_id": 64 with "replaced_local_id": 3, beside a rank with local id 3.
+    Why it matters: the backup replaces an NPU that failed, which must not take part.
+    Example:        "local_id": 64 with "replaced_local_id": 3, and a rank with local id 3.
     Fix:            remove the rank that failed, or write the local id that is missing.
     HCCL:           EI0014, recordedReplacedLocalId; older releases give no code (R34).
     """
@@ -73,7 +73,7 @@ def replaced_is_there(table: RankTable, _product: Product) -> Iterator[Finding]:
         other = next((other for other in table.every if other.local_id == replaced), None)
         if other is not None:
             message = f"the backup, rank {device.rank}, replaces local id {replaced}, which rank {other.rank} has"
-            related = (Related((*other.at, "local_id"), "it stands here"),)
+            related = (Related((*other.at, "local_id"), "is here"),)
             hint = "remove the rank that failed, or write the local id that is missing"
             yield Finding(message, hint, pointer=(*device.at, "replaced_local_id"), related=related)
 
@@ -92,7 +92,7 @@ def layers_not_ascending(table: RankTable, _product: Product) -> Iterator[Findin
     for device in table.every if wrong else ():
         for place, (before, level) in enumerate(zip(device.levels, device.levels[1:]), start=1):  # noqa: B905 - pairs
             if level.layer <= before.layer:
-                message = f'"net_layer" is {level.layer} after {before.layer}; layers ascend, each stands once'
+                message = f'"net_layer" is {level.layer} after {before.layer}; layers must ascend, each one once'
                 yield Finding(message, "order the levels by net_layer", pointer=_level(device, place, "net_layer"))
                 break
 
@@ -103,7 +103,7 @@ def address_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     What:           the length of `rank_addr_list` differs from that of most ranks in the same network.
     Why it matters: HCCL pairs the addresses of the ranks of one network.
     Example:        two addresses for rank 0 and one for rank 1, both in layer 0 of "superpod_0".
-    Fix:            list as many addresses for every rank of the network.
+    Fix:            list the same number of addresses for every rank of the network.
     HCCL:           no code; the parser refuses the table (R34).
     """
     sizes = {(level.layer, level.instance, len(level.addresses)) for level in table.every_level}
@@ -121,14 +121,15 @@ def address_count(table: RankTable, _product: Product) -> Iterator[Finding]:
             if len(level.addresses) != size:
                 network = f"layer {level.layer} of {shown(level.instance)}"
                 message = f"rank {device.rank} has {len(level.addresses)} addresses in {network}, others have {size}"
-                yield Finding(message, "list as many for every rank", pointer=_level(device, place, "rank_addr_list"))
+                hint = "list the same number for every rank"
+                yield Finding(message, hint, pointer=_level(device, place, "rank_addr_list"))
 
 
 def local_id_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """Two ranks of one network have one local id.
+    """Two ranks of a network have the same local id.
 
     What:           a `local_id` that an earlier rank of the same innermost network already has.
-    Why it matters: the local id is the NPU's place in the topology file, so two ranks would be one NPU.
+    Why it matters: the local id is the place of the NPU in the topology file, so two ranks would be the same NPU.
     Example:        the block of one rank copied for the next.
     Fix:            write the place of each NPU.
     HCCL:           does not look for it.
@@ -191,7 +192,7 @@ def _backups(table: RankTable) -> list[Device]:
 
 
 def _replaced(backup: Device) -> int | None:
-    """The local id that a backup stands in for; None where it does not say one."""
+    """The local id that a backup stands in for; None if it names none."""
     replaced = backup.extra.get("replaced_local_id")
     return replaced if type(replaced) is int and 0 <= replaced < BACKUP else None
 

@@ -42,7 +42,7 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            give every card its address, or the same 1, 2 or 4 cards of every server.
     HCCL:           no code; the log says "nic idx size is 0", or "nic list should be the same between servers" (R27).
     """
-    if not some_ports(table, product) or _is_judged_before(table, product):
+    if not some_ports(table, product) or _is_reported_before(table, product):
         return
     unread = {device.at for device in table.every} - {device.at for device in table.addressed}
     ports = [_ports(server, unread) for server in table.servers]
@@ -54,7 +54,7 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
     if unread:
         hint = "put the pods into one group: HCCL reads no address of a pod that is alone in its group"
     if len(set(ports)) == 1:
-        message = f"addresses stand on {len(usual)} of the {_CARDS} cards of each server"
+        message = f"{len(usual)} of the {_CARDS} cards of each server have addresses"
         yield Finding(message, hint, pointer=(*table.servers[0].at, "device"))
     for server, found in zip(table.servers, ports, strict=True):
         if found != usual:
@@ -62,7 +62,7 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
             yield Finding(message, hint, pointer=(*server.at, "device"))
 
 
-def _is_judged_before(table: RankTable, product: Product) -> bool:
+def _is_reported_before(table: RankTable, product: Product) -> bool:
     """HK305 and HK306 are errors on A2, and HK305 is one wherever the parser asks for an address. Not in template 2."""
     return table.version != "" and (
         not product.host_ip_suffices or (not product.has_super_pods and any(map(_is_absent, table.servers)))
@@ -106,11 +106,11 @@ def untrimmed_server(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def host_ip_missing(table: RankTable, product: Product) -> Iterator[Finding]:
-    """The job uses the ports of the hosts, and a server has no host address.
+    """The job uses the ports of the hosts, and a server has no `host_ip`.
 
     What:           rank 0 has no `device_ip` and its server a `host_ip`, or a device has "net_position": "host"; so the
                     job uses the ports of the hosts, and another server has no `host_ip`, or 0.0.0.0.
-    Why it matters: all ranks meet over the ports of the hosts then, or all over those of the cards.
+    Why it matters: all ranks connect over the ports of the hosts, or all over those of the cards.
     Example:        "host_ip" written for the first server only.
     Fix:            write the `host_ip` of every server, or the `device_ip` of every device.
     HCCL:           no code; the log says "hostIp config between ranks is different." (R28).
@@ -118,7 +118,7 @@ def host_ip_missing(table: RankTable, product: Product) -> Iterator[Finding]:
     reason = _on_hosts(table)
     if reason is None:
         return
-    related = (Related(reason, "by this the job uses the ports of the hosts"),)
+    related = (Related(reason, "because of this the job uses the ports of the hosts"),)
     for server in table.servers:
         if not has_host(server) and (len(table.servers) == 1 or product.has_super_pods or not _is_absent(server)):
             message = f'server {shown(server.id)} has no "host_ip", and the job uses the ports of the hosts'
@@ -127,18 +127,18 @@ def host_ip_missing(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def has_host(server: Server) -> bool:
-    """Whether the server has a host address. 0.0.0.0 stands for none; HK307 has those that are none."""
+    """Whether the server has a host address. 0.0.0.0 stands for no address; HK307 reports invalid ones."""
     text = server.extra.get("host_ip")
     return text is not None and (parse_address(text) is None or parse_usable(text) is not None)
 
 
 def _is_absent(server: Server) -> bool:
-    """Between servers, HK305 has this already."""
+    """Between servers, HK305 reports this already."""
     return not has_host(server) and any(device.ip is None for device in server.devices)
 
 
 def _on_hosts(table: RankTable) -> Pointer | None:
-    """What makes the job use the ports of the hosts; None where it uses those of the cards, as nearly always."""
+    """What makes the job use the ports of the hosts; None if it uses those of the cards, as nearly always."""
     for device in table.every if "net_position" in table.keys else ():
         if device.extra.get("net_position") == "host":
             return (*device.at, "net_position")

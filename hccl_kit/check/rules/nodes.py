@@ -1,4 +1,4 @@
-"""HK2: what is judged of version 1.1, which is rare: its addresses, beside structure and ranks."""
+"""HK2: what is checked of version 1.1, which is rare: its addresses, and what its parser refuses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _OF_A3 = ("device_id", "port", "rank_ip", "sdid")
 
 
 def node_address(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """The address of a node or of a rank is none.
+    """A node or rank address is not valid.
 
     What:           `node_addr` or `rank_ip` of version 1.1 is not an IPv4 or IPv6 address; `rank_ip` may be empty.
     Why it matters: by these addresses the ranks reach each other; an empty `rank_ip` stands for that of the node.
     Example:        "node_addr": "node0"
-    Fix:            write the address; a name is none.
+    Fix:            write the address; a name is not accepted.
     HCCL:           EI0014, IP "a valid IP address" (R12). For 0.0.0.0, which only one node alone may have, no code.
     """
     named = [((*node.at, "node_addr"), node.id) for node in table.servers]
@@ -35,7 +35,7 @@ def node_address(table: RankTable, _product: Product) -> Iterator[Finding]:
     for at, address in named:
         if parse_address(address) is None:
             message = f'"{at[-1]}" is {shown(address)}; an IPv4 or IPv6 address without spaces around it is expected'
-            yield Finding(message, "write the address; a name is none", pointer=at)
+            yield Finding(message, "write the address; a name is not accepted", pointer=at)
     for node in table.servers if len(table.servers) > 1 else ():
         if (parsed := parse_address(node.id)) and not usable(parsed):
             message = f'"node_addr" is {shown(node.id)}, which stands for no address, and the table has several nodes'
@@ -47,8 +47,8 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
 
     What:           `collective_id` has more than 127 bytes, or `mode` is neither "tcp" nor "rdma". Where the table has
                     `heterog_sub_version`, a rank lacks `device_id`, `port`, `rank_ip`, `sdid`, or on the CPU
-                    `bind_device_id`, or its `sdid` or `bind_device_id` is no whole number of 32 bits. A `device_id` is
-                    above 2147483647.
+                    `bind_device_id`, or its `sdid` or `bind_device_id` is not a whole number of 32 bits. A `device_id`
+                    is above 2147483647.
     Why it matters: HCCL refuses the table.
     Example:        "mode": "roce"
     Fix:            write one of the values that the message names, or add the key.
@@ -65,7 +65,7 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
         wanted = (*_OF_A3, "bind_device_id") if rank.id == HOST else _OF_A3
         for key in wanted:
             if key not in has:
-                message = f'the key "{key}" is missing, which "{SUB_VERSION_KEY}" asks for'
+                message = f'the key "{key}" is missing, which "{SUB_VERSION_KEY}" requires'
                 yield Finding(message, f'add "{key}" here', pointer=rank.at, hccl_error="EI0017")
             elif key in ("sdid", "bind_device_id") and not _is_small(rank.extra[key]):
                 message = f'"{key}" is {shown(rank.extra[key])}, and a whole number of 32 bits is expected'
@@ -80,10 +80,10 @@ def _is_small(text: str) -> bool:
 
 
 def node_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """Two nodes have one address.
+    """Two nodes have the same address.
 
     What:           a `node_addr` of version 1.1 that an earlier node of the table has.
-    Why it matters: HCCL tells nodes apart by this address only.
+    Why it matters: HCCL distinguishes nodes by this address only.
     Example:        the ranks of one host in two entries of `node_list`.
     Fix:            put all ranks of a host into one node, and give every node its own address.
     HCCL:           EI0014, with the misleading variable "IP" (R10).
@@ -98,23 +98,23 @@ def node_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
         first.setdefault(node.id, at)
 
 
-def judged_in_part(_table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A table of version 1.1 is judged in part.
+def partly_checked(_table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A table of version 1.1 is checked only in part.
 
     What:           every table of version 1.1, whose jobs run on NPUs and CPUs together.
-    Why it matters: structure, ranks, addresses and ports are judged; the devices of such a job are not held to a
-                    product, and silence would look like a verdict.
+    Why it matters: structure, ranks, addresses and ports are checked; the devices of such a job are not checked for a
+                    product, and an empty report would look complete.
     Example:        any document with "version": "1.1"
     Fix:            none is needed.
     HCCL:           does not look at the devices while it reads the table.
     """
-    message = "of a table of version 1.1 the structure, the ranks, the addresses and the ports are judged"
+    message = "of a version 1.1 table only structure, ranks, addresses and ports are checked"
     yield Finding(message, pointer=("version",))
 
 
 RULES = (
     Rule("HK234", "invalid-node-address", node_address, hccl_error="EI0014", kinds=("1.1",), variables=("IP",)),
     Rule("HK235", "duplicate-node", node_twice, hccl_error="EI0014", kinds=("1.1",), variables=('"IP" is repeate',)),
-    Rule("HK236", "partly-checked-version", judged_in_part, severity="note", kinds=("1.1",)),
+    Rule("HK236", "partly-checked-version", partly_checked, severity="note", kinds=("1.1",)),
     Rule("HK238", "invalid-node-table", node_table, kinds=("1.1",)),
 )

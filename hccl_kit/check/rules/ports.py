@@ -14,17 +14,17 @@ from hccl_kit.table.products import Product
 _MAX_PORT = 65535
 _PORTS = ("device_port", "host_port", "port")
 _BESIDE = {"device_vnic_port": "device_port", "backup_device_port": "backup_device_ip"}
-"""HCCL reads these ports only where another key is."""
+"""HCCL reads these ports only with another key."""
 
 
 def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
-    """A port is none.
+    """A port is not a valid port number.
 
-    What:           `device_port`, `host_port`, `device_vnic_port` beside `device_port`, or on Atlas A3
-                    `backup_device_port` beside `backup_device_ip` is not 1 to 65535; `port` of version 1.1 may be 0.
+    What:           `device_port`, `host_port`, `device_vnic_port` with `device_port`, or on Atlas A3
+                    `backup_device_port` with `backup_device_ip` is not 1 to 65535; `port` of version 1.1 may be 0.
     Why it matters: HCCL listens there; 0 is reserved, and in version 1.1 stands for the usual port.
     Example:        "device_port": "0"
-    Fix:            write a free port, or remove the key: 16666 is taken then.
+    Fix:            write a free port, or remove the key; the default is 16666.
     HCCL:           no code; the log only (R15). A port that is not the one written it takes: it reads "1.2" as 1, and
                     any number for the `port` of version 1.1. It reads `backup_device_port` where retry between super
                     pods is on.
@@ -35,7 +35,7 @@ def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
             if text is not None and not (re.fullmatch("[0-9]{1,5}", text) and least <= int(text) <= _MAX_PORT):
                 message = f'"{key}" is {shown(text)}; a port from {least} to {_MAX_PORT} is expected'
                 yield Finding(
-                    message, "write a free port, or remove the key for the usual one", pointer=(*device.at, key)
+                    message, "write a free port, or remove the key for the default", pointer=(*device.at, key)
                 )
 
 

@@ -25,9 +25,9 @@ _FORMS = {
 
 
 def address_form(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """An address is not of its type.
+    """An address does not match its type.
 
-    What:           `addr`, or an item of `backup_addr`, has not the form that `addr_type` says: EID, IPV4 or IPV6.
+    What:           `addr`, or an item of `backup_addr`, does not have the form of its `addr_type`: EID, IPV4 or IPV6.
     Why it matters: the ranks reach each other by it.
     Example:        "addr_type": "EID" with an IPv4 address.
     Fix:            correct the address or its type.
@@ -47,13 +47,13 @@ def address_form(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def port_form(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """A port of an address has another form than those of the manual.
+    """A port of an address does not have a documented form.
 
     What:           an item of `ports` is neither "die/port" nor "d2h".
     Why it matters: HCCL looks the port up in the topology file.
     Example:        "0-4" or "4"
     Fix:            write the die and the port, such as "0/4", or "d2h".
-    HCCL:           documented; when it looks is not known.
+    HCCL:           documented; when HCCL checks it is not known.
     """
     texts = {port for ports in {address.ports for address in table.every_address} for port in ports}
     wrong = {text for text in texts if not _PORT.fullmatch(text)}
@@ -65,10 +65,10 @@ def port_form(table: RankTable, _product: Product) -> Iterator[Finding]:
                     yield Finding(message, pointer=(*at, "ports", index))
 
 
-def backup_beside_eid(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """An EID has addresses to fall back to.
+def eid_with_backup(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """An EID has backup addresses.
 
-    What:           `backup_addr` stands beside an address of type EID, and is not empty.
+    What:           an address of type EID has a `backup_addr` that is not empty.
     Why it matters: HCCL takes backups for IP addresses only.
     Example:        "addr_type": "EID" with "backup_addr": ["192.168.100.101"]
     Fix:            remove "backup_addr".
@@ -79,7 +79,7 @@ def backup_beside_eid(table: RankTable, _product: Product) -> Iterator[Finding]:
     for device in table.every:
         for at, address in _addresses(device):
             if address.type == "EID" and address.extra.get("backup_addr"):
-                message = '"backup_addr" stands beside an EID, which has none'
+                message = '"backup_addr" is not accepted with an EID'
                 yield Finding(message, "remove backup_addr", pointer=(*at, "backup_addr"))
 
 
@@ -94,7 +94,7 @@ def _have_backups(table: RankTable) -> bool:
 
 
 def _all_fit(table: RankTable) -> bool:
-    """Whether every address is of its type, said quickly of a sound table: EIDs and IPv4, and nothing besides."""
+    """Whether every address matches its type; a quick check of a valid table, with EIDs and IPv4 only."""
     eids = [address.text for address in table.every_address if address.type == "EID"]
     texts = [address.text for address in table.every_address if address.type == "IPV4"]
     has_more = len(eids) + len(texts) < len(table.every_address)
@@ -115,5 +115,5 @@ def _misformed(pointer: Pointer, kind: str, text: str) -> Finding:
 RULES = (
     Rule("HK311", "address-type-mismatch", address_form, variables=("addr",), kinds=("2.0",)),
     Rule("HK312", "port-format", port_form, severity="warning", kinds=("2.0",)),
-    Rule("HK313", "eid-with-backup-address", backup_beside_eid, kinds=("2.0",)),
+    Rule("HK313", "eid-with-backup-address", eid_with_backup, kinds=("2.0",)),
 )

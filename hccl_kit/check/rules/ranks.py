@@ -12,11 +12,11 @@ from hccl_kit.table.products import Product
 
 
 def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """Two devices have one rank.
+    """Two devices have the same rank.
 
     What:           a `rank_id` that an earlier device of the table already has.
-    Why it matters: two processes would claim one place; HCCL wants N different ranks for N devices.
-    Example:        two tables put together without renumbering the second.
+    Why it matters: two processes would be the same rank; HCCL requires N different ranks for N devices.
+    Example:        two tables joined without renumbering the second.
     Fix:            give every device its own rank, 0 to N-1.
     HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
     """
@@ -44,8 +44,8 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
     What:           a `rank_id` of N or more in a table of N devices. Reported once for a table, at the first one.
     Why it matters: ranks are 0 to N-1 without a gap; with one too high, another is missing.
     Example:        eight devices ranked 1 to 8, or the second half of a table that was cut in two.
-    Fix:            number the ranks from 0. `--fix` writes the number that is left where one rank alone is wrong, and
-                    moves all down together where all are too high; ranks that can be right stay.
+    Fix:            number the ranks from 0. `--fix` writes the missing number if one rank alone is wrong, and shifts
+                    all ranks if all are too high; ranks that can be right stay.
     HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
     """
     size = table.world_size

@@ -15,9 +15,9 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _NONE = 2**32 - 1
-"""What HCCL keeps for a device without SDID."""
+"""The value that HCCL keeps for a device without SDID."""
 _DEVICES = 2**22
-"""An SDID is the index of the server in its super pod times this, and what tells the device."""
+"""An SDID is the index of the server in its super pod times this, plus the id of the device."""
 _SMALL = 2**16
 """An SDID below is a number of the user's own, as in the example of the documents."""
 _ASK = "write the SDID that `npu-smi info -t spod-info -i NPU -c CHIP` prints on that server"
@@ -27,7 +27,7 @@ def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
     """A device of a super pod has no SDID.
 
     What:           there is a `super_pod_list`, and a device without `super_device_id`, or with 4294967295 or more,
-                    which stands for none. Reported once for a server. Without super pods, or on a product that has
+                    which stands for no SDID. Reported once for a server. Without super pods, or on a product that has
                     none, one of more than 4294967295.
     Why it matters: in a super pod the devices reach each other by this id.
     Example:        `super_pod_list` added by hand to a table of version 1.0.
@@ -52,7 +52,7 @@ def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def sdid_twice(table: RankTable, product: Product) -> Iterator[Finding]:
-    """Two devices of a super pod have one SDID.
+    """Two devices of a super pod have the same SDID.
 
     What:           a `super_device_id` that an earlier device of the same super pod already has.
     Why it matters: the ranks would reach the wrong NPU. In another super pod the same SDID is legal.
@@ -60,16 +60,16 @@ def sdid_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            write the SDID of `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP.
     HCCL:           no code; the log says "superDeviceId[...] in superPod[...] already exists." (R30).
     """
-    for device, earlier in _doubles(table, product):
+    for device, earlier in _duplicates(table, product):
         message = f'"super_device_id" {device.sdid} is already taken in this super pod by device {earlier.id}'
         yield Finding(message, _ASK, pointer=_place(device), related=(Related(_place(earlier), "first defined"),))
 
 
 def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
-    """An SDID looks like that of another device.
+    """An SDID looks like the SDID of another device.
 
-    What:           a `super_device_id` from 65536 on that has not the usual form for its `device_id` d: server index
-                    * 4194304 + (d // 2) * 262144 + (d % 2) * 65536 + d. Reported once for a table.
+    What:           a `super_device_id` from 65536 on without the usual form for its `device_id` d: server index *
+                    4194304 + (d // 2) * 262144 + (d % 2) * 65536 + d. Reported once for a table.
     Why it matters: one of the two ids may be wrong. The form is what real tables have; it is documented nowhere.
     Example:        "device_id": "3" with "super_device_id": "98369551", which has the form of device 15.
     Fix:            compare both with `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP.
@@ -81,7 +81,7 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
     odd = {form for form in forms if form[0] != _usual(form[1])}
     if not odd:
         return
-    doubled = {device.at for pair in _doubles(table, product) for device in pair}
+    duplicates = {device.at for pair in _duplicates(table, product) for device in pair}
     found = [
         (device, sdid)
         for server in table.servers
@@ -90,7 +90,7 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
         if _SMALL <= (sdid := device.sdid or 0) < _NONE  # else HK216
         and (sdid % _DEVICES, device.id) in odd
         and device.id <= product.max_device_id  # else HK204
-        and device.at not in doubled  # else HK217
+        and device.at not in duplicates  # else HK217
     ]
     if found:
         device, sdid = found[0]
@@ -104,7 +104,7 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def _usual(card: int) -> int:
-    """What stands below the index of the server in the SDID of a device, in all samples that are known."""
+    """The SDID of a device without the server index, in all known samples."""
     return card // 2 << 18 | card % 2 << 16 | card
 
 
@@ -112,7 +112,7 @@ def _place(device: Device) -> Pointer:
     return device.at if device.sdid is None else (*device.at, "super_device_id")
 
 
-def _doubles(table: RankTable, product: Product) -> Iterator[tuple[Device, Device]]:
+def _duplicates(table: RankTable, product: Product) -> Iterator[tuple[Device, Device]]:
     """Devices with the SDID of an earlier one of the same super pod, which comes second."""
     if not pods_read(table, product) or len({device.sdid for device in table.every}) == table.world_size:
         return
@@ -128,7 +128,7 @@ def _doubles(table: RankTable, product: Product) -> Iterator[tuple[Device, Devic
 
 
 def _members(table: RankTable, product: Product) -> dict[int, list[Device]]:
-    """The devices of each super pod, by its index; without servers of which nobody knows (HK205, HK215)."""
+    """The devices of each super pod, by its index, without servers whose super pod is unclear (HK205, HK215)."""
     pod_of: dict[str, int] = {}
     listings = [(server.id, index) for index, pod in enumerate(pods_read(table, product)) for server in pod.servers]
     contested = {name for name, index in listings if pod_of.setdefault(name, index) != index}

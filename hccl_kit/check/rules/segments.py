@@ -1,4 +1,4 @@
-"""HK3: the networks (segments) that the RoCE ports are in, where the user has named their netmask."""
+"""HK3: the subnets (segments) of the RoCE ports, if the user gives their netmask."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class _Segment(NamedTuple):
 
 
 def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]:
-    """The segments of the addresses are not the planes of the product.
+    """The subnets of the addresses do not match the planes of the product.
 
-    What:           judged with --netmask only. Port i of a server belongs to plane i mod P, and P is 4 on 910 and 1
+    What:           checked with --netmask only. Port i of a server belongs to plane i mod P, and P is 4 on 910 and 1
                     elsewhere. The ports of one plane are in more than one segment, or two planes share one. Reported
                     once for a plane.
     Why it matters: ports of one plane reach each other through a switch; between segments they need a router. Of two
                     planes that share a segment, the traffic of one may take the port of the other.
     Example:        192.168.1.1 for device 0, and 192.168.2.1 for device 4 of a 910, with --netmask 255.255.255.0
     Fix:            give devices 0 and 4, 1 and 5, 2 and 6, 3 and 7 of all servers of 910 one segment each.
-    HCCL:           takes it; where no route leads between the segments, the job fails later.
+    HCCL:           takes it; without a route between the segments, the job fails later.
     """
     if product.prefix is None:
         return
@@ -57,7 +57,7 @@ def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]
             message = f"{shown(device.ip)} is in {odd}; {name} has {len(counts)} segments, most ports are in {usual}"
             yield Finding(
                 message,
-                "give the ports one segment, or see that a router joins them",
+                "give the ports one segment, or make sure that a router connects them",
                 pointer=(*device.at, "device_ip"),
             )
         other = holder.setdefault(usual, plane)
@@ -70,7 +70,7 @@ def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]
 
 
 def _segment(device: Device, prefix: int) -> _Segment | None:
-    """The segment of the first address of a device; None without one, or where it is shorter than the prefix."""
+    """The segment of the first address of a device; None without one, or if it is shorter than the prefix."""
     address = parse_address(texts[0]) if (texts := split_addresses(device.ip)) else None
     if address is None:
         return None

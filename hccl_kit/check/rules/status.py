@@ -17,8 +17,8 @@ _READY = "completed"
 def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
     """`status` is neither "completed" nor "initializing".
 
-    What:           the value of `status` is a word that no program writes.
-    Why it matters: HCCL waits until it reads "completed": one look a second, 1800 s, then the job fails (R6).
+    What:           the value of `status` is not a value that programs write.
+    Why it matters: HCCL waits for "completed": one check a second for 1800 s, then the job fails (R6).
     Example:        "status": "complete"
     Fix:            write "completed".
     HCCL:           no code; the job times out.
@@ -30,10 +30,10 @@ def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def _means_ready(status: str) -> bool:
-    """Whether the word can only be "completed": in other letters or spaces, or one slip of the hand from it.
+    """Whether the word can only be "completed": in another case, with spaces, or one typo away from it.
 
     "complete" is one letter short of it and no other word of a rank table. "done", "ok" or "success" may well mean the
-    same, but whoever writes them has not read what HCCL waits for: a person should look whether the table is ready.
+    same, but their author may not know what HCCL waits for: a person should check whether the table is ready.
     """
     word = status.strip().lower()
     return word == _READY or is_typo(word, _READY)

@@ -27,7 +27,7 @@ def pods_unread(_table: RankTable, product: Product) -> Iterator[Finding]:
 
     What:           `version` is "1.2", and the product named has no super pods.
     Why it matters: HCCL skips `super_pod_list` there, so what it says has no effect.
-    Example:        a table made on Atlas A3, judged with --product a2.
+    Example:        a table made on Atlas A3, checked with --product a2.
     Fix:            write "1.0", or name the product that the table is for.
     HCCL:           takes it for a table of version 1.0 (R31).
     """
@@ -58,11 +58,11 @@ def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
-    """Two super pods have one id.
+    """Two super pods have the same id.
 
     What:           a `super_pod_id` that an earlier super pod of the table already has.
-    Why it matters: HCCL tells super pods apart by this id only.
-    Example:        the tables of two super pods, both with super_pod_id "0", put together.
+    Why it matters: HCCL distinguishes super pods by this id only.
+    Example:        the tables of two super pods, both with super_pod_id "0", joined.
     Fix:            give every super pod its own id, or put the servers of one into one entry.
     HCCL:           EI0014, with the misleading variable "IP" (R10, R31).
     """
@@ -76,7 +76,7 @@ def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def pod_server_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
-    """A super pod names a server that is not in the table.
+    """A super pod lists a server that is not in the table.
 
     What:           a `server_id` in `super_pod_list` that no server of `server_list` has.
     Why it matters: HCCL looks the id up, letter by letter.
@@ -102,9 +102,9 @@ def server_in_no_pod(table: RankTable, product: Product) -> Iterator[Finding]:
     """A server is in no super pod.
 
     What:           the table has a `super_pod_list`, and a server of `server_list` is not in it.
-    Why it matters: where there are super pods, HCCL wants to know the one of every rank.
+    Why it matters: with super pods, HCCL needs the super pod of every rank.
     Example:        a server added to `server_list` only; "super_pod_list": []
-    Fix:            add the server to its super pod; remove `super_pod_list` where there are none.
+    Fix:            add the server to its super pod; or remove `super_pod_list` if there are none.
     HCCL:           no code; the log says "superPod[] in rank[...] is invalid" (R31).
     """
     known, named = _known(table), _named(table, product)
@@ -112,7 +112,7 @@ def server_in_no_pod(table: RankTable, product: Product) -> Iterator[Finding]:
         return  # a server that is not known (HK213) is most likely the one that is missing
     if not table.super_pods:
         message = '"super_pod_list" is empty, but HCCL looks in it for the super pod of every server'
-        hint = "add the super pods, or remove the key: the servers meet over RoCE then"
+        hint = "add the super pods, or remove the key: the servers then connect over RoCE"
         yield Finding(message, hint, pointer=("super_pod_list",))
         return
     again = next(_relisted(table, product), None)
@@ -132,7 +132,7 @@ def server_in_two_pods(table: RankTable, product: Product) -> Iterator[Finding]:
     """A server is in two super pods.
 
     What:           a `server_id` that an earlier super pod of the table lists too.
-    Why it matters: no server is in two; its ranks would use links that they do not have.
+    Why it matters: a server is in one super pod only; its ranks would use links that do not exist.
     Example:        a server that was moved to another super pod, and left in the old one.
     Fix:            remove it from one of the two.
     HCCL:           goes by the last one. It takes the table, and the job fails later; or it stops with no code where
@@ -151,8 +151,8 @@ def server_in_two_pods(table: RankTable, product: Product) -> Iterator[Finding]:
 def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     """A super pod lists one server twice.
 
-    What:           a `server_id` that stands in the same super pod before.
-    Why it matters: it does no harm, but whoever counts the lines counts one server too many.
+    What:           a `server_id` that the same super pod lists before.
+    Why it matters: it does no harm, but the list counts one server too many.
     Example:        the line of one server copied.
     Fix:            remove one of the two.
     HCCL:           takes it.
@@ -168,9 +168,8 @@ def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
 def pods_mixed(table: RankTable, product: Product) -> Iterator[Finding]:
     """The servers of a super pod are not listed together.
 
-    What:           between two servers of one super pod, `server_list` has one of another. Reported once for a
-                    table.
-    Why it matters: the documents ask for it; HCCL builds its rings in the order of the ranks.
+    What:           between two servers of one super pod, `server_list` has one of another. Reported once for a table.
+    Why it matters: the documentation asks for it; HCCL builds its rings in the order of the ranks.
     Example:        servers of the super pods 0, 1 and 0 again.
     Fix:            list the servers of one super pod one after the other, and number the ranks in this order.
     HCCL:           takes it; documented only.
@@ -185,7 +184,7 @@ def pods_mixed(table: RankTable, product: Product) -> Iterator[Finding]:
             continue
         left.add(before)
         if pod in left:
-            message = f"server {shown(server.id)} stands apart from the other servers of its super pod"
+            message = f"server {shown(server.id)} is listed apart from the other servers of its super pod"
             hint = "list the servers of one super pod one after the other, and number the ranks in this order"
             yield Finding(message, hint, pointer=(*server.at, "server_id"))
             return

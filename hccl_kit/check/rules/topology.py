@@ -1,4 +1,4 @@
-"""HK4: which cards of a server a job may take, and how many. What differs between products is in `products`."""
+"""HK4: which cards of a server a job may take, and how many. `products` has what differs between products."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hccl_kit.table.products import Product
 
 
 def card_count(table: RankTable, product: Product) -> Iterator[Finding]:
-    """A server brings a number of cards that the product cannot link.
+    """A server has a number of cards that the product does not support.
 
-    What:           the number of devices of a server is not one that the product knows.
+    What:           the number of devices of a server is not one that the product supports.
     Why it matters: the rings between the cards exist for these numbers only.
     Example:        three cards on 910, which takes 1, 2, 4 or 8.
     Fix:            take more or fewer cards; the hint names the nearest choice.
@@ -26,27 +26,28 @@ def card_count(table: RankTable, product: Product) -> Iterator[Finding]:
     for server in table.servers:
         count = len(server.devices)
         if counts and count and count not in counts:
-            message = f"server {shown(server.id)} brings {_cards(count)}; {product.name} takes {_listed(counts, 'or')}"
+            message = f"server {shown(server.id)} has {_cards(count)}; {product.name} takes {_listed(counts, 'or')}"
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
 def cards_across_groups(table: RankTable, product: Product) -> Iterator[Finding]:
-    """The cards of a server lie across its groups, and HCCL takes them all the same.
+    """The cards of a server are in two groups, and HCCL takes them nevertheless.
 
-    What:           a job on part of a server has cards of two groups; the documents ask for one group.
-    Why it matters: between the groups the cards meet over the host, not over their own links: slow, and not supported.
+    What:           a job on part of a server has cards of two groups; the documentation asks for one group.
+    Why it matters: between the groups the cards connect over the host, not over their own links: slow, and not
+                    supported.
     Example:        cards 0 and 4 on 910, whose groups are 0-3 and 4-7.
     Fix:            take cards of one group; the hint names the nearest choice.
     HCCL:           takes it; for four cards it knows six such sets (R24).
     """
     for server, ids in _crossing(table, product):
         if len(ids) != len(product.groups[0]) or ids in product.parser_quads:
-            message = f"cards {_listed(ids)} of server {shown(server.id)} lie across the groups {_groups(product)}"
+            message = f"cards {_listed(ids)} of server {shown(server.id)} are in different groups: {_groups(product)}"
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
 def cards_unlinked(table: RankTable, product: Product) -> Iterator[Finding]:
-    """Four cards of a server form no ring.
+    """Four cards of a server do not form a ring.
 
     What:           four cards that are neither one group nor one of the sets that HCCL's parser knows.
     Why it matters: HCCL refuses the table.
@@ -56,19 +57,18 @@ def cards_unlinked(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     for server, ids in _crossing(table, product):
         if len(ids) == len(product.groups[0]) and ids not in product.parser_quads:
-            message = (
-                f"cards {_listed(ids)} of server {shown(server.id)} form no ring; the groups are {_groups(product)}"
-            )
+            cards = f"cards {_listed(ids)} of server {shown(server.id)}"
+            message = f"{cards} do not form a ring; the groups are {_groups(product)}"
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
 def unequal_servers(table: RankTable, product: Product) -> Iterator[Finding]:
-    """A server brings more or fewer cards than the others.
+    """A server has more or fewer cards than the others.
 
     What:           the number of devices of a server differs from that of most servers.
-    Why it matters: HCCL of this product wants the same number on every server.
+    Why it matters: HCCL on this product requires the same number on every server.
     Example:        eight cards on one server and four on the other.
-    Fix:            take as many cards from every server.
+    Fix:            take the same number of cards from every server.
     HCCL:           EI0014, DeviceNum of server Id X "... under each server node is the same" (R23).
     """
     counts = [len(server.devices) for server in table.servers if server.devices]
@@ -79,18 +79,18 @@ def unequal_servers(table: RankTable, product: Product) -> Iterator[Finding]:
     for server in table.servers:
         count = len(server.devices)
         if count and count != usual:
-            message = f"server {shown(server.id)} brings {_cards(count)}, most servers bring {usual}"
-            hint = f"{product.name} takes as many cards from every server"
+            message = f"server {shown(server.id)} has {_cards(count)}, most servers have {usual}"
+            hint = f"{product.name} takes the same number of cards from every server"
             yield Finding(message, hint, pointer=(*server.at, "device"))
 
 
 def ranks_interleaved(table: RankTable, _product: Product) -> Iterator[Finding]:
-    """The ranks of a server form no block.
+    """The ranks of a server are not consecutive.
 
-    What:           between the ranks of one server stand ranks of others. Reported once for a table.
-    Why it matters: the documents ask for blocks: rings inside a server and between servers follow the ranks.
+    What:           ranks of other servers lie between the ranks of one server. Reported once for a table.
+    Why it matters: the documentation asks for it: rings inside a server and between servers follow the ranks.
     Example:        ranks 0 and 2 on one server, 1 and 3 on the other.
-    Fix:            number the ranks of one server through before those of the next.
+    Fix:            number all ranks of a server before those of the next.
     HCCL:           takes it; documented only.
     """
     ranks = [device.rank for device in table.every]
@@ -101,19 +101,18 @@ def ranks_interleaved(table: RankTable, _product: Product) -> Iterator[Finding]:
         devices = sorted(apart[0].devices, key=lambda device: device.rank)
         after = next(b for a, b in pairwise(devices) if b.rank > a.rank + 1)
         others = f"; the same holds for {len(apart) - 1} more" if len(apart) > 1 else ""
-        message = (
-            f"the ranks of server {shown(apart[0].id)} form no block: {after.rank - 1} is on another server{others}"
-        )
-        yield Finding(message, "number the ranks of one server through before the next", pointer=(*after.at, "rank_id"))
+        between = f"{after.rank - 1} is on another server"
+        message = f"the ranks of server {shown(apart[0].id)} are not consecutive: {between}{others}"
+        yield Finding(message, "number all ranks of a server before the next", pointer=(*after.at, "rank_id"))
 
 
 def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
-    """Servers bring different numbers of cards, which the product takes.
+    """Servers have different numbers of cards, which the product takes.
 
     What:           the number of devices of a server differs from that of most servers. Reported once for a table.
-    Why it matters: on A2 the job is slower; for A3 the documents ask for the same number.
+    Why it matters: on A2 the job is slower; for A3 the documentation asks for the same number.
     Example:        eight cards on one server and four on the other.
-    Fix:            take as many cards from every server.
+    Fix:            take the same number of cards from every server.
     HCCL:           takes it; documented only.
     """
     counts = [len(server.devices) for server in table.servers]
@@ -123,15 +122,15 @@ def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
     usual = Counter(counts).most_common(1)[0][0]
     uneven = [server for server in table.servers if len(server.devices) != usual]
     others = f"; {len(uneven) - 1} more differ" if len(uneven) > 1 else ""
-    found = f"server {shown(uneven[0].id)} brings {_cards(len(uneven[0].devices))}, most servers bring {usual}{others}"
-    yield Finding(found, "take as many cards from every server", pointer=(*uneven[0].at, "device"))
+    found = f"server {shown(uneven[0].id)} has {_cards(len(uneven[0].devices))}, most servers have {usual}{others}"
+    yield Finding(found, "take the same number of cards from every server", pointer=(*uneven[0].at, "device"))
 
 
 def nearest_legal(ids: Sequence[int], product: Product) -> tuple[int, ...] | None:
     """The cards of one server that `product` can link and that are nearest to `ids`, in ascending order.
 
-    Nearest: as many cards, then as many of those asked for, then the least distance. Cards that are legal are their
-    own nearest. None where the product takes any cards.
+    Nearest: as many cards, then as many of those asked for, then the least distance. Supported cards are their
+    own nearest. None if the product takes any cards.
     """
     asked = set(ids)
     if not product.server_counts or not asked:
@@ -159,7 +158,7 @@ def _legal_counts(table: RankTable, product: Product) -> tuple[int, ...]:
 
 
 def _crossing(table: RankTable, product: Product) -> Iterator[tuple[Server, tuple[int, ...]]]:
-    """Servers whose cards fit into a group but lie in several; what other rules report is left to them."""
+    """Servers whose cards fit into a group but lie in several; without what other rules report."""
     for server in table.servers if product.groups else ():
         ids = tuple(sorted({device.id for device in server.devices}))
         sound = len(ids) == len(server.devices) and ids and ids[-1] <= product.max_device_id
@@ -171,7 +170,7 @@ def _crossing(table: RankTable, product: Product) -> Iterator[tuple[Server, tupl
 
 def _nearest(server: Server, product: Product) -> str | None:
     choice = nearest_legal([device.id for device in server.devices], product)
-    return f"the nearest legal choice is {','.join(map(str, choice))}" if choice else None
+    return f"the nearest supported choice is {','.join(map(str, choice))}" if choice else None
 
 
 def _is_block(ranks: Sequence[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Rules HK530 to HK549: what Kubernetes asks of a plan, and which wishes of a rank table it does not keep."""
+"""Rules HK530 to HK549: what Kubernetes requires of a plan, and which choices of a rank table it ignores."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ KINDS = ("ascendjob", "volcano")
 def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """Two servers have different numbers of cards.
 
-    What:           the pods of a job are to have different numbers of cards.
+    What:           the pods of a job would have different numbers of cards.
     Why it matters: they are made from one template, and the Ascend Operator numbers the ranks by its cards.
     Example:        8 cards of the first server and 4 of the second.
-    Fix:            take equally many cards on every server, or start the job by bash or Slurm.
+    Fix:            take the same number of cards on every server, or start the job with bash or Slurm.
     HCCL:           no code; ranks would be missing, and the job would not form (EI0006, EI0015).
     """
     first, *others = plan.nodes
@@ -29,30 +29,30 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
         if len(node.workers) != len(first.workers):
             yield Finding(
                 f"server {shown(node.id)} has {len(node.workers)} cards, server {shown(first.id)} has "
-                f"{len(first.workers)}; the pods of a job have equally many",
-                "take as many cards on every server, or start it with --to bash",
+                f"{len(first.workers)}; all pods of a job need the same number",
+                "take the same number of cards on every server, or start it with --to bash",
             )
             return
 
 
 def choice_not_kept(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
-    """The table chooses cards or an order of ranks that the cluster does not keep.
+    """The table selects cards or an order of ranks that the cluster ignores.
 
-    What:           the table leaves out the first cards of a server, or its ranks do not follow server by server.
+    What:           the table leaves out the first cards of a server, or its ranks are not numbered server by server.
     Why it matters: Kubernetes gives a pod any cards that are free, of any server, and its ranks are numbered pod by
-                    pod. Only the numbers of servers and cards are kept of the table.
+                    pod. Of the table it uses the numbers of servers and cards only.
     Example:        cards 4 to 7 of a server, while the cluster may give the pod cards 0 to 3.
-    Fix:            none is needed where any cards will do. Where these are meant, start the job by bash or Slurm.
+    Fix:            not needed if any cards will do. For these cards, start the job with bash or Slurm.
     HCCL:           no code.
     """
     rank = 0
     for node in plan.nodes:
         count = len(node.workers)
         if node.devices != tuple(range(count)):
-            yield Finding(f"server {shown(node.id)} has {_cards(node.devices)}; the cluster chooses cards itself")
+            yield Finding(f"server {shown(node.id)} has {_cards(node.devices)}; the cluster selects the cards")
             return
         if node.ranks != tuple(range(rank, rank + count)):
-            yield Finding("the ranks do not follow server by server; the cluster numbers them so")
+            yield Finding("the ranks are not numbered server by server, as the cluster numbers them")
             return
         rank += count
 
@@ -60,17 +60,17 @@ def choice_not_kept(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
 def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Finding]:
     """The rank table does not fit into a ConfigMap.
 
-    What:           the table, without blanks, is larger than 1 MiB.
-    Why it matters: a ConfigMap holds no more, so neither can the table go to the pods, nor could the Ascend Operator
+    What:           the table, without whitespace, is larger than 1 MiB.
+    Why it matters: a ConfigMap holds no more, so the table cannot go to the pods, and the Ascend Operator could not
                     write one for as many cards.
     Example:        a table of version 1.0 with about 15,000 devices.
-    Fix:            start an AscendJob, which needs no table, or start the job by bash or Slurm.
-    HCCL:           no code; the pods would wait for the table until they give up.
+    Fix:            start an AscendJob, which needs no table, or start the job with bash or Slurm.
+    HCCL:           no code; the pods would wait for the table until they time out.
     """
     size = len(manifest.compact(table.text).encode())
     if size > manifest.MAX_MAP:
         yield Finding(
-            f"the rank table for {plan.size} ranks has {size} bytes without blanks; a ConfigMap holds "
+            f"the rank table for {plan.size} ranks has {size} bytes without whitespace; a ConfigMap holds "
             f"{manifest.MAX_MAP}",
             "start it with --to ascendjob, which needs no table",
         )
@@ -80,11 +80,11 @@ def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fin
     """The rank table is too large for `kubectl apply`.
 
     What:           a ConfigMap with the table is larger than 256 KiB.
-    Why it matters: `kubectl apply` keeps a copy of each object in an annotation of it, and annotations hold no more.
-                    In that copy every quotation mark of the table takes two bytes.
+    Why it matters: `kubectl apply` keeps a copy of each object in an annotation of it, and annotations hold no more. In
+                    that copy every quotation mark of the table takes two bytes.
     Example:        a table of version 1.0 with about 3,200 devices, given to the pods as it is.
-    Fix:            kubectl create -f FILE, or kubectl apply --server-side -f FILE. Where the cluster writes the table,
-                    nothing is to do.
+    Fix:            kubectl create -f FILE, or kubectl apply --server-side -f FILE. If the cluster writes the table, no
+                    action is needed.
     HCCL:           no code; kubectl refuses: "metadata.annotations: Too long".
     """
     text = manifest.compact(table.text)
@@ -94,7 +94,7 @@ def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fin
         yield Finding(
             f"a ConfigMap with the rank table for {plan.size} ranks has {size} bytes; kubectl apply takes "
             f"{manifest.MAX_APPLIED}",
-            "kubectl create -f FILE, where the pods get this table",
+            "kubectl create -f FILE, if the pods get this table",
         )
 
 

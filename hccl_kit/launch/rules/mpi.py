@@ -1,4 +1,4 @@
-"""Rules HK501 to HK519: what mpirun and msrun ask of a plan, and where the ranks can meet."""
+"""Rules HK501 to HK519: what mpirun and msrun require of a plan, and which addresses the ranks need."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from hccl_kit.table.finding import Finding
 def cards_differ(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """Two nodes use different cards.
 
-    What:           mpirun is to start ranks on nodes whose physical device ids are not the same. A smaller node may
-                    use the first cards of the largest.
-    Why it matters: the ranks find their cards by ASCEND_RT_VISIBLE_DEVICES, which mpirun sets alike on all nodes.
+    What:           mpirun is to start ranks on nodes whose physical device ids are not the same. A smaller node may use
+                    the first cards of the largest.
+    Why it matters: the ranks find their cards by ASCEND_RT_VISIBLE_DEVICES, which mpirun sets to the same value on all
+                    nodes.
     Example:        cards 0 to 3 of the first node, and 4 to 7 of the second.
-    Fix:            take the same cards on every node, or start the job by bash or Slurm, which give each rank its own.
+    Fix:            take the same cards on every node, or start the job with bash or Slurm, which give each rank its
+                    own.
     HCCL:           no code; a rank opens a card that another job may be using (EJ0001).
     """
     largest = max(plan.nodes, key=lambda node: len(node.devices))
@@ -38,14 +40,14 @@ def cards_not_ascending(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding
     What:           a lower rank of a node has a card with a higher physical id.
     Why it matters: mpirun and msrun give local rank i the i-th visible card, and ASCEND_RT_VISIBLE_DEVICES must ascend.
     Example:        rank 0 on card 1 and rank 1 on card 0.
-    Fix:            number the ranks by device id, or start the job by bash, which gives each rank its own card.
-    HCCL:           no code; the ranks would take each other's cards.
+    Fix:            number the ranks by device id, or start the job with bash, which gives each rank its own card.
+    HCCL:           no code; the ranks would use each other's cards.
     """
     for node in plan.nodes:
         if list(node.devices) != sorted(node.devices):
             yield Finding(
-                f"{_cards(node)} for ranks {_listed(node.ranks)}; here local rank i always gets the i-th card",
-                "write the table anew with hccl-gen, which numbers by card, or start it with --to bash",
+                f"{_cards(node)} for ranks {_listed(node.ranks)}; this launcher gives local rank i the i-th card",
+                "generate the table again with hccl-gen, which numbers by card, or start it with --to bash",
             )
             return
 
@@ -53,10 +55,10 @@ def cards_not_ascending(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding
 def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """Two nodes have different numbers of ranks.
 
-    What:           msrun is to start a job whose nodes do not have equally many ranks.
+    What:           msrun is to start a job whose nodes have different numbers of ranks.
     Why it matters: msrun numbers the ranks of a node from node_rank times its own local_worker_num on.
     Example:        8 ranks on the first node and 4 on the second, whose ranks would be 4 to 7 and not 8 to 11.
-    Fix:            take equally many cards on every node, or start the job by bash, mpirun or Slurm.
+    Fix:            take the same number of cards on every node, or start the job with bash, mpirun or Slurm.
     HCCL:           no code; two ranks would have one number, and the job would not form.
     """
     first, *others = plan.nodes
@@ -64,46 +66,46 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
         if len(node.workers) != len(first.workers):
             yield Finding(
                 f"server {shown(node.id)} has {_ranks(node)}, server {shown(first.id)} has {_ranks(first)}; "
-                "msrun needs equally many on every node",
-                "take as many cards on every node, or start it with --to bash or --to mpirun",
+                "msrun needs the same number on every node",
+                "take the same number of cards on every node, or start it with --to bash or --to mpirun",
             )
             return
 
 
 def ranks_not_together(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
-    """The ranks of a node do not follow each other.
+    """The ranks of a node are not consecutive.
 
-    What:           between two ranks of one node comes a rank of another.
-    Why it matters: mpirun and msrun fill one node after the other.
+    What:           a rank of another node lies between two ranks of one node.
+    Why it matters: mpirun and msrun number the ranks node by node.
     Example:        ranks 0 and 2 on the first node, 1 and 3 on the second.
-    Fix:            number the ranks node by node, or start the job by bash, which gives each rank its number.
+    Fix:            number the ranks node by node, or start the job with bash, which gives each rank its number.
     HCCL:           no code; ranks would run on other nodes and cards than the table says.
     """
     for node in plan.nodes:
         if node.ranks != tuple(range(node.ranks[0], node.ranks[0] + len(node.ranks))):
             yield Finding(
-                f"server {shown(node.id)} has ranks {_listed(node.ranks)}; here the ranks of a node follow each other",
+                f"server {shown(node.id)} has ranks {_listed(node.ranks)}; this launcher numbers ranks node by node",
                 "hccl-merge numbers the ranks server by server, or start it with --to bash",
             )
             return
 
 
 def no_way_to_rank_0(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
-    """The node of rank 0 has no address by which the others reach it.
+    """The node of rank 0 has no address that the others can reach.
 
     What:           of several nodes, that of rank 0 has a `server_id` that is neither address nor host name, and no
                     `host_ip`.
-    Why it matters: the ranks meet there, at MASTER_ADDR.
+    Why it matters: the ranks connect to it, at MASTER_ADDR.
     Example:        server_id "rack 1, left".
     Fix:            write the host's address as `server_id`, or add it as `host_ip`.
-    HCCL:           no code; the other ranks wait for rank 0 until they give up (EI0006, EI0015).
+    HCCL:           no code; the other ranks wait for rank 0 until they time out (EI0006, EI0015).
     """
     if len(plan.nodes) > 1 and not is_host(plan.nodes[0].address):
         yield _unreachable(plan.nodes[0], "the others must reach it, since it has rank 0")
 
 
 def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
-    """A node has no address by which it is reached.
+    """A node has no address that mpirun can reach.
 
     What:           of several nodes, one has a `server_id` that is neither address nor host name, and no `host_ip`.
     Why it matters: mpirun starts its ranks there over ssh.

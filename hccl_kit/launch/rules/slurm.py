@@ -1,4 +1,4 @@
-"""Rules HK520 to HK529: what Slurm asks of a plan."""
+"""Rules HK520 to HK529: what Slurm requires of a plan."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hccl_kit.table.finding import Finding
 
 
 def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
-    """A server has a name that no node of Slurm has.
+    """A server id is not a possible Slurm node name.
 
     What:           of several servers, one has a `server_id` that is neither an address nor a host name, and no
                     `host_ip`.
-    Why it matters: every node finds out which server it is by its name in Slurm, its host name and its addresses.
+    Why it matters: every node finds its server by its Slurm node name, its host name and its addresses.
     Example:        server_id "rack 1, left".
     Fix:            write the host's address or name as `server_id`, or add it as `host_ip`.
     HCCL:           no code; the job does not start.
@@ -25,7 +25,7 @@ def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     for node in plan.nodes if len(plan.nodes) > 1 else ():
         if not is_host(node.address):
             yield Finding(
-                f"server {shown(node.id)} is neither a node of Slurm nor a host name or address",
+                f"server {shown(node.id)} is not a Slurm node, a host name or an address",
                 'add "host_ip" to it in the table: the address of the host',
             )
             return
@@ -34,12 +34,12 @@ def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
 def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """Two servers have different numbers of ranks.
 
-    What:           the servers of the table do not have equally many ranks.
-    Why it matters: Slurm asks for the same on every node: as many tasks as the largest server has ranks. Those that are
-                    too many end at once, but their CPUs are reserved, and a --gres counts for each node.
+    What:           the servers of the table have different numbers of ranks.
+    Why it matters: Slurm starts the same number of tasks on every node: as many as the largest server has ranks. The
+                    extra ones end at once, but their CPUs are reserved, and a --gres counts for each node.
     Example:        8 ranks on the first server and 4 on the second, which is asked for 8 tasks as well.
-    Fix:            nothing, where the nodes have so many CPUs; else take equally many cards on every server.
-    HCCL:           no code; where a node is too small, sbatch refuses the job.
+    Fix:            none if the nodes have enough CPUs; else take the same number of cards on every server.
+    HCCL:           no code; sbatch refuses the job if a node is too small.
     """
     counts = [len(node.workers) for node in plan.nodes]
     if min(counts) < max(counts):

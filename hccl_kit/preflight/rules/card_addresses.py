@@ -23,14 +23,14 @@ _NO_ADDRESSES = "the table has no device_ip for this server"
 def address_differs(node: Node) -> Iterator[Finding]:
     """The device_ip of a card is not the address of its network port.
 
-    What:           `device_ip` in the table is none of the addresses that hccn_tool gives for that card (IPv4, IPv6 and
-                    on Atlas A3 that inside of the super pod), or /etc/hccn.conf where there is no hccn_tool; or the
-                    port has none and the job needs it.
-    Why it matters: HCCL opens the port with the address of the table. A table of another machine, or one that was made
-                    before the addresses were set anew, looks sound and starts nothing.
+    What:           `device_ip` in the table is not an address that hccn_tool prints for that card (IPv4, IPv6 and on
+                    Atlas A3 that inside of the super pod), or /etc/hccn.conf where there is no hccn_tool; or the port
+                    has none and the job needs it.
+    Why it matters: HCCL opens the port with the address of the table. A table of another machine, or one that was
+                    generated before the addresses changed, looks valid and does not work.
     Example:        card 3: the table has 192.168.103.101, its port has 192.168.103.102
-    Fix:            make the table anew with hccl-gen on this server, or set the address: hccn_tool -i 3 -ip -s address
-                    192.168.103.101 netmask 255.255.255.0.
+    Fix:            generate the table again with hccl-gen on this server, or set the address: hccn_tool -i 3 -ip -s
+                    address 192.168.103.101 netmask 255.255.255.0.
     HCCL:           EI0014, "the IP address in the ranktable is inconsistent with the network adapter" (R33); older
                     releases: "ra rdev init failed, ret -17".
     """
@@ -47,17 +47,17 @@ def address_differs(node: Node) -> Iterator[Finding]:
             device_id: f"the table has {', '.join(wanted[device_id])}, its port has no address ({why})"
             for device_id, why in failures.items()
         }
-    yield from folded(dict(sorted(says.items())), "make the table anew on this server: hccl-gen --help")
+    yield from folded(dict(sorted(says.items())), "generate the table again on this server: hccl-gen --help")
 
 
 def sdid_differs(node: Node) -> Iterator[Finding]:
     """The super_device_id of a card is not the one that the driver knows.
 
-    What:           `super_device_id` in the table is another number than the SDID that npu-smi gives for that card, or
-                    npu-smi gives none for it while other cards have one.
+    What:           `super_device_id` in the table is not the SDID that npu-smi prints for that card, or npu-smi prints
+                    none for it while other cards have one.
     Why it matters: cards of Atlas A3 reach each other by these ids; each process compares its own with the table.
     Example:        card 1: the table has 65537, npu-smi has SDID 4259841, which is that of another server
-    Fix:            make the table anew with hccl-gen on this server.
+    Fix:            generate the table again with hccl-gen on this server.
     HCCL:           EI0014, super_device_id, which names the driver's number as the expected one (R32).
     """
     wanted = {device.id: device.sdid for device in _devices(node) if device.sdid is not None}
@@ -78,14 +78,14 @@ def sdid_differs(node: Node) -> Iterator[Finding]:
         for device_id, sdid in found.items()
         if sdid != wanted[device_id]
     }
-    says |= {device_id: f"npu-smi gives no place in a super pod ({why})" for device_id, why in failures.items()}
-    yield from folded(dict(sorted(says.items())), "make the table anew on this server: hccl-gen --help")
+    says |= {device_id: f"npu-smi reports no place in a super pod ({why})" for device_id, why in failures.items()}
+    yield from folded(dict(sorted(says.items())), "generate the table again on this server: hccl-gen --help")
 
 
 def nic_addresses(node: Node, ids: Sequence[int]) -> tuple[dict[int, Card], dict[int, str]]:
-    """What the cards have, and in whose words others have no address: from hccn_tool, else from /etc/hccn.conf.
+    """The addresses of the cards, and why others have none: from hccn_tool, else from /etc/hccn.conf.
 
-    A card of which the tool says something else is in neither: HK638 tells of it.
+    A card with unexpected output of the tool is in neither: HK638 reports it.
     """
     if _has_file_alone(node):
         there = _in_file(node, ids)
@@ -105,7 +105,7 @@ def nic_addresses(node: Node, ids: Sequence[int]) -> tuple[dict[int, Card], dict
 
 
 def with_address(node: Node) -> tuple[int, ...]:
-    """The cards that are here and have a `device_ip` in the table; CannotTellError where none has one."""
+    """The present cards with a `device_ip` in the table; raises CannotTellError if there is none."""
     ids = here(node)
     found = tuple(sorted(device.id for device in _devices(node) if device.ip and device.id in ids))
     if not found:
@@ -114,7 +114,7 @@ def with_address(node: Node) -> tuple[int, ...]:
 
 
 def uses_roce(node: Node) -> bool:
-    """Whether this job goes over the network ports of the cards: between servers, or super pods, or by a variable."""
+    """Whether this job uses the network ports of the cards: between servers, or super pods, or by a variable."""
     groups = node.table.super_pods or node.table.servers
     return asks_for_roce(node) or len(groups) > 1
 
@@ -125,7 +125,7 @@ def asks_for_roce(node: Node) -> bool:
 
 
 def _addresses(node: Node) -> Mapping[int, Sequence[str]]:
-    """The addresses of the table for the cards that are here; CannotTellError where it has none."""
+    """The addresses of the table for the present cards; raises CannotTellError if there is none."""
     ids = with_address(node)
     return {
         device.id: [text.strip() for text in device.ip.split(",")]
@@ -148,7 +148,7 @@ def _has_file_alone(node: Node) -> bool:
 
 
 def _in_file(node: Node, ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
-    """What /etc/hccn.conf has for these cards; CannotTellError where it cannot be read or has none of them."""
+    """What /etc/hccn.conf has for these cards; raises CannotTellError if it cannot be read or has none of them."""
     try:
         there = hccn_conf.every_address(node.root / HCCN_CONF)
     except KitError as error:
@@ -168,7 +168,7 @@ def _meet(some: Sequence[str], others: Sequence[str | None]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """An address in its one spelling and without its interface, any other text as it is."""
+    """An address in its one spelling and without its interface, any other text unchanged."""
     try:
         return str(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:

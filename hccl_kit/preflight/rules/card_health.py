@@ -1,4 +1,4 @@
-"""HK6: the cards of the table, whether they are here and well."""
+"""HK6: whether the cards of the table are present and healthy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VISIBLE_TO_CONTAINER = "ASCEND_VISIBLE_DEVICES"
 """Read by the Ascend container runtime: the physical ids that it puts into the container."""
 _GIVEN = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
 _MINOR = "Warning"
-_WELL = "OK"
+_HEALTHY = "OK"
 
 
 def card_missing(node: Node) -> Iterator[Finding]:
@@ -34,8 +34,8 @@ def card_missing(node: Node) -> Iterator[Finding]:
     What:           the table gives this server a card N, and there is no /dev/davinciN.
     Why it matters: the rank of that card cannot open it, and the others wait for this rank.
     Example:        the table has cards 0 to 7, and the container was given cards 0 to 3.
-    Fix:            take the table of this machine, or give the container the cards: docker run --device=/dev/davinci4,
-                    or ASCEND_VISIBLE_DEVICES=0-7 with the Ascend container runtime.
+    Fix:            use a table of this machine, or give the container the cards: docker run --device=/dev/davinci4, or
+                    ASCEND_VISIBLE_DEVICES=0-7 with the Ascend container runtime.
     HCCL:           EI0014, devicePhyId (R20), where another card is opened instead; else the runtime fails before HCCL
                     starts.
     """
@@ -45,26 +45,26 @@ def card_missing(node: Node) -> Iterator[Finding]:
         return
     if not shows_npu(node):
         yield Finding(
-            "this machine shows no NPU: neither a file of one in /dev nor a tool of the driver",
+            "no NPU found: neither a device file in /dev nor a tool of the driver",
             "install the driver; in a container, start it with the Ascend container runtime and "
             f"{VISIBLE_TO_CONTAINER}, or with --device and the driver's folder mounted",
         )
         return
     has = f"/dev has davinci for {named(ids)}" if ids else "/dev has no davinciN"
     yield Finding(
-        f"{named(missing)} of the table {'are' if len(missing) > 1 else 'is'} not here; {has}",
-        f"take the table of this machine, or start the container with --device=/dev/davinci{missing[0]}",
+        f"{named(missing)} of the table {'are' if len(missing) > 1 else 'is'} missing; {has}",
+        f"use a table of this machine, or start the container with --device=/dev/davinci{missing[0]}",
         device=missing[0] if len(missing) == 1 else None,
     )
 
 
 def ids_not_physical(node: Node) -> Iterator[Finding]:
-    """The table counts the cards of a container from 0, or uses cards that the container was not given.
+    """The table numbers the cards of a container from 0, or uses cards that the container does not have.
 
     What:           the table has cards 0, 1, ... that are not here, and as many others are; or its cards are not among
                     those of ASCEND_VISIBLE_DEVICES.
-    Why it matters: a table holds physical ids. Inside a container programs count from 0 what they see, and which is
-                    meant nobody can guess: the same table with other cards is as good a table.
+    Why it matters: a table holds physical ids. Inside a container programs number their cards from 0, and a table does
+                    not show which are meant: both readings are valid.
     Example:        a container has davinci4 to davinci7, and the table has cards 0 to 3.
     Fix:            hccl-gen --device_num "[0,4)" --visible_devices 4,5,6,7, which writes physical ids.
     HCCL:           EI0014, devicePhyId (R20).
@@ -77,7 +77,7 @@ def ids_not_physical(node: Node) -> Iterator[Finding]:
         pairs = ", ".join(f"{logical} is {physical}" for logical, physical in enumerate(ids))
         listed = ",".join(map(str, ids))
         yield Finding(
-            f"the table has {named(node.device_ids)}, which are counted from 0 in this container, as it seems; here "
+            f"the table has {named(node.device_ids)}, probably numbered from 0 inside this container; here "
             f"are {named(ids)} (logical {pairs})",
             f'if so, write it with: hccl-gen --device_num "[0,{len(node.device_ids)})" --visible_devices {listed}\n'
             "if not, start the container with the cards of the table",
@@ -88,28 +88,29 @@ def ids_not_physical(node: Node) -> Iterator[Finding]:
     if outside:
         text = shown(node.environ[VISIBLE_TO_CONTAINER])
         yield Finding(
-            f"the table uses {named(outside)}, and {VISIBLE_TO_CONTAINER}={text} gives this container others",
-            "take the table of these cards, or start the container with the cards of the table",
+            f"the table uses {named(outside)}, and {VISIBLE_TO_CONTAINER}={text} gives this container other cards",
+            "use a table of these cards, or start the container with the cards of the table",
         )
 
 
-def card_ill(node: Node) -> Iterator[Finding]:
-    """A card of the table is not healthy.
+def card_unhealthy(node: Node) -> Iterator[Finding]:
+    """A card of the table is unhealthy.
 
     What:           npu-smi shows Alarm, Critical or UNKNOWN for a card of the table, or does not list it at all.
     Why it matters: a card with a major alarm stops or gives wrong results; UNKNOWN is one that did not start, and one
                     that is in /dev and not listed fell off the bus.
     Example:        card 7: its health is Critical
-    Fix:            npu-smi info -t health -i NPU -c CHIP tells the error code; leave the card out until it is mended.
+    Fix:            npu-smi info -t health -i NPU -c CHIP prints the error code; leave the card out until it is
+                    repaired.
     HCCL:           no code of its own; the runtime fails on that card, and the other ranks end with EI0006 or EI0002.
     """
     health = _health(node)
     known = {device_id: text for device_id, text in health.items() if text is not None}
-    ill = {device_id: f"its health is {text}" for device_id, text in known.items() if text not in (_WELL, _MINOR)}
+    bad = {device_id: f"its health is {text}" for device_id, text in known.items() if text not in (_HEALTHY, _MINOR)}
     lost = {device_id: "npu-smi does not list it" for device_id, text in health.items() if text is None}
     yield from folded(
-        ill | lost,
-        "npu-smi info -t health -i NPU -c CHIP tells the error code",
+        bad | lost,
+        "npu-smi info -t health -i NPU -c CHIP prints the error code",
     )
 
 
@@ -117,27 +118,27 @@ def card_with_alarm(node: Node) -> Iterator[Finding]:
     """A card of the table has a minor alarm.
 
     What:           npu-smi shows Warning for a card of the table.
-    Why it matters: jobs run on such a card; what it warns of, such as an optical module, may end them later.
+    Why it matters: jobs run on such a card; the cause, such as an optical module, may end them later.
     Example:        cards 0 to 7: their health is Warning
-    Fix:            npu-smi info -t health -i NPU -c CHIP tells the error code.
+    Fix:            npu-smi info -t health -i NPU -c CHIP prints the error code.
     HCCL:           no code.
     """
     yield from folded(
         {device_id: f"its health is {text}" for device_id, text in _health(node).items() if text == _MINOR},
-        "npu-smi info -t health -i NPU -c CHIP tells the error code",
+        "npu-smi info -t health -i NPU -c CHIP prints the error code",
     )
 
 
 def _health(node: Node) -> Mapping[int, str | None]:
-    """Of each card of the table that is here, None where npu-smi lists all it has and not this one.
+    """Of each present card of the table; None if npu-smi lists all its cards and not this one.
 
-    CannotTellError where it is known of no chip which card it is.
+    Raises CannotTellError if no chip can be matched to a card.
     """
     wanted = here(node)
     chips = info(node).chips
     ids = physical_ids(node, chips)
     if not ids:
-        raise CannotTellError("npu-smi does not tell which chip is which card")
+        raise CannotTellError("npu-smi does not show which chip is which card")
     listed = {ids[chip.npu, chip.chip]: chip.health for chip in chips if (chip.npu, chip.chip) in ids}
     is_whole = len(ids) == len(chips)
     return {device_id: listed.get(device_id) for device_id in wanted if is_whole or device_id in listed}
@@ -150,7 +151,7 @@ def _is_renumbered(node: Node) -> bool:
 
 
 def _given(text: str) -> set[int]:
-    """The ids of `0-3,5` or `Ascend910-0,Ascend910-1`; nothing of what is written otherwise."""
+    """The ids of `0-3,5` or `Ascend910-0,Ascend910-1`; empty for any other form."""
     found: set[int] = set()
     for part in text.split(","):
         match = _GIVEN.fullmatch(part.strip())
@@ -163,6 +164,6 @@ def _given(text: str) -> set[int]:
 RULES = (
     Rule("HK620", "missing-card", card_missing, hccl_error="EI0014", kinds=("node",), needs_server=True),
     Rule("HK622", "logical-device-ids", ids_not_physical, hccl_error="EI0014", kinds=("node",), needs_server=True),
-    Rule("HK625", "unhealthy-card", card_ill, kinds=("node",), needs_server=True),
+    Rule("HK625", "unhealthy-card", card_unhealthy, kinds=("node",), needs_server=True),
     Rule("HK626", "minor-card-alarm", card_with_alarm, severity="warning", kinds=("node",), needs_server=True),
 )

@@ -1,4 +1,4 @@
-"""HK6: the network ports of the cards: link, way to others, TLS."""
+"""HK6: the network ports of the cards: link, reachability, TLS."""
 
 from __future__ import annotations
 
@@ -18,56 +18,55 @@ from hccl_kit.table.hosts import Card
 from hccl_kit.table.model import Device
 
 _Unset = tuple[Sequence[int], Mapping[int, str]]
-"""The cards of which the tool says that something is not set, and what it says in place of an answer of others."""
+"""The cards for which the tool reports that something is not set, and its other output for the others."""
 _UP = "UP"
 _REACHED = ("Success", "Init", "Detect ip set")
-"""Init is what a card says that was given nobody to ask (HK632); "Detect ip set" that it was given one just now."""
-_NOBODY = "0.0.0.0"  # noqa: S104 - what the driver has where nothing was set
+""""Init": no netdetect address is configured (HK632). "Detect ip set": one was configured just now."""
+_UNSET_ADDRESS = "0.0.0.0"  # noqa: S104 - what the driver has if nothing was set
 
 
 def link_down(node: Node) -> Iterator[Finding]:
     """The network port of a card has no link.
 
-    What:           hccn_tool says "link status: DOWN" for a card of a job that goes over the network: of several
-                    servers or super pods, or with HCCL_INTRA_ROCE_ENABLE=1.
-    Why it matters: the card cannot reach those of other servers; all ranks wait until their time-out.
+    What:           hccn_tool says "link status: DOWN" for a card of a job that uses the network: of several servers or
+                    super pods, or with HCCL_INTRA_ROCE_ENABLE=1.
+    Why it matters: the card cannot reach those of other servers; all ranks wait until their timeout.
     Example:        card 5: link status DOWN
-    Fix:            look at cable and optical module: hccn_tool -i 5 -optical -g, hccn_tool -i 5 -lldp -g; where it was
-                    switched off, hccn_tool -i 5 -link -s up.
-    HCCL:           EI0006 after HCCL_CONNECT_TIMEOUT; EI0009 where the link goes down later.
+    Fix:            check the cable and the optical module: hccn_tool -i 5 -optical -g, hccn_tool -i 5 -lldp -g; if it
+                    was switched off, hccn_tool -i 5 -link -s up.
+    HCCL:           EI0006 after HCCL_CONNECT_TIMEOUT; EI0009 if the link goes down later.
     """
     found, failures = _ask(node, hccn_state.link, "-link", "-g")
     down = {device_id: f"link status {text}" for device_id, text in found.items() if text != _UP}
-    yield from folded(down | failures, "look at cable and optical module: hccn_tool -i N -optical -g")
+    yield from folded(down | failures, "check the cable and the optical module: hccn_tool -i N -optical -g")
 
 
-def network_ill(node: Node) -> Iterator[Finding]:
-    """A card does not reach the address that it was given to ask.
+def network_unreachable(node: Node) -> Iterator[Finding]:
+    """A card does not reach its netdetect address.
 
-    What:           hccn_tool says something else than "net health status: Success" for a card that has an address to
-                    ask (netdetect), such as Finding, Unreachable or Receive timeout.
-    Why it matters: the address is usually that of the gateway: what lies behind is not reached either. It may also be
-                    that nobody answers at that address while all is well.
+    What:           hccn_tool says something else than "net health status: Success" for a card with a netdetect address,
+                    such as Finding, Unreachable or Receive timeout.
+    Why it matters: the address is usually that of the gateway, so the networks behind it are not reached either. Or no
+                    host answers at that address, and the network is healthy.
     Example:        card 2: net health status Receive timeout
-    Fix:            hccn_tool -i 2 -netdetect -g shows whom it asks; hccn_tool -i 2 -ping -g address A.B.C.D asks
-                    others.
+    Fix:            hccn_tool -i 2 -netdetect -g shows the address; hccn_tool -i 2 -ping -g address A.B.C.D asks others.
     HCCL:           no code of its own; EI0006 where the other servers are not reached.
     """
     found, failures = _ask(node, hccn_state.net_health, "-net_health", "-g")
-    ill = {device_id: f"net health status {text}" for device_id, text in found.items() if text not in _REACHED}
+    bad = {device_id: f"net health status {text}" for device_id, text in found.items() if text not in _REACHED}
     yield from folded(
-        ill | failures,
-        "hccn_tool -i N -netdetect -g shows whom it asks, hccn_tool -i N -ping -g address A.B.C.D asks others",
+        bad | failures,
+        "hccn_tool -i N -netdetect -g shows the address, hccn_tool -i N -ping -g address A.B.C.D tries another",
     )
 
 
-def way_not_set(node: Node) -> Iterator[Finding]:
-    """A card has no gateway or no address to ask, and the job has several servers.
+def gateway_not_set(node: Node) -> Iterator[Finding]:
+    """A card has no gateway or no netdetect address, and the job has several servers.
 
-    What:           a card has no default gateway, while a card that it talks to has an address outside of its own
-                    network; or it has no address to ask whether the network is there (netdetect).
-    Why it matters: without gateway, packets to another network go nowhere. Without netdetect the health of the network
-                    stays "Init", and clusters that look at it take the card for ill.
+    What:           a card has no default gateway, while a card that it connects to has an address outside of its own
+                    network; or no netdetect address is set, so link health cannot be probed.
+    Why it matters: without gateway, packets to another network are lost. Without netdetect the health of the network
+                    stays "Init", and clusters that check it treat the card as unhealthy.
     Example:        the cards have 10.20.4.0/24 here and 10.20.5.0/24 on the other server, and no gateway.
     Fix:            hccn_tool -i 0 -gateway -s gateway A.B.C.D; hccn_tool -i 0 -netdetect -s address A.B.C.D, for which
                     the gateway serves.
@@ -87,12 +86,12 @@ def way_not_set(node: Node) -> Iterator[Finding]:
     )
     yield from _not_set(
         unasked,
-        "no address is set to ask whether the network is there (netdetect)",
-        "hccn_tool -i N -netdetect -s address A.B.C.D, such as that of the gateway",
+        "no netdetect address is set, so link health cannot be probed",
+        "hccn_tool -i N -netdetect -s address A.B.C.D, for example of the gateway",
     )
 
 
-def tls_unlike(node: Node) -> Iterator[Finding]:
+def tls_mixed(node: Node) -> Iterator[Finding]:
     """TLS is switched on for some cards of this server and off for others.
 
     What:           hccn_tool -i N -tls -g says "tls switch[1]" for some cards of the table and "tls switch[0]" for
@@ -106,15 +105,15 @@ def tls_unlike(node: Node) -> Iterator[Finding]:
     on = sorted(device_id for device_id, text in switches.items() if text == "on")
     off = sorted(switches.keys() - set(on))
     if on and off:
-        few, text, wanted = (on, "on", 0) if len(on) <= len(off) else (off, "off", 1)
+        few, text, other = (on, "on", "off") if len(on) <= len(off) else (off, "off", "on")
         yield from folded(
-            dict.fromkeys(few, f"TLS is {text}, unlike on the other cards"),
-            f"hccn_tool -i N -tls -s enable {wanted} for each of them, alike on all servers",
+            dict.fromkeys(few, f"TLS is {text}; on the other cards it is {other}"),
+            f"hccn_tool -i N -tls -s enable {int(other == 'on')} for each of them, the same on all servers",
         )
 
 
 def tls_switches(node: Node) -> Mapping[int, str]:
-    """Card to "on" or "off"; CannotTellError where none is known."""
+    """Card to "on" or "off"; raises CannotTellError if none is known."""
     _need_ports(node)
     found, _ = tools.hccn(node, here(node), _reader(hccn_state.tls, "-tls", "-g"))
     return found
@@ -126,10 +125,10 @@ def _ask(node: Node, parse: hccn_state.Reader, *words: str) -> tuple[dict[int, s
 
 def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) -> _Unset:
     def read(put: Callable[..., str]) -> str:
-        return _NOBODY if hccn_state.says_unset(put(word, "-g")) else _reader(parse, word, "-g")(put)
+        return _UNSET_ADDRESS if hccn_state.says_unset(put(word, "-g")) else _reader(parse, word, "-g")(put)
 
     found, failures = tools.hccn(node, ids, read)
-    return [device_id for device_id, text in found.items() if text == _NOBODY], failures
+    return [device_id for device_id, text in found.items() if text == _UNSET_ADDRESS], failures
 
 
 def _not_set(unset: _Unset, text: str, hint: str) -> Iterator[Finding]:
@@ -150,24 +149,24 @@ def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., st
 
 
 def _cards(node: Node) -> tuple[int, ...]:
-    """The cards that are here, where the job goes over their ports; CannotTellError otherwise.
+    """The present cards, if the job uses their ports; raises CannotTellError otherwise.
 
-    Without `device_ip` a card meets others by the host's network (R28) or by another card's port (R27, 910).
+    Without `device_ip` a card connects to others by the host's network (R28) or by another card's port (R27, 910).
     """
     _need_ports(node)
     if not uses_roce(node):
-        raise CannotTellError("the cards of this job meet without their network ports")
+        raise CannotTellError("the cards of this job connect without their network ports")
     return here(node) if asks_for_roce(node) else with_address(node)
 
 
 def _need_ports(node: Node) -> None:
     need_npu(node)
     if node.table.version == WITHOUT_ADDRESSES:
-        raise CannotTellError("what hccn_tool says on Atlas 950 is not known well enough")
+        raise CannotTellError("the output of hccn_tool on Atlas 950 is not known well enough")
 
 
 def _goes_outside(node: Node, device_id: int, card: Card) -> bool:
-    """Whether a card that this one talks to is outside of its network; no where the netmask is not known."""
+    """Whether a card that this one connects to is outside of its network; False if the netmask is not known."""
     if card.prefix is None:
         return False
     network = _network(f"{card.ip}/{card.prefix}")
@@ -188,7 +187,7 @@ def _network(text: str) -> ipaddress.IPv4Network | None:
 
 
 def _address(text: str) -> ipaddress.IPv4Address | None:
-    """None also for what is no address, of which the rules of tables tell, and for IPv6."""
+    """None for IPv6, and for an invalid address, which the rules of tables report."""
     try:
         return ipaddress.IPv4Address(text)
     except ValueError:
@@ -203,7 +202,9 @@ def _talk(node: Node, device_id: int, other: Device) -> bool:
 
 RULES = (
     Rule("HK630", "link-down", link_down, hccl_error="EI0006", kinds=("node",), needs_server=True),
-    Rule("HK631", "unreachable-card-network", network_ill, severity="warning", kinds=("node",), needs_server=True),
-    Rule("HK632", "gateway-not-set", way_not_set, severity="warning", kinds=("node",), needs_server=True),
-    Rule("HK633", "mixed-tls", tls_unlike, hccl_error="EI0016", kinds=("node",), needs_server=True),
+    Rule(
+        "HK631", "unreachable-card-network", network_unreachable, severity="warning", kinds=("node",), needs_server=True
+    ),
+    Rule("HK632", "gateway-not-set", gateway_not_set, severity="warning", kinds=("node",), needs_server=True),
+    Rule("HK633", "mixed-tls", tls_mixed, hccl_error="EI0016", kinds=("node",), needs_server=True),
 )

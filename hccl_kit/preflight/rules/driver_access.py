@@ -1,4 +1,4 @@
-"""HK6: what a container may lack of the driver: files in /dev, tools, and what the tools need."""
+"""HK6: what a container may lack of the driver: device files, tools, and what the tools need."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hccl_kit.table.finding import Finding
 HCCN_CONF = "etc/hccn.conf"
 _ADDRESS = ("-ip", "-g")
 WITHOUT_ADDRESSES = "2.0"
-"""Of the ports of Atlas 950 only its table tells; hccn_tool asks for them by other names there."""
+"""Only the table has the ports of Atlas 950; hccn_tool uses other names for them."""
 
 
 def device_file_closed(node: Node) -> Iterator[Finding]:
-    """A file in /dev is missing, or this user may not open it.
+    """A device file is missing, or this user may not open it.
 
     What:           one of davinci_manager, devmm_svm and hisi_hdc is not in /dev; or this user may not read and write
                     one of them, or the davinciN of a card of the table.
@@ -45,17 +45,17 @@ def device_file_closed(node: Node) -> Iterator[Finding]:
         more = f" and {len(closed) - 3} more" if len(closed) > 3 else ""
         yield Finding(
             f"this user may not read and write {', '.join(closed[:3])}{more} in /dev",
-            "put the user into the group that owns them: usermod -aG HwHiAiUser USER, then log in anew",
+            "put the user into the group that owns them: usermod -aG HwHiAiUser USER, then log in again",
         )
 
 
 def tool_missing(node: Node) -> Iterator[Finding]:
-    """A tool of the driver is not here.
+    """A tool of the driver is missing.
 
     What:           npu-smi or hccn_tool is neither on PATH nor at its usual place.
-    Why it matters: jobs run without them, but nobody can look: without npu-smi at health, processes and super pods,
-                    without hccn_tool at links, addresses, gateways and TLS.
-    Example:        a container that has the cards, and none of the tools.
+    Why it matters: jobs run without them, but less can be checked: without npu-smi no health, processes and super pods,
+                    without hccn_tool no links, addresses, gateways and TLS.
+    Example:        a container that has the cards, but not the tools.
     Fix:            docker run -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi -v /usr/local/Ascend/driver:... (which
                     holds tools/hccn_tool) -v /etc/hccn.conf:/etc/hccn.conf:ro.
     HCCL:           no code.
@@ -63,47 +63,47 @@ def tool_missing(node: Node) -> Iterator[Finding]:
     need_npu(node)
     if tools.find(node, tools.NPU_SMI) is None:
         yield Finding(
-            "there is no npu-smi, so nobody looks at health, processes and super pods",
+            "npu-smi not found; health, processes and super pods are not checked",
             "in a container: -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi -v /usr/local/dcmi:/usr/local/dcmi "
             "-v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64",
         )
     if tools.find(node, tools.HCCN_TOOL) is None and node.table.version != WITHOUT_ADDRESSES:
         has_conf = (node.root / HCCN_CONF).exists()
-        instead = "; addresses are taken from /etc/hccn.conf" if has_conf else ", and no /etc/hccn.conf"
+        instead = "; addresses are taken from /etc/hccn.conf" if has_conf else ", and there is no /etc/hccn.conf"
         yield Finding(
-            f"there is no hccn_tool, so nobody looks at links, gateways and TLS{instead}",
+            f"hccn_tool not found; links, gateways and TLS are not checked{instead}",
             "in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool"
             + ("" if has_conf else " -v /etc/hccn.conf:/etc/hccn.conf:ro"),
         )
 
 
 def tool_silent(node: Node) -> Iterator[Finding]:
-    """A tool of the driver is here and gives no answer.
+    """A tool of the driver does not answer.
 
     What:           `npu-smi info`, or hccn_tool asked for the address of a card of the table, does not end in time.
-    Why it matters: on a server whose driver is well both answer within seconds. What they would tell is not looked at.
+    Why it matters: with a healthy driver both answer within seconds. What they report could not be checked.
     Example:        card 5: hccn_tool -ip -g: no answer in 10 s
-    Fix:            look at `dmesg`; a card that hangs may need a restart of the server.
-    HCCL:           no code; where the driver hangs, every rank does.
+    Fix:            check `dmesg`; a card that hangs may need a restart of the server.
+    HCCL:           no code; if the driver hangs, every rank hangs.
     """
     says, by_card = _failures(node)
     if isinstance(says, HangError):
-        yield Finding(f"npu-smi info: {says}", "look at dmesg")
+        yield Finding(f"npu-smi info: {says}", "check dmesg")
     yield from folded(
-        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if isinstance(why, HangError)}, "look at dmesg"
+        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if isinstance(why, HangError)}, "check dmesg"
     )
 
 
 def tool_stopped_answering(node: Node) -> Iterator[Finding]:
-    """A tool of the driver answered at first, and then no more.
+    """A tool of the driver answered at first and then stopped.
 
-    What:           npu-smi or hccn_tool did not answer a question of the rules before this one; what HK624 and HK638
-                    tell of is left out.
-    Why it matters: the driver hangs in some matter, such as the link of a card. What the tool would have told of that
-                    card, or npu-smi of any, was not looked at, though the rules look fine.
+    What:           npu-smi or hccn_tool did not answer a question of the rules before this one; except what HK624 and
+                    HK638 report.
+    Why it matters: the driver hangs in some query, such as the link of a card. What the tool reports of that card, or
+                    npu-smi of any, was not checked, though the rules look fine.
     Example:        card 5: hccn_tool -link -g: no answer in 10 s
-    Fix:            look at `dmesg`; a card that hangs may need a restart of the server.
-    HCCL:           no code; where the driver hangs, every rank does.
+    Fix:            check `dmesg`; a card that hangs may need a restart of the server.
+    HCCL:           no code; if the driver hangs, every rank hangs.
     """
     need_npu(node)
     cards: dict[int, str] = {}
@@ -112,23 +112,23 @@ def tool_stopped_answering(node: Node) -> Iterator[Finding]:
         if words[0] == "-i" and words[2:] != [*_ADDRESS]:
             cards[int(words[1])] = f"{name} {' '.join(words[2:])}: {reason}"
         elif words[0] != "-i" and words != ["info"]:
-            yield Finding(f"{name} {' '.join(words)}: {reason}", "look at dmesg")
-    yield from folded(dict(sorted(cards.items())), "look at dmesg")
+            yield Finding(f"{name} {' '.join(words)}: {reason}", "check dmesg")
+    yield from folded(dict(sorted(cards.items())), "check dmesg")
 
 
 def tool_unusable(node: Node) -> Iterator[Finding]:
-    """A tool of the driver is here and cannot be used.
+    """A tool of the driver cannot be used.
 
-    What:           npu-smi or hccn_tool cannot be started, or prints something else than what it was asked for; npu-smi
-                    also where it lists no chip.
-    Why it matters: jobs run without them, but what they would tell is not looked at.
+    What:           npu-smi or hccn_tool cannot be started, or prints something unexpected; npu-smi also if it lists no
+                    chip.
+    Why it matters: jobs run without them, but what they report could not be checked.
     Example:        dcmi module initialize failed. ret is -8005
-    Fix:            in a container, mount the libraries too: /usr/local/dcmi and /usr/local/Ascend/driver/lib64; where
-                    this user may not execute them, run this as root.
+    Fix:            in a container, mount the libraries too: /usr/local/dcmi and /usr/local/Ascend/driver/lib64; if this
+                    user may not execute them, run this as root.
     HCCL:           no code.
     """
     hint = (
-        "in a container, mount /usr/local/dcmi and /usr/local/Ascend/driver/lib64; where this user may not execute it, "
+        "in a container, mount /usr/local/dcmi and /usr/local/Ascend/driver/lib64; if this user may not execute it, "
         "run this as root"
     )
     says, by_card = _failures(node)

@@ -1,4 +1,4 @@
-"""HK6: the address of the host by which HCCL meets its peers."""
+"""HK6: the address of the host that HCCL uses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _VARIABLES = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_SOCKET_FAMILY")
 
 
 def no_interface(node: Node) -> Iterator[Finding]:
-    """The variables name no network interface of this machine.
+    """The variables do not match a network interface of this machine.
 
-    What:           HCCL_IF_IP is no address of this machine, HCCL_SOCKET_IFNAME matches none of its interfaces, or
-                    HCCL_SOCKET_FAMILY is no family.
+    What:           HCCL_IF_IP is not an address of this machine, HCCL_SOCKET_IFNAME matches none of its interfaces, or
+                    HCCL_SOCKET_FAMILY is not a valid family.
     Why it matters: HCCL listens on the interface that they name.
     Example:        HCCL_SOCKET_IFNAME=enp189s0f0, copied from another server.
     Fix:            name an interface of this machine, or unset the variables.
-    HCCL:           EI0001, or EI0015 where the ranks then do not find each other.
+    HCCL:           EI0001, or EI0015 if the ranks then do not find each other.
     """
     given = [f"{name}={node.environ[name]}" for name in _VARIABLES if node.environ.get(name)]
     if not given:
@@ -42,13 +42,13 @@ def another_interface(node: Node) -> Iterator[Finding]:
     What:           in a job of several servers, the address that HCCL chooses on this machine is neither `host_ip` nor
                     the server's id. It takes HCCL_IF_IP, then what HCCL_SOCKET_IFNAME names, then the first by name
                     that is neither docker* nor lo*.
-    Why it matters: the other servers may have no way to that address.
+    Why it matters: the other servers may not reach that address.
     Example:        HCCL takes 192.168.122.1 on virbr0, and the server is 10.0.0.1.
     Fix:            export HCCL_SOCKET_IFNAME with the name of the interface, or HCCL_IF_IP with the address.
-    HCCL:           no code of its own; EI0006 or EI0015 after the time-out.
+    HCCL:           no code of its own; EI0006 or EI0015 after the timeout.
     """
     if node.server is None:
-        raise CannotTellError("this machine is no server of the table")
+        raise CannotTellError("this machine matches no server of the table")
     wanted = [plain(name) for name in (node.server.extra.get(HOST_IP), node.server.id) if _is_address(name)]
     if len(node.table.servers) == 1 or not wanted:
         return
@@ -56,12 +56,14 @@ def another_interface(node: Node) -> Iterator[Finding]:
     try:
         choice = choose(there, node.environ)
     except KitError:
-        return  # HK610 tells
+        return  # reported by HK610
     if plain(choice.address.partition("%")[0]) in wanted:
         return
     names = [one.name for one in there if plain(one.address) in wanted]
     hint = (
-        f"export HCCL_SOCKET_IFNAME=={names[0]}" if names else f"export HCCL_IF_IP={wanted[0]}, if it is of this host"
+        f"export HCCL_SOCKET_IFNAME='={names[0]}'   # '=': exactly this interface"
+        if names
+        else f"export HCCL_IF_IP={wanted[0]}, if it is of this host"
     )
     written = " and ".join(map(shown, dict.fromkeys(wanted)))
     yield Finding(f"HCCL will take {choice.address} ({choice.reason}); the table has {written}", hint)

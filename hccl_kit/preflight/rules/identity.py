@@ -1,4 +1,4 @@
-"""HK6: who this machine and this process are to the table."""
+"""HK6: which server and rank of the table this machine and process are."""
 
 from __future__ import annotations
 
@@ -19,40 +19,41 @@ _WITHOUT_HOSTS = "2.0"
 
 
 def not_a_server(node: Node) -> Iterator[Finding]:
-    """This machine is no server of the table, or is several.
+    """This machine matches no server of the table, or more than one.
 
-    What:           no `server_id` and no `host_ip` of the table is an address or host name of this machine; or those
-                    of two servers are.
+    What:           no `server_id` and no `host_ip` of the table is an address or host name of this machine; or those of
+                    two servers are.
     Why it matters: ranks that are started here take the cards and addresses of another server.
     Example:        the table has 10.0.0.1 and 10.0.0.2, and this machine is 10.0.0.3.
-    Fix:            take the table of this cluster, or say which server this is: --server ID, or HCCL_KIT_SERVER=ID.
+    Fix:            take the table of this cluster, or name the server: --server ID, or HCCL_KIT_SERVER=ID.
     HCCL:           no code of its own; the job ends with EI0014 (device_ip is not that of the card) or EI0006.
     """
     if node.server:
         return
     if node.table.version == _WITHOUT_HOSTS:
-        raise CannotTellError("a table of version 2.0 names no hosts; --server NETWORK says which this is")
-    hint = f"say which server this is with --server ID or {SERVER}=ID"
+        raise CannotTellError("a table of version 2.0 names no hosts; name the server with --server NETWORK")
+    hint = f"name the server with --server ID or {SERVER}=ID"
     found = servers_here(node.table)
     if found:
-        yield Finding(f"this machine is several servers of the table: {listed(found)}", hint)
+        yield Finding(f"this machine matches several servers of the table: {listed(found)}", hint)
     else:
         own = ", ".join(sorted(shown(name) for name in names_here() if not is_loopback(name)))
         yield Finding(
-            f"this machine is no server of the table: it has {own}; the table has {listed(node.table.servers)}", hint
+            f"this machine matches no server of the table: it has {own}; the table has {listed(node.table.servers)}",
+            hint,
         )
 
 
 def wrong_rank(node: Node) -> Iterator[Finding]:
-    """RANK_ID, RANK_SIZE or DEVICE_ID of this process are not those of the table.
+    """This process has another rank, number of ranks or card than the table assigns.
 
-    What:           RANK_ID is no number or not below the number of ranks; RANK_SIZE is not that number; the rank is on
+    What:           RANK_ID is not a number below the number of ranks; RANK_SIZE is not that number; the rank is on
                     another server, or has another card than DEVICE_ID, which is its physical id, an index into
                     ASCEND_RT_VISIBLE_DEVICES, or in a container a count of the cards in /dev.
     Why it matters: HCCL compares the card of the process with that of its rank in the table.
     Example:        RANK_ID=2 DEVICE_ID=0, and rank 2 has card 2.
-    Fix:            start the ranks with a script of `hccl-kit launch`, or unset what a former job has left.
-    HCCL:           EI0014, rank_id or devicePhyId (R19, R20); EI0003 where RANK_ID is no number.
+    Fix:            start the ranks with a script of `hccl-kit launch`, or unset the variables of an earlier job.
+    HCCL:           EI0014, rank_id or devicePhyId (R19, R20); EI0003 if RANK_ID is not a number.
     """
     hint = "start the ranks with a script of `hccl-kit launch`, or unset the variable"
     size = node.table.world_size
@@ -61,7 +62,7 @@ def wrong_rank(node: Node) -> Iterator[Finding]:
     }
     for field, text in given.items():
         if not re.fullmatch("[0-9]{1,10}", text):
-            yield Finding(f"{NAMES[field][0]}={shown(text)} is no number", hint)
+            yield Finding(f"{NAMES[field][0]}={shown(text)} is not a number", hint)
             return
     if "size" in given and int(given["size"]) != size:
         yield Finding(f"{NAMES['size'][0]}={given['size']}, and the table has {size} ranks", hint)
@@ -72,10 +73,10 @@ def wrong_rank(node: Node) -> Iterator[Finding]:
     if server is None or device is None:
         yield Finding(f"{NAMES['rank'][0]}={rank}, and the table has ranks 0 to {size - 1}", hint)
     elif node.server and server is not node.server:
-        yield Finding(f"{NAMES['rank'][0]}={rank}, which the table puts on server {shown(server.id)}", hint)
+        yield Finding(f"{NAMES['rank'][0]}={rank}, which the table assigns to server {shown(server.id)}", hint)
     elif "device" in given and device.id not in cards_meant(node, int(given["device"])):
         yield Finding(
-            f"{NAMES['rank'][0]}={rank} and {NAMES['device'][0]}={given['device']}; the table gives rank {rank} the "
+            f"{NAMES['rank'][0]}={rank} and {NAMES['device'][0]}={given['device']}; the table assigns rank {rank} the "
             f"card {device.id}",
             hint,
         )

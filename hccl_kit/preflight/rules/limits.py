@@ -1,4 +1,4 @@
-"""HK6: what the system lets the ranks of this server have."""
+"""HK6: the system limits for the ranks of this server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hccl_kit.table.finding import Finding
 SHM_PER_CARD = 256 << 20
 """Bytes of /dev/shm: a data loader of 8 processes keeps two batches of 16 MiB each there."""
 FILES = 4096
-"""Open files of a rank: libraries, samples and logs; to each peer it has up to four connections besides."""
+"""Open files of a rank: libraries, samples and logs; and up to four connections to each peer."""
 FILES_PER_PEER = 4
 THREADS_PER_CARD = 512
 """Of a rank: frameworks start a few hundred with the operators they compile, and the data loader has its own."""
@@ -28,16 +28,16 @@ _ASCEND_LOGS = "ASCEND_PROCESS_LOG_PATH"
 
 
 def too_little(node: Node) -> Iterator[Finding]:
-    """A limit of this system is low for the ranks of this server.
+    """A system limit is low for the ranks of this server.
 
     What:           /dev/shm has less than 256 MiB free for each card; `ulimit -n` is below 4096 and 4 for every peer;
                     `ulimit -u` is below 512 for each card; `ulimit -l` is below 64 MiB in a job of several servers;
                     `ulimit -c` lets every rank that crashes write its whole memory to a file.
-    Why it matters: data loaders pass batches through /dev/shm (64 MiB in a container that nobody asked for more);
-                    connections, threads and memory for RDMA count against the limits.
+    Why it matters: data loaders pass batches through /dev/shm (64 MiB in a container by default); connections, threads
+                    and memory for RDMA count against the limits.
     Example:        64 MiB of /dev/shm and 8 cards; a loader dies with "Bus error".
     Fix:            docker run --shm-size=8g --ulimit memlock=-1 --ulimit nofile=65536; limits.conf elsewhere.
-    HCCL:           no code; EI0007 (resource error) where it is HCCL that goes without.
+    HCCL:           no code; EI0007 (resource error) if HCCL lacks the resource.
     """
     cards = max(1, len(node.device_ids))
     yield from _shm(node.root / "dev" / "shm", cards)
@@ -60,7 +60,7 @@ def too_little(node: Node) -> Iterator[Finding]:
         found = found >> 10 if letter == "l" and found != resource.RLIM_INFINITY else found
         if found != resource.RLIM_INFINITY and found < least:
             yield Finding(
-                f"ulimit -{letter} is {found}, and {least} is advised: {why}",
+                f"ulimit -{letter} is {found}, and {least} is recommended: {why}",
                 f"ulimit -{letter} {least}, or limits.conf",
             )
     if resource.getrlimit(resource.RLIMIT_CORE)[0] == resource.RLIM_INFINITY and not _core_is_piped(node.root):
@@ -68,14 +68,14 @@ def too_little(node: Node) -> Iterator[Finding]:
 
 
 def disk_full(node: Node) -> Iterator[Finding]:
-    """There is little disk where the logs go.
+    """There is little disk space for logs.
 
     What:           less than 1 GiB is free, or nothing may be written, in the folder of the table, under which the
                     launch script keeps its logs, or in that of the logs of Ascend (ASCEND_PROCESS_LOG_PATH, else
                     ~/ascend/log).
-    Why it matters: a rank whose log cannot be written ends, and with it the job; its last words are lost.
+    Why it matters: a rank whose log cannot be written ends, and with it the job; its last messages are lost.
     Example:        /root is full of plog files of old jobs.
-    Fix:            clear old logs, or name another disk: ASCEND_PROCESS_LOG_PATH=/data/log.
+    Fix:            clear old logs, or choose another disk: ASCEND_PROCESS_LOG_PATH=/data/log.
     HCCL:           no code.
     """
     home = Path(node.environ.get("HOME") or "/")
@@ -84,13 +84,14 @@ def disk_full(node: Node) -> Iterator[Finding]:
         there = next((one for one in (place, *place.parents) if _is_folder(one)), Path("/"))
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
             yield Finding(
-                f"no log can be written into {shown(str(place))}: this user may not write there", "name another folder"
+                f"no log can be written into {shown(str(place))}: this user may not write there",
+                "choose another folder",
             )
             continue
         free = shutil.disk_usage(there).free
         if free < LOG_SPACE:
             yield Finding(
-                f"{free >> 20} MiB are free for logs in {shown(str(place))}; {LOG_SPACE >> 20} are advised",
+                f"{free >> 20} MiB are free for logs in {shown(str(place))}; {LOG_SPACE >> 20} are recommended",
                 "clear old logs there",
             )
 
@@ -106,8 +107,8 @@ def _shm(folder: Path, cards: int) -> Iterator[Finding]:
     wanted = SHM_PER_CARD * cards
     if free < wanted:
         yield Finding(
-            f"{folder} has {free >> 20} MiB free, and {wanted >> 20} are advised for {cards} cards: data loaders pass "
-            "batches through it",
+            f"{folder} has {free >> 20} MiB free, and {wanted >> 20} are recommended for {cards} cards: "
+            "data loaders pass batches through it",
             f"docker run --shm-size={max(1, wanted >> 30)}g, or clear what old jobs left there",
         )
 

@@ -42,7 +42,7 @@ def port_taken(node: Node) -> Iterator[Finding]:
     taken = [port for port in islice(ports(node), MAX_RANGES) if not is_free(address, port)]
     for port in taken:
         who = holder(port, node.root)
-        other = f"export {BASE_VARIABLE} with the first of {PORTS} free ports, alike on all servers"
+        other = f"export {BASE_VARIABLE} with the first of {PORTS} free ports, the same on all servers"
         yield Finding(
             f"port {port} of {address} is taken by {who.text if who else 'a process that this user may not see'}",
             f"end it, or {other}" if who is None or who.listens else f"keep connections away (HK605), or {other}",
@@ -50,7 +50,7 @@ def port_taken(node: Node) -> Iterator[Finding]:
 
 
 def ports_given_away(node: Node) -> Iterator[Finding]:
-    """The system may give the ports of HCCL to other programs.
+    """Other programs may get the ports of HCCL as ephemeral ports.
 
     What:           some of the ports lie in net.ipv4.ip_local_port_range and are not in ip_local_reserved_ports.
     Why it matters: any outgoing connection of any program may take one, so that a job fails now and then.
@@ -63,19 +63,19 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
         low, high = map(int, (folder / "ip_local_port_range").read_text(encoding="ascii").split())
         reserved = set(_numbers((folder / "ip_local_reserved_ports").read_text(encoding="ascii").strip()))
     except (OSError, ValueError):
-        raise CannotTellError("the system does not tell which ports it gives away") from None
+        raise CannotTellError("the range of ephemeral ports cannot be read") from None
     wanted = [port for port in islice(ports(node), MAX_RANGES) if port != RANK_PORT]
     given = [port for port in wanted if low <= port <= high and port not in reserved]
     if given:
         first, last = given[0], given[-1]
         yield Finding(
-            f"ports {first} to {last} lie in the range {low} to {high} that the system gives to outgoing connections",
-            f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (with those reserved before)",
+            f"ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections",
+            f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (and those reserved before)",
         )
 
 
 def ports(node: Node) -> Iterator[int]:
-    """The ports of the host that HCCL will listen on; a bad variable, of which HK606 tells, counts for nothing."""
+    """The ports of the host that HCCL will listen on; an invalid variable, which HK606 reports, is ignored."""
     wanted = node.environ.get(RANGE_VARIABLE, "").replace(" ", "")
     if wanted == "auto":
         return
@@ -92,12 +92,12 @@ def is_free(address: str, port: int) -> bool:
     """Whether a program could listen there now; an address of one link has its interface behind "%"."""
     family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0]
     with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection that has ended holds nobody up
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # an ended connection does not block the port
         try:
             probe.bind(place)
             probe.listen()
         except PermissionError:
-            return True  # below 1024; HCCL's own matter
+            return True  # below 1024; HCCL has its own check
         except OSError:
             return False
     return True
@@ -111,7 +111,7 @@ def _address(node: Node) -> str:
 
 
 def _numbers(text: str) -> Iterator[int]:
-    """The numbers of `60000-60015,61000`; what is none is left out."""
+    """The numbers of `60000-60015,61000`; without what is not a number."""
     parts: Sequence[str] = text.split(",") if text else ()
     for part in parts:
         match = _RANGE.fullmatch(part)

@@ -1,4 +1,4 @@
-"""HK6: who uses the cards of the table now."""
+"""HK6: which processes use the cards of the table."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Who(NamedTuple):
 def card_in_use(node: Node) -> Iterator[Finding]:
     """A process is on a card of the table.
 
-    What:           npu-smi lists a process on a card that the table gives to a rank. It is named by id, user and
+    What:           npu-smi lists a process on a card that the table gives to a rank. It is reported by id, user and
                     command, and left alone.
-    Why it matters: two jobs on a card share its memory, and only one can listen on port 16666 of its network port.
-                    Nothing on the host shows the ports of a card; a process on it is the only sign.
+    Why it matters: two jobs on a card share its memory, and only one can listen on port 16666 of its network port. The
+                    host does not show the ports of a card; a process on it is the only sign.
     Example:        process 4711 of user ma ("python train.py") is on cards 0 to 7
-    Fix:            ask who owns it, or end it if it is what is left of an old job: kill 4711; then wait 10 s, which the
+    Fix:            ask its owner, or end it if it is left over from an old job: kill 4711; then wait 10 s, which the
                     driver needs. In a container npu-smi shows the processes of that container only.
-    HCCL:           EJ0001 "the last training process is running"; EI0020 or EI0019 where the port is taken.
+    HCCL:           EJ0001 "the last training process is running"; EI0020 or EI0019 if the port is taken.
     """
     wanted = here(node)
     found = info(node)
@@ -57,8 +57,7 @@ def card_in_use(node: Node) -> Iterator[Finding]:
         on = set().union(*(cards[process] for process in group))
         yield Finding(
             f"{_listed(pids)} {_described(who, name)} {'are' if len(pids) > 1 else 'is'} on {named(on)}",
-            f"ask who owns {'them' if len(pids) > 1 else 'it'}; if it is what is left of an old job: "
-            f"kill {' '.join(map(str, pids[:_MAX_PIDS]))}, and wait 10 s",
+            f"ask the owner; if left over from an old job: kill {' '.join(map(str, pids[:_MAX_PIDS]))}, and wait 10 s",
             device=next(iter(on)) if len(on) == 1 else None,
         )
 
@@ -70,7 +69,7 @@ def _listed(pids: list[int]) -> str:
 
 def _described(who: Who, name: str) -> str:
     if not who.command and not who.user:
-        return f"({shown(name)}, not to be seen from here)" if name else "(not to be seen from here)"
+        return f"({shown(name)}, not visible from here)" if name else "(not visible from here)"
     return f"of user {who.user} ({shown(who.command or name)})"
 
 
@@ -84,7 +83,7 @@ def _who(proc: Path, process: Process) -> Who:
 
 
 def _may_be_on_npu(folder: Path) -> bool:
-    """No where its open files can be seen and none is of an NPU: ids inside of a container are those of others."""
+    """False if its open files are visible and none is of an NPU: the same id inside a container is another process."""
     try:
         files = list((folder / "fd").iterdir())
     except OSError:  # of another user
@@ -94,7 +93,7 @@ def _may_be_on_npu(folder: Path) -> bool:
 
 def _leads_to(file: Path) -> str:
     try:
-        return os.readlink(file)  # noqa: PTH115 - as text; a socket is no path
+        return os.readlink(file)  # noqa: PTH115 - as text; a socket is not a path
     except OSError:  # closed meanwhile
         return ""
 

@@ -22,8 +22,8 @@ _BEATS = "MINDSPORE_HCCL_CONFIG_PATH"
 def path_not_taken(node: Node) -> Iterator[Finding]:
     """HCCL does not take the path of the table.
 
-    What:           the file is here and cannot be read, or its path is too long or does not have ".json" at its end
-                    and nowhere else. Where no file is here, nothing is said of one machine; HK661 tells of many.
+    What:           the file is here and cannot be read, or its path is too long or does not have ".json" at its end and
+                    nowhere else. A missing file is reported by HK661, over all servers.
     Why it matters: HCCL resolves the path, and looks for the first ".json" in it, which must be its end.
     Example:        /data/tables.json.d/hccl_8p.json
     Fix:            put the table where its whole path has ".json" at the end only, and let its owner read it.
@@ -35,7 +35,7 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
         with real.open("rb"):
             pass
     except FileNotFoundError:
-        raise CannotTellError(f"no table lies at {path} here") from None
+        raise CannotTellError(f"there is no table at {path}") from None
     except (OSError, RuntimeError) as error:  # RuntimeError: links that go round, before Python 3.13
         why = error.strerror if isinstance(error, OSError) else "its links go round"
         yield Finding(
@@ -53,24 +53,24 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
 
 
 def passed_over(node: Node) -> Iterator[Finding]:
-    """`torch_npu` would go on without the table, and say nothing.
+    """`torch_npu` silently ignores the table.
 
     What:           the path of the table is a symbolic link, as in every volume that Kubernetes mounts, or its owner
                     may not read it.
-    Why it matters: torch_npu takes no such table; the ranks then look for each other another way. MindSpore takes it.
+    Why it matters: torch_npu ignores such a table; the ranks then connect by root info instead. MindSpore takes it.
     Example:        /user/config/hccl.json -> ..data/hccl.json
-    Fix:            copy the file, or name the file that the link leads to.
+    Fix:            copy the file, or use the target of the link.
     HCCL:           no code; without rank table a job may end with EI0015.
     """
     path = _path(node)
     try:
         found = path.lstat()
     except OSError:
-        return  # HK601 tells
+        return  # reported by HK601
     if stat.S_ISLNK(found.st_mode):
         yield Finding(
             f"the table {shown(str(path))} is a symbolic link, which torch_npu silently ignores",
-            f"name the file itself: {path.resolve()}",
+            f"use the file itself: {path.resolve()}",
         )
     elif not found.st_mode & stat.S_IRUSR:
         yield Finding(
@@ -81,8 +81,8 @@ def passed_over(node: Node) -> Iterator[Finding]:
 def another_table(node: Node) -> Iterator[Finding]:
     """A variable names another table.
 
-    What:           RANK_TABLE_FILE or MINDSPORE_HCCL_CONFIG_PATH is set to another file than the table looked at.
-    Why it matters: MINDSPORE_HCCL_CONFIG_PATH beats RANK_TABLE_FILE, so a job may take a table that nobody checked.
+    What:           RANK_TABLE_FILE or MINDSPORE_HCCL_CONFIG_PATH is set to another file than the table that is checked.
+    Why it matters: MINDSPORE_HCCL_CONFIG_PATH overrides RANK_TABLE_FILE, so a job may take an unchecked table.
     Example:        MINDSPORE_HCCL_CONFIG_PATH=/opt/old_table.json in the profile of the user.
     Fix:            unset the variable; scripts of `hccl-kit launch` do that themselves.
     HCCL:           no code; the job takes the other table.
@@ -91,15 +91,15 @@ def another_table(node: Node) -> Iterator[Finding]:
         value = node.environ.get(name)
         if value and node.path and not _same(Path(value), node.path):
             yield Finding(
-                f"{name}={shown(value)}, which is not the table looked at, {shown(str(node.path))}", f"unset {name}"
+                f"{name}={shown(value)}, which is not the checked table, {shown(str(node.path))}", f"unset {name}"
             )
         elif value and not node.path and name == _BEATS:
-            yield Finding(f"{name}={shown(value)}, which beats {RANK_TABLE_FILE}", f"unset {name}")
+            yield Finding(f"{name}={shown(value)}, which overrides {RANK_TABLE_FILE}", f"unset {name}")
 
 
 def _path(node: Node) -> Path:
     if node.path is None:
-        raise CannotTellError("the table came over standard input; --path says where it lies here")
+        raise CannotTellError("the table came over standard input; name its path here with --path")
     return node.path
 
 

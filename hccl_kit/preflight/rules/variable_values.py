@@ -1,6 +1,6 @@
-"""Which values HCCL takes of its variables, as data.
+"""Which values HCCL accepts for its variables, as data.
 
-Source: its own parser, externalinput.cc and env_config.cc of hcomm. It stops at the first that it does not take.
+Source: its own parser, externalinput.cc and env_config.cc of hcomm. It stops at the first invalid one.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _MAX_DIGITS = 10
-"""Of a number; HCCL reads no longer text."""
+"""Of a number; HCCL reads no longer ones."""
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 class Accepted(NamedTuple):
-    """What a variable may hold: in words for a person, and as a question to a text."""
+    """The accepted values of a variable: in words, and as a predicate."""
 
     words: str
     takes: Callable[[str], bool]
 
 
 def legal(product: str) -> Mapping[str, Accepted]:
-    """Variable to what HCCL takes of it on a product; where the product is not known, what it takes on any."""
+    """Variable to what HCCL accepts for it on a product; if the product is not known, what it accepts on any."""
     return {**_LEGAL, **_ON.get(product, {})}
 
 
@@ -64,7 +64,7 @@ def _is_address(text: str) -> bool:
 
 
 def _are_ports(text: str) -> bool:
-    """`auto`, or ranges such as 60000-60015,61000 that do not meet; spaces do not count, and nothing is the default."""
+    """`auto`, or ranges such as 60000-60015,61000 without overlap; spaces are ignored, empty means the default."""
     text = text.replace(" ", "")
     if text in ("", "auto"):
         return True
@@ -88,7 +88,7 @@ _LEGAL: Mapping[str, Accepted] = {
     "HCCL_WHITELIST_DISABLE": _SWITCH,
     "HCCL_IF_IP": Accepted("an address, with %INTERFACE or without", _is_address),
     "HCCL_SOCKET_IFNAME": Accepted(
-        "names of interfaces parted by commas, after =, ^ or ^= where needed",
+        "names of interfaces separated by commas, after =, ^ or ^= where needed",
         lambda text: all(text.removeprefix("^").removeprefix("=").split(",")),
     ),
     "HCCL_SOCKET_FAMILY": _one_of("AF_INET", "AF_INET6"),

@@ -1,4 +1,4 @@
-"""HK6: the variables that HCCL and the driver read. What is legal is data, from HCCL's own parser."""
+"""HK6: the variables that HCCL and the driver read. The accepted values are data, from HCCL's own parser."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in ("MINDSPORE_HCC
 def value_illegal(node: Node) -> Iterator[Finding]:
     """HCCL does not accept the value of a variable.
 
-    What:           a variable of HCCL is set to what its parser refuses; an empty text is refused too.
-    Why it matters: HCCL reads them all at its start and stops at the first that is wrong.
+    What:           a variable of HCCL has a value that its parser refuses; an empty value is refused too.
+    Why it matters: HCCL reads them all at its start and stops at the first invalid one.
     Example:        HCCL_CONNECT_TIMEOUT=60; 120 to 7200 is accepted.
     Fix:            export an accepted value, or unset the variable.
     HCCL:           EI0001, which names value, variable and expectation.
@@ -34,16 +34,18 @@ def value_illegal(node: Node) -> Iterator[Finding]:
     for name, accepted in legal(node.product.name).items():
         value = node.environ.get(name)
         if value is not None and not accepted.takes(value):
-            yield Finding(f"{name}={shown(value)}; accepted: {accepted.words}", f"export {name} anew, or unset it")
+            yield Finding(
+                f"{name}={shown(value)}; accepted: {accepted.words}", f"export an accepted value of {name}, or unset it"
+            )
 
 
 def variables_contradict(node: Node) -> Iterator[Finding]:
     """Variables contradict each other.
 
     What:           PCIe and RoCE inside a server are both switched on, or one alone is switched off; variables of a
-                    start without rank table (CM_*) are set; a whitelist is asked for and its file is not there.
-    Why it matters: HCCL refuses such pairs, or takes part in another way of meeting than the table's.
-    Example:        HCCL_INTRA_ROCE_ENABLE=0 alone; CM_CHIEF_IP beside RANK_TABLE_FILE.
+                    start without rank table (CM_*) are set; a whitelist is enabled and its file does not exist.
+    Why it matters: HCCL refuses such pairs, or connects the ranks without the table.
+    Example:        HCCL_INTRA_ROCE_ENABLE=0 alone; CM_CHIEF_IP together with RANK_TABLE_FILE.
     Fix:            unset one of them.
     HCCL:           EI0001; for the whitelist, connections that are refused and EI0006.
     """
@@ -52,8 +54,8 @@ def variables_contradict(node: Node) -> Iterator[Finding]:
     chief = [name for name in _CHIEF if name in environ]
     if chief:
         mixed = [name for name in (RANK_TABLE_FILE, *NAMES["rank"][:1], *NAMES["size"][:1]) if name in environ]
-        beside = f"beside {' and '.join(mixed)}" if mixed else "beside a rank table"
-        yield Finding(f"{', '.join(chief)} {beside}: HCCL takes either these or a table", f"unset {' '.join(chief)}")
+        others = f"with {' and '.join(mixed)}" if mixed else "with a rank table"
+        yield Finding(f"{', '.join(chief)} {others}: HCCL uses either these or a table", f"unset {' '.join(chief)}")
     if environ.get(_WHITELIST_OFF) == "0":
         yield from _whitelist(node)
 
@@ -62,7 +64,8 @@ def of_another_launcher(node: Node) -> Iterator[Finding]:
     """A variable of another launcher is set.
 
     What:           a variable that msrun, mpirun or torchrun sets for its ranks is in the environment.
-    Why it matters: frameworks look for these first: MindSpore waits for a scheduler that nobody started, or starts MPI.
+    Why it matters: frameworks look for these first: MindSpore waits for a scheduler that was never started, or starts
+                    MPI.
     Example:        MS_ROLE=MS_WORKER, left in a shell by an earlier job.
     Fix:            unset it, or start from a new shell; scripts of `hccl-kit launch` unset these themselves.
     HCCL:           no code; the job hangs before HCCL starts, or EI0015.
@@ -76,13 +79,13 @@ def of_another_launcher(node: Node) -> Iterator[Finding]:
 
 
 def visible_devices(node: Node) -> Iterator[Finding]:
-    """ASCEND_RT_VISIBLE_DEVICES hides cards or renumbers them otherwise than it looks.
+    """ASCEND_RT_VISIBLE_DEVICES hides cards of the table, or is not read as written.
 
-    What:           its text is not numbers that ascend, parted by commas without spaces; or cards that the table has on
-                    this server are not among them, whether they are physical ids or count the cards in /dev from 0, as
-                    in a container.
-    Why it matters: the driver stops reading at the first thing it does not expect: `0, 1` is card 0 alone. What it
-                    hides no rank can open.
+    What:           its value is not ascending numbers, separated by commas without spaces; or cards that the table has
+                    on this server are not among them, whether they are physical ids or count the cards in /dev from 0,
+                    as in a container.
+    Why it matters: the driver stops reading at the first thing it does not expect: `0, 1` is card 0 alone. No rank can
+                    open a hidden card.
     Example:        ASCEND_RT_VISIBLE_DEVICES="0, 1, 2, 3"
     Fix:            unset it, or write the physical ids ascending and without spaces.
     HCCL:           EI0014, devicePhyId (R20); or the framework finds no card.
@@ -90,10 +93,10 @@ def visible_devices(node: Node) -> Iterator[Finding]:
     text = node.environ.get(VISIBLE_DEVICES)
     if text is None:
         return
-    hint = f"unset {VISIBLE_DEVICES}, or write such as 0,1,2,3"
+    hint = f"unset {VISIBLE_DEVICES}, or write for example 0,1,2,3"
     ids = listed_devices(node.environ)
     if ids is None:
-        yield Finding(f"{VISIBLE_DEVICES}={shown(text)}; accepted: numbers parted by commas, without spaces", hint)
+        yield Finding(f"{VISIBLE_DEVICES}={shown(text)}; accepted: numbers separated by commas, without spaces", hint)
         return
     if any(one >= other for one, other in pairwise(ids)):
         yield Finding(f"{VISIBLE_DEVICES}={shown(text)} does not ascend", hint)
@@ -104,7 +107,7 @@ def visible_devices(node: Node) -> Iterator[Finding]:
 
 
 def listed_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
-    """The numbers of ASCEND_RT_VISIBLE_DEVICES; None where it is not set or holds something else."""
+    """The numbers of ASCEND_RT_VISIBLE_DEVICES; None if it is not set or not valid."""
     text = environ.get(VISIBLE_DEVICES, "")
     return tuple(map(int, text.split(","))) if re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", text) else None
 
@@ -113,7 +116,7 @@ def cards_meant(node: Node, number: int) -> frozenset[int]:
     """The physical ids of the cards that DEVICE_ID=`number` may name.
 
     It is the id itself, as the scripts of `hccl-kit launch --to bash` set it; with ASCEND_RT_VISIBLE_DEVICES an index
-    into that list, as under msrun; and where a container numbers its cards anew, what comes of it counts those in /dev.
+    into that list, as under msrun; and in a container that renumbers its cards, an index into those in /dev.
     """
     listed = listed_devices(node.environ)
     ids = (number,) if listed is None else listed[number : number + 1]
@@ -132,7 +135,7 @@ def _links(pcie: str | None, roce: str | None) -> Iterator[Finding]:
         yield Finding(f"{_PCIE}=1 and {_ROCE}=1; one of them at most", f"unset {_ROCE}")
     elif (pcie, roce) == ("0", None):
         yield Finding(
-            f"{_PCIE}=0 and {_ROCE} is not set, so that nothing is left", f"export {_ROCE}=1 too, or unset {_PCIE}"
+            f"{_PCIE}=0 and {_ROCE} is not set, so no transport is left", f"export {_ROCE}=1 too, or unset {_PCIE}"
         )
     elif (pcie, roce) == (None, "0"):
         yield Finding(f"{_ROCE}=0 and {_PCIE} is not set", f"export {_PCIE}=1 too, or unset {_ROCE}")
@@ -142,10 +145,10 @@ def _whitelist(node: Node) -> Iterator[Finding]:
     value = node.environ.get(_WHITELIST)
     if not value:
         yield Finding(
-            f"{_WHITELIST_OFF}=0 asks for a whitelist, and {_WHITELIST} names none", f"export {_WHITELIST_OFF}=1"
+            f"{_WHITELIST_OFF}=0 enables the whitelist, and {_WHITELIST} is not set", f"export {_WHITELIST_OFF}=1"
         )
     elif not Path(value).is_file() or not os.access(value, os.R_OK):
-        yield Finding(f"{_WHITELIST}={shown(value)} is no file that can be read here", f"export {_WHITELIST_OFF}=1")
+        yield Finding(f"{_WHITELIST}={shown(value)} is not a readable file", f"export {_WHITELIST_OFF}=1")
 
 
 RULES = (

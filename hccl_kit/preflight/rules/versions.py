@@ -1,4 +1,4 @@
-"""HK6: whether driver, firmware and CANN are there and go together, as far as they say it themselves."""
+"""HK6: whether driver, firmware and CANN are installed and declare each other compatible."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here, info, need_npu, physical_ids
 from hccl_kit.table.finding import Finding
 
-_ONE_RELEASE = "install driver and firmware of one release"
+_ONE_RELEASE = "install driver and firmware of the same release"
 _OTHER_NUMBERS = "a5"
-"""Its releases are counted anew, so the lists of the others say nothing."""
+"""Its releases have other numbers, so the lists of the others do not apply."""
 
 
 def package_missing(node: Node) -> Iterator[Finding]:
-    """The driver or CANN is not installed, or not wholly.
+    """The driver or CANN is missing or incompletely installed.
 
-    What:           no version.info of the driver, no CANN where ASCEND_HOME_PATH says nor at a usual place; or npu-smi
-                    itself says that the driver may not be completely installed.
+    What:           no version.info of the driver, no CANN at ASCEND_HOME_PATH or a usual place; or npu-smi itself
+                    reports that the driver may not be completely installed.
     Why it matters: MindSpore and torch_npu load CANN at their start, and CANN reads the version of the driver.
-    Example:        set_env.sh of CANN was not sourced, and it lies in a home folder.
+    Example:        set_env.sh of CANN was not sourced, and CANN is in a home folder.
     Fix:            source .../set_env.sh in the script that starts the job; in a container, mount
-                    /usr/local/Ascend/driver/version.info; install the driver anew where npu-smi doubts it.
+                    /usr/local/Ascend/driver/version.info; reinstall the driver if npu-smi reports it.
     HCCL:           no code; the framework stops with "libascendcl.so: cannot open shared object file".
     """
     need_npu(node)
     if packages.driver(node.root) is None:
         yield Finding(
-            "no version of the driver is to be read: there is no driver/version.info",
+            "the driver version cannot be read: there is no driver/version.info",
             "in a container: -v /usr/local/Ascend/driver/version.info:/usr/local/Ascend/driver/version.info",
         )
     if packages.cann(node.root, node.environ) is None:
         yield Finding(
-            "no CANN is found by ASCEND_HOME_PATH, nor in /usr/local/Ascend",
+            "no CANN found at ASCEND_HOME_PATH or in /usr/local/Ascend",
             "source set_env.sh of CANN in the shell or script that starts the job",
         )
     try:
@@ -45,25 +45,25 @@ def package_missing(node: Node) -> Iterator[Finding]:
         return
     if doubts:
         yield Finding(
-            "npu-smi says that the driver package may not be completely installed",
-            "install the driver anew; it then writes Driver_Install_Status=complete into /etc/ascend_install.info",
+            "npu-smi reports that the driver package may not be completely installed",
+            "reinstall the driver, which writes Driver_Install_Status=complete into /etc/ascend_install.info",
         )
 
 
 def firmware_unfit(node: Node) -> Iterator[Finding]:
-    """Driver and firmware do not go together.
+    """Driver and firmware are not compatible.
 
-    What:           npu-smi says "Compatibility: NOK" for a card of the table; or, where it says nothing, the firmware
+    What:           npu-smi prints "Compatibility: NOK" for a card of the table; or, if it prints nothing, the firmware
                     is outside of the ranges that the driver lists in its version.info.
     Why it matters: features between processes and cards fail, such as sharing memory between them.
-    Example:        driver 24.1.rc2 goes with firmware 7.0.0 to 7.2.99, and 7.3.0.1.231 is installed.
-    Fix:            install driver and firmware of one release, the driver first, and restart the server.
+    Example:        driver 24.1.rc2 supports firmware 7.0.0 to 7.2.99, and 7.3.0.1.231 is installed.
+    Fix:            install driver and firmware of the same release, the driver first, and restart the server.
     HCCL:           no code of its own; the runtime says "driver and firmware packages do not match" (507899).
     """
     boards = boards_of_cards(node)
     says = {
-        device_id: f"npu-smi says that driver {_version(board, 'Software')} and firmware {_version(board, 'Firmware')} "
-        "do not go together"
+        device_id: f"npu-smi reports driver {_version(board, 'Software')} and firmware {_version(board, 'Firmware')} "
+        "as not compatible"
         for device_id, board in boards.items()
         if board.get("Compatibility") == "NOK"
     }
@@ -75,31 +75,31 @@ def firmware_unfit(node: Node) -> Iterator[Finding]:
 
 
 def cann_unfit(node: Node) -> Iterator[Finding]:
-    """Driver and CANN do not name each other as going together.
+    """Driver and CANN do not declare each other compatible.
 
     What:           neither the list `compatible_version` of CANN has the release of the driver, nor that of the driver
                     the one of CANN. The newer of two packages knows the older, so one of the two lists is enough.
-    Why it matters: what is in no list was not tried together by those who made it. Much may run nevertheless.
+    Why it matters: a pair in neither list was not tested by its maker. It may work nevertheless.
     Example:        CANN 8.3.RC2 (V100R001C23) lists V100R001C15 to C23, and the driver is V100R001C13.
     Fix:            update the older of the two; the release notes of CANN name the drivers.
-    HCCL:           no code of its own; EI0008 where servers differ.
+    HCCL:           no code of its own; EI0008 if servers differ.
     """
     need_npu(node)
     driver, cann = packages.driver(node.root), packages.cann(node.root, node.environ)
     if node.product.name == _OTHER_NUMBERS or node.table.version == "2.0":
-        raise CannotTellError("releases of Atlas 950 are counted otherwise")
+        raise CannotTellError("releases of Atlas 950 have other numbers")
     if not (driver and cann and driver.release and cann.release and (driver.releases or cann.releases)):
-        raise CannotTellError("driver and CANN do not tell what they go with")
+        raise CannotTellError("driver and CANN do not declare compatible releases")
     if driver.release not in cann.releases and cann.release not in driver.releases:
         yield Finding(
-            f"driver {driver.version} ({driver.release}) and CANN {cann.version} ({cann.release}) do not list each "
-            "other as going together",
+            f"driver {driver.version} ({driver.release}) and CANN {cann.version} ({cann.release}) do not declare each "
+            "other compatible",
             "update the older of the two",
         )
 
 
 def boards_of_cards(node: Node) -> Mapping[int, Mapping[str, str]]:
-    """What `npu-smi info -t board` says for the cards of the table that are here; nothing where it says nothing."""
+    """What `npu-smi info -t board` says for the cards of the table that are here; nothing if it prints nothing."""
     wanted = here(node)
     try:
         chips = info(node).chips
@@ -122,11 +122,11 @@ def boards_of_cards(node: Node) -> Mapping[int, Mapping[str, str]]:
 def _by_ranges(node: Node) -> Iterator[Finding]:
     driver, firmware = packages.driver(node.root), packages.firmware(node.root)
     if driver is None or firmware is None or not driver.firmware:
-        raise CannotTellError("neither npu-smi nor a version.info tells which firmware goes with the driver")
+        raise CannotTellError("neither npu-smi nor a version.info shows which firmware the driver supports")
     if not any(packages.in_range(firmware.version, *ends) for ends in driver.firmware):
         listed = " and ".join(f"{least} to {most}" for least, most in driver.firmware)
         yield Finding(
-            f"driver {driver.version} goes with firmware {listed}, and {firmware.version} is installed", _ONE_RELEASE
+            f"driver {driver.version} supports firmware {listed}, and {firmware.version} is installed", _ONE_RELEASE
         )
 
 
@@ -139,7 +139,7 @@ def _odd_firmware(boards: Mapping[int, Mapping[str, str]]) -> Mapping[int, str]:
     counted = list(known.values())
     usual = max(counted, key=counted.count)
     return {
-        device_id: f"its firmware is {version}, that of the others {usual}"
+        device_id: f"its firmware is {version}, and {usual} on the other cards"
         for device_id, version in known.items()
         if version != usual
     }

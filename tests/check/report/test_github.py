@@ -83,7 +83,7 @@ def test_errors_come_first_and_github_shows_so_many_of_a_level() -> None:
     assert levels == ["error"] * MAX_MARKS + ["warning"] * MAX_MARKS + ["notice"] * 3
     assert summary == (
         "hccl-check: errors: 12, warnings: 15, notes: 3"
-        " (7 of them not marked: GitHub shows 10 of a level; --format json lists all)"
+        " (7 of them not annotated: GitHub shows 10 of a level; --format json lists all)"
     )
 
 

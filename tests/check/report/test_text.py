@@ -47,7 +47,7 @@ def test_a_good_table_is_one_line() -> None:
     report = check_text(text(2, 8), "a/t.json", find_product("910"))
     assert as_text(report, text(2, 8), color=True) == "a/t.json: ok, version 1.0, 2 servers, 16 devices, product 910"
     assert shown(text(1, 1)).startswith(
-        "t.json: ok, version 1.0, 1 server, 1 device, product auto (topology not judged"
+        "t.json: ok, version 1.0, 1 server, 1 device, product auto (topology not checked"
     )
 
 
@@ -93,7 +93,7 @@ def test_a_long_list_is_cut_and_errors_come_first() -> None:
     heads = [row for row in rows if row.startswith("t.json:")]
     assert [len([row for row in heads if word in row]) for word in ("error:", "warning:")] == [60, 40]
     assert more == "t.json: 110 more findings; --format json lists all"
-    assert last == "t.json: 60 errors, 150 warnings, so nothing else was judged"
+    assert last == "t.json: 60 errors, 150 warnings, so nothing else was checked"
     assert len(json.loads(as_json([report]))["results"][0]["findings"]) == 210
 
 
@@ -114,7 +114,7 @@ def test_color_only_adds_color() -> None:
 
 def test_the_last_line_names_a_product_that_nobody_named() -> None:
     pods = json.dumps(value(1, 2) | {"version": "1.2"})
-    aloud = "product a3 (told by the version; --product names another)"
+    aloud = "product a3 (derived from the version; change it with --product)"
     assert shown(pods) == f"t.json: ok, version 1.2, 1 server, 2 devices, {aloud}"
     assert shown(pods.replace('"rank_id": "1"', '"rank_id": "0"')).split("\n")[-1] == f"t.json: 1 error, {aloud}"
     named = check_text(pods, "t.json", find_product("a3"))
@@ -163,9 +163,9 @@ def test_hccl_is_quoted_with_the_name_it_gives_the_fault(rule: str, pointer: Poi
     ("document", "last"),
     [
         ('{"status": "initializing"}', "t.json: not ready, 1 warning"),
-        ("[", "t.json: 1 error, so nothing else was judged"),
-        ("\ufeff{}", "t.json: 3 errors, 1 warning, so nothing else was judged"),
-        (json.dumps(value() | {"server_list": [1, 2]}), "t.json: 2 errors, so nothing else was judged"),
+        ("[", "t.json: 1 error, so nothing else was checked"),
+        ("\ufeff{}", "t.json: 3 errors, 1 warning, so nothing else was checked"),
+        (json.dumps(value() | {"server_list": [1, 2]}), "t.json: 2 errors, so nothing else was checked"),
     ],
 )
 def test_the_last_line_sums_up(document: str, last: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.fix import mended
+from hccl_kit.check.fix import fix_text
 from hccl_kit.check.rules import RULES
 from hccl_kit.table.formats import read, recognise, write
 from hccl_kit.table.model import RankTable
@@ -60,7 +60,7 @@ COUNTS = pytest.mark.parametrize(
 def test_a_wrong_count_is_found_where_it_stands_and_mended(form: Any, pointer: Pointer, declared: str) -> None:
     document = changed(form(), pointer, declared)
     assert findings(document) == [("HK220", pointer)]
-    assert json.loads(mended(json.dumps(document), "t.json").text) == form()
+    assert json.loads(fix_text(json.dumps(document), "t.json").text) == form()
 
 
 @pytest.mark.parametrize("declared", ["3", "9999999999"])
@@ -148,7 +148,7 @@ def test_several_devices_beside_one_rank_are_one_finding(declared: str) -> None:
 def test_only_the_network_cards_of_the_devices_are_taken(location: str, is_mended: bool) -> None:
     document = changed(lab(), ("para_plane_nic_location",), location)
     assert findings(document) == [("HK231", ("para_plane_nic_location",))]
-    assert mended(json.dumps(document), "t.json").report.ok == is_mended
+    assert fix_text(json.dumps(document), "t.json").report.ok == is_mended
     assert findings(cloud() | {"para_plane_nic_location": location}) == []
 
 
@@ -187,7 +187,7 @@ def test_ranks_of_the_lab_form_are_judged_at_the_instance() -> None:
     assert findings(changed(lab(), rank, "0")) == [("HK201", rank)]
     document = changed(lab(), rank, "7")
     assert findings(document) == [("HK202", rank)]
-    mend = json.loads(mended(json.dumps(document), "t.json").text)
+    mend = json.loads(fix_text(json.dumps(document), "t.json").text)
     assert sorted(one["rank_id"] for one in mend["group_list"][0]["instance_list"]) == ["0", "1", "2", "3"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.fix import mended
+from hccl_kit.check.fix import fix_text
 from hccl_kit.check.rules.keys import misspelt_key
 from hccl_kit.table.formats import SERVER_LIST, read
 from hccl_kit.table.model import Address, Device, Level, RankTable, Server
@@ -25,13 +25,13 @@ def renamed(document: Any, old: str, new: str) -> Any:
 
 
 def test_a_slip_on_every_device_is_one_note() -> None:
-    message = '"devcie_ip" is not a key HCCL knows, in 8 places; it is skipped'
+    message = '"devcie_ip" is not a key HCCL knows, in 8 places; it is ignored'
     assert notes(renamed(value(), "device_ip", "devcie_ip")) == [("HK117", message, 'did you mean "device_ip"?')]
 
 
 @pytest.mark.parametrize(("old", "new"), [("server_count", "sever_count"), ("server_count", "serverCount")])
 def test_a_slip_in_a_key_of_the_table(old: str, new: str) -> None:
-    message = f'"{new}" is not a key HCCL knows; it is skipped'
+    message = f'"{new}" is not a key HCCL knows; it is ignored'
     assert notes(renamed(value(), old, new)) == [("HK117", message, f'did you mean "{old}"?')]
 
 
@@ -56,7 +56,7 @@ def test_a_slip_in_the_sdid_is_told_where_it_is_found_missing() -> None:
 @pytest.mark.parametrize("key", ["device_ip", "super_device_id"])
 def test_a_key_that_is_needed_is_mended(key: str) -> None:
     good = json.dumps(pods_value(1, 2, 2))
-    outcome = mended(good.replace(f'"{key}"', f'"{key}s"'), "t.json")
+    outcome = fix_text(good.replace(f'"{key}"', f'"{key}s"'), "t.json")
     assert (outcome.text, outcome.report.findings) == (good, ())
 
 
@@ -65,7 +65,7 @@ def test_a_key_whose_value_would_be_refused_is_not_mended(key: str, value: Any) 
     document = renamed(pods_value(1, 2, 2), key, key + "s")
     document["server_list"][0]["device"][0][key + "s"] = value
     before = document["server_list"][0]
-    after = json.loads(mended(json.dumps(document), "t.json").text)["server_list"]
+    after = json.loads(fix_text(json.dumps(document), "t.json").text)["server_list"]
     assert after[0] == before
     assert key in after[1]["device"][0]
 

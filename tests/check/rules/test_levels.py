@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.fix import mended
+from hccl_kit.check.fix import fix_text
 from hccl_kit.table.formats import write
 from tests.tables import ranks_value
 
@@ -130,7 +130,7 @@ def test_the_backup_of_one_network_may_not_replace_a_rank_of_another() -> None:
 
 def test_counts_gaps_and_quotes_are_mended() -> None:
     document = changed((("rank_count",), "3"), ((*RANK, "rank_id"), 9))
-    fixed = mended(json.dumps(document).encode(), "t.json")
+    fixed = fix_text(json.dumps(document).encode(), "t.json")
     assert fixed.report.ok
     next(rank for rank in document["rank_list"] if rank["rank_id"] == 9)["rank_id"] = 2
     assert json.loads(fixed.text) == ranks_value(4, 2) | {"rank_list": document["rank_list"]}
@@ -144,11 +144,11 @@ def test_a_rank_in_no_network_is_a_warning() -> None:
     ]
     assert report.table is not None
     assert json.loads(write(report.table)) == document
-    assert mended(json.dumps(document), "t.json").applied == ()
+    assert fix_text(json.dumps(document), "t.json").applied == ()
 
 
 def test_more_ranks_counted_than_listed_are_left_to_the_user() -> None:
-    outcome = mended(json.dumps(changed((("rank_count",), 9))), "t.json")
+    outcome = fix_text(json.dumps(changed((("rank_count",), 9))), "t.json")
     assert [(one.rule, one.fix) for one in outcome.report.findings] == [("HK224", ())]
 
 

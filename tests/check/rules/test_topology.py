@@ -132,4 +132,4 @@ def test_the_first_rank_beyond_the_gap_is_where_a_block_breaks() -> None:
     )
     (found,) = check_text(write(RankTable("1.0", "completed", made)), "t.json").findings
     assert found.pointer == ("server_list", 0, "device", 0, "rank_id")
-    assert found.message == 'the ranks of server "a" form no block: 2 is on another server'
+    assert found.message == 'the ranks of server "a" are not consecutive: 2 is on another server'

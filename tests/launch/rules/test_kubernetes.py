@@ -9,21 +9,12 @@ from hccl_kit.launch.rules import check_plan
 from hccl_kit.launch.rules.kubernetes import RULES
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
-from tests.launch.ways import servers
+from tests.launch.ways import large, servers
 
 
 def found(table: RankTable, way: str) -> list[tuple[str, str]]:
     file = TableFile("t.json", formats.write(table))
     return [(one.rule, one.message) for one in check_plan(plan(table, ["true"]), file, way)]
-
-
-def large(devices: int) -> RankTable:
-    """A table with so many devices, eight a server, with addresses as they are in a cluster."""
-    made = []
-    for number in range(0, devices, 8):
-        own = tuple(Device(i, f"192.168.{(number + i) // 250}.{(number + i) % 250}", number + i) for i in range(8))
-        made.append(Server(f"10.10.{number // 2000}.{number // 8 % 250}", own))
-    return RankTable(version="1.0", status="completed", servers=tuple(made))
 
 
 INTERLEAVED = RankTable(
@@ -37,32 +28,32 @@ BAD = [
             "HK530",
             way,
             servers((0, 1), (0, 1), (0,)),
-            'server "192.0.2.3" has 1 cards, server "192.0.2.1" has 2; the pods of a job have equally many',
+            'server "192.0.2.3" has 1 cards, server "192.0.2.1" has 2; all pods of a job need the same number',
         )
         for way in ("ascendjob", "volcano")
     ),
     *(
-        ("HK531", way, servers((4, 5)), 'server "192.0.2.1" has cards 4, 5; the cluster chooses cards itself')
+        ("HK531", way, servers((4, 5)), 'server "192.0.2.1" has cards 4, 5; the cluster selects the cards')
         for way in ("ascendjob", "volcano")
     ),
-    ("HK531", "volcano", servers((1,)), 'server "192.0.2.1" has card 1; the cluster chooses cards itself'),
+    ("HK531", "volcano", servers((1,)), 'server "192.0.2.1" has card 1; the cluster selects the cards'),
     (
         "HK531",
         "ascendjob",
         servers((1, 0)),
-        'server "192.0.2.1" has cards 1, 0; the cluster chooses cards itself',
+        'server "192.0.2.1" has cards 1, 0; the cluster selects the cards',
     ),
     (
         "HK531",
         "ascendjob",
         INTERLEAVED,
-        "the ranks do not follow server by server; the cluster numbers them so",
+        "the ranks are not numbered server by server, as the cluster numbers them",
     ),
     (
         "HK532",
         "volcano",
         large(16384),
-        "the rank table for 16384 ranks has 1123078 bytes without blanks; a ConfigMap holds 1048576",
+        "the rank table for 16384 ranks has 1123078 bytes without whitespace; a ConfigMap holds 1048576",
     ),
     (
         "HK533",

@@ -43,7 +43,7 @@ BAD = [
             "HK502",
             way,
             servers((1, 0)),
-            'server "192.0.2.1" has cards 1, 0 for ranks 0, 1; here local rank i always gets the i-th card',
+            'server "192.0.2.1" has cards 1, 0 for ranks 0, 1; this launcher gives local rank i the i-th card',
         )
         for way in ("mpirun", "msrun")
     ),
@@ -51,10 +51,10 @@ BAD = [
         "HK503",
         "msrun",
         servers((0, 1), (0,)),
-        'server "192.0.2.2" has 1 rank, server "192.0.2.1" has 2 ranks; msrun needs equally many on every node',
+        'server "192.0.2.2" has 1 rank, server "192.0.2.1" has 2 ranks; msrun needs the same number on every node',
     ),
     *(
-        ("HK504", way, interleaved(), 'server "192.0.2.1" has ranks 0, 2; here the ranks of a node follow each other')
+        ("HK504", way, interleaved(), 'server "192.0.2.1" has ranks 0, 2; this launcher numbers ranks node by node')
         for way in ("mpirun", "msrun")
     ),
     *(

@@ -22,7 +22,7 @@ def test_a_name_that_no_node_can_have(name: str) -> None:
     table = servers((0,), (0,), ids=("n1", name))
     ((rule, severity, message),) = found(table)
     assert (rule, severity) == ("HK520", "error")
-    assert message.endswith(" is neither a node of Slurm nor a host name or address")
+    assert message.endswith(" is not a Slurm node, a host name or an address")
     assert found(servers((0,), ids=(name,))) == []  # one server may be said to be this one
     assert found(table, "bash") == []
 

@@ -175,7 +175,7 @@ def test_a_card_without_place_among_others_that_have_one_is_told(
     machine = machine_of(A3, tmp_path, monkeypatch)
     machine.smi_says("spod.3.1", answer)
     (found,) = faults(sdid_differs, machine.node())
-    assert (found.message, found.device) == (f"card 7: npu-smi gives no place in a super pod ({why})", 7)
+    assert (found.message, found.device) == (f"card 7: npu-smi reports no place in a super pod ({why})", 7)
 
 
 def test_a_server_that_knows_no_super_pods_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.preflight.node import CannotTellError
-from hccl_kit.preflight.rules.card_health import card_ill, card_missing, card_with_alarm, ids_not_physical
+from hccl_kit.preflight.rules.card_health import card_missing, card_unhealthy, card_with_alarm, ids_not_physical
 from tests.preflight.machines import A2, A3, DUO, Machine, machine_of, table_of
 from tests.preflight.nodes import faults, messages
 from tests.preflight.samples import sample
@@ -25,7 +25,7 @@ def test_cards_that_are_not_here_are_named_with_those_that_are(machine: Machine)
     remove(machine, 4, 5, 7)
     found = faults(card_missing, machine.node())
     assert [one.message for one in found] == [
-        "cards 4 to 5 and 7 of the table are not here; /dev has davinci for cards 0 to 3 and 6"
+        "cards 4 to 5 and 7 of the table are missing; /dev has davinci for cards 0 to 3 and 6"
     ]
     assert "--device=/dev/davinci4" in (found[0].hint or "")
     assert messages(ids_not_physical, machine.node()) == []
@@ -33,7 +33,7 @@ def test_cards_that_are_not_here_are_named_with_those_that_are(machine: Machine)
 
 def test_a_server_whose_cards_are_all_hidden_is_told_from_one_without(machine: Machine) -> None:
     remove(machine, *range(8))
-    assert messages(card_missing, machine.node()) == ["cards 0 to 7 of the table are not here; /dev has no davinciN"]
+    assert messages(card_missing, machine.node()) == ["cards 0 to 7 of the table are missing; /dev has no davinciN"]
 
 
 def test_a_table_that_counts_from_0_in_a_container_is_told_with_the_map(machine: Machine) -> None:
@@ -42,7 +42,7 @@ def test_a_table_that_counts_from_0_in_a_container_is_told_with_the_map(machine:
     assert messages(card_missing, where) == []
     (found,) = faults(ids_not_physical, where)
     assert found.message == (
-        "the table has cards 0 to 3, which are counted from 0 in this container, as it seems; here are cards 4 to 7 "
+        "the table has cards 0 to 3, probably numbered from 0 inside this container; here are cards 4 to 7 "
         "(logical 0 is 4, 1 is 5, 2 is 6, 3 is 7)"
     )
     assert found.hint is not None
@@ -53,7 +53,7 @@ def test_a_table_that_counts_from_0_in_a_container_is_told_with_the_map(machine:
 def test_cards_that_the_container_was_not_given_are_told(machine: Machine, given: str) -> None:
     machine.environ["ASCEND_VISIBLE_DEVICES"] = given
     assert messages(ids_not_physical, machine.node()) == [
-        f'the table uses cards 4 to 7, and ASCEND_VISIBLE_DEVICES="{given}" gives this container others'
+        f'the table uses cards 4 to 7, and ASCEND_VISIBLE_DEVICES="{given}" gives this container other cards'
     ]
 
 
@@ -65,19 +65,24 @@ def test_nothing_is_guessed_from_what_is_not_understood(machine: Machine, given:
 
 @pytest.mark.parametrize(
     ("health", "rule"),
-    [("Alarm", card_ill), ("Critical", card_ill), ("UNKNOWN", card_ill), ("Warning", card_with_alarm)],
+    [
+        ("Alarm", card_unhealthy),
+        ("Critical", card_unhealthy),
+        ("UNKNOWN", card_unhealthy),
+        ("Warning", card_with_alarm),
+    ],
 )
 def test_equal_health_is_one_line(machine: Machine, health: str, rule: object) -> None:
     machine.change("info", "| OK    ", f"| {health} ")
-    for check in (card_ill, card_with_alarm):
+    for check in (card_unhealthy, card_with_alarm):
         found = messages(check, machine.node())
         assert found == ([f"cards 0 to 7: its health is {health}"] if check is rule else [])
 
 
 def test_a_card_that_the_table_does_not_use_may_be_ill(machine: Machine) -> None:
     machine.change("info", "| 7     910B4               | OK    ", "| 7     910B4               | Alarm ")
-    assert messages(card_ill, machine.node(made=table_of(A2._replace(cards=4)))) == []
-    (found,) = faults(card_ill, machine.node())
+    assert messages(card_unhealthy, machine.node(made=table_of(A2._replace(cards=4)))) == []
+    (found,) = faults(card_unhealthy, machine.node())
     assert (found.message, found.device) == ("card 7: its health is Alarm", 7)
 
 
@@ -85,7 +90,7 @@ def test_a_chip_of_a3_is_its_physical_card(tmp_path: Path, monkeypatch: pytest.M
     machine = machine_of(A3, tmp_path, monkeypatch)
     machine.smi_says("info", sample("a3/npu-smi-info-container.txt"))
     remove(machine, *range(4), *range(6, 16))
-    assert messages(card_ill, machine.node()) == ["card 5: its health is Alarm"]
+    assert messages(card_unhealthy, machine.node()) == ["card 5: its health is Alarm"]
 
 
 def without_card(machine: Machine, number: int) -> None:
@@ -97,7 +102,7 @@ def without_card(machine: Machine, number: int) -> None:
 
 def test_a_card_that_npu_smi_does_not_list_is_told(machine: Machine) -> None:
     without_card(machine, 3)
-    (found,) = faults(card_ill, machine.node())
+    (found,) = faults(card_unhealthy, machine.node())
     assert (found.message, found.device) == ("card 3: npu-smi does not list it", 3)
 
 
@@ -105,4 +110,4 @@ def test_nothing_is_said_of_chips_that_nobody_knows(tmp_path: Path, monkeypatch:
     machine = machine_of(DUO, tmp_path, monkeypatch)
     machine.smi_says("map", "nothing\n")
     with pytest.raises(CannotTellError, match="which chip is which card"):
-        messages(card_ill, machine.node())
+        messages(card_unhealthy, machine.node())

@@ -7,7 +7,7 @@ import pytest
 
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.cards import named
-from hccl_kit.preflight.rules.card_links import link_down, network_ill, tls_switches, tls_unlike, way_not_set
+from hccl_kit.preflight.rules.card_links import gateway_not_set, link_down, network_unreachable, tls_mixed, tls_switches
 from tests.preflight.machines import A2, GENERATIONS, Machine, machine_of
 from tests.preflight.nodes import faults, messages
 from tests.tables import value
@@ -39,35 +39,35 @@ def test_a_card_of_which_the_tool_says_something_else_is_told_with_its_words(mac
 @pytest.mark.parametrize("state", ["Fault", "Receive timeout", "Unreachable", "Socket fail", "Unknown"])
 def test_a_network_that_is_not_reached_is_told(machine: Machine, state: str) -> None:
     say(machine, "net_health", f"net health status: {state}\n")
-    assert messages(network_ill, machine.node()) == [f"cards 0 to 7: net health status {state}"]
+    assert messages(network_unreachable, machine.node()) == [f"cards 0 to 7: net health status {state}"]
 
 
 @pytest.mark.parametrize("state", ["Success", "Init", "Detect ip set"])
 def test_a_network_that_is_reached_or_not_asked_is_not_ill(machine: Machine, state: str) -> None:
     say(machine, "net_health", f"net health status: {state}\n")
-    assert messages(network_ill, machine.node()) == []
+    assert messages(network_unreachable, machine.node()) == []
 
 
 @pytest.mark.parametrize("answer", ["netdetect addr: 0.0.0.0\n", "Get netdetect failed, because it is not set!\n"])
 def test_cards_that_were_given_nobody_to_ask_are_one_line(machine: Machine, answer: str) -> None:
     say(machine, "netdetect", answer)
-    assert messages(way_not_set, machine.node()) == [
-        "cards 0 to 7: no address is set to ask whether the network is there (netdetect)"
+    assert messages(gateway_not_set, machine.node()) == [
+        "cards 0 to 7: no netdetect address is set, so link health cannot be probed"
     ]
 
 
 @pytest.mark.parametrize("word", ["gateway", "netdetect"])
 def test_a_complaint_is_not_taken_for_nothing_set(machine: Machine, word: str) -> None:
     say(machine, word, "Cmd execute failed, ret = 22\n", 6)
-    assert messages(way_not_set, machine.node()) == [f"card 6: -{word} -g: Cmd execute failed, ret = 22"]
+    assert messages(gateway_not_set, machine.node()) == [f"card 6: -{word} -g: Cmd execute failed, ret = 22"]
     say(machine, word, "Cmd execute failed, ret = 22\n")
     with pytest.raises(CannotTellError, match="Cmd execute failed"):
-        messages(way_not_set, machine.node())
+        messages(gateway_not_set, machine.node())
 
 
 def test_a_card_whose_health_is_not_told_is_told(machine: Machine) -> None:
     say(machine, "net_health", "Cmd execute failed, ret = 22\n", 6)
-    assert messages(network_ill, machine.node()) == ["card 6: -net_health -g: Cmd execute failed, ret = 22"]
+    assert messages(network_unreachable, machine.node()) == ["card 6: -net_health -g: Cmd execute failed, ret = 22"]
 
 
 def of_cards(made: dict[str, Any], *cards: int) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def test_a_port_that_the_job_does_not_use_may_be_down(machine: Machine) -> None:
     say(machine, "link", "link status: DOWN\n", 1, 3)
     assert messages(link_down, machine.node(made=of_cards(value(2, 8), 0, 1))) == ["card 1: link status DOWN"]
     by_host = machine.node(made=of_cards(value(2, 8)))
-    for check in (link_down, network_ill, way_not_set):
+    for check in (link_down, network_unreachable, gateway_not_set):
         with pytest.raises(CannotTellError, match="the table has no device_ip for this server"):
             messages(check, by_host)
 
@@ -103,7 +103,7 @@ def test_addresses_of_others_that_are_none_stop_nothing(machine: Machine, addres
     far = where.table.servers[1]
     devices = tuple(device._replace(ip=address) for device in far.devices)
     table = where.table._replace(servers=(where.table.servers[0], far._replace(devices=devices)))
-    found = messages(way_not_set, where._replace(table=table, server=table.servers[0]))
+    found = messages(gateway_not_set, where._replace(table=table, server=table.servers[0]))
     outside = {"192.168.9.1%eth0": range(8), "192.168.100.9,": range(1, 8)}.get(address)
     assert found == ([f"{named(outside)}: {NO_GATEWAY}"] if outside else [])
 
@@ -112,7 +112,7 @@ def test_a_netmask_that_is_none_of_ipv4_is_not_held_to(machine: Machine) -> None
     without_gateway(machine)
     for card in range(8):
         machine.say("ipv4", card, f"ipaddr:192.168.{100 + card}.1\nnetmask:64\n")
-    assert messages(way_not_set, machine.node()) == []
+    assert messages(gateway_not_set, machine.node()) == []
 
 
 def without_gateway(machine: Machine) -> None:
@@ -123,11 +123,11 @@ def without_gateway(machine: Machine) -> None:
 def test_a_gateway_is_needed_where_another_network_is_talked_to(machine: Machine) -> None:
     without_gateway(machine)
     # on A2 every card may talk to every other, and these are of eight networks
-    assert messages(way_not_set, machine.node()) == [f"cards 0 to 7: {NO_GATEWAY}"]
+    assert messages(gateway_not_set, machine.node()) == [f"cards 0 to 7: {NO_GATEWAY}"]
     for card in range(8):
         address = machine.table["server_list"][0]["device"][card]["device_ip"]
         machine.say("ipv4", card, f"ipaddr:{address}\nnetmask:255.255.0.0\n")
-    assert messages(way_not_set, machine.node()) == []
+    assert messages(gateway_not_set, machine.node()) == []
 
 
 def test_cards_of_910_talk_to_those_of_their_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,17 +138,17 @@ def test_cards_of_910_talk_to_those_of_their_plane(tmp_path: Path, monkeypatch: 
             device["device_ip"] = f"192.168.{100 + card % 4}.{server['server_id'][-1]}{card}"
     machine = machine_of(GENERATIONS[0], tmp_path, monkeypatch, made)
     without_gateway(machine)
-    assert messages(way_not_set, machine.node()) == []
+    assert messages(gateway_not_set, machine.node()) == []
     far = machine.table["server_list"][1]["device"][4]
     far["device_ip"] = "192.168.9.1"
-    assert messages(way_not_set, machine.node(made=machine.table)) == [f"cards 0 and 4: {NO_GATEWAY}"]
+    assert messages(gateway_not_set, machine.node(made=machine.table)) == [f"cards 0 and 4: {NO_GATEWAY}"]
 
 
 def test_a_card_whose_netmask_is_not_known_is_not_held_to_it(machine: Machine) -> None:
     without_gateway(machine)
     for card in range(8):
         machine.say("ipv4", card, f"ipaddr:192.168.{100 + card}.1\n")
-    assert messages(way_not_set, machine.node()) == []
+    assert messages(gateway_not_set, machine.node()) == []
 
 
 def test_cards_with_ipv6_alone_are_not_judged_by_ipv4(machine: Machine) -> None:
@@ -156,14 +156,14 @@ def test_cards_with_ipv6_alone_are_not_judged_by_ipv4(machine: Machine) -> None:
         (machine.hccn / f"ipv4.{card}").unlink()
         machine.say("ipv6", card, f"ipv6_address:fd00::{card}\nprefix_length:64\n")
     with pytest.raises(CannotTellError, match="no card here has an IPv4 address"):
-        messages(way_not_set, machine.node())
+        messages(gateway_not_set, machine.node())
 
 
 @pytest.mark.parametrize(
     ("on", "expected"),
     [
-        ((4,), ["card 4: TLS is on, unlike on the other cards"]),
-        ((0, 1, 2, 3, 4, 5), ["cards 6 to 7: TLS is off, unlike on the other cards"]),
+        ((4,), ["card 4: TLS is on; on the other cards it is off"]),
+        ((0, 1, 2, 3, 4, 5), ["cards 6 to 7: TLS is off; on the other cards it is on"]),
         (tuple(range(8)), []),
         ((), []),
     ],
@@ -171,5 +171,5 @@ def test_cards_with_ipv6_alone_are_not_judged_by_ipv4(machine: Machine) -> None:
 def test_tls_is_to_be_alike_and_the_few_are_named(machine: Machine, on: tuple[int, ...], expected: list[str]) -> None:
     if on:
         say(machine, "tls", "dev_id:0, tls switch[1](0:disable, 1:enable), tls alarm time threshold[60]days\n", *on)
-    assert messages(tls_unlike, machine.node()) == expected
+    assert messages(tls_mixed, machine.node()) == expected
     assert set(tls_switches(machine.node()).values()) == ({"on"} if on else set()) | ({"off"} if len(on) < 8 else set())

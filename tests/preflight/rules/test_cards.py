@@ -42,7 +42,7 @@ def test_a_machine_without_npu_has_one_finding(tmp_path: Path) -> None:
         (tmp_path / "dev").mkdir(exist_ok=True)
         report = inspect(node(root=root, environ={"PATH": "/nowhere"}), CARD_RULES)
         assert [(one.rule, one.message) for one in report.findings] == [
-            ("HK620", "this machine shows no NPU: neither a file of one in /dev nor a tool of the driver")
+            ("HK620", "no NPU found: neither a device file in /dev nor a tool of the driver")
         ]
         assert {why for _, why in report.skipped} == {NO_NPU}
 

@@ -45,9 +45,9 @@ def test_files_that_this_user_may_not_open_are_one_line(monkeypatch: pytest.Monk
 def test_missing_tools_are_two_lines_however_many_cards(machine: Machine) -> None:
     machine.without_tools()
     first, second = faults(tool_missing, machine.node())
-    assert first.message == "there is no npu-smi, so nobody looks at health, processes and super pods"
+    assert first.message == "npu-smi not found; health, processes and super pods are not checked"
     assert second.message == (
-        "there is no hccn_tool, so nobody looks at links, gateways and TLS, and no /etc/hccn.conf"
+        "hccn_tool not found; links, gateways and TLS are not checked, and there is no /etc/hccn.conf"
     )
     assert "-v /etc/hccn.conf:/etc/hccn.conf:ro" in (second.hint or "")
     assert "-v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi" in (first.hint or "")

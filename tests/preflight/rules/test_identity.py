@@ -47,7 +47,7 @@ def test_a_stranger_is_told_what_it_has_and_what_the_table_has() -> None:
     made = table_value(2, first="10.0.0.1")
     assert find_server(read(made)) is None
     (fault,) = faults(not_a_server, node(made=made, server=None))
-    assert fault.message.startswith("this machine is no server of the table: it has ")
+    assert fault.message.startswith("this machine matches no server of the table: it has ")
     assert f'"{HERE}"' in fault.message
     assert fault.message.endswith('the table has "10.0.0.1", "10.0.0.2"')
     assert "--server ID" in (fault.hint or "")
@@ -59,7 +59,7 @@ def test_a_machine_that_is_two_servers_is_none() -> None:
     made["server_list"][1]["server_id"] = socket.gethostname()
     assert find_server(read(made)) is None
     (message,) = messages(not_a_server, node(made=made, server=None))
-    assert message.startswith("this machine is several servers of the table: ")
+    assert message.startswith("this machine matches several servers of the table: ")
 
 
 def test_version_2_names_no_hosts() -> None:
@@ -71,17 +71,17 @@ def test_version_2_names_no_hosts() -> None:
     ("environ", "expected"),
     [
         ({}, None),
-        ({"RANK_ID": "9", "DEVICE_ID": "1", "RANK_SIZE": "16"}, "RANK_ID=9, which the table puts on server"),
+        ({"RANK_ID": "9", "DEVICE_ID": "1", "RANK_SIZE": "16"}, "RANK_ID=9, which the table assigns to server"),
         ({"RANK_ID": "2", "DEVICE_ID": "2", "RANK_SIZE": "16"}, None),
         ({"RANK_ID": "2"}, None),
-        ({"RANK_ID": "2", "DEVICE_ID": "0"}, "RANK_ID=2 and DEVICE_ID=0; the table gives rank 2 the card 2"),
+        ({"RANK_ID": "2", "DEVICE_ID": "0"}, "RANK_ID=2 and DEVICE_ID=0; the table assigns rank 2 the card 2"),
         ({"RANK_ID": "2", "DEVICE_ID": "0", "ASCEND_RT_VISIBLE_DEVICES": "2,3"}, None),
-        ({"RANK_ID": "2", "DEVICE_ID": "1", "ASCEND_RT_VISIBLE_DEVICES": "2,3"}, "the table gives rank 2 the card 2"),
-        ({"RANK_ID": "9" * 5000}, "is no number"),
+        ({"RANK_ID": "2", "DEVICE_ID": "1", "ASCEND_RT_VISIBLE_DEVICES": "2,3"}, "the table assigns rank 2 the card 2"),
+        ({"RANK_ID": "9" * 5000}, "is not a number"),
         ({"RANK_ID": "16"}, "RANK_ID=16, and the table has ranks 0 to 15"),
-        ({"RANK_ID": "zero"}, 'RANK_ID="zero" is no number'),
-        ({"RANK_ID": ""}, 'RANK_ID="" is no number'),
-        ({"RANK_ID": "\u0662"}, "is no number"),
+        ({"RANK_ID": "zero"}, 'RANK_ID="zero" is not a number'),
+        ({"RANK_ID": ""}, 'RANK_ID="" is not a number'),
+        ({"RANK_ID": "\u0662"}, "is not a number"),
         ({"RANK_SIZE": "8"}, "RANK_SIZE=8, and the table has 16 ranks"),
     ],
 )

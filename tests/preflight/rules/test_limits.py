@@ -25,9 +25,9 @@ def limited(which: int, value: int) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("which", "value", "expected"),
     [
-        (resource.RLIMIT_NOFILE, 1000, "ulimit -n is 1000, and 4156 is advised: a rank opens files"),
-        (resource.RLIMIT_MEMLOCK, 65536, "ulimit -l is 64, and 65536 is advised: RDMA between servers locks"),
-        (resource.RLIMIT_NPROC, 1000, "ulimit -u is 1000, and 4096 is advised: each of 8 ranks starts"),
+        (resource.RLIMIT_NOFILE, 1000, "ulimit -n is 1000, and 4156 is recommended: a rank opens files"),
+        (resource.RLIMIT_MEMLOCK, 65536, "ulimit -l is 64, and 65536 is recommended: RDMA between servers locks"),
+        (resource.RLIMIT_NPROC, 1000, "ulimit -u is 1000, and 4096 is recommended: each of 8 ranks starts"),
     ],
 )
 def test_a_low_limit_is_told_with_its_reason(which: int, value: int, expected: str) -> None:

@@ -39,7 +39,7 @@ def test_a_process_is_named_with_user_and_command_and_all_its_cards(machine: Mac
     runs(machine, 4711, "python -u train.py", user=0)
     (found,) = faults(card_in_use, machine.node())
     assert found.message == 'process 4711 of user root ("python -u train.py") is on cards 0 to 7'
-    assert found.hint == "ask who owns it; if it is what is left of an old job: kill 4711, and wait 10 s"
+    assert found.hint == "ask the owner; if left over from an old job: kill 4711, and wait 10 s"
     assert found.device is None
 
 
@@ -55,15 +55,15 @@ def test_equal_processes_of_a_job_are_one_line(machine: Machine) -> None:
 def test_a_process_that_is_not_to_be_seen_is_told_by_what_npu_smi_says(machine: Machine) -> None:
     machine.smi_says("info", sample("a2/npu-smi-info-busy.txt"))
     assert messages(card_in_use, machine.node()) == [
-        "process 1333928 (not to be seen from here) is on card 2",
-        'processes 47881, 47892 ("python", not to be seen from here) are on card 3',
+        "process 1333928 (not visible from here) is on card 2",
+        'processes 47881, 47892 ("python", not visible from here) are on card 3',
     ]
 
 
 def test_the_id_of_another_process_with_that_number_is_not_taken_for_it(machine: Machine) -> None:
     uses(machine, (0, 4711, "python"))
     runs(machine, 4711, "sshd", opens="/dev/null")
-    assert messages(card_in_use, machine.node()) == ['process 4711 ("python", not to be seen from here) is on card 0']
+    assert messages(card_in_use, machine.node()) == ['process 4711 ("python", not visible from here) is on card 0']
 
 
 def test_the_id_inside_of_the_container_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

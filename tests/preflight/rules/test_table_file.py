@@ -46,7 +46,7 @@ def test_links_that_go_round_are_told(tmp_path: Path) -> None:
 
 
 def test_a_table_that_lies_elsewhere_is_no_fault_of_this_machine(tmp_path: Path) -> None:
-    for path, reason in ((tmp_path / "t.json", "no table lies at"), (None, "standard input")):
+    for path, reason in ((tmp_path / "t.json", "there is no table at"), (None, "standard input")):
         with pytest.raises(CannotTellError, match=reason):
             faults(path_not_taken, node(path=path))
 
@@ -56,7 +56,7 @@ def test_torch_npu_passes_over_a_link(tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to("t.json")
     (fault,) = faults(passed_over, node(path=tmp_path / "link.json"))
     assert "is a symbolic link, which torch_npu silently ignores" in fault.message
-    assert fault.hint == f"name the file itself: {tmp_path / 't.json'}"
+    assert fault.hint == f"use the file itself: {tmp_path / 't.json'}"
 
 
 def test_torch_npu_passes_over_what_its_owner_may_not_read(tmp_path: Path) -> None:
@@ -71,4 +71,4 @@ def test_a_variable_that_names_another_table_is_told(tmp_path: Path) -> None:
     found = faults(another_table, node(path=path, environ=environ))
     assert [fault.hint for fault in found] == ["unset MINDSPORE_HCCL_CONFIG_PATH", "unset RANK_TABLE_FILE"]
     (message,) = messages(another_table, node(environ=environ))
-    assert "which beats RANK_TABLE_FILE" in message
+    assert "which overrides RANK_TABLE_FILE" in message

@@ -108,15 +108,15 @@ def test_pairs_of_links(pcie: str | None, roce: str | None, is_legal: bool) -> N
 def test_a_start_without_table_and_one_with_it_do_not_mix() -> None:
     environ = {"CM_CHIEF_IP": "10.0.0.1", "RANK_ID": "0", "RANK_TABLE_FILE": "/t.json"}
     (fault,) = faults(variables_contradict, node(environ=environ))
-    assert fault.message.startswith("CM_CHIEF_IP beside RANK_TABLE_FILE and RANK_ID: ")
+    assert fault.message.startswith("CM_CHIEF_IP with RANK_TABLE_FILE and RANK_ID: ")
     assert fault.hint == "unset CM_CHIEF_IP"
 
 
 def test_a_whitelist_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
     listed = tmp_path / "whitelist"
     environ = {"HCCL_WHITELIST_DISABLE": "0", "HCCL_WHITELIST_FILE": str(listed)}
-    assert "no file that can be read" in messages(variables_contradict, node(environ=environ))[0]
-    assert "names none" in messages(variables_contradict, node(environ={"HCCL_WHITELIST_DISABLE": "0"}))[0]
+    assert "not a readable file" in messages(variables_contradict, node(environ=environ))[0]
+    assert "is not set" in messages(variables_contradict, node(environ={"HCCL_WHITELIST_DISABLE": "0"}))[0]
     listed.write_text("{}")
     assert faults(variables_contradict, node(environ=environ)) == []
     assert faults(variables_contradict, node(environ={"HCCL_WHITELIST_DISABLE": "1"})) == []

@@ -24,22 +24,22 @@ def test_what_is_not_there_is_told(machine: Machine) -> None:
     for name in (DRIVER, CANN):
         (machine.root / name).unlink()
     assert messages(package_missing, machine.node()) == [
-        "no version of the driver is to be read: there is no driver/version.info",
-        "no CANN is found by ASCEND_HOME_PATH, nor in /usr/local/Ascend",
+        "the driver version cannot be read: there is no driver/version.info",
+        "no CANN found at ASCEND_HOME_PATH or in /usr/local/Ascend",
     ]
 
 
 def test_doubts_of_npu_smi_are_passed_on(machine: Machine) -> None:
     machine.smi_says("info", sample("a2/npu-smi-info-busy.txt"))
     assert messages(package_missing, machine.node()) == [
-        "npu-smi says that the driver package may not be completely installed"
+        "npu-smi reports that the driver package may not be completely installed"
     ]
 
 
 def test_the_verdict_of_npu_smi_comes_first(machine: Machine) -> None:
     machine.change("board.3", ": OK", ": NOK")
     (found,) = faults(firmware_unfit, machine.node())
-    assert found.message == ("card 3: npu-smi says that driver 24.1.1 and firmware 7.5.0.5.220 do not go together")
+    assert found.message == ("card 3: npu-smi reports driver 24.1.1 and firmware 7.5.0.5.220 as not compatible")
     machine.change("board.3", ": NOK", ": OK")
     machine.file(FIRMWARE, "Version=1.0\n")
     assert messages(firmware_unfit, machine.node()) == []
@@ -52,7 +52,7 @@ def test_without_a_verdict_the_ranges_of_the_driver_count(machine: Machine, verd
     assert messages(firmware_unfit, machine.node()) == []
     machine.file(FIRMWARE, "Version=7.7.0.1.231\n")
     assert messages(firmware_unfit, machine.node()) == [
-        "driver 24.1.rc3 goes with firmware 6.4.0 to 6.4.99 and 7.0.0 to 7.5.99, and 7.7.0.1.231 is installed"
+        "driver 24.1.rc3 supports firmware 6.4.0 to 6.4.99 and 7.0.0 to 7.5.99, and 7.7.0.1.231 is installed"
     ]
     (machine.root / FIRMWARE).unlink()
     with pytest.raises(CannotTellError, match="neither npu-smi nor a"):
@@ -69,7 +69,7 @@ def test_a_card_with_another_firmware_than_the_others_is_named(tmp_path: Path, m
     machine = machine_of(A3, tmp_path, monkeypatch)
     machine.change("board.5", "7.5.0.5.220", "7.1.0.5.220")
     assert messages(firmware_unfit, machine.node()) == [
-        "cards 10 to 11: its firmware is 7.1.0.5.220, that of the others 7.5.0.5.220"
+        "cards 10 to 11: its firmware is 7.1.0.5.220, and 7.5.0.5.220 on the other cards"
     ]
 
 
@@ -79,12 +79,12 @@ def test_one_of_the_two_lists_is_enough(machine: Machine) -> None:
     assert messages(cann_unfit, machine.node()) == []
     machine.file(CANN, "version=9.0.0\ninnerversion=V100R001C30SPC001\ncompatible_version=[V100R001C25]\n")
     assert messages(cann_unfit, machine.node()) == [
-        "driver 24.1.rc3 (V100R001C19) and CANN 9.0.0 (V100R001C30) do not list each other as going together"
+        "driver 24.1.rc3 (V100R001C19) and CANN 9.0.0 (V100R001C30) do not declare each other compatible"
     ]
 
 
 @pytest.mark.parametrize("text", ["version=9.0.0\n", "", "version=9.0.0\ninnerversion=unknown\n"])
 def test_what_tells_nothing_is_not_judged(machine: Machine, text: str) -> None:
     machine.file(CANN, text)
-    with pytest.raises(CannotTellError, match="driver and CANN do not tell what they go with"):
+    with pytest.raises(CannotTellError, match="driver and CANN do not declare compatible releases"):
         messages(cann_unfit, machine.node())

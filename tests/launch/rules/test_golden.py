@@ -1,0 +1,62 @@
+"""Every rule HK5 has a folder: a table that its launcher cannot start, or should not, the report, and a good table.
+
+`bad.devices` and `ok.devices` hold a number in place of a table: one of so many devices is too large to keep. A golden
+report is written by `pytest --update-golden` only; look at the diff afterwards.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.report.finding_text import as_lines
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import plan
+from hccl_kit.launch.rules import PLAN_RULES, check_plan
+from hccl_kit.table import formats
+from hccl_kit.table.finding import Finding
+from tests.launch.ways import large
+
+GOLDEN = Path(__file__).parent / "golden"
+FOLDERS = sorted(GOLDEN.iterdir())
+ALSO = {("HK505", "slurm"): ["HK520"]}
+"""The same server breaks both: Slurm must know each server, and the ranks must reach the first."""
+LAUNCHERS = {rule.id: rule.kinds for rule in PLAN_RULES}
+
+
+def text_of(folder: Path, name: str) -> str:
+    file = folder / f"{name}.json"
+    if file.exists():
+        return file.read_text(encoding="utf-8")
+    return formats.write(large(int((folder / f"{name}.devices").read_text(encoding="utf-8"))))
+
+
+def findings(folder: Path, name: str, launcher: str) -> list[Finding]:
+    text = text_of(folder, name)
+    table = check_text(text, "t.json").table
+    assert table is not None
+    return list(check_plan(plan(table, ["true"]), TableFile("t.json", text), launcher))
+
+
+def test_every_rule_has_its_folder() -> None:
+    assert [folder.name for folder in FOLDERS] == list(LAUNCHERS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_bad_table_breaks_this_rule_and_is_reported_so(folder: Path, request: pytest.FixtureRequest) -> None:
+    lines: list[str] = []
+    for launcher in LAUNCHERS[folder.name]:
+        found = findings(folder, "bad", launcher)
+        assert [one.rule for one in found] == [folder.name, *ALSO.get((folder.name, launcher), [])]
+        lines += [f"--to {launcher}", *(line for one in found for line in as_lines(one, color=False))]
+    golden = folder / "bad.out"
+    text = "\n".join(lines) + "\n"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(text, encoding="utf-8")
+    assert golden.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_good_table_next_to_it_breaks_no_rule(folder: Path) -> None:
+    for launcher in LAUNCHERS[folder.name]:
+        assert findings(folder, "ok", launcher) == []

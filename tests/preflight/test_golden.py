@@ -1,0 +1,161 @@
+"""Every rule HK6 has a folder: a server or a cluster that breaks it and nothing else, the report, and a good one.
+
+A server is JSON: what differs from a healthy one. `files` are those of its system (null: not there), `hccn_tool` and
+`npu_smi` what the tools print, `replace` pairs of words in that, `hangs` questions without an answer. A cluster is JSON
+too: what each server reports. A golden report is written by `pytest --update-golden` only; look at the diff afterwards.
+"""
+
+import json
+import os
+import resource
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.check.report.finding_text import as_lines
+from hccl_kit.discovery.server_id import interfaces
+from hccl_kit.preflight.answer import Answer
+from hccl_kit.preflight.cluster_rules import CLUSTER_RULES, Round, differences
+from hccl_kit.preflight.inspection import inspect
+from hccl_kit.preflight.probes.this_server import names_here
+from hccl_kit.preflight.rules import NODE_RULES
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
+from tests.preflight.machines import A2, A3, Machine, machine_of, table_of
+from tests.preflight.nodes import HERE, free_base
+
+GOLDEN = Path(__file__).parent / "golden"
+FOLDERS = sorted(GOLDEN.iterdir())
+OF_CLUSTERS = {rule.id for rule in CLUSTER_RULES}
+DEPENDS_ON_THIS_MACHINE = {"HK613", "HK614"}
+"""Whether a server is good is decided by the limits and disks of the machine that runs the tests."""
+
+
+@pytest.fixture(autouse=True)
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hccl_kit.preflight.probes.tools._TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder for the system: messages cut long paths, and those of pytest are long."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_every_rule_has_its_folder() -> None:
+    assert [folder.name for folder in FOLDERS] == sorted({rule.id for rule in NODE_RULES} | OF_CLUSTERS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_bad_subject_breaks_this_rule_and_is_reported_so(
+    folder: Path, short_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, names = findings(folder / "bad.json", short_path, monkeypatch)
+    assert {one.rule for one in found} == {folder.name}
+    text = "\n".join(line for one in found for line in as_lines(one, color=False)) + "\n"
+    for own, name in names.items():
+        text = text.replace(own, name)
+    golden = folder / "bad.out"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(text, encoding="utf-8")
+    assert golden.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "folder", [one for one in FOLDERS if one.name not in DEPENDS_ON_THIS_MACHINE], ids=lambda folder: folder.name
+)
+def test_a_good_subject_breaks_no_rule(folder: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert findings(folder / "ok.json", short_path, monkeypatch)[0] == []
+
+
+def findings(file: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Finding], dict[str, str]]:
+    """What is found on a subject, and what of the text is of this machine, with the words that stand for it.
+
+    A server is held to its rule, and to all rules of cards where it is one of them.
+    """
+    described = json.loads(file.read_text(encoding="utf-8"))
+    if file.parent.name in OF_CLUSTERS:
+        return list(differences(cluster(described))), {}
+    rule = next(rule for rule in NODE_RULES if rule.id == file.parent.name)
+    rules = [other for other in NODE_RULES if other.needs_server] if rule.needs_server else [rule]
+    port = str(free_base())
+    machine = machine_of(A3 if described.get("product") == "a3" else A2, short_path, monkeypatch)
+    names = {str(machine.root): "ROOT", str(short_path): "FOLDER", HERE: "ADDRESS", port: "PORT"}
+    own = ", ".join(sorted(shown(name) for name in names_here() if not name.startswith(("127.", "::1"))))
+    names = {own: "NAMES", **names, **{one.name: "INTERFACE" for one in interfaces() if one.address == HERE}}
+    with ExitStack() as stack:
+        prepare(machine, described, stack, int(port))
+        path = described.get("path")
+        node = machine.node(
+            made=table(described),
+            environ={
+                **machine.environ,
+                **{k: v.replace("PORT", port) for k, v in described.get("environ", {}).items()},
+            },
+            server=described.get("server", 0),
+            path=None if path is None else Path(path.replace("FOLDER", str(short_path))),
+        )
+        return list(inspect(node, rules).findings), names
+
+
+def table(described: dict[str, Any]) -> dict[str, Any]:
+    made = table_of(A3 if described.get("product") == "a3" else A2, described.get("servers", 2))
+    if described.get("is_first_server", True):
+        made["server_list"][0]["host_ip"] = HERE
+    return made
+
+
+def prepare(machine: Machine, described: dict[str, Any], stack: ExitStack, port: int) -> None:
+    """Make the machine what is described, until the stack is closed."""
+    folder = machine.root.parent
+    for name, text in described.get("files", {}).items():
+        (machine.root / name).unlink() if text is None else machine.file(name, text)
+    for name, mode in described.get("table_files", {}).items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.symlink_to("elsewhere.json") if mode == "link" else path.write_text("{}")
+    for name, text in described.get("hccn_tool", {}).items():
+        (machine.hccn / name).write_text(text, encoding="utf-8")
+    for name, text in described.get("npu_smi", {}).items():
+        machine.smi_says(name, text)
+    for name, old, new in described.get("replace", []):
+        machine.change(name, old, new, 1)
+    for name in described.get("hangs", []):
+        answer = next(place / name for place in (machine.smi, machine.hccn) if (place / name).exists())
+        answer.unlink()
+        os.mkfifo(answer)
+    if described.get("has_tools", True) is False:
+        machine.without_tools()
+    for name, value in described.get("limits", {}).items():
+        stack.enter_context(limited(getattr(resource, name), value))
+    if described.get("listens"):
+        server = stack.enter_context(socket.create_server((HERE, port)))
+        server.listen()
+    if described.get("is_privileged", True) is False and os.geteuid() == 0:
+        os.seteuid(65534)
+        stack.callback(os.seteuid, 0)
+
+
+@contextmanager
+def limited(which: int, value: int) -> Iterator[None]:
+    before = resource.getrlimit(which)
+    resource.setrlimit(which, (value, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(which, before)
+
+
+def cluster(described: dict[str, Any]) -> Round:
+    servers = described["servers"]
+    answers = [
+        Answer(name, facts=one.get("facts", {}), variables=one.get("variables", {})) for name, one in servers.items()
+    ]
+    ahead = {name: one["ahead"] for name, one in servers.items() if "ahead" in one}
+    return Round(answers, described.get("table", "a"), ahead, Path("/data/t.json"))
