@@ -27,7 +27,7 @@ def gather_servers(find: Callable[[bool], Found], finish: Callable[[Found], int]
     Returns the exit code, the same on every process. KitError where MPI cannot be started here.
     """
     team = MpiGroup()
-    with team.together():
+    with team.abort_on_error():
         error = None
         try:
             answer = _answer(find(team.rank == 0))

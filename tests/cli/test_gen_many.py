@@ -199,7 +199,7 @@ def test_a3_whose_places_are_not_known_is_plain_and_told_so(desk: Desk) -> None:
 def test_half_of_the_places_is_not_enough(desk: Desk) -> None:
     path = inventory(desk, pods(2).replace("super_pod: pod-0", "host_ip: 10.9.0.1", 1))
     text = refused(desk.gen("--device_num", "[0,16)", "--hosts", "all", "--inventory", path, "--product", "a3"), desk)
-    assert "not known:\n    node0: its super pod\n" in text
+    assert "unknown:\n    node0: its super pod\n" in text
 
 
 def a3_server(desk: Desk) -> dict[str, str]:
@@ -273,7 +273,7 @@ def test_inventory_tells_the_networks_of_a5(desk: Desk) -> None:
 def test_cards_of_a5_without_networks_are_named(desk: Desk) -> None:
     path = inventory(desk, servers(2))
     text = refused(desk.gen("--device_num", "[0,2)", "--hosts", "all", "--inventory", path, "--product", "a5"), desk)
-    assert "not known:\n    node01, card 0\n    node01, card 1\n    node02, card 0\n" in text
+    assert "unknown:\n    node01, card 0\n    node01, card 1\n    node02, card 0\n" in text
 
 
 def test_inventory_of_all_devices_that_hccl_knows_is_quick(desk: Desk) -> None:

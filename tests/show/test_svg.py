@@ -76,7 +76,7 @@ def test_a_warning_has_another_color_than_an_error() -> None:
 
 
 def test_the_legend_explains_what_is_there_and_nothing_else() -> None:
-    legend = ("takes no part", "linked cards", "network planes")
+    legend = ("not in the job", "linked cards", "network planes")
     assert [sign for sign in legend if sign in words_in(as_svg(drawn(four_cards(0, 1, 2, 3), "910")))] == [*legend]
     assert [sign for sign in legend if sign in words_in(as_svg(drawn(value(), "910")))] == [*legend[1:]]
     assert [sign for sign in legend if sign in words_in(as_svg(drawn(value(), "a2")))] == []
