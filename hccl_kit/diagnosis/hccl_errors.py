@@ -46,8 +46,7 @@ CODES: Mapping[str, str] = {
     " table detects this: see the earliest error of all ranks, and `npu-smi info`",
     "EI0013": "packets over RoCE were lost while the job ran; the message names both ends. No rule of a table"
     " detects this: a rank died before, or the network between the cards is interrupted",
-    "EI0014": "a value in the rank table is not what HCCL expects; the message has the value, the variable and what is"
-    " expected",
+    "EI0014": "a value in the rank table is not what HCCL expects; the message names value, variable and expectation",
     "EI0015": "the rendezvous by root info failed. No rank table is used for it: either there is none, or a framework"
     " ignored it as not valid; check RANK_TABLE_FILE",
     "EI0016": "a setting differs or is not valid, such as TLS on for one card and off for another; `hccn_tool -i N -tls"

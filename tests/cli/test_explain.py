@@ -28,7 +28,8 @@ def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -
     done = explain(said, "t.json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "EI0014: a value in the rank table is not what HCCL expects: it names value, variable and expectation\n"
+        "EI0014: a value in the rank table is not what HCCL expects; the message names value, variable and "
+        "expectation\n"
         "HCCL found 2 for server_count\n"
         'the table has "server_count": "2", but its server_list has another number of servers\n'
         "\n"

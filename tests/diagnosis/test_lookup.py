@@ -106,7 +106,7 @@ def test_words_that_hccl_uses_for_several_faults_lead_to_each(text: str, rules: 
             [
                 "HCCL found 2 for server_count; it expects: 1",
                 'the table has "server_count": "2", but its server_list has another number of servers',
-                'fix: write "server_count": "1", or add the servers that are missing',
+                'fix: write "server_count": "1", or add the missing servers',
             ],
         ),
         (
@@ -132,7 +132,7 @@ def test_what_was_found_is_told(text: str, told: list[str]) -> None:
         ("ranktable config devId[1], but local devId[3]", "card 1"),
         ("the IP address(1.2.3.4) in the ranktable is inconsistent with the network adapter", "hccn_tool"),
         (sentence("5", "super_device_id", "4194304"), 'write "super_device_id": "4194304"'),
-        ("/x is not a valid real path", "RANK_TABLE_FILE names no file"),
+        ("/x is not a valid real path", "RANK_TABLE_FILE is not a file"),
     ],
 )
 def test_what_only_the_running_job_shows_is_explained_all_the_same(text: str, words: str) -> None:
