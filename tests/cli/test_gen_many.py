@@ -116,7 +116,7 @@ def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
         (("--hosts", "node[01-02]"), "--hosts names servers, but not where the addresses of their cards are"),
         (("--hosts", "a", "--server_ip", "b", "--simulate"), "one of the two must go"),
         (("--hosts", "a[1-", "--simulate"), "--hosts: the bracket is not closed"),
-        (("--hosts", "a,b,a", "--simulate"), "--hosts: a named twice"),
+        (("--hosts", "a,b,a", "--simulate"), "--hosts: a listed twice"),
         (("--hosts", "a/b,c", "--simulate"), "'a/b' contains '/'"),
         (("--hosts", "10.0.0.1,127.0.0.1", "--simulate"), "HK209"),
         (("--hosts", "a[1-70000]", "--simulate"), "more than 65536 hosts"),

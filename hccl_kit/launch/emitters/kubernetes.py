@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters.manifest import Value, config_map
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID
@@ -67,7 +68,7 @@ class PodJob:
     @property
     def shape(self) -> str:
         """As a person would say it."""
-        return f"{self.pods} pod{'s' * (self.pods > 1)} with {self.cards} card{'s' * (self.cards > 1)} each"
+        return f"{counted(self.pods, 'pod')} with {counted(self.cards, 'card')} each"
 
     @property
     def ring(self) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from contextlib import suppress
 
+from hccl_kit.base.network import port_of_digest
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.secret_file import SUFFIX
@@ -51,4 +52,4 @@ def linked(plan: LaunchPlan, table: TableFile) -> list[str]:
 
 def link_port(table: TableFile) -> int:
     """A port that all nodes find without talking; below 32768, from where on the system hands ports out by itself."""
-    return 20000 + int(table.sha256[:8], 16) % 12000
+    return port_of_digest(table.sha256)

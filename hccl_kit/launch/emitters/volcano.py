@@ -14,6 +14,7 @@ import ipaddress
 import json
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import port_of_digest
 from hccl_kit.launch.emitters import kubernetes, manifest
 from hccl_kit.launch.emitters.kubernetes import TABLE_FOLDER, TABLE_KEY, PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -96,7 +97,7 @@ def _config(job: PodJob, table: TableFile | None) -> Value:
 def _port(job: PodJob) -> int:
     """Where rank 0 listens on its host; below 32768, from where on the system hands ports out by itself."""
     digest = hashlib.sha256(f"{job.namespace}/{job.name}".encode()).hexdigest()
-    return 20000 + int(digest[:8], 16) % 12000
+    return port_of_digest(digest)
 
 
 def _assert_usable(plan: LaunchPlan, table: TableFile) -> None:
