@@ -363,6 +363,7 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
     assert loaded & heavy == set()
     assert {name for name in loaded if name.startswith("hccl_kit")} == {
         "hccl_kit",
+        "hccl_kit.base",
         "hccl_kit.base.arguments",
         "hccl_kit.cli",
         "hccl_kit.cli.gen",
