@@ -23,7 +23,7 @@ def read_bounded(path: Path, limit: int) -> bytes:
     # The size first: a sparse file of terabytes is refused without reading it.
     data = None if _is_larger(path, limit) else read_start(path, limit + 1)
     if data is None or len(data) > limit:
-        raise KitError(f"{path} is larger than the limit of {limit} bytes")
+        raise KitError(f"{path} is larger than {limit} bytes")
     return data
 
 

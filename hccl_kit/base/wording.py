@@ -10,7 +10,7 @@ MAX_LISTED = 8
 
 
 def plural(noun: str, number: int) -> str:
-    """The noun as it stands beside a number: `plural("card", 2)` is "cards"."""
+    """The noun after a number: `plural("card", 2)` is "cards"."""
     return noun if number == 1 else f"{noun}s"
 
 

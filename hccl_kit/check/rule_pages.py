@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import ANY_PRODUCT, FAMILIES, Rule
 from hccl_kit.table.products import PRODUCT_NAMES
 
@@ -33,7 +34,7 @@ def severities(rule: Rule[...]) -> str:
         severity = rule.by_product.get(product, rule.severity)
         if severity != rule.severity:
             groups.setdefault(severity or "not checked", []).append(product)
-    others = [f"{severity} on {_listed(products)}" for severity, products in groups.items()]
+    others = [f"{severity} on {joined(products)}" for severity, products in groups.items()]
     return "; ".join([rule.severity, *others])
 
 
@@ -103,10 +104,6 @@ def _value(rule: Rule[...]) -> dict[str, Any]:
         "variables": list(rule.variables),
         "page": rule.page,
     }
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _plain(text: str) -> str:

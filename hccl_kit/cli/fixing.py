@@ -14,6 +14,7 @@ from pathlib import Path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import counted
 from hccl_kit.check.fix import FixResult
 from hccl_kit.check.line_diff import line_diff
 from hccl_kit.table.document import MAX_BYTES, STDIN
@@ -52,4 +53,4 @@ def _counted(applied: Sequence[Finding]) -> str:
     """As in "3 findings (HK102: 2, HK207: 1)"."""
     counts = sorted(Counter(found.rule for found in applied).items())
     each = ", ".join(f"{rule}: {count}" for rule, count in counts)
-    return f"{len(applied)} finding{'s' if len(applied) > 1 else ''} ({each})"
+    return f"{counted(len(applied), 'finding')} ({each})"

@@ -12,6 +12,7 @@ from typing import Any
 
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.wording import indented, shortened
 from hccl_kit.cli import run
 from hccl_kit.cli.gen_sources import Found
 from hccl_kit.discovery.mpi_group import MpiGroup
@@ -27,7 +28,7 @@ def gather_servers(find: Callable[[bool], Found], finish: Callable[[Found], int]
     Returns the exit code, the same on every process. KitError where MPI cannot be started here.
     """
     team = MpiGroup()
-    with team.together():
+    with team.abort_on_error():
         error = None
         try:
             answer = _answer(find(team.rank == 0))
@@ -73,11 +74,10 @@ def _refuse_errors(answers: Sequence[_Answer], own: KitError | None) -> None:
     texts = {answers[number]["error"] for number in failed}
     if own and len(texts) == 1 and len(failed) == len(answers):
         raise own  # the same everywhere, such as a wrong option
-    lines = [f"process {n} on {answers[n]['machine']}: {answers[n]['error']}" for n in failed[:_SHOWN]]
-    more = [f"and {len(failed) - _SHOWN} more"] if len(failed) > _SHOWN else []
+    lines = [f"process {n} on {answers[n]['machine']}: {answers[n]['error']}" for n in failed]
     hints = list(dict.fromkeys(answers[number]["hint"] for number in failed if answers[number]["hint"]))
     raise KitError(
-        f"{len(failed)} of {len(answers)} servers cannot take part:" + _listed([*lines, *more]),
+        f"{len(failed)} of {len(answers)} servers cannot take part:" + indented(shortened(lines, _SHOWN)),
         hint="\n".join(hints[:_SHOWN]) or None,
     )
 
@@ -89,10 +89,7 @@ def _refuse_doubles(answers: Sequence[_Answer]) -> None:
     doubles = [f"{name}: processes {', '.join(map(str, n[:_SHOWN]))}" for name, n in processes.items() if len(n) > 1]
     if doubles:
         raise KitError(
-            "with --mpi every process is a server of its own, and these are the same:" + _listed(doubles[:_SHOWN]),
+            "with --mpi every process is a server of its own, and these are the same:"
+            + indented(shortened(doubles, _SHOWN)),
             hint="start one process per server: mpirun --map-by ppr:1:node",
         )
-
-
-def _listed(lines: Sequence[str]) -> str:
-    return "".join("\n    " + line.replace("\n", "\n    ") for line in lines)

@@ -14,6 +14,7 @@ from pathlib import Path
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import LOOPBACK, is_loopback
+from hccl_kit.base.wording import listed
 from hccl_kit.check.gate import judge_ids
 from hccl_kit.discovery import hccn_conf, hccn_tool, inventory, may_be_file, npu_smi, simulate
 from hccl_kit.discovery.server_id import Choice, choose, interfaces
@@ -103,8 +104,7 @@ def _names(options: argparse.Namespace) -> tuple[str, ...] | None:
             _refuse_misspelled_address(name)
         doubles = [name for name, count in Counter(names).items() if count > 1]
         if doubles:
-            more = f" and {len(doubles) - _SHOWN} more" if len(doubles) > _SHOWN else ""
-            raise KitError(f"{', '.join(doubles[:_SHOWN])}{more} named twice; a server stands in a table once")
+            raise KitError(f"{listed(doubles, _SHOWN)} listed twice; each server may appear once")
     return names
 
 

@@ -28,7 +28,7 @@ _OF_MPIRUN = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "OPAL_")
 def preflight_by_mpi(options: argparse.Namespace) -> int:
     """The exit code, the same on every process. KitError where MPI cannot be started here."""
     team = MpiGroup()
-    with team.together():
+    with team.abort_on_error():
         job, found = _look(options)
         window = _window(team)
         texts = team.gather(json.dumps({"answer": to_value(found), "window": window}))

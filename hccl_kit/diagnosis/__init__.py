@@ -1,1 +1,1 @@
-"""From an error text or a log to its meaning: the catalogue of all rules, HCCL's own errors, and the lookup."""
+"""The meaning of an error text or log: the catalogue of all rules, HCCL's errors, and the lookup."""

@@ -1,4 +1,4 @@
-"""From a text that somebody has (a rule's id, an error code, lines of a log) to what it means and what to do."""
+"""The meaning of a text (a rule's id, an error code, lines of a log), and the next step."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _BY_ID = {rule.id: rule for rule in CATALOGUE}
 _ID_OF_NAME = {rule.name: rule.id for rule in CATALOGUE}
 
 MAX_TEXT = 20_000
-"""Characters of a pasted text that are looked at; nobody means more of a log than this."""
+"""Characters of a text that are searched."""
 MAX_PAGES = 3
-"""Of more rules only a line each is shown."""
+"""With more rules than this, each is shown on one line."""
 _VALUE = re.compile(
     r"Value[ ]+(?P<value>[^\n]{0,200}?)[ ]*\bfor ranktable variable (?P<variable>[^\n]{1,200}?) is invalid"
     r"(?:[. ]*Expected value: *(?P<expected>[^\n]{1,200}))?",
     re.IGNORECASE,
 )
-"""The sentence of EI0014."""
+"""The message of EI0014."""
 
 
 class Explanation(NamedTuple):
-    """What a text is about.
+    """What is known about a text.
 
-    `codes` are HCCL's error codes in it; `told` sentences that hold for this very text; `rules` those that fit, in
-    order of their ids; `is_exact` where the text says more than its code, so that not every rule of the code is meant.
+    `codes` are HCCL's error codes in it, `notes` sentences about this text, `rules` the matching rules in order of
+    their ids. `is_exact`: the text is more specific than its code, so not all rules of the code match.
     """
 
     codes: tuple[str, ...]
@@ -42,7 +42,7 @@ class Explanation(NamedTuple):
 
 
 def explain(text: str) -> Explanation:
-    """What is known about a text; raises KitError if that is nothing."""
+    """What is known about a text. Raises KitError if it matches nothing."""
     text = text[:MAX_TEXT]
     ids = dict.fromkeys(_ids_in(text))
     named = dict.fromkeys(re.findall(r"\bE[A-Z][0-9]{4}\b", text.upper()))
@@ -52,14 +52,14 @@ def explain(text: str) -> Explanation:
     sentences = list(_VALUE.finditer(text))
     if sentences and "EI0014" not in codes:
         codes.append("EI0014")
-    told, rules = _meant(text, sentences)
-    is_exact = bool(told or rules)
+    notes, rules = _details(text, sentences)
+    is_exact = bool(notes or rules)
     if not (codes or is_exact):
         raise _unknown(next(iter(named), text.strip()))
     rules = rules if is_exact else {rule.id for rule in CATALOGUE if rule.hccl_error in codes}
-    told = [*map(_in_words, sentences), *told]
+    notes = [*map(_in_words, sentences), *notes]
     return Explanation(
-        tuple(codes), tuple(dict.fromkeys(told)), tuple(_BY_ID[name] for name in sorted(rules)), is_exact
+        tuple(codes), tuple(dict.fromkeys(notes)), tuple(_BY_ID[name] for name in sorted(rules)), is_exact
     )
 
 
@@ -71,7 +71,7 @@ def _ids_in(text: str) -> list[str]:
 
 
 def _of_ids(ids: Iterable[str]) -> Iterator[Rule[...]]:
-    """The rules that are named by their ids, or by the beginning of it for a family."""
+    """The rules with one of the ids, or with a prefix of the id for a family."""
     for name in ids:
         found = [rule for rule in CATALOGUE if rule.id.startswith(name)]
         if not found:
@@ -80,25 +80,25 @@ def _of_ids(ids: Iterable[str]) -> Iterator[Rule[...]]:
 
 
 def as_page(explanation: Explanation) -> str:
-    """The explanation as text: the codes, what holds for this text, and the pages of the rules. No newline at the end.
+    """The explanation as text: the codes, the notes, and the pages of the rules. No newline at the end.
 
-    It may hold pieces of the text explained, as they were.
+    It may contain unescaped parts of the explained text.
     """
     codes = [f"{code}: {CODES[code]}" for code in explanation.codes]
     parts = ["\n".join([*codes, *explanation.notes])] if codes or explanation.notes else []
     if len(explanation.rules) > MAX_PAGES or (explanation.rules and not explanation.is_exact):
-        parts.append(_list(explanation))
+        parts.append(_rule_lines(explanation))
     else:
         parts += map(_page, explanation.rules)
     return "\n\n".join(parts)
 
 
-def _list(explanation: Explanation) -> str:
-    """The rules with a line each, and before the title the names that HCCL gives their mistakes."""
-    few = "the rules that fit" if explanation.is_exact else "the rules that end in this code"
+def _rule_lines(explanation: Explanation) -> str:
+    """One line per rule: the id, the name, HCCL's names for the error, the title."""
+    few = "matching rules" if explanation.is_exact else "rules with this code"
     rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", rule.title) for rule in explanation.rules]
-    next_step = "`hccl-kit explain` with the id of a rule, or with the whole line of the log, tells more"
-    return f"{few}, and what HCCL calls the fault:\n{in_columns(rows)}\n\n{next_step}"
+    next_step = "run `hccl-kit explain` with the id of a rule, or with the whole line of the log, for details"
+    return f"{few}, with the name of the error in HCCL:\n{in_columns(rows)}\n\n{next_step}"
 
 
 def _page(rule: Rule[...]) -> str:
@@ -106,23 +106,23 @@ def _page(rule: Rule[...]) -> str:
     return f"{rule.id} {rule.name} ({severities(rule)}): {rule.title}.\n\n{page[page.index('What:') :]}"
 
 
-def _meant(text: str, sentences: Iterable[re.Match[str]]) -> tuple[list[str], set[str]]:
-    """What can be told of a text besides its code, and the ids of the rules that it points at."""
-    told: list[str] = []
+def _details(text: str, sentences: Iterable[re.Match[str]]) -> tuple[list[str], set[str]]:
+    """The notes on a text, and the ids of the rules that it matches."""
+    notes: list[str] = []
     rules: set[str] = set()
-    said = [*_said(_VALUE.sub("", text), {})]
+    found_messages = [*_matches(_VALUE.sub("", text), {})]
     for sentence in sentences:
         found = {key: part.strip(' ."') for key, part in sentence.groupdict().items() if part}
-        more = [*_said(sentence[0], found)]
-        rules.update(() if more else _called(sentence["variable"]))
-        said += more
-    for saying, lines in said:
-        told += lines
-        rules.update(saying.rules, _called(saying.variable))
-    if not (told or rules):
+        more = [*_matches(sentence[0], found)]
+        rules.update(() if more else _rules_of(sentence["variable"]))
+        found_messages += more
+    for message, lines in found_messages:
+        notes += lines
+        rules.update(message.rules, _rules_of(message.variable))
+    if not (notes or rules):
         names = {name for rule in CATALOGUE for name in rule.variables if len(name) > 2}
-        rules.update(*(_called(name) for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)))
-    return told, rules
+        rules.update(*(_rules_of(name) for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)))
+    return notes, rules
 
 
 def _in_words(sentence: re.Match[str]) -> str:
@@ -130,22 +130,22 @@ def _in_words(sentence: re.Match[str]) -> str:
     return f"HCCL found {value} for {sentence['variable']}" + (f"; it expects: {expected}" if expected else "")
 
 
-def _said(text: str, found: Mapping[str, str]) -> Iterator[tuple[KnownMessage, list[str]]]:
-    """The sayings in a text, each with those of its sentences whose blanks can be filled."""
-    for saying in KNOWN_MESSAGES:
-        match = re.search(saying.pattern, text, re.IGNORECASE)
+def _matches(text: str, found: Mapping[str, str]) -> Iterator[tuple[KnownMessage, list[str]]]:
+    """The known messages in a text, each with those of its notes whose placeholders have values."""
+    for message in KNOWN_MESSAGES:
+        match = re.search(message.pattern, text, re.IGNORECASE)
         if match:
             known = {**found, **{key: part for key, part in match.groupdict().items() if part}}
-            told = [line for line in saying.notes if _blanks(line) <= known.keys()]
-            yield saying, [line.format_map(known) for line in told]
+            notes = [line for line in message.notes if _placeholders(line) <= known.keys()]
+            yield message, [line.format_map(known) for line in notes]
 
 
-def _blanks(sentence: str) -> set[str]:
+def _placeholders(sentence: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(sentence) if name}
 
 
-def _called(variable: str) -> Iterator[str]:
-    """The ids of the rules whose fault HCCL calls by this name; "... of server Id X" is so on every server."""
+def _rules_of(variable: str) -> Iterator[str]:
+    """The ids of the rules with this name of HCCL; "... of server Id X" matches every server."""
     for rule in CATALOGUE:
         for name in rule.variables:
             if variable == name or (name.endswith(" X") and variable.startswith(name[:-1])):
@@ -153,8 +153,8 @@ def _called(variable: str) -> Iterator[str]:
 
 
 def _unknown(wanted: str) -> KitError:
-    """No nearest code is named: another code explains another error, and misleads."""
+    """Suggests no similar code: it would explain another error."""
     return KitError(
-        f"nothing is known of {wanted[:80]!r}",
-        hint="give a rule (HK203), a code (EI0014) or the whole line of the log; `hccl-kit rules` lists the rules",
+        f"no rule, code or message matches {wanted[:80]!r}",
+        hint="pass a rule (HK203), a code (EI0014) or the whole line of the log; `hccl-kit rules` lists the rules",
     )

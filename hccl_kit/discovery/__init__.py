@@ -1,6 +1,6 @@
-"""Where the facts of a table come from: card addresses, super pods, the server's own address, physical ids.
+"""Sources of the facts in a table: card addresses, super pods, the server's own address, physical ids.
 
-Every source returns plain values (`host.Host`, `host.Card`, addresses by physical id), or a reason in a KitError.
+Every source returns plain values (`Host`, `Card`, addresses by physical id) or raises KitError with the reason.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def may_be_file(path: Path) -> bool:
-    """Whether `path` is a file. In a folder that may not be looked into, it counts as one: its use says what is wrong.
+    """Whether `path` is a file, or is in a folder that cannot be read; using it then reports the error.
 
-    Path.is_file raises PermissionError there, until Python 3.14.
+    Path.is_file raises PermissionError in such a folder, until Python 3.14.
     """
     try:
         return path.is_file()

@@ -1,4 +1,4 @@
-"""Questions to the driver's programs: bounded in time and size, in English, all cards at once."""
+"""Queries of the driver's command-line tools: limited in time and size, in English, all cards in parallel."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from hccl_kit.base.wording import indented
 from hccl_kit.discovery import may_be_file
 
 TIMEOUT = 10.0
-"""Seconds one question may take; the programs answer in well under one when the driver is healthy."""
+"""Seconds of one query; with a healthy driver it takes much less than one."""
 MAX_ANSWER = 64 << 10
-"""Bytes; an answer is a few lines."""
+"""Bytes of an answer, which normally has a few lines."""
 
 _AT_ONCE = 8
 _DYING = 1.0
-"""Seconds in which a program that was killed is to be gone."""
+"""Seconds to wait for a killed program."""
 _T = TypeVar("_T")
 
 
 class NoAnswerError(Exception):
-    """Why one card gave no answer; callers join the cards' reasons into one KitError."""
+    """Why the query of one card failed; callers combine the reasons of all cards into one KitError."""
 
 
 class HangError(NoAnswerError):
-    """The program did not end in time, as where the driver hangs."""
+    """The program did not end in time, as when the driver hangs."""
 
 
 def find(name: str, usual_places: Sequence[str]) -> str | None:
-    """The path of a program: the first on PATH, else in one of its usual folders, else None.
+    """The path of a program: the first on PATH, else at one of `usual_places`, else None.
 
-    A file in a usual folder counts even where it may not be executed: `query` then says so.
+    A file at a usual place counts even if it is not executable: `query` then reports that.
     """
     return shutil.which(name) or next((place for place in usual_places if may_be_file(Path(place))), None)
 
 
 def query_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[int, _T], dict[int, str]]:
-    """The answers by card, and why the others gave none; `question` raises NoAnswerError for such a card."""
+    """The answers by card, and the reasons of the cards for which `question` raised NoAnswerError."""
 
     def answer(device_id: int) -> tuple[_T, None] | tuple[None, str]:
         try:
@@ -58,15 +59,16 @@ def query_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[
     return found, {device_id: why for device_id, (_, why) in pairs.items() if why is not None}
 
 
-def listed(reasons: dict[int, str]) -> str:
+def reason_lines(reasons: dict[int, str]) -> str:
     """The reasons of `query_each`, a line for every card."""
-    return "".join(f"\n    card {device_id}: {reason}" for device_id, reason in reasons.items())
+    return indented(f"card {device_id}: {reason}" for device_id, reason in reasons.items())
 
 
 def query(command: Sequence[str], timeout: float) -> str:
-    """What a program prints, within `timeout` seconds. Its exit code is not read: versions differ in it, the text says
-    more. NoAnswerError where it does not start or prints more than MAX_ANSWER bytes, HangError where it does not end in
-    time.
+    """The output of a program. Its exit code is ignored, since it differs between versions and the text says more.
+
+    Raises NoAnswerError if the program does not start or prints more than MAX_ANSWER bytes, HangError if it does not
+    end within `timeout` seconds.
     """
     try:
         process = subprocess.Popen(
@@ -89,9 +91,9 @@ def query(command: Sequence[str], timeout: float) -> str:
 
 @contextmanager
 def killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Where the body fails, kill the process, which leads a session of its own, and wait a second at most.
+    """If the block fails, kill the process, which leads its own session, and wait at most one second.
 
-    In place of `with process`, which waits without limit: whoever is stuck in the kernel does not die of SIGKILL.
+    `with process` would wait without limit: a process that is blocked in the kernel does not react to SIGKILL.
     """
     try:
         yield
@@ -108,13 +110,13 @@ def killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def excerpt(answer: str) -> str:
-    """What a tool said in place of an answer, on one line that moves no cursor, short enough for a list of cards."""
+    """An unexpected answer of a tool on one short line without control characters."""
     line = "".join(char if char.isprintable() else "?" for char in " ".join(answer.split()))
     return (line if len(line) <= 120 else line[:117] + "...") or "the tool printed nothing"
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
-    """What the process prints until it ends, which must be before `deadline` (monotonic)."""
+    """The output of the process, which must end before `deadline` (monotonic)."""
     assert process.stdout is not None
     answer = b""
     while len(answer) <= MAX_ANSWER:
@@ -130,5 +132,5 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
 
 
 def _environ() -> dict[str, str]:
-    """Ours, in English, and without a variable under which the tools do not work (CANN variable reference)."""
+    """The environment in English, without a variable that breaks the tools (CANN variable reference)."""
     return {key: value for key, value in os.environ.items() if key != "ASCEND_RT_VISIBLE_DEVICES"} | {"LC_ALL": "C"}

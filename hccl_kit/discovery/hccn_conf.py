@@ -1,4 +1,4 @@
-"""Card addresses from hccn.conf, the file in which the driver keeps what hccn_tool set.
+"""Card addresses from hccn.conf, the file in which the driver stores the settings of hccn_tool.
 
 Lines are `key=value` in any order; `address_N` and `IPv6address_N` are read here, all other keys are the driver's.
 The driver refuses lines above 384 bytes and files above 1,024,000, so both are errors here too.
@@ -25,8 +25,8 @@ _KEY = re.compile(r"(address|IPv6address)_(0|[1-9][0-9]{0,3})")
 def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
     """The address of every card in `ids` (physical ids): `address_N`, else `IPv6address_N`.
 
-    KitError where the file cannot be read, a line is too long, a key stands twice with two values, a value is no IP
-    address of its family, or a card has neither key; every card without one is named.
+    Raises KitError if the file cannot be read, a line is too long, a key has two values, a value is not an IP address
+    of its family, or cards have neither key; the message lists all of them.
     """
     found = every_address(path)
     missing = [device_id for device_id in ids if device_id not in found]
@@ -40,7 +40,7 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
 
 
 def every_address(path: Path) -> dict[int, tuple[str, ...]]:
-    """All addresses of every card that has one: `address_N` before `IPv6address_N`. KitError as for `addresses`."""
+    """All addresses of every card that has one: `address_N` before `IPv6address_N`. Raises KitError as `addresses`."""
     lines = _parse(read_bounded(path, MAX_FILE).removeprefix(codecs.BOM_UTF8), path)
     found: dict[int, tuple[str, ...]] = {}
     for wanted in ("address", "IPv6address"):
@@ -55,7 +55,7 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], str]:
     found: dict[tuple[str, int], str] = {}
     for number, raw in enumerate(data.split(b"\n"), start=1):
         if len(raw) > MAX_LINE:
-            raise KitError(f"{path}:{number}: the line has {len(raw)} bytes, the driver takes {MAX_LINE}")
+            raise KitError(f"{path}:{number}: the line has {len(raw)} bytes; the limit of the driver is {MAX_LINE}")
         name, sign, value = (part.strip() for part in raw.decode("utf-8", "replace").partition("="))
         match = _KEY.fullmatch(name)
         if not (match and sign):
@@ -64,7 +64,7 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], str]:
         _check(value, family, f"{path}:{number}: {name}")
         first = found.setdefault((family, device_id), value)
         if first != value:
-            raise KitError(f"{path}:{number}: {name}={value}, but it was {first} further up; one of the two must go")
+            raise KitError(f"{path}:{number}: {name}={value}, but an earlier line has {first}; remove one of them")
     return found
 
 

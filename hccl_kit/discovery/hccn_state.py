@@ -1,7 +1,7 @@
-"""How the RoCE port of a card is set and how it is, from answers of hccn_tool.
+"""Settings and state of the RoCE port of a card, from answers of hccn_tool.
 
-Each function reads one answer and gives None where that does not hold what was asked for, which is the case where the
-tool complains. The words are those of the tool of 910 to A3; where its releases differ, both are read.
+Each function reads one answer and returns None if the value is not in it, as in an error message of the tool. The
+patterns match the tool of 910 to A3 in all its releases.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNSET = re.compile(
 
 
 def says_unset(answer: str) -> bool:
-    """Whether `-gateway -g` or `-netdetect -g` says in its words that nothing is set there."""
+    """Whether the answer of `-gateway -g` or `-netdetect -g` reports that no address is set."""
     return bool(_UNSET.search(answer))
 
 
@@ -40,7 +40,7 @@ def net_health(answer: str) -> str | None:
 
 
 def net_detect(answer: str) -> str | None:
-    """`-netdetect -g`: the address that the card asks now and then whether it is there; 0.0.0.0 is none."""
+    """`-netdetect -g`: the address that the card probes periodically; 0.0.0.0 means none."""
     return _address(_DETECT, answer)
 
 

@@ -20,11 +20,11 @@ _NONE_SET = re.compile(r"no ip was preset|Get ip(conf)? failed", re.IGNORECASE)
 
 
 class NoAddressError(driver_tool.NoAnswerError):
-    """The tool says that the card has no address, or writes something else in its place, such as dashes."""
+    """The tool reports that the card has no address, or prints something else in its place, such as dashes."""
 
 
 def find() -> str | None:
-    """The path of hccn_tool: the first on PATH, else in one of its usual folders, else None."""
+    """The path of hccn_tool: the first on PATH, else at its usual place, else None."""
     return driver_tool.find("hccn_tool", USUAL_PLACES)
 
 
@@ -33,8 +33,8 @@ def cards(
 ) -> dict[int, Card]:
     """Every card in `ids` (physical ids) with its RoCE address: its IPv4 address, else its IPv6 address.
 
-    `vnic`: a card without either gives the address it has inside the super pod (Atlas A3). KitError names every card
-    that has none and why; `timeout` is in seconds and per question.
+    `vnic`: for a card without either, its address inside the super pod (Atlas A3). Raises KitError with the reason of
+    every card without address; `timeout` is in seconds per query.
     """
 
     def question(device_id: int) -> Card:
@@ -43,20 +43,20 @@ def cards(
     found, failures = driver_tool.query_each(ids, question)
     if failures:
         raise KitError(
-            f"{tool} gave no address for {len(failures)} of {len(ids)} cards:{driver_tool.listed(failures)}",
+            f"{tool} gave no address for {len(failures)} of {len(ids)} cards:{driver_tool.reason_lines(failures)}",
             hint=(
                 f"set one with: hccn_tool -i {min(failures)} -ip -s address A.B.C.D netmask M.M.M.M\n"
-                "or name another source: --hccn-conf FILE, --inventory FILE, --simulate"
+                "or choose another source: --hccn-conf FILE, --inventory FILE, --simulate"
             ),
         )
     return found
 
 
 def card(put: Callable[..., str], *, vnic: bool = False) -> Card:
-    """One card; `put("-ip", "-g")` gives the tool's answer on it.
+    """One card; `put("-ip", "-g")` returns the tool's answer for it.
 
-    NoAddressError where the tool says that it has none, NoAnswerError where it says something else.
-    The second question is asked only where the tool says that no IPv4 address is set, and so on.
+    Raises NoAddressError if the tool reports that it has none, NoAnswerError for any other answer. IPv6 is queried only
+    if no IPv4 address is set, and the address in the super pod only if neither is.
     """
     first = answer = put("-ip", "-g")
     found = _IPV4.search(answer)
@@ -80,12 +80,12 @@ def card(put: Callable[..., str], *, vnic: bool = False) -> Card:
 
 
 def every_address(put: Callable[..., str], *, vnic: bool = False) -> tuple[str, ...]:
-    """All addresses of one card, IPv4, IPv6 and with `vnic` that inside of the super pod, as the tool writes them."""
+    """All addresses of one card as the tool prints them: IPv4, IPv6 and, with `vnic`, the one in the super pod."""
     questions = [(_IPV4, ("-ip", "-g")), (_IPV6, ("-ip", "-inet6", "-g")), (_VNIC, ("-vnic", "-g"))]
     asked = questions if vnic else questions[:2]
     return tuple(text for pattern, words in asked for text in pattern.findall(put(*words)))
 
 
 def is_answer(text: str) -> bool:
-    """Whether `-ip -g` was answered: with an address, or that there is none."""
+    """Whether the text is an answer of `-ip -g`: an address, or that none is set."""
     return bool(_IPV4.search(text) or _NONE_SET.search(text))

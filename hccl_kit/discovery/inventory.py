@@ -1,4 +1,4 @@
-"""Servers and their cards from a file that people keep: an inventory.
+"""Servers and their cards from an inventory file.
 
     10.0.0.1:
       0: 192.168.100.101
@@ -8,7 +8,7 @@
       super_pod: pod-a
       0: {ip: 192.168.100.102, netmask: 255.255.255.0, sdid: 4194304}
 
-A card is its address, or a mapping where more is known. `schemas/inventory.schema.json` describes every key.
+A card is its address, or a mapping with more facts. `schemas/inventory.schema.json` describes every key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hccl_kit.table.hosts import Card, Host, prefix_length
 MAX_FILE = 64 << 20
 """Bytes; 65,536 cards need 2 MiB, with the levels of version 2.0 about half of it."""
 MAX_CARDS = 65_536
-"""HCCL knows no larger job."""
+"""The largest job of HCCL."""
 
 _SHAPE = "an inventory is `server: {device id: address, ...}` for every server"
 _SERVER_KEYS = ("host_ip", "super_pod")
@@ -41,8 +41,7 @@ _SHOWN = 16
 def hosts(path: Path, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[Host, ...]:
     """The servers called `names` (None: every one), in that order, each with the cards in `ids` (physical ids).
 
-    KitError names every server that the file does not have, and what it has instead; or else every server that
-    lacks one of the cards.
+    Raises KitError with all servers that are not in the file, or with all that lack one of the cards.
     """
     servers = read(path)
     wanted = list(servers) if names is None else names
@@ -63,8 +62,8 @@ def hosts(path: Path, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[
 def read(path: Path) -> dict[str, Host]:
     """Every server by its id, in the order of the file.
 
-    KitError names the file, the line and the column of what is wrong: no YAML, another shape, a server, card or
-    address that stands twice, an id that is none, an address that is none.
+    Raises KitError with the file, line and column if the file is not YAML or has another structure, a duplicate server,
+    card or address, or an id or address that is not valid.
     """
     tree = read_tree(path, MAX_FILE, _SHAPE)
     seen: dict[str, Node] = {}
@@ -73,7 +72,7 @@ def read(path: Path) -> dict[str, Host]:
     for key, value in tree.pairs(tree.root):
         name = tree.text(key)
         if name in servers:
-            raise tree.error(key, f"server {name} stands twice")
+            raise tree.error(key, f"duplicate server {name}")
         servers[name] = _host(tree, name, value, seen)
         count += len(servers[name].cards)
         if count > MAX_CARDS:
@@ -82,24 +81,24 @@ def read(path: Path) -> dict[str, Host]:
 
 
 def _host(tree: Tree, name: str, node: Node, seen: dict[str, Node]) -> Host:
-    """One server; `seen` holds the place of every address so far, for an address serves one card only."""
+    """One server; `seen` holds the place of every address so far, since an address belongs to one card only."""
     facts: dict[str, str] = {}
     cards: dict[int, Card] = {}
     for key, value in tree.pairs(node):
         text = tree.text(key)
         if text in _SERVER_KEYS:
             if text in facts:
-                raise tree.error(key, f"{text} stands twice in this server")
+                raise tree.error(key, f"duplicate key {text} in this server")
             facts[text] = _address(tree, value, tree.text(value)) if text == "host_ip" else tree.text(value)
             continue
         if not re.fullmatch("0|[1-9][0-9]{0,3}", text) or int(text) > MAX_ID:
             also = " and ".join(_SERVER_KEYS)
             raise tree.error(key, f"{text!r} is not a device id; accepted: 0 to {MAX_ID}, {also}")
         if int(text) in cards:
-            raise tree.error(key, f"card {text} stands twice in this server")
+            raise tree.error(key, f"duplicate card {text} in this server")
         cards[int(text)] = card = _card(tree, value)
         if card.ip is not None and seen.setdefault(card.ip, value) is not value:
-            raise tree.error(value, f"address {card.ip} is taken already, at {tree.place(seen[card.ip])}")
+            raise tree.error(value, f"address {card.ip} is already used at {tree.place(seen[card.ip])}")
     return Host(name, cards, **facts)
 
 
@@ -108,11 +107,11 @@ def _card(tree: Tree, node: Node) -> Card:
         return Card(*_ip(tree, node))
     entries = tree.entries(node, _CARD_KEYS)
     if not entries.keys() & {"ip", "sdid", "level_list"}:
-        raise tree.error(node, "a card has at least one of ip, sdid, level_list")
+        raise tree.error(node, "a card needs at least one of ip, sdid, level_list")
     ip, prefix = _ip(tree, entries["ip"]) if "ip" in entries else (None, None)
     if mask := entries.get("netmask"):
         if prefix is not None:
-            raise tree.error(mask, "the address has its netmask behind the slash already")
+            raise tree.error(mask, "the address already has a prefix length")
         prefix = prefix_length(tree.text(mask))
         if prefix is None:
             raise tree.error(mask, f"{mask.text!r} is not a netmask; accepted: 255.255.255.0, 24")
@@ -126,7 +125,7 @@ def _card(tree: Tree, node: Node) -> Card:
 
 
 def _ip(tree: Tree, node: Node) -> tuple[str, int | None]:
-    """The address, and the length of its prefix where it is written with one."""
+    """The address, and its prefix length if it has one."""
     text, slash, written = tree.text(node).partition("/")
     bits = 128 if ":" in text else 32
     address = _address(tree, node, text)
@@ -134,7 +133,7 @@ def _ip(tree: Tree, node: Node) -> tuple[str, int | None]:
         return address, None
     prefix = prefix_length(written)
     if prefix is None or prefix > bits:
-        raise tree.error(node, f"{written!r} is not the prefix of an address; accepted: 0 to {bits}")
+        raise tree.error(node, f"{written!r} is not a valid prefix length; accepted: 0 to {bits}")
     return address, prefix
 
 

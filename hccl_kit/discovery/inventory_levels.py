@@ -1,4 +1,4 @@
-"""The networks of a card (version 2.0), under the names that the table itself has for them.
+"""The networks of a card (version 2.0), with the keys of the table.
 
     level_list:
     - net_layer: 0
@@ -7,7 +7,7 @@
       rank_addr_list:
       - {addr_type: EID, addr: 000000000000002000100000dfdf0001, ports: [0/1], plane_id: 0}
 
-The names are those of `schemas/rank_table_2.0.schema.json`.
+The keys are those of `schemas/rank_table_2.0.schema.json`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MAX_PORTS = 16
 
 
 def levels(tree: Tree, node: Node) -> tuple[Level, ...]:
-    """The levels in their order; KitError with the place of what has another shape, or is more than HCCL takes.
+    """The levels in their order. Raises KitError with the place if the structure is wrong or a limit is exceeded.
 
-    What the texts may be is left to the rules, which judge the table that is made of them.
+    The values are checked by the rules, in the generated table.
     """
     return tuple(_level(tree, item) for item in tree.items(node, _MAX_LEVELS))
 

@@ -1,7 +1,7 @@
-"""What the processes of `mpirun -n S hccl-gen --mpi` tell each other: each one text, and one exit code for all.
+"""Communication of the processes of `mpirun -n S hccl-gen --mpi`: a text from each, and one exit code for all.
 
-Bytes and integers only cross: nothing of ours is pickled, so processes of another release of Python meet as well. The
-only room of discovery that imports mpi4py; importing `MPI` starts MPI, so the import stands inside the function.
+Only bytes and integers are sent, no pickles, so processes with different Python versions work together. The only
+module of this folder that imports mpi4py; importing `MPI` starts MPI, so the import is inside the function.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _KILLED = 70  # sysexits.h: an error inside of the program
 
 
 class MpiGroup:
-    """All processes of one mpirun, one for each server. Every process calls the methods, in the same order."""
+    """All processes of one mpirun, one per server. Every process must call the same methods in the same order."""
 
     def __init__(self) -> None:
-        """Start MPI; KitError where mpi4py cannot be loaded."""
+        """Start MPI. Raises KitError if mpi4py cannot be loaded."""
         try:
             from mpi4py import MPI  # noqa: PLC0415 - starts MPI
         except (ImportError, RuntimeError) as error:
@@ -35,12 +35,12 @@ class MpiGroup:
         self.size: int = self._world.Get_size()
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """A defect that ends this process ends all of them: the others would wait for it forever."""
+    def abort_on_error(self) -> Iterator[None]:
+        """Abort all processes if the block fails: the others would wait forever."""
         try:
             yield
         except Exception:
-            import traceback  # noqa: PLC0415 - nearly never
+            import traceback  # noqa: PLC0415 - rarely needed
 
             traceback.print_exc()
             self._world.Abort(_KILLED)
@@ -63,7 +63,7 @@ class MpiGroup:
         return texts
 
     def share(self, code: int) -> int:
-        """The number that process 0 has, on every process."""
+        """The `code` of process 0, on every process."""
         shared = array("i", [code])
         self._world.Bcast(shared)
         return shared[0]

@@ -1,11 +1,11 @@
-"""Where the cards of an Atlas A3 server are in their super pod, from `npu-smi info -t spod-info -i NPU -c CHIP`.
+"""The places of the cards of an Atlas A3 server in its super pod, from `npu-smi info -t spod-info -i NPU -c CHIP`.
 
     SDID                           : 4259841
     Super Pod Size                 : 384
     Super Pod ID                   : 0
     Server Index                   : 1
 
-An NPU of A3 has two chips; each is a device of its own, with the physical id NPU * 2 + CHIP.
+An NPU of A3 has two chips; each is a device with the physical id NPU * 2 + CHIP.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hccl_kit.discovery import driver_tool
 
 USUAL_PLACES = ("/usr/local/sbin/npu-smi", "/usr/local/bin/npu-smi")
 CHIPS = 2
-"""Of one NPU; every chip is a device."""
+"""Chips per NPU; every chip is a device."""
 
 _ROW = re.compile(r"^[ \t]*(SDID|Super Pod ID)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _NONE = 0xFFFF_FFFF
-"""All bits set: what 32 bits hold where there is no such id."""
+"""All 32 bits set: no id."""
 
 
 class Place(NamedTuple):
@@ -35,13 +35,14 @@ class Place(NamedTuple):
 
 
 def find() -> str | None:
-    """The path of npu-smi: the first on PATH, else in one of its usual folders, else None."""
+    """The path of npu-smi: the first on PATH, else at one of its usual places, else None."""
     return driver_tool.find("npu-smi", USUAL_PLACES)
 
 
 def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOUT) -> dict[int, Place]:
-    """The place of every card in `ids` (physical ids). KitError names every card that has none and why, or says that
-    the cards are in several super pods; `timeout` is in seconds and per card.
+    """The place of every card in `ids` (physical ids); `timeout` is in seconds per card.
+
+    Raises KitError with the reason of every card without a place, or if the cards are in several super pods.
     """
 
     def question(device_id: int) -> Place:
@@ -49,22 +50,26 @@ def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOU
         return place(driver_tool.query([tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip)], timeout))
 
     found, failures = driver_tool.query_each(ids, question)
-    plain = "--table-version 1.0 writes a table of plain servers, which meet over RoCE"
+    plain = "--table-version 1.0 writes a table of plain servers, which connect over RoCE"
     if failures:
         count = f"{len(failures)} of {len(ids)} cards"
-        raise KitError(f"{tool} gave no place in a super pod for {count}:{driver_tool.listed(failures)}", hint=plain)
+        raise KitError(
+            f"{tool} reports no place in a super pod for {count}:{driver_tool.reason_lines(failures)}", hint=plain
+        )
     pods = sorted({one.super_pod for one in found.values()})
     if len(pods) > 1:
-        raise KitError(f"{tool} puts the cards of this server into super pods {', '.join(map(str, pods))}", hint=plain)
+        raise KitError(
+            f"{tool} reports that the cards of this server are in super pods {', '.join(map(str, pods))}", hint=plain
+        )
     return found
 
 
 def place(answer: str) -> Place:
-    """The place that an answer tells; NoAnswerError where it tells none."""
+    """The place in an answer. Raises NoAnswerError if it has none."""
     rows = dict(_ROW.findall(answer))
     if "SDID" not in rows or "Super Pod ID" not in rows:
         raise driver_tool.NoAnswerError(driver_tool.excerpt(answer))
     for name, value in rows.items():
         if not _NUMBER.fullmatch(value) or int(value) >= _NONE:
-            raise driver_tool.NoAnswerError(f"its {name} is {value!r}, which is none")
+            raise driver_tool.NoAnswerError(f"{name} {value!r} is not valid")
     return Place(int(rows["SDID"]), int(rows["Super Pod ID"]))

@@ -1,4 +1,4 @@
-"""All chips of a server and the processes on them, from the two tables that `npu-smi info` draws.
+"""All chips of a server and the processes on them, from the two tables of `npu-smi info`.
 
     | NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
     | Chip  Phy-ID              | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
@@ -6,8 +6,8 @@
     | 0     Ascend910           | OK            | 178.8       36                0    / 0             |
     | 0     0                   | 0000:9D:00.0  | 0           0    / 0          3397 / 65536         |
 
-Every generation names other columns: 910 and A2 have no Phy-ID, 300I Duo has `Device`, Atlas 950 has `NPU ID` and no
-chip, and releases from 26.0 on add the process id inside the container. So columns are found by their names.
+The columns differ between generations: 910 and A2 have no Phy-ID, 300I Duo has `Device`, Atlas 950 has `NPU ID` and no
+chip, and releases since 26.0 add the process id inside the container. So columns are found by their names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Row = Sequence[str]
 
 
 class Chip(NamedTuple):
-    """A chip as the first table has it. `physical` is its Phy-ID, None where the table has no such column."""
+    """A chip of the first table. `physical` is its Phy-ID, None if the table has no such column."""
 
     npu: int
     chip: int
@@ -33,7 +33,7 @@ class Chip(NamedTuple):
 
 
 class Process(NamedTuple):
-    """A process on a chip. `inner` is its id in its container, None where the table does not say."""
+    """A process on a chip. `inner` is its id inside its container, None if the table has no such column."""
 
     npu: int
     chip: int
@@ -43,7 +43,7 @@ class Process(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What `npu-smi info` says. `is_incomplete`: the tool doubts the driver's install."""
+    """The answer of `npu-smi info`. `is_incomplete`: it warns that the driver may not be completely installed."""
 
     chips: tuple[Chip, ...]
     processes: tuple[Process, ...]
@@ -51,14 +51,14 @@ class Info(NamedTuple):
 
 
 def parse(answer: str) -> Info | None:
-    """The tables of an answer; None where it has no table of chips."""
+    """The tables of an answer; None if it has no table of chips."""
     rows = [_cells(line) for line in answer.splitlines() if line.lstrip().startswith("|")]
     start = next((at for at, row in enumerate(rows) if "Health" in row), None)
     if start is None or start + 1 >= len(rows):
         return None
     end = next((at for at, row in enumerate(rows) if "Process id" in row), len(rows))
     upper, lower = rows[start], rows[start + 1]
-    # A notice between the rows is no half of a pair.
+    # Skip notices between the rows.
     body = [row for row in rows[start + 2 : end] if len(row) in (len(upper), len(lower))]
     pairs = zip(body[::2], body[1::2], strict=False)
     chips = [_chip({**_record(upper, first), **_record(lower, second)}) for first, second in pairs]
@@ -75,7 +75,7 @@ def _cells(line: str) -> Row:
 
 
 def _record(head: Row, row: Row) -> Mapping[str, str]:
-    """Column to value. A cell may hold several columns, whose names stand two blanks apart at least."""
+    """Column to value. A cell may hold several columns, whose names are separated by at least two blanks."""
     found: dict[str, str] = {}
     if len(row) == len(head):
         for names, values in zip(head, row, strict=True):

@@ -1,4 +1,4 @@
-"""Which chip is which card, from `npu-smi info -m`.
+"""The mapping of chips to cards, from `npu-smi info -m`.
 
     NPU ID                         Chip ID                        Chip Logic ID                  Chip Name
     0                              0                              0                              Ascend 910B4
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[0-9]{1,10}")
 
 
 class ChipMapping(NamedTuple):
-    """A chip: `logic` counts what this system sees, from 0; None where a column is missing."""
+    """A chip: `logic` is its number among the visible chips, from 0; None if a column is missing."""
 
     npu: int
     chip: int
@@ -26,7 +26,7 @@ class ChipMapping(NamedTuple):
 
 
 def parse(answer: str) -> tuple[ChipMapping, ...]:
-    """The chips of an answer that are cards, in its order; what is none (Mcu) has no id but that of its NPU."""
+    """The chips of an answer that are cards, in its order; others (Mcu) have only the id of their NPU."""
     rows = [_BETWEEN.split(line.strip()) for line in answer.splitlines()]
     start = next((at for at, row in enumerate(rows) if "NPU ID" in row and "Chip ID" in row), len(rows))
     found = []

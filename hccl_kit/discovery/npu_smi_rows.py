@@ -14,7 +14,7 @@ _ROW = re.compile(r"^[ \t]*([^:\n]*?)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 
 
 def parse(answer: str) -> Mapping[str, str]:
-    """Name to value; the first of two equal names counts, which is that of the NPU and not of a part of it."""
+    """Name to value; of duplicate names the first, which belongs to the NPU and not to a part of it."""
     rows: dict[str, str] = {}
     for name, value in _ROW.findall(answer):
         rows.setdefault(name, value)

@@ -1,7 +1,7 @@
-"""What is installed: driver, firmware and CANN, from the files that their packages leave behind.
+"""The installed driver, firmware and CANN, from the files of their packages.
 
-Lines are `key=value`. With which other packages a package goes, it says itself: the driver with ranges of firmware
-(`compatible_version_fw=[7.0.0,7.5.99]`), driver and CANN with releases of each other, as in
+Lines are `key=value`. Every package declares its compatibility: the driver lists ranges of firmware versions
+(`compatible_version_fw=[7.0.0,7.5.99]`), driver and CANN list releases of each other, as in
 `Innerversion=V100R001C19SPC001B124` and `compatible_version=[V100R001C17],[V100R001C18]`.
 """
 
@@ -29,10 +29,10 @@ Values = Mapping[str, str]
 
 
 class Package(NamedTuple):
-    """A driver, a firmware or a CANN.
+    """A driver, firmware or CANN package.
 
-    `release` is such as V100R001C19, "" where it does not say; `releases` are those of others that it goes with.
-    `firmware`: the ranges of versions that a driver goes with, both ends included.
+    `release` is such as V100R001C19, "" if unknown; `releases` are the compatible releases of other packages.
+    `firmware`: the ranges of compatible firmware versions of a driver, inclusive.
     """
 
     version: str
@@ -42,19 +42,19 @@ class Package(NamedTuple):
 
 
 def driver(root: Path) -> Package | None:
-    """The NPU driver; None where no file tells."""
+    """The NPU driver; None if its version file is missing."""
     values = _values(_driver_home(root) / "driver" / "version.info")
     return _package(values, values.get("version", "")) if values.get("version") else None
 
 
 def firmware(root: Path) -> Package | None:
-    """The NPU firmware, as far as it was installed from this system; None where no file tells."""
+    """The NPU firmware, if it was installed from this system; None if its version file is missing."""
     values = _values(_driver_home(root) / "firmware" / "version.info")
     return Package(values["version"]) if values.get("version") else None
 
 
 def cann(root: Path, environ: Mapping[str, str]) -> Package | None:
-    """The CANN that the variables name, else the one at a usual place; None where there is none."""
+    """The CANN in the folder that a variable names, else at a usual place; None if there is none."""
     for home in _homes(root, environ):
         for arch in ("aarch64-linux", "x86_64-linux", "arm64-linux"):
             for kind in _KINDS:
@@ -68,7 +68,7 @@ def cann(root: Path, environ: Mapping[str, str]) -> Package | None:
 
 
 def in_range(version: str, least: str, most: str) -> bool:
-    """Whether least <= version <= most, number by number."""
+    """Whether least <= version <= most, compared number by number."""
     return _numbers(least) <= _numbers(version) <= _numbers(most)
 
 
@@ -100,7 +100,7 @@ def _package(values: Values, version: str) -> Package:
 
 
 def _values(path: Path) -> Values:
-    """Key in lower case to value; nothing of a file that is not there or cannot be read."""
+    """Key in lower case to value; empty if the file cannot be read."""
     try:
         text = read_bounded(path, _MAX_FILE).decode("utf-8", "replace")
     except KitError:

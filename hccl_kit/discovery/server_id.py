@@ -1,10 +1,10 @@
-"""This server's own address: the one HCCL itself would choose.
+"""This server's own address: the one that HCCL would choose.
 
 HCCL's order (HCCL user guide, HCCL_IF_IP and HCCL_SOCKET_IFNAME; its bootstrap code agrees):
 
-1. HCCL_IF_IP, which must be an address of this machine; %INTERFACE may stand behind it;
-2. HCCL_SOCKET_IFNAME: the first interface that it names. `eth,enp` are prefixes, `=eth0,enp0` whole names,
-   a `^` in front of either turns the choice round;
+1. HCCL_IF_IP, which must be an address of this machine, optionally with %INTERFACE;
+2. HCCL_SOCKET_IFNAME: the first matching interface. `eth,enp` are prefixes, `=eth0,enp0` exact names,
+   a leading `^` negates the match;
 3. the first interface by name that is neither docker* nor lo*, then docker*, then lo*.
 
 HCCL_SOCKET_FAMILY (AF_INET, which is the default, or AF_INET6) is tried first, the other family after it.
@@ -26,7 +26,7 @@ from hccl_kit.base.errors import KitError
 _SIOCGIFCONF = 0x8912  # linux/sockios.h
 _IFREQ = 40 if struct.calcsize("P") == 8 else 32  # bytes of a struct ifreq: a name of 16 and a union
 _MAX_ADDRESSES = 4096
-_NAME_IT = "name the server yourself: --server_ip ADDRESS"
+_HINT = "set the address: --server_ip ADDRESS"
 _FAMILIES = {"": 4, "AF_INET": 4, "AF_INET6": 6}
 
 
@@ -39,30 +39,30 @@ class Interface:
 
     @property
     def is_link_local(self) -> bool:
-        """An IPv6 address that means nothing on another network; HCCL takes it only where HCCL_IF_IP names it."""
+        """Whether it is a link-local IPv6 address; HCCL uses one only if HCCL_IF_IP names it."""
         address = ipaddress.ip_address(self.address)
         return address.version == 6 and address.is_link_local
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The address that names this server in a table, and why it is this one."""
+    """The address of this server in a table, and the reason for the choice."""
 
     address: str
     reason: str
 
 
 def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choice:
-    """What HCCL would choose among `interfaces` (in the system's order) under the variables of `environ`.
+    """The choice of HCCL among `interfaces` (in the system's order) with the variables in `environ`.
 
-    KitError where a variable names nothing that this machine has (HCCL would stop with EI0001), and where the
-    machine has no address at all.
+    Raises KitError if a variable matches nothing on this machine (HCCL would stop with EI0001), or if the machine has
+    no address.
     """
     if wanted := environ.get("HCCL_IF_IP"):
         address = wanted.partition("%")[0]
         found = next((interface for interface in interfaces if _same(interface.address, address)), None)
         if found is None:
-            raise _nothing(f"HCCL_IF_IP={wanted} is not an address of this machine", interfaces)
+            raise _error(f"HCCL_IF_IP={wanted} is not an address of this machine", interfaces)
         return Choice(f"{address}%{found.name}" if found.is_link_local else address, "HCCL_IF_IP")
     far = [interface for interface in interfaces if not interface.is_link_local]
     ordered = _by_family(far, environ.get("HCCL_SOCKET_FAMILY", ""))
@@ -70,24 +70,24 @@ def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choic
         for interface in ordered:
             if _matches(interface.name, names):
                 return Choice(interface.address, f"interface {interface.name}, HCCL_SOCKET_IFNAME={names}")
-        raise _nothing(f"HCCL_SOCKET_IFNAME={names} matches no interface of this machine", interfaces)
+        raise _error(f"HCCL_SOCKET_IFNAME={names} matches no interface of this machine", interfaces)
     if not ordered:
-        raise _nothing("this machine has no network address", interfaces)
+        raise _error("this machine has no network address", interfaces)
     family = _version(ordered[0])
     first = min((i for i in ordered if _version(i) == family), key=lambda i: (_rank(i.name), i.name))
     return Choice(first.address, f"interface {first.name}, the one HCCL would choose")
 
 
 def interfaces() -> tuple[Interface, ...]:
-    """Every address of this machine, IPv4 before IPv6; read from the kernel (Linux)."""
+    """Every address of this machine, IPv4 before IPv6, from the Linux kernel."""
     buffer = array.array("B", bytes(_IFREQ * _MAX_ADDRESSES))
     start, size = buffer.buffer_info()
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             answer = fcntl.ioctl(probe.fileno(), _SIOCGIFCONF, struct.pack("iP", size, start))
-    except OSError as error:  # a sandbox that keeps processes from the network
-        why = f"the system does not tell this machine's addresses: {error.strerror}"
-        raise KitError(why, hint=_NAME_IT) from error
+    except OSError as error:  # a sandbox without network access
+        why = f"cannot read the addresses of this machine: {error.strerror}"
+        raise KitError(why, hint=_HINT) from error
     (filled,) = struct.unpack_from("i", answer)
     data = buffer.tobytes()[:filled]
     ipv4 = [
@@ -114,12 +114,12 @@ def _version(interface: Interface) -> int:
 
 def _by_family(interfaces: Sequence[Interface], family: str) -> list[Interface]:
     if family not in _FAMILIES:
-        raise KitError(f"HCCL_SOCKET_FAMILY={family} is not known; accepted: AF_INET, AF_INET6")
+        raise KitError(f"HCCL_SOCKET_FAMILY={family} is not a valid value; accepted: AF_INET, AF_INET6")
     return sorted(interfaces, key=lambda interface: _version(interface) != _FAMILIES[family])
 
 
 def _matches(name: str, wanted: str) -> bool:
-    """Whether HCCL_SOCKET_IFNAME=`wanted` takes the interface `name`."""
+    """Whether HCCL_SOCKET_IFNAME=`wanted` matches the interface `name`."""
     listed = wanted.removeprefix("^")
     parts = [part for part in listed.removeprefix("=").split(",") if part]
     found = name in parts if listed.startswith("=") else name.startswith(tuple(parts))
@@ -127,7 +127,7 @@ def _matches(name: str, wanted: str) -> bool:
 
 
 def _rank(name: str) -> int:
-    """The class of an interface in HCCL's order; HCCL goes by the beginning of the name alone."""
+    """The class of an interface in HCCL's order, by the prefix of its name."""
     return 2 if name.startswith("lo") else 1 if name.startswith("docker") else 0
 
 
@@ -138,6 +138,6 @@ def _same(one: str, other: str) -> bool:
         return False
 
 
-def _nothing(message: str, interfaces: Sequence[Interface]) -> KitError:
+def _error(message: str, interfaces: Sequence[Interface]) -> KitError:
     there = ", ".join(f"{interface.name} {interface.address}" for interface in interfaces) or "none"
-    return KitError(f"{message}; its addresses are: {there}", hint=_NAME_IT)
+    return KitError(f"{message}; its addresses are: {there}", hint=_HINT)

@@ -1,4 +1,4 @@
-"""Card addresses for a machine without cards, so that tables and scripts can be tried anywhere."""
+"""Card addresses for a machine without cards, to try tables and scripts anywhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hccl_kit.base.errors import KitError
 
 DOCUMENTATION = "documentation addresses of RFC 5737"
-BENCHMARKS = "addresses of RFC 2544, kept for benchmarks"
+BENCHMARKS = "addresses of RFC 2544, reserved for benchmarks"
 _MANY = int(ipaddress.IPv4Address("198.18.0.0"))
 _MANY_SIZE = 1 << 17
 
@@ -16,9 +16,9 @@ _MANY_SIZE = 1 << 17
 def addresses(ids: Sequence[int], *, planes: int) -> dict[int, str]:
     """One address of 192.0.2.0/24 for every card in `ids`.
 
-    The range is reserved for documentation (RFC 5737), so no such table reaches a real network. The /24 is cut into
-    one block for each of the `planes` (as `Product.planes`: card i belongs to plane i mod planes); no address is the
-    first or the last of its block. KitError where an id does not fit its block.
+    The range is reserved for documentation (RFC 5737), so no such table works on a real network. The /24 is divided
+    into one block for each of the `planes` (as `Product.planes`: card i belongs to plane i mod planes); no address is
+    the first or the last of its block. Raises KitError if an id does not fit into its block.
     """
     block = 256 // planes
     highest = planes * (block - 2) - 1
@@ -28,9 +28,9 @@ def addresses(ids: Sequence[int], *, planes: int) -> dict[int, str]:
 
 
 def cluster_addresses(servers: int, ids: Sequence[int], *, planes: int) -> list[dict[int, str]]:
-    """As `addresses`, for every one of `servers` servers, of 198.18.0.0/15, which RFC 2544 keeps for benchmarks.
+    """As `addresses` for each of `servers` servers, from 198.18.0.0/15, which RFC 2544 reserves for benchmarks.
 
-    Every plane has a block of its own, and every server a run of it. KitError where the range is too small.
+    Every plane has its own block, and every server a range of it. Raises KitError if the block is too small.
     """
     block = _MANY_SIZE // planes
     run = max(ids) // planes + 1

@@ -1,4 +1,4 @@
-"""Logical to physical ids: what a process is allowed to see, numbered from 0 (ASCEND_RT_VISIBLE_DEVICES)."""
+"""Logical to physical ids: the devices visible to a process, numbered from 0 (ASCEND_RT_VISIBLE_DEVICES)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from hccl_kit.table.device_range import DeviceRange
 def physical_ids(logical: Sequence[int], visible: str) -> dict[int, int]:
     """`{logical id: physical id}` for every id in `logical`; `visible` lists the physical ids, logical 0 first.
 
-    `visible` is written as a device range is (`4,5,6,7`, `4-7`, `[4,8)`) and must ascend, as CANN wants it; rank
-    tables hold physical ids (R20). KitError where it does not ascend or is too short; ParseError where it is no range.
+    `visible` is a device range (`4,5,6,7`, `4-7`, `[4,8)`) and must ascend, as CANN requires; rank tables hold
+    physical ids (R20). Raises KitError if it does not ascend or is too short, ParseError if it is not a range.
     """
     cards = DeviceRange.parse(visible).ids
     written = [int(number) for number in re.findall("[0-9]+", visible)]
     if written != sorted(written):
         ascending = ",".join(map(str, cards))
-        raise KitError(f"the visible devices {visible!r} do not ascend, which CANN asks for", hint=f"write {ascending}")
+        raise KitError(
+            f"the visible devices {visible!r} are not in ascending order, which CANN requires",
+            hint=f"write {ascending}",
+        )
     outside = [i for i in logical if i >= len(cards)]
     if outside:
         raise KitError(

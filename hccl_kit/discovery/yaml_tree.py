@@ -1,8 +1,7 @@
-"""A YAML file as a tree of nodes with their places: no value is built, so a text stays as it is written.
+"""A YAML file as a tree of nodes with their places and the text of every scalar, without type conversion.
 
-A server called `on` or `1e3` stays that, and an EID of digits too, whatever YAML makes of it elsewhere. The tree is put
-together from YAML's events and not by `yaml.compose`, which libyaml does by recursion: a deep file would end the
-process.
+A server called `on` or `1e3` keeps its name, and so does an EID of digits. The tree is built from YAML's events and not
+by `yaml.compose`, which recurses in libyaml: a deeply nested file would crash the process.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 
 MAX_DEPTH = 16
-"""Levels of nesting; no file that people keep needs half of them."""
+"""Levels of nesting; an inventory needs less than half of them."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml, where PyYAML was built with it: a tenth of the time."""
+"""libyaml if PyYAML was built with it: a tenth of the time."""
 _MERGE = "<<"
 
 
@@ -36,7 +35,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A file's nodes; `shape` is what its kind looks like, in a few words, for messages."""
+    """A file's nodes; `shape` describes the expected structure in messages."""
 
     path: Path
     root: Node
@@ -49,14 +48,14 @@ class Tree:
         return zip(node.items[::2], node.items[1::2], strict=True)
 
     def entries(self, node: Node, keys: Sequence[str], *, required: Sequence[str] = ()) -> Mapping[str, Node]:
-        """A mapping whose keys are all among `keys`, none of them twice; those in `required` are there."""
+        """A mapping with keys from `keys`, without duplicates, and with all keys in `required`."""
         entries: dict[str, Node] = {}
         for key, value in self.pairs(node):
             name = self.text(key)
             if name not in keys:
-                raise self.error(key, f"{name!r} is not known here; accepted: {', '.join(keys)}")
+                raise self.error(key, f"{name!r} is not a valid key here; accepted: {', '.join(keys)}")
             if name in entries:
-                raise self.error(key, f"{name} stands twice")
+                raise self.error(key, f"duplicate key {name}")
             entries[name] = value
         if missing := [key for key in required if key not in entries]:
             raise self.error(node, f"{', '.join(missing)} missing here")
@@ -69,16 +68,16 @@ class Tree:
         return node.items
 
     def text(self, node: Node) -> str:
-        """A scalar as it is written."""
+        """The text of a scalar."""
         if node.text is None:
-            raise self.error(node, f"expected a plain text; {self.shape}")
+            raise self.error(node, f"expected a scalar; {self.shape}")
         return node.text
 
     def number(self, node: Node, largest: int) -> int:
-        """A scalar that is a number from 0 to `largest`, in decimal digits."""
+        """A scalar that is an integer from 0 to `largest`, in decimal digits."""
         text = self.text(node)
         if not (text.isascii() and text.isdecimal() and len(text) <= len(str(largest)) and int(text) <= largest):
-            raise self.error(node, f"{text!r} is not a number from 0 to {largest}")
+            raise self.error(node, f"{text!r} is not an integer from 0 to {largest}")
         return int(text)
 
     def place(self, node: Node) -> str:
@@ -91,7 +90,7 @@ class Tree:
 
 
 def read_tree(path: Path, limit: int, shape: str) -> Tree:
-    """The nodes of a file of at most `limit` bytes; KitError where it is no YAML or empty, with the place."""
+    """The nodes of a file of at most `limit` bytes. Raises KitError with the place if it is not YAML or empty."""
     text = _text(path, limit)
     try:
         root = _root(yaml.parse(text, Loader=_LOADER), path)
@@ -107,7 +106,7 @@ def read_tree(path: Path, limit: int, shape: str) -> Tree:
 
 
 def _root(events: Iterator[yaml.Event], path: Path) -> Node | None:
-    """The node of the only document; None where there is none."""
+    """The node of the only document; None if there is none."""
     open_lists: list[list[Node]] = [[]]
     for event in events:
         if isinstance(event, yaml.ScalarEvent):
@@ -116,21 +115,19 @@ def _root(events: Iterator[yaml.Event], path: Path) -> Node | None:
         elif isinstance(event, yaml.CollectionStartEvent):
             node = Node(event.start_mark, None, [], isinstance(event, yaml.MappingStartEvent))
         elif isinstance(event, yaml.AliasEvent):
-            # A few of them can stand for more than fits into memory, and no two cards are alike.
-            raise KitError(
-                f"{_place(path, event.start_mark)}: *{event.anchor} is an alias; write out what it stands for"
-            )
+            # A few aliases can expand to more than fits into memory, and cards are never equal.
+            raise KitError(f"{_place(path, event.start_mark)}: *{event.anchor} is an alias; replace it by its value")
         else:
             if isinstance(event, yaml.CollectionEndEvent):
                 open_lists.pop()
             if isinstance(event, yaml.DocumentStartEvent) and open_lists[0]:
-                raise KitError(f"{_place(path, event.start_mark)}: not YAML: but found another document")
+                raise KitError(f"{_place(path, event.start_mark)}: expected a single document")
             continue
         open_lists[-1].append(node)
         if node.items is not None:
             open_lists.append(node.items)
             if len(open_lists) > MAX_DEPTH:
-                raise KitError(f"{_place(path, node.mark)}: nested too deep, {MAX_DEPTH} levels are the most")
+                raise KitError(f"{_place(path, node.mark)}: nested deeper than {MAX_DEPTH} levels")
     return open_lists[0][0] if open_lists[0] else None
 
 

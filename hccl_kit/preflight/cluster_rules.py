@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.hostlist import fold
+from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import ANY_PRODUCT, Rule, run
 from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
 from hccl_kit.preflight.facts import FRAMEWORK, TLS
@@ -43,7 +44,7 @@ def folded(servers: Sequence[str]) -> str:
     try:
         return fold(list(dict.fromkeys(servers)))
     except KitError:
-        return ", ".join(map(shown, servers[:8])) + (f" and {len(servers) - 8} more" if len(servers) > 8 else "")
+        return listed(map(shown, servers))
 
 
 def table_differs(found: Round) -> Iterator[Finding]:

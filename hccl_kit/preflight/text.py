@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import counted
 from hccl_kit.check.report.finding_text import as_lines, head, notes
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.cluster_rules import folded
@@ -34,9 +35,9 @@ def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color
     for _, group in groupby(pairs, key=lambda pair: pair[0].rule):
         lines += _folded(list(group), len(there), color)
     lines += _not_made(there)
-    counts = _counted(len({found.rule for found, _ in pairs if found.severity == "error"}), "error")
-    unlike = _counted(len(differences), "difference")
-    lines.append(f"{len(there)} of {_counted(len(answers), 'server')} answered: {counts}, {unlike}")
+    counts = counted(len({found.rule for found, _ in pairs if found.severity == "error"}), "error")
+    unlike = counted(len(differences), "difference")
+    lines.append(f"{len(there)} of {counted(len(answers), 'server')} answered: {counts}, {unlike}")
     return "\n".join(lines)
 
 
@@ -47,9 +48,9 @@ def name_of(answer: Answer) -> str:
 
 def _summary(name: str, report: Report) -> list[str]:
     counts = [sum(found.severity == severity for found in report.findings) for severity in ("error", "warning", "note")]
-    counted = [_counted(n, word) for n, word in zip(counts, ("error", "warning", "note"), strict=True) if n]
+    parts = [counted(n, word) for n, word in zip(counts, ("error", "warning", "note"), strict=True) if n]
     fine = len(set(report.checked) - {found.rule for found in report.findings})
-    parts = [*counted, f"{_counted(fine, 'check')} fine"]
+    parts += [f"{counted(fine, 'check')} fine"]
     lines = [f"{printable(name)}: {', '.join(parts)}"]
     by_reason: dict[str, list[str]] = {}
     for rule, reason in report.skipped:
@@ -64,7 +65,7 @@ def _folded(pairs: Sequence[tuple[Finding, str]], servers: int, color: bool) -> 
     for found, name in pairs:
         by_message.setdefault(found.message, []).append(name)
     names = [name for _, name in pairs]
-    where = f"{head(first, color)} on {len(set(names))} of {_counted(servers, 'server')}"
+    where = f"{head(first, color)} on {len(set(names))} of {counted(servers, 'server')}"
     if len(by_message) == 1:
         return [where + printable(f", {folded(names)}: {first.message}"), *notes(first)]
     lines = [f"    {folded(some)}: {message}" for message, some in list(by_message.items())[:MAX_MESSAGES]]
@@ -93,7 +94,3 @@ def _rules(rules: Iterable[str]) -> str:
         else:
             runs.append([rule])
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,6 +1,6 @@
 """From the environment of a worker to a joined process group.
 
-launch = detect(os.environ)                      # pure: who started us, which rank are we
+launch = detect(os.environ)                      # pure: the launcher and this rank
 env = prepare(launch, digest, os.environ)        # before MindSpore is imported
 world = join(launch, env, "CPU")                 # the group exists
 """

@@ -1,6 +1,6 @@
-"""What all ranks find out together: an error that each of them raises, and the first reason for one.
+"""Checks across all ranks, and the error that every rank raises.
 
-Ranks with different configurations would train different things without a word.
+Without them, ranks with different configurations would train different networks silently.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from hccl_kit.base.errors import KitError
 
 
 class JointError(KitError):
-    """Every rank raises it, at the same place; so none needs to leave before the others are done."""
+    """An error that every rank raises at the same place, so that no rank has to end before the others."""
 
 
 def assert_identical(
@@ -22,8 +22,9 @@ def assert_identical(
     hint: str = "start all ranks with the same --config, -o options and files",
     shown: bool = False,
 ) -> None:
-    """JointError says which rank has another digest of `what` than rank 0, with the host of each where `hosts` are
-    known, and with both digests where they are to be `shown`.
+    """Raises JointError if a rank has another digest of `what` than rank 0.
+
+    The message names the two ranks with their `hosts`, and with `shown` both digests.
     """
     different = [rank for rank, digest in enumerate(digests) if digest != digests[0]]
     if not different:

@@ -1,4 +1,4 @@
-"""The group on CPU: a store that rank 0 holds, how all ranks meet there, and how they part."""
+"""The group on CPU: rendezvous and finalization with a TCPStore on rank 0."""
 
 from __future__ import annotations
 
@@ -14,30 +14,29 @@ from hccl_kit.base.wording import listed, plural
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 JOIN_TIMEOUT = 120
-"""Seconds that a rank waits for the others to appear, and at the end for them to be done."""
-PATIENCE = 10
-"""Seconds after which a rank that waits says for whom, again and again."""
+"""Seconds that a rank waits for the others to join, and at the end for them to finish."""
+LOG_INTERVAL = 10
+"""Seconds between two messages of a waiting rank."""
 POLL = 0.02
-"""Seconds between two questions to another rank."""
-HERE, DONE = "hccl_kit.here", "hccl_kit.done"
-"""The keys of rank 0's store that count the ranks which have come, and those which are done."""
+"""Seconds between two queries of the store."""
+JOINED, DONE = "hccl_kit.joined", "hccl_kit.done"
+"""The keys of the store that count the ranks that have joined, and those that are done."""
 
 
 def rendezvous(env: WorkerEnv) -> Any:
     """Form the group around a TCPStore on rank 0, which is returned.
 
-    Measured at 3 s, where MindSpore's scheduler takes 10 to 14. These 3 s are MindSpore's: each rank writes its address
-    into the store, then looks up those of the others, and where one is not there yet it sleeps for 3 s. All ranks but
-    the last one do, however close together they come.
-    `_init_with_store` is private: the public `init_process_group` takes only "hccl". A test fails when a release moves
-    it. The others must not knock before rank 0 listens: MindSpore would retry for 10 to 100 s.
+    It takes 3 s, MindSpore's scheduler 10 to 14. The 3 s are MindSpore's: each rank writes its address into the store,
+    then reads those of the others, and sleeps for 3 s if one is missing. All ranks but the last one do.
+    `_init_with_store` is private: the public `init_process_group` accepts only "hccl". A test fails if a release moves
+    it. The other ranks connect only when rank 0 listens: MindSpore would retry for 10 to 100 s.
     """
     from mindspore.communication import management  # noqa: PLC0415
     from mindspore.mint.distributed import TCPStore  # noqa: PLC0415
 
     if env.master_addr is None or env.master_port is None:
         raise KitError(
-            "no meeting point: MASTER_ADDR and MASTER_PORT are not set",
+            "no rendezvous address: MASTER_ADDR and MASTER_PORT are not set",
             hint="start the job with the script that hccl-gen writes, or with mpirun",
         )
     address = _address(env, env.master_addr)
@@ -54,15 +53,16 @@ def rendezvous(env: WorkerEnv) -> Any:
         first = str(error).strip().split("\n")[0]
         raise KitError(
             f"rank {env.rank} of {env.size} found no group at {env.master_addr}:{env.master_port}: {first}",
-            hint="see whether every rank was started; each has its own log",
+            hint="check that every rank was started; each has its own log",
         ) from error
     return store
 
 
 def _address(env: WorkerEnv, host: str) -> str:
-    """The address of a host, since MindSpore takes no names; KitError where no other host would find rank 0 there.
+    """The IP address of `host`, since MindSpore accepts no names.
 
-    Rank 0 listens on this address alone, and some systems tell a host by its own name to go to 127.0.1.1.
+    Raises KitError if it is a loopback address that other hosts cannot reach: rank 0 listens on this address only, and
+    some systems resolve their own name to 127.0.1.1.
     """
     if ":" in host:  # IPv6
         return host
@@ -70,49 +70,49 @@ def _address(env: WorkerEnv, host: str) -> str:
         address = socket.gethostbyname(host)
     except OSError as error:
         raise KitError(
-            f"MASTER_ADDR={host} is the name of no host that this one knows: {error.strerror}",
+            f"MASTER_ADDR={host} cannot be resolved: {error.strerror}",
             hint="export MASTER_ADDR=<an address of the host of rank 0> for all ranks",
         ) from error
     if env.rank == 0 and address != host and is_loopback(address) and env.local_size < env.size:
         raise KitError(
-            f"MASTER_ADDR={host} is {address} on this host, where no other host finds rank 0",
-            hint="export MASTER_ADDR=<an address of this host> for all ranks, or put the right one into /etc/hosts",
+            f"MASTER_ADDR={host} is {address} on this host, where other hosts cannot reach rank 0",
+            hint="export MASTER_ADDR=<an address of this host> for all ranks, or correct /etc/hosts",
         )
     return address
 
 
 def _wait_for_all_ranks(store: Any, env: WorkerEnv) -> None:
-    """Return when every rank has come to the store; until then say who is missing. MindSpore itself waits in silence.
+    """Return when every rank has joined; until then log which are missing, since MindSpore logs nothing.
 
-    RuntimeError, of MindSpore, 15 s after rank 0 has gone.
+    Raises RuntimeError, from MindSpore, 15 s after rank 0 has ended.
     """
-    store.add(f"{HERE}.{env.rank}", 1)
-    here = store.add(HERE, 1)
-    clock = _Clock(f"rank {env.rank} of {env.size}", hint="the logs of those ranks say more")
-    while here < env.size:
-        if clock.is_time_to_say():
-            missing = [rank for rank in range(env.size) if not store.add(f"{HERE}.{rank}", 0)]
-            clock.say(f"{plural('rank', len(missing))} {listed(missing)}")
+    store.add(f"{JOINED}.{env.rank}", 1)
+    joined = store.add(JOINED, 1)
+    wait = _WaitLog(f"rank {env.rank} of {env.size}", hint="see the logs of those ranks")
+    while joined < env.size:
+        if wait.is_due():
+            missing = [rank for rank in range(env.size) if not store.add(f"{JOINED}.{rank}", 0)]
+            wait.log(f"{plural('rank', len(missing))} {listed(missing)}")
         time.sleep(POLL)
-        here = store.add(HERE, 0)
+        joined = store.add(JOINED, 0)
 
 
-class _Clock:
-    """Says every PATIENCE seconds for whom `who` waits, and raises after JOIN_TIMEOUT seconds."""
+class _WaitLog:
+    """Logs every LOG_INTERVAL seconds what `who` waits for, and raises KitError after JOIN_TIMEOUT seconds."""
 
     def __init__(self, who: str, *, hint: str) -> None:
         self.who, self.hint = who, hint
-        self.began = self.said = time.monotonic()
+        self.began = self.logged = time.monotonic()
 
-    def is_time_to_say(self) -> bool:
-        return time.monotonic() > self.said + PATIENCE
+    def is_due(self) -> bool:
+        return time.monotonic() > self.logged + LOG_INTERVAL
 
-    def say(self, whom: str) -> None:
-        self.said = time.monotonic()
-        waited = self.said - self.began
+    def log(self, subject: str) -> None:
+        self.logged = time.monotonic()
+        waited = self.logged - self.began
         if waited > JOIN_TIMEOUT:
-            raise KitError(f"{self.who} has waited {waited:.0f} s in vain for {whom}", hint=self.hint)
-        sys.stderr.write(f"{self.who} waits for {whom}, {waited:.0f} s so far\n")
+            raise KitError(f"{self.who} timed out after {waited:.0f} s waiting for {subject}", hint=self.hint)
+        sys.stderr.write(f"{self.who} is waiting for {subject}, {waited:.0f} s so far\n")
         sys.stderr.flush()
 
 
@@ -123,29 +123,29 @@ def _assert_free(port: int) -> None:
             probe.bind(("", port))
     except OSError as error:
         raise KitError(
-            f"port {port} on this host cannot be used as meeting point: {error.strerror}",
+            f"port {port} on this host cannot be used for the rendezvous: {error.strerror}",
             hint="is another job running? export MASTER_PORT=<a free port> for all ranks",
         ) from error
 
 
 def _wait_until_listening(env: WorkerEnv, host: str, port: int) -> None:
-    clock = _Clock(f"rank {env.rank} of {env.size}", hint="did rank 0 start? its log says more")
+    wait = _WaitLog(f"rank {env.rank} of {env.size}", hint="did rank 0 start? see its log")
     while True:
         try:
             socket.create_connection((host, port), timeout=1).close()
         except OSError:
-            if clock.is_time_to_say():
-                clock.say(f"rank 0 to listen on {host}:{port}")
+            if wait.is_due():
+                wait.log(f"rank 0 to listen on {host}:{port}")
             time.sleep(0.05)
         else:
             return
 
 
 def finalize(store: Any, env: WorkerEnv) -> None:
-    """Count in rank 0's store who is done, and leave when all are.
+    """Return when all ranks are done, which is counted in rank 0's store.
 
-    A barrier would not do: MindSpore's all-reduce returns on one rank while another still waits for its receipt, and
-    where the first ends then, the other fails after 30 s (measured: one end in six).
+    A barrier is not enough: MindSpore's all-reduce returns on one rank while another still waits for its
+    acknowledgement, and if the first ends then, the other fails after 30 s (in one of six runs).
     """
     end = time.monotonic() + JOIN_TIMEOUT
     try:
@@ -154,11 +154,11 @@ def finalize(store: Any, env: WorkerEnv) -> None:
             if time.monotonic() > end:
                 raise KitError(
                     f"rank {env.rank} is done, but only {done} of {env.size} ranks are after {JOIN_TIMEOUT} s",
-                    hint="the logs of the other ranks say more",
+                    hint="see the logs of the other ranks",
                 )
             time.sleep(POLL)
             done = store.add(DONE, 0)
-    except RuntimeError:  # rank 0 has left, so all were done, or it failed and says so itself
+    except RuntimeError:  # rank 0 has ended: all were done, or it failed and reports that itself
         return
     if env.rank == 0:
-        time.sleep(10 * POLL)  # the others ask a last time
+        time.sleep(10 * POLL)  # the others query a last time

@@ -1,7 +1,7 @@
-"""Which launcher started this process? Read from the environment once, before MindSpore is imported and changes it.
+"""The launcher of this process, detected from the environment before MindSpore is imported and changes it.
 
-Every way in ends in the same WorkerEnv. What was found is said with its reason, and `--launcher` overrides it:
-detection never picks in silence.
+Every launcher gives the same WorkerEnv. Detection always returns the reason for its choice, which is logged, and
+`--launcher` overrides it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from hccl_kit.runtime.worker_env import NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEn
 
 MS_SCHEDULER = "MS_SCHED"
 TABLE_LAUNCHERS = ("modelarts", "loop")
-"""Ways of starting in which a rank learns from its rank table what the variables leave out."""
+"""Launchers whose ranks read the rank table, because their variables are not complete."""
 OTHER_SIZES = ("SLURM_STEP_NUM_TASKS", "PMI_SIZE")
-"""Where srun, and the mpirun of MPICH and Intel, say how many ranks they started; those of the latter do not join."""
+"""The number of ranks under srun, and under the mpirun of MPICH and Intel, which is not supported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What started this process, why we think so, and what it was told."""
+    """The launcher of this process, the reason for this choice, and the process as a worker."""
 
     launcher: str
     reason: str
@@ -36,13 +36,13 @@ class Launch:
 
 
 def detect(environ: Mapping[str, str], *, launcher: str | None = None) -> Launch:
-    """Find the launcher of this process in its environment; `launcher` names one of LAUNCHERS and ends the search.
+    """Detect the launcher of this process from its environment, unless `launcher` names one of LAUNCHERS.
 
-    KitError where the variables of the launcher contradict each other or the rank table.
+    Raises KitError if the variables of the launcher contradict each other or the rank table.
     """
     if launcher is not None:
         if launcher not in LAUNCHERS:
-            raise KitError(f"launcher {launcher!r} is not known; accepted: {', '.join(LAUNCHERS)}")
+            raise KitError(f"unknown launcher {launcher!r}; accepted: {', '.join(LAUNCHERS)}")
         return Launch(launcher, "--launcher was given", LAUNCHERS[launcher](environ))
     for name, variables in VARIABLES:
         if all(environ.get(variable) for variable in variables):
@@ -53,12 +53,12 @@ def detect(environ: Mapping[str, str], *, launcher: str | None = None) -> Launch
 
 
 def _assert_alone(environ: Mapping[str, str]) -> None:
-    """Several ranks that each take themselves for the only one would train a network each, into one folder."""
+    """Raises KitError if a variable indicates several ranks: each would train its own network, into one folder."""
     for size in (*NAMES["size"], *OTHER_SIZES):
         if environ.get(size, "1") not in ("", "0", "1"):
             ways = "; ".join(" ".join(variables) for _, variables in VARIABLES if size in variables)
             raise KitError(
-                f"{size}={environ[size]} speaks of several ranks, but no launcher's variables are complete; accepted"
+                f"{size}={environ[size]} indicates several ranks, but no launcher's variable set is complete; accepted"
                 + (f" with it: {ways}" if ways else f": {', '.join(LAUNCHERS)}"),
                 hint="export what is missing, or train in one process: --launcher single",
             )
@@ -69,14 +69,14 @@ def _single(_: Mapping[str, str]) -> WorkerEnv:
 
 
 def _script(environ: Mapping[str, str]) -> WorkerEnv:
-    """Our own script sets every field."""
+    """The scripts of this project set every field."""
     return WorkerEnv.from_environ(environ)
 
 
 def _mpirun(environ: Mapping[str, str]) -> WorkerEnv:
-    """Open MPI numbers the ranks, and the visible cards in their order. A rank table has no place here.
+    """Open MPI numbers the ranks, and the visible cards in their order. A rank table is not used.
 
-    The meeting point is agreed on later, over MPI; MASTER_ADDR says where rank 0 is reached if not by its host name.
+    The rendezvous address is set later, over MPI; MASTER_ADDR overrides the host name of rank 0.
     """
     return WorkerEnv(
         rank=environ_integer(environ, "OMPI_COMM_WORLD_RANK"),
@@ -89,9 +89,9 @@ def _mpirun(environ: Mapping[str, str]) -> WorkerEnv:
 
 
 def _msrun(environ: Mapping[str, str]) -> WorkerEnv:
-    """Msrun gives DEVICE_ID the local index; its scheduler, which runs the same program, is not a rank.
+    """DEVICE_ID is the local index under msrun, whose scheduler runs the same program and is not a rank.
 
-    msrun says nowhere how many ranks a server holds: on the first one it is taken to hold them all.
+    The number of ranks per server is not set: the first server is assumed to have all of them.
     """
     size = environ_integer(environ, "MS_WORKER_NUM", least=1)
     if consistent(environ, ("MS_ROLE",)) == MS_SCHEDULER:
@@ -102,7 +102,7 @@ def _msrun(environ: Mapping[str, str]) -> WorkerEnv:
 
 
 def _torchrun(environ: Mapping[str, str]) -> WorkerEnv:
-    """Torch's names; under torchrun itself its agent listens on MASTER_PORT, so rank 0 takes the next one."""
+    """The variables of torch; the agent of torchrun listens on MASTER_PORT, so rank 0 uses the next port."""
     taken = environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     port = integer(environ, "master_port") + (1 if taken else 0)
     rank, size = integer(environ, "rank"), integer(environ, "size")
@@ -119,21 +119,21 @@ def _torchrun(environ: Mapping[str, str]) -> WorkerEnv:
     )
 
 
-def _loop(environ: Mapping[str, str]) -> WorkerEnv:
-    """The tutorials' hand-written loop: RANK_ID, RANK_SIZE, DEVICE_ID and a table, and no meeting point.
+def _shell_loop(environ: Mapping[str, str]) -> WorkerEnv:
+    """The shell loop of the tutorials: RANK_ID, RANK_SIZE, DEVICE_ID and a rank table, without rendezvous address.
 
-    DEVICE_NUM is not believed (the tutorial's four-card script says 8): the table knows which ranks share a server.
+    DEVICE_NUM is ignored (the tutorial's script for four cards sets 8): the table has the ranks of each server.
     """
     rank, size, device = (integer(environ, field) for field in ("rank", "size", "device"))
     table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ)
     if size != table.world_size:
         raise KitError(
-            f"RANK_SIZE={size}, but {path} holds {table.world_size} ranks",
+            f"RANK_SIZE={size}, but {path} has {table.world_size} ranks",
             hint="export the size of the table, or point RANK_TABLE_FILE at the table of this job",
         )
     home, planned = next(((s, d) for s, d in table.by_rank() if d.rank == rank), (None, None))
     if home is None or planned is None:
-        raise KitError(f"RANK_ID={rank} is not in {path}, which holds ranks 0..{table.world_size - 1}")
+        raise KitError(f"RANK_ID={rank} is not in {path}, which has ranks 0..{table.world_size - 1}")
     if planned.id != device:
         raise KitError(
             f"DEVICE_ID={device} for rank {rank}, but {path} gives it device {planned.id} (HCCL: EI0014)",
@@ -166,7 +166,7 @@ LAUNCHERS: Mapping[str, Callable[[Mapping[str, str]], WorkerEnv]] = {
     "mpirun": _mpirun,
     "torchrun": _torchrun,
     "modelarts": modelarts.read,
-    "loop": _loop,
+    "loop": _shell_loop,
     "srun": slurm.read,
     "single": _single,
 }

@@ -1,19 +1,19 @@
-"""Why a rank ended: one JSON file per failed rank in the run's log folder, and the stacks of a rank that hangs.
+"""Failure reports: one JSON file per failed rank in the run's log folder, and the stacks of a rank that hangs.
 
     from hccl_kit.runtime.failure import recorded, watch_stacks
 
-    watch_stacks()              # early: SIGUSR1 prints where every thread is
+    watch_stacks()              # early: SIGUSR1 prints the stacks of all threads
     with recorded():
-        main()                  # any program, of MindSpore or torch
+        main()                  # any program, with MindSpore or torch
 
-Only our own scripts name the folder (HCCL_KIT_LOG_DIR); elsewhere both do nothing. `error_<rank>.json` holds
+Only the scripts of this project set the folder (HCCL_KIT_LOG_DIR); without it both do nothing. `error_<rank>.json` is
 
     {"version": 1, "rank": 3, "host": "n1", "device": 7, "pid": 4711, "exception": "ValueError", "message": "...",
      "traceback": "...", "time": 1767225600.25}
 
-with null for a device that is not known, and `time` in seconds since 1970. `traceback` is what a program prints as it
-ends: for a KitError its text, which says what to do instead of where it was raised. Nothing in these texts moves a
-cursor. The launcher shows the earliest file.
+with null for an unknown device, and `time` in seconds since 1970. `traceback` is what the program prints when it ends;
+for a KitError that is its message and hint. The texts contain no control characters. The launcher shows the earliest
+file.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer
 VERSION = 1
 MAX_MESSAGE = 4_000
 MAX_TRACEBACK = 32_000
-"""Characters that are kept; of what is longer, both ends."""
+"""Characters that are kept; of a longer text, its start and its end."""
 
 
 @contextmanager
 def recorded() -> Iterator[None]:
-    """Record the exception that leaves the block, and let it go on. Ctrl-C and sys.exit() are not failures."""
+    """Record an exception that leaves the block, and raise it again. Ctrl-C and sys.exit() are not failures."""
     try:
         yield
     except Exception as error:
@@ -51,7 +51,7 @@ def recorded() -> Iterator[None]:
 
 
 def record(error: BaseException, *, env: WorkerEnv | None = None, environ: Mapping[str, str] = os.environ) -> None:
-    """Write `error_<rank>.json`; `env` says who we are where no script of ours has said so. Never raises."""
+    """Write `error_<rank>.json`; pass `env` if the environment does not contain the rank. Never raises."""
     when = time.time()
     with suppress(Exception):
         folder = environ.get(LOG_DIR)
@@ -73,30 +73,30 @@ def record(error: BaseException, *, env: WorkerEnv | None = None, environ: Mappi
 
 
 def watch_stacks(environ: Mapping[str, str] = os.environ) -> None:
-    """From now on SIGUSR1 prints the Python stacks of all threads to stderr, also while one hangs in native code.
+    """Make SIGUSR1 print the Python stacks of all threads to stderr, even if one hangs in native code.
 
-    Nothing where no script of ours asked for it: then SIGUSR1 stays the program's own.
+    Without HCCL_KIT_LOG_DIR, the handler of SIGUSR1 stays unchanged.
     """
     if environ.get(LOG_DIR):
-        with suppress(Exception):  # such as: stderr is no file
+        with suppress(Exception):  # such as: stderr is not a file
             faulthandler.register(signal.SIGUSR1, all_threads=True)
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most `limit` characters of `text` and a line that says how many are missing between its two ends."""
+    """The start and end of `text`, together at most `limit` characters, and a line that counts the rest."""
     if len(text) <= limit:
         return text
     head = limit // 2
     tail = limit - head
-    return f"{text[:head]}\n... {len(text) - limit} characters are left out ...\n{text[-tail:]}"
+    return f"{text[:head]}\n... {len(text) - limit} characters omitted ...\n{text[-tail:]}"
 
 
 def _text_of(make: Callable[[], str]) -> str:
-    """What `make` returns, without anything that moves the cursor; an exception may be unable to describe itself."""
+    """The result of `make` without control characters; the text of an exception may itself raise one."""
     try:
         text = make()
     except Exception as fault:
-        text = f"(cannot be shown: {type(fault).__name__})"
+        text = f"(cannot be printed: {type(fault).__name__})"
     return "\n".join(map(printable, text.split("\n")))
 
 

@@ -1,7 +1,7 @@
-"""A sign of life for the launcher: the number of the last finished step, in a file of the run's log folder.
+"""A heartbeat for the launcher: the number of the last finished step, in a file of the run's log folder.
 
-Only our own scripts name that folder (HCCL_KIT_LOG_DIR); without one nothing is written. The file is first written when
-the first step is done, so that compiling the network is not taken for a hang; a launcher that finds no file waits.
+Only the scripts of this project set that folder (HCCL_KIT_LOG_DIR); without it nothing is written. The file is created
+after the first step, so that compiling the network does not count as a hang; without a file the launcher waits.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ MAX_STEP = 10**18 - 1
 class Heartbeat:
     """Writes `step_<rank>`: the step in decimal, a newline.
 
-    Every beat sets the time of the file anew, also where the number is the one before: an evaluation beats with the
-    step that it stands at. It costs one system call (2 microseconds) and is never an error: a full disk stops nothing,
-    and after a beat that could not be written the next one opens the file anew.
+    Every beat updates the time of the file, also with the same number: an evaluation beats with the current step. It
+    costs one system call (2 microseconds) and never fails: after a write error, such as a full disk, the next beat
+    opens the file again.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._file: int | None = None
-        self._empty = os.O_TRUNC  # what an earlier start has left; never again, an empty file is no sign of life
+        self._empty = os.O_TRUNC  # only the first time: an empty file is not a heartbeat
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], *, rank: int | None = None) -> Heartbeat:
-        """The heartbeat of this process; `rank` is asked for where no script of ours has numbered the ranks."""
+        """The heartbeat of this process; pass `rank` if the environment does not contain it."""
         folder = environ.get(LOG_DIR)
         if rank is None:
             with suppress(KitError):
@@ -40,7 +40,7 @@ class Heartbeat:
         return cls(Path(folder) / f"step_{rank}" if folder and rank is not None else None)
 
     def beat(self, step: int) -> None:
-        """Say that `step` steps are done; they only grow, so a line never leaves part of an older one behind."""
+        """Report that `step` steps are done. Steps must not decrease, so a line covers the previous one."""
         if self.path is None:
             return
         try:

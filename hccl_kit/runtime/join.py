@@ -1,7 +1,7 @@
-"""Join the process group, and the few collectives that a training program needs besides its gradients.
+"""Join the process group, and the collectives that a training program needs besides its gradients.
 
-The only room that starts communication. On Ascend it is HCCL through MindSpore's `init`; on CPU a TCPStore held by rank
-0, which is MindSpore's own way without a scheduler process but private (see `cpu.rendezvous`).
+The only module that starts communication. On Ascend it is HCCL through MindSpore's `init`; on CPU a TCPStore on rank
+0, MindSpore's private alternative to a scheduler process (see `cpu.rendezvous`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The group this process belongs to. `store` keeps the CPU rendezvous alive as long as the process."""
+    """The group of this process. `store` keeps the CPU rendezvous alive as long as the process."""
 
     env: WorkerEnv
     launcher: str
@@ -39,12 +39,12 @@ class World:
 
     @property
     def size(self) -> int:
-        """The number of processes that train together."""
+        """The number of processes in the group."""
         return self.env.size
 
     @property
     def is_main(self) -> bool:
-        """Whether this rank writes the files that exist once per job."""
+        """Whether this rank writes the files of the job."""
         return self.env.rank == 0
 
     def all_reduce(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -57,9 +57,9 @@ class World:
         return result
 
     def broadcast(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Rank 0's `values` on every rank, bit by bit: a sum to which the others add nothing (CPU knows no other way).
+        """Rank 0's `values` on every rank, bit by bit: a sum with zeros, since CPU has no other collective.
 
-        They add -0.0, since x + 0.0 is not x where x is -0.0.
+        The zeros are -0.0, since x + 0.0 is not x if x is -0.0.
         """
         import numpy as np  # noqa: PLC0415  # heavy
 
@@ -69,7 +69,7 @@ class World:
         """Rank 0's `text` on every rank, up to 16 MB of UTF-8; every rank must call it, the others with any text."""
         import numpy as np  # noqa: PLC0415  # heavy
 
-        data = np.frombuffer(text.encode(), np.uint8).astype(np.float32)  # CPU knows no sum of bytes
+        data = np.frombuffer(text.encode(), np.uint8).astype(np.float32)  # CPU cannot sum bytes
         size = int(self.broadcast(np.array([data.size], np.float32))[0])
         if not size:
             return ""
@@ -84,17 +84,17 @@ class World:
         return self.all_reduce(rows)
 
     def barrier(self) -> None:
-        """Return when every rank is here."""
+        """Return when every rank has called it."""
         import numpy as np  # noqa: PLC0415  # heavy
 
         self.all_reduce(np.ones(1, np.float32))
 
 
 def prepare(launch: Launch, digest: str, environ: MutableMapping[str, str]) -> WorkerEnv:
-    """What must happen before MindSpore is imported: under mpirun, the ranks agree over MPI on what they share.
+    """Prepare the environment before MindSpore is imported; under mpirun, exchange addresses and digests over MPI.
 
-    Where this rank found itself in a table, HCCL and MindSpore are told what it found, and which file they can read.
-    `digest` names what all ranks must share; elsewhere than under mpirun it is compared after joining.
+    A launcher whose ranks read the rank table gets the variables for HCCL and MindSpore here. `digest` identifies what
+    all ranks must share; with other launchers than mpirun it is compared after joining.
     """
     if launch.launcher in TABLE_LAUNCHERS:
         environ.update(launch.env.to_environ())
@@ -106,9 +106,9 @@ def prepare(launch: Launch, digest: str, environ: MutableMapping[str, str]) -> W
 
 
 def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
-    """Form the group and assert that MindSpore's rank and size are the plan's.
+    """Form the group and check that MindSpore has the rank and size of the launcher.
 
-    Raises KitError where the group does not form in cpu.JOIN_TIMEOUT seconds or numbers its ranks otherwise.
+    Raises KitError if the group does not form in cpu.JOIN_TIMEOUT seconds or has other ranks.
     """
     store = None
     if launch.launcher == "msrun" and os.environ.get("MS_ROLE") == MS_SCHEDULER:
@@ -125,22 +125,22 @@ def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
 
 
 def finish(world: World) -> None:
-    """The orderly end of a rank on CPU: nobody leaves before all are done, and MPI is told so; HCCL sees to it itself.
+    """Finalize a rank on CPU: wait until all ranks are done, and finalize MPI; HCCL does this itself.
 
-    Raises KitError where the others are not done in cpu.JOIN_TIMEOUT seconds.
+    Raises KitError if the others are not done in cpu.JOIN_TIMEOUT seconds.
     """
     if world.size == 1 or world.device_target == "Ascend":
         return
     if world.store is not None:
         cpu.finalize(world.store, world.env)
     else:
-        time.sleep(1)  # msrun has no store; the receipts that `cpu.finalize` speaks of are sent meanwhile
+        time.sleep(1)  # msrun has no store; the acknowledgements that `cpu.finalize` describes are sent meanwhile
     if world.launcher == "mpirun":
         mpi.finish()
 
 
 def _join_ascend(launch: Launch, env: WorkerEnv) -> None:
-    """HCCL: by the rank table where the launch has one, by MPI or msrun's scheduler where not."""
+    """HCCL: with the rank table if the launcher has one, otherwise with MPI or msrun's scheduler."""
     import mindspore as ms  # noqa: PLC0415  # heavy
     from mindspore.communication import init  # noqa: PLC0415
 
@@ -149,12 +149,12 @@ def _join_ascend(launch: Launch, env: WorkerEnv) -> None:
         return
     if launch.launcher == "torchrun" and env.table is None:
         raise KitError(
-            f"torchrun's variables tell HCCL nothing about the cards, and {RANK_TABLE_FILE} is not set",
+            f"torchrun's variables do not describe the cards for HCCL, and {RANK_TABLE_FILE} is not set",
             hint="start the job with the script that hccl-gen writes, with mpirun or with msrun",
         )
     if launch.launcher == "srun":
         raise KitError(
-            "srun's variables tell HCCL nothing about the cards",
+            "srun's variables do not describe the cards for HCCL",
             hint="start the job with the script that hccl-kit launch TABLE --to slurm writes from its rank table",
         )
     init("hccl")
@@ -167,7 +167,7 @@ def _join_msrun() -> None:
 
 
 def _schedule() -> NoReturn:
-    """The scheduler of msrun runs this program too: it serves inside `init`, and is no rank afterwards."""
+    """The scheduler of msrun runs this program too: it serves inside `init` and is not a rank."""
     from mindspore.communication import init  # noqa: PLC0415  # heavy
 
     init()
@@ -180,6 +180,6 @@ def _assert_ranks(env: WorkerEnv) -> None:
     found = (get_rank(), get_group_size())
     if found != (env.rank, env.size):
         raise KitError(
-            f"MindSpore says rank {found[0]} of {found[1]}, the launcher says rank {env.rank} of {env.size}",
-            hint="another launcher's variables are left in the environment, or --launcher is wrong",
+            f"MindSpore reports rank {found[0]} of {found[1]}, the launcher rank {env.rank} of {env.size}",
+            hint="the environment has variables of another launcher, or --launcher is wrong",
         )

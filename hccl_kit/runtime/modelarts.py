@@ -1,4 +1,4 @@
-"""A rank on ModelArts, which finds itself in the rank table of the platform.
+"""A rank on ModelArts, which reads its device from the rank table of the platform.
 
 ModelArts starts a program once for each card (its own images: RANK_ID, RANK_SIZE and ASCEND_DEVICE_ID are set) or once
 for a container (images of users). In a container, cards count from 0, whatever their physical ids are.
@@ -22,28 +22,28 @@ from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv, consistent, 
 from hccl_kit.table.model import Device, RankTable
 
 TASK_INDEX = "VC_TASK_INDEX"
-"""The number of this container; ModelArts and Volcano set it."""
+"""The index of this container, set by ModelArts and Volcano."""
 _PODS = ("MA_CURRENT_INSTANCE_NAME", "BATCH_TASK_CURRENT_INSTANCE", "POD_NAME", "HOSTNAME")
-"""What this container is called, in the order of trust."""
+"""The name of this container, the most reliable first."""
 _HOSTS = ("MA_CURRENT_HOST_IP", "MA_CURRENT_IP", "XDL_IP", "POD_IP")
-"""Where it runs."""
+"""The address of its host."""
 _CARDS = ("ASCEND_DEVICE_ID", "DEVICE_ID")
-"""Which of its cards a process has, from 0 on."""
+"""The card of a process in its container, from 0."""
 
 
 def read(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
-    """What this process is told by the platform and by its table.
+    """This process as a worker, from the variables of the platform and its rank table.
 
-    KitError where the variables contradict the table, or do not tell which of several cards this process has.
+    Raises KitError if the variables contradict the table, or do not determine the card of this process.
     """
     table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ, clock)
     if environ.get("RANK_SIZE") and integer(environ, "size") != table.world_size:
-        raise KitError(f"RANK_SIZE={environ['RANK_SIZE']}, but {path} holds {table.world_size} ranks")
+        raise KitError(f"RANK_SIZE={environ['RANK_SIZE']}, but {path} has {table.world_size} ranks")
     if environ.get("RANK_ID"):
         rank = integer(environ, "rank")
         own = next((held for _, held in _containers(table) if rank in [device.rank for device in held]), ())
         if not own:
-            raise KitError(f"RANK_ID={rank} is not in {path}, which holds ranks 0..{table.world_size - 1}")
+            raise KitError(f"RANK_ID={rank} is not in {path}, which has ranks 0..{table.world_size - 1}")
     else:
         own = _own(table, environ)
         rank = _card(own, environ).rank
@@ -66,7 +66,7 @@ def read(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
 
 
 def _containers(table: RankTable) -> Iterator[tuple[tuple[str, ...], tuple[Device, ...]]]:
-    """Every container with what it may be called, and its devices. In the lab form it is a whole server."""
+    """The possible names and the devices of every container. In the lab form it is a whole server."""
     pods = [instance for group in table.groups for instance in group.instances if instance.pod]
     if pods:
         yield from (((pod.pod or "", pod.server), pod.devices) for pod in pods)
@@ -79,7 +79,7 @@ def _containers(table: RankTable) -> Iterator[tuple[tuple[str, ...], tuple[Devic
 
 
 def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:
-    """The devices of this container: by its name, which is its own, before its host, which it may share."""
+    """The devices of this container, found by its name, or by its host, which it may share."""
     held = list(_containers(table))
     if len(held) == 1:
         return held[0][1]
@@ -91,7 +91,7 @@ def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:
     raise KitError(
         f"this container is not in the rank table: it is {', '.join(known) or 'nameless'}, the table has "
         + listed(names[0] for names, _ in held),
-        hint="export RANK_ID for every process, or MA_CURRENT_INSTANCE_NAME as the table calls this container",
+        hint="export RANK_ID for every process, or MA_CURRENT_INSTANCE_NAME: the name of this container in the table",
     )
 
 
@@ -109,13 +109,11 @@ def _card(own: tuple[Device, ...], environ: Mapping[str, str]) -> Device:
         if len(cards) == 1:
             return cards[0]
         raise KitError(
-            f"this container has {len(cards)} cards, and nothing says which one this process has: it was started once",
+            f"this container has {len(cards)} cards, but was started once, and no variable names the card of a process",
             hint="start one process for each card: hccl-kit launch TABLE --to bash -- COMMAND writes a script that"
             " does; to train in one process: --launcher single",
         )
     value = environ[name]
     if not (value.isascii() and value.isdecimal() and len(value) <= 9 and int(value) < len(cards)):
-        raise KitError(
-            f"{name}={value!r} is no card of this container, which has {len(cards)}; cards count from 0 in a container"
-        )
+        raise KitError(f"{name}={value!r} is not a card of this container, which has cards 0 to {len(cards) - 1}")
     return cards[int(value)]

@@ -1,7 +1,7 @@
-"""What ranks under mpirun tell each other over MPI: before MindSpore is loaded hosts, meeting point, configuration;
-then, where they train on CPU, their gradients.
+"""Communication of ranks under mpirun over MPI: hosts, rendezvous address and configuration before MindSpore is loaded;
+then, on CPU, gradients.
 
-The only room that imports mpi4py; importing `MPI` starts MPI, so the import stands inside the function.
+The only module of this folder that imports mpi4py; importing `MPI` starts MPI, so the import is inside the function.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 def rendezvous(env: WorkerEnv, digest: str) -> WorkerEnv:
-    """Fill in the meeting point and check, host by host, what mpirun told this rank.
+    """Complete `env` with the rendezvous address and the ranks per host, and check it against MPI.
 
-    `digest` names what every rank must share (configuration and program); KitError says which rank differs from rank 0.
-    Every rank raises together, so that none waits for another.
+    `digest` identifies what every rank must share (configuration and program). Raises JointError on every rank if one
+    differs from rank 0.
     """
     mpi = _start_mpi()
     world = mpi.COMM_WORLD
     if (world.Get_rank(), world.Get_size()) != (env.rank, env.size):
         raise KitError(
-            f"mpirun says rank {env.rank} of {env.size}, mpi4py says {world.Get_rank()} of {world.Get_size()}",
+            f"mpirun reports rank {env.rank} of {env.size}, mpi4py {world.Get_rank()} of {world.Get_size()}",
             hint="mpi4py and mpirun come from different MPI installations; pip install -e '.[mpi]' brings a pair",
         )
     host = socket.gethostname()
@@ -39,14 +39,14 @@ def rendezvous(env: WorkerEnv, digest: str) -> WorkerEnv:
     assert_identical([row[1] for row in rows], [row[0] for row in rows])
     mates = [rank for rank, row in enumerate(rows) if row[0] == host]
     one_host = len(mates) == env.size
-    told = env.master_addr if env.master_addr and not is_loopback(env.master_addr) else None
+    given = env.master_addr if env.master_addr and not is_loopback(env.master_addr) else None
     local_rank = mates.index(env.rank)
     return replace(
         env,
         local_rank=local_rank,
         local_size=len(mates),
         device=local_rank,
-        master_addr=LOOPBACK if one_host else told or rows[0][0],
+        master_addr=LOOPBACK if one_host else given or rows[0][0],
         master_port=rows[0][2],
     )
 
@@ -59,7 +59,7 @@ def sum_over_ranks(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def finish() -> None:
-    """Tell mpirun that this rank ends in order."""
+    """Finalize MPI, so that mpirun does not treat the end of this rank as a failure."""
     _start_mpi().Finalize()
 
 
@@ -74,7 +74,7 @@ def _start_mpi() -> Any:
 
 
 def _free_port() -> int:
-    """A port of this host that nobody listens on now, found by binding."""
+    """A free port of this host, found by binding."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         port: int = probe.getsockname()[1]

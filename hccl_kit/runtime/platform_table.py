@@ -1,7 +1,7 @@
-"""A rank table that a platform writes while the ranks start already: ModelArts, or Kubernetes with a mounted folder.
+"""A rank table that a platform writes while the ranks start: ModelArts, or Kubernetes with a mounted folder.
 
 RANK_TABLE_FILE may be a folder (on ModelArts /user/config), the status may still be `initializing`, and the table may
-be of template 2, from which a copy of version 1.0 is made for HCCL and for MindSpore.
+be of template 2, which is converted to version 1.0 for HCCL and MindSpore.
 
 Source: ModelArts user guide (2025), format of jobstart_hccl.json; Ascend Operator of mind-cluster (2026), hccl.json.
 """
@@ -27,32 +27,32 @@ from hccl_kit.table.formats.kinds import INITIALIZING, is_unfinished
 from hccl_kit.table.model import RankTable, Server
 
 IN_FOLDER = ("jobstart_hccl.json", "hccl.json")
-"""The files of a folder: that of ModelArts, and that of the Ascend Operator."""
+"""The file names of ModelArts and of the Ascend Operator."""
 LIMIT = 1800
-"""Seconds that a table may take to be completed; HCCL itself would wait as long."""
-LOOK, SAY, SETTLE = 0.5, 60.0, 10.0
-"""Seconds between two looks, between two words about it, and after which a broken file is not one being written."""
+"""Seconds until the table must be completed; HCCL waits as long."""
+POLL, LOG_INTERVAL, SETTLE = 0.5, 60.0, 10.0
+"""Seconds between two reads, between two log messages, and until a broken file counts as an error."""
 
 
 class PlatformTable(NamedTuple):
-    """A table that is completed, its bytes as the platform wrote them, and the file that HCCL can read."""
+    """A completed table, its bytes as the platform wrote them, and a file that HCCL can read."""
 
     table: RankTable
     data: bytes
     path: Path
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     sys.stderr.write(f"{printable(text)}\n")
     sys.stderr.flush()
 
 
 class Clock(NamedTuple):
-    """Seconds, how to let some pass, and how to say what is waited for."""
+    """Time in seconds, sleep, and the log of a wait; tests replace them."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    say: Callable[[str], None] = _say
+    log: Callable[[str], None] = _log
 
 
 CLOCK = Clock()
@@ -61,7 +61,7 @@ CLOCK = Clock()
 def wait_for_table(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK) -> PlatformTable:
     """The table at `given`, a file or a folder, as soon as it is completed.
 
-    KitError where it is not in time, and where it is none that this program reads.
+    Raises KitError if it is not completed in time, or is not a supported rank table.
     """
     path, value, data = _wait(given, parse_integer(TABLE_TIMEOUT, environ.get(TABLE_TIMEOUT) or str(LIMIT)), clock)
     kind = formats.recognise(value)
@@ -73,35 +73,35 @@ def wait_for_table(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK
 
 
 def _wait(given: Path, limit: float, clock: Clock) -> tuple[Path, Any, bytes]:
-    """The file, its value and its bytes when it is no longer being made.
+    """The file, its value and its bytes when it is complete.
 
-    A file that is named must be there at once, and be JSON. In a folder, or after it was `initializing`, it may be
-    missing or broken for a moment: whoever writes it need not do it at one go.
+    A file that the user names must exist and be JSON. In a folder, or after the status `initializing`, it may be
+    missing or broken for a moment: the writer may not be atomic.
     """
-    start = said = sound = clock.now()
-    is_made = given.is_dir()
+    start = logged = usable = clock.now()
+    is_being_written = given.is_dir()
     while True:
-        path, value, data, state = _look(given)
+        path, value, data, state = _read(given)
         now = clock.now()
         if state == INITIALIZING:
-            is_made, sound = True, now
-        elif data is not None and (not state or not is_made or now - sound > SETTLE):
+            is_being_written, usable = True, now
+        elif data is not None and (not state or not is_being_written or now - usable > SETTLE):
             return path, value, data
-        elif not is_made or now - sound > SETTLE:
+        elif not is_being_written or now - usable > SETTLE:
             raise KitError(f"{RANK_TABLE_FILE}: {state}", hint="hccl-gen writes a rank table")
         if now - start >= limit:
             raise KitError(
                 f"the rank table {path} is not completed after {limit:.0f} s: {state}",
-                hint=f"look whether all containers of the job run, or wait longer: {TABLE_TIMEOUT}=SECONDS",
+                hint=f"check that all containers of the job run, or increase the limit: {TABLE_TIMEOUT}=SECONDS",
             )
-        if now - said >= SAY:
-            clock.say(f"waiting for the rank table {path} to be completed: {state}")
-            said = now
-        clock.sleep(LOOK)
+        if now - logged >= LOG_INTERVAL:
+            clock.log(f"waiting for the rank table {path} to be completed: {state}")
+            logged = now
+        clock.sleep(POLL)
 
 
-def _look(given: Path) -> tuple[Path, Any, bytes | None, str]:
-    """The file, its value, its bytes (None: it cannot be read), and what is the matter with it; "" where nothing is."""
+def _read(given: Path) -> tuple[Path, Any, bytes | None, str]:
+    """The file, its value, its bytes (None: it cannot be read), and the reason why it is not ready, or ""."""
     names = [given / name for name in IN_FOLDER] if given.is_dir() else [given]
     path = next((name for name in names if name.exists()), names[0])
     try:
@@ -110,12 +110,12 @@ def _look(given: Path) -> tuple[Path, Any, bytes | None, str]:
         return path, None, None, error.message
     value = document.parse(data, str(path)).value
     if value is None:
-        return path, None, data, f"{path} is no JSON"
+        return path, None, data, f"{path} is not JSON"
     return path, value, data, INITIALIZING if is_unfinished(value, formats.recognise(value)) else ""
 
 
 def _as_version_1(table: RankTable) -> Path:
-    """A copy of a table of template 2, for this process and while it lives."""
+    """A copy of a table of template 2 as version 1.0, removed when this process ends."""
     servers = tuple(Server(server.id, server.devices) for server in table.servers)
     text = formats.write(RankTable("1.0", "completed", servers, declared_servers=len(servers)))
     folder = tempfile.mkdtemp(prefix="hccl_kit_table_")

@@ -1,6 +1,6 @@
-"""A rank that plain srun started, without any script of ours: Slurm's variables say who it is and where rank 0 runs.
+"""A rank that plain srun started: Slurm's variables give its rank and the host of rank 0.
 
-The variables of a step are read, not those of the job: in a batch script itself the latter are set too, and a step may
+The variables of the step are read, not those of the job: in a batch script the latter are set too, and a step may
 be smaller than its job.
 """
 
@@ -16,24 +16,24 @@ from hccl_kit.base.network import LOOPBACK, derived_port
 from hccl_kit.runtime.worker_env import NAMES, WorkerEnv, integer
 
 SIGN = ("SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
-"""Set in the tasks of a step only."""
+"""Only set in the tasks of a step."""
 OTHER_SIZES = (*NAMES["size"], "PMI_SIZE")
-"""Where others say how many ranks there are, such as the mpirun of MPICH, which starts one helper a node by srun."""
+"""Other numbers of ranks, such as that of MPICH's mpirun, which starts one helper per node with srun."""
 
 _COUNT = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?")
 
 
 def read(environ: Mapping[str, str]) -> WorkerEnv:
-    """This task as a rank; the card is its number on the node. MASTER_ADDR and MASTER_PORT are kept where they are set.
+    """This task as a rank; the card is its local id on the node. MASTER_ADDR and MASTER_PORT are used if they are set.
 
-    KitError where a variable is missing or cannot be meant, and where another says that the job is larger or smaller.
+    Raises KitError if a variable is missing or not valid, or if another variable has a different number of ranks.
     """
     size = environ_integer(environ, "SLURM_STEP_NUM_TASKS")
     for name in OTHER_SIZES:
         if environ.get(name) and environ[name] != str(size):
             raise KitError(
                 f"the environment contradicts itself: {name}={environ[name]}, but srun started {size} tasks",
-                hint=f"unset {name}, or say who started this program: --launcher",
+                hint=f"unset {name}, or name the launcher: --launcher",
             )
     if size == 1:  # also a shell that srun --pty has opened
         return WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0)
@@ -68,13 +68,13 @@ def _nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def tasks_of_nodes(text: str) -> tuple[int, ...]:
-    """How many tasks each node of a step has, from Slurm's short form: "2(x3),1" is 2, 2, 2, 1."""
+    """The number of tasks of each node, from Slurm's short form: "2(x3),1" is 2, 2, 2, 1."""
     counts: list[int] = []
     for part in text.split(","):
         match = _COUNT.fullmatch(part)
         times = int(match[2] or 1) if match else 0
         if match is None or not 0 < times <= hostlist.MAX_HOSTS - len(counts):
-            raise KitError(f'SLURM_STEP_TASKS_PER_NODE={text[:80]!r} is no list of counts; accepted: "2(x3),1"')
+            raise KitError(f'SLURM_STEP_TASKS_PER_NODE={text[:80]!r} is not a list of counts; accepted: "2(x3),1"')
         counts += [int(match[1])] * times
     return tuple(counts)
 

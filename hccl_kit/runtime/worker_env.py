@@ -1,8 +1,8 @@
-"""The contract between a launcher and a worker: which fact travels under which environment variable.
+"""The contract between a launcher and a worker: the environment variables.
 
-The launch wing writes these variables, the training wing reads them; nothing else passes between the two, and no
-other module knows the names. One value is written for both frameworks, so a script starts a MindSpore or a torch
-program alike.
+The launcher writes these variables and the training program reads them; nothing else passes between the two, and no
+other module has the names. Every value is written for both frameworks, so a script starts programs of MindSpore and of
+torch.
 
 ===============  =====================  ======================  ==================================================
 field            MindSpore, HCCL        torch                   meaning
@@ -28,21 +28,21 @@ from hccl_kit.base.integer import parse_integer
 
 RANK_TABLE_FILE = "RANK_TABLE_FILE"
 VISIBLE_DEVICES = "ASCEND_RT_VISIBLE_DEVICES"
-"""Read by the driver: the physical ids that a process may use, ascending; the first is its device 0."""
+"""Read by the driver: the physical ids visible to a process, ascending; the first is its device 0."""
 RUN_ID = "HCCL_KIT_RUN_ID"
-"""Set by our own scripts only: the name of the run and of its log folder; on several servers the node is added."""
+"""Set by the scripts of this project: the name of the run and of its log folder, with the node on several servers."""
 LOG_DIR = "HCCL_KIT_LOG_DIR"
-"""Set by our own scripts only: the folder of this run's logs, absolute."""
+"""Set by the scripts of this project: the absolute path of this run's log folder."""
 RESTART = "HCCL_KIT_RESTART"
-"""Set by our own scripts only, from the second start of a group on: which restart this is, 1, 2, ..."""
+"""Set by the scripts of this project when they restart a group: the number of the restart, from 1."""
 LINK_PORT = "HCCL_KIT_LINK_PORT"
-"""Set by people, read by our own scripts: where the nodes of a job tell each other how it goes, a TCP port."""
+"""Set by users, read by the scripts of this project: the TCP port of the rendezvous of the nodes."""
 KEY_FILE = "HCCL_KIT_SECRET_FILE"
-"""Set by people, read by our own scripts: a file with the secret by which the nodes of a job know each other."""
+"""Set by users, read by the scripts of this project: the file with the shared secret of the nodes."""
 SERVER = "HCCL_KIT_SERVER"
-"""Set by people, read by our own scripts: the server_id that the rank table gives this host."""
+"""Set by users, read by the scripts of this project: the server_id of this host in the rank table."""
 TABLE_TIMEOUT = "HCCL_KIT_TABLE_TIMEOUT"
-"""Set by people: the seconds that a rank waits for a rank table whose status is `initializing`."""
+"""Set by users: the seconds that a rank waits for a rank table whose status is `initializing`."""
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "rank": ("RANK_ID", "RANK"),
@@ -54,7 +54,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "master_addr": ("MASTER_ADDR",),
     "master_port": ("MASTER_PORT",),
 }
-"""Field of WorkerEnv -> every variable that carries it."""
+"""Field of WorkerEnv -> its variables."""
 
 MISLEADING = (
     "MINDSPORE_HCCL_CONFIG_PATH",  # beats RANK_TABLE_FILE
@@ -69,16 +69,16 @@ MISLEADING = (
     "PMIX_RANK",
     "TORCHELASTIC_USE_AGENT_STORE",  # in a shell under torchrun, makes rank 0 wait for an agent to listen
 )
-"""Variables that a launcher of ours unsets, because they would override what it sets."""
+"""Variables that the launchers of this project unset, because they would override others."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnv:
-    """What one worker process is told.
+    """The environment of one worker process.
 
-    `table` is None where the way of starting needs none (mpirun, torch); `master_addr` and `master_port` are None where
-    they are the framework's own matter (msrun). A plan leaves None what is found when the job starts: a free port of
-    that machine, and the path of the table there.
+    `table` is None if the launcher does not need one (mpirun, torch); `master_addr` and `master_port` are None if the
+    framework handles them (msrun). In a plan, values that are determined when the job starts are None: a free port and
+    the path of the table on that machine.
     """
 
     rank: int
@@ -91,7 +91,7 @@ class WorkerEnv:
     table: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse values that no launcher can mean."""
+        """Raises KitError if a value is out of range."""
         if not 0 <= self.rank < self.size:
             raise KitError(f"rank {self.rank} is outside 0..{self.size - 1}")
         if not 0 <= self.local_rank < self.local_size <= self.size:
@@ -108,9 +108,9 @@ class WorkerEnv:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> WorkerEnv:
-        """Read back what `to_environ` wrote. Law: `from_environ(e.to_environ()) == e`.
+        """Read the variables of `to_environ`. Law: `from_environ(e.to_environ()) == e`.
 
-        KitError where a variable is missing, is no number, or where the two names of one field disagree.
+        Raises KitError if a variable is missing or not a number, or if the two names of one field disagree.
         """
         has_port = bool(environ.get("MASTER_PORT"))
         return cls(
@@ -126,13 +126,13 @@ class WorkerEnv:
 
 
 def consistent(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """The one value that those of `names` which are set agree on; KitError otherwise."""
+    """The common value of those of `names` that are set. Raises KitError if they differ or none is set."""
     found = {name: environ[name] for name in names if environ.get(name)}
     if not found:
         raise KitError(f"{' or '.join(names)} is not set")
     if len(set(found.values())) > 1:
         shown = " but ".join(f"{name}={value}" for name, value in found.items())
-        raise KitError(f"the environment contradicts itself: {shown}", hint="unset the one that is left over")
+        raise KitError(f"the environment contradicts itself: {shown}", hint="unset the wrong one")
     return next(iter(found.values()))
 
 

@@ -1,4 +1,4 @@
-"""A rank table as a picture: which cards of which servers are which ranks, in a terminal or as a drawing.
+"""A rank table as a picture of servers, cards and ranks, on a terminal or as SVG.
 
-`layout` says what is drawn and folds what looks alike, `text` and `svg` draw it.
+`layout` builds the picture, `collapse` reduces large ones, `text` and `svg` draw it.
 """

@@ -1,4 +1,4 @@
-"""What a picture of a table shows: super pods, servers, groups of linked cards, ranks, and the faults of each."""
+"""The content of a picture of a table: super pods, servers, groups of linked cards, ranks, and their findings."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import PRODUCTS, Product
 
 MAX_NETWORKS = 8
-"""Networks of the outer layers that are named (version 2.0)."""
+"""Networks of the outer layers that are listed (version 2.0)."""
 MAX_FAULTS = 12
-"""Faults that are told one by one."""
+"""Findings that are listed one by one."""
 
 
 class Card(NamedTuple):
-    """A card of a server; `rank` is None where it takes no part. `faults` are those at its place, one per rule."""
+    """A card of a server; `rank` is None if it is not in the job. `faults` are the findings on it, one per rule."""
 
     id: int
     rank: int | None
@@ -29,43 +29,48 @@ class Card(NamedTuple):
 
 
 class Host(NamedTuple):
-    """A server with its cards, in groups of those that are linked with each other."""
+    """A server with its cards, in groups of linked cards."""
 
     id: str
     groups: tuple[tuple[Card, ...], ...]
     faults: tuple[Finding, ...] = ()
 
     @property
+    def all_cards(self) -> tuple[Card, ...]:
+        """Its cards, also those without rank, by id."""
+        return tuple([card for group in self.groups for card in group])
+
+    @property
     def cards(self) -> tuple[Card, ...]:
-        """Its cards that take part, by id."""
-        return tuple([card for group in self.groups for card in group if card.rank is not None])
+        """Its cards with a rank, by id."""
+        return tuple([card for card in self.all_cards if card.rank is not None])
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Its ranks, from the lowest on."""
+        """Its ranks in ascending order."""
         return tuple(sorted([card.rank for card in self.cards if card.rank is not None]))
 
     @property
     def has_faults(self) -> bool:
-        """It or one of its cards is at fault."""
-        return bool(self.faults) or any(card.faults for group in self.groups for card in group)
+        """Whether there are findings on it or on one of its cards."""
+        return bool(self.faults) or any(card.faults for card in self.all_cards)
 
 
 class Run(NamedTuple):
-    """Servers in a row; `is_uniform`: with the same cards, and ranks that count on from one to the next."""
+    """Consecutive servers; `is_uniform`: with the same cards, and ranks that continue from one to the next."""
 
     hosts: tuple[Host, ...]
     is_uniform: bool = True
 
     @property
     def ranks(self) -> str:
-        """From its lowest to its highest rank: "0-31"; nothing where it has none."""
+        """Its lowest and highest rank, such as "0-31"; empty without ranks."""
         ranks = [rank for host in (self.hosts[0], self.hosts[-1]) for rank in host.ranks]
         return "" if not ranks else str(ranks[0]) if len(set(ranks)) == 1 else f"{min(ranks)}-{max(ranks)}"
 
 
 class Pod(NamedTuple):
-    """Servers of one super pod; `id` is None for those in none."""
+    """Servers of one super pod; `id` is None for servers without super pod."""
 
     id: str | None
     runs: tuple[Run, ...]
@@ -73,17 +78,17 @@ class Pod(NamedTuple):
 
 
 class FindingLine(NamedTuple):
-    """A fault in words, and its severity."""
+    """A finding as a line of text, and its severity."""
 
     severity: str
     text: str
 
 
 class Picture(NamedTuple):
-    """All that a picture shows of a table.
+    """The whole picture of a table.
 
-    `noun` is what a Host is here: "server", or in version 2.0 "network". `faults` are errors, then warnings, summed up
-    where they are many. `networks` are lines about the networks of version 2.0. `more_pods`: so many are left out.
+    `noun` is the name of a Host: "server", or in version 2.0 "network". `faults` are errors, then warnings, summarized
+    if there are many. `networks` are lines about the networks of version 2.0. `more_pods` counts omitted super pods.
     """
 
     title: str
@@ -106,7 +111,7 @@ class Picture(NamedTuple):
 
 
 def picture(report: Report, table: RankTable) -> Picture:
-    """The picture of the table of a report. Notes are no faults, so they are left to the report."""
+    """The picture of the table of a report, without its notes."""
     product = next((one for one in PRODUCTS if one.name == report.product), None)
     faults = [found for found in report.findings if found.severity != "note"]
     marks = _marks(faults, table)
@@ -115,7 +120,7 @@ def picture(report: Report, table: RankTable) -> Picture:
         title=_title(report, table),
         noun="network" if table.version == "2.0" else "server",
         pods=tuple(_pods(table, hosts, marks)),
-        faults=tuple(_told(faults)),
+        faults=tuple(_finding_lines(faults)),
         planes=product.planes if product else 1,
         networks=tuple(_networks(table)),
     )
@@ -126,12 +131,12 @@ def _title(report: Report, table: RankTable) -> str:
     facts = [table.form, counted(len(table.servers), noun), counted(table.world_size, "device")]
     if table.super_pods:
         facts.append(counted(len(table.super_pods), "super pod"))
-    told = " (told by the version)" if report.is_assumed else ""
-    return f"{report.name}: {', '.join(facts)}, product {report.product}{told}"
+    assumed = " (derived from the version)" if report.is_assumed else ""
+    return f"{report.name}: {', '.join(facts)}, product {report.product}{assumed}"
 
 
-def _told(faults: Sequence[Finding]) -> Iterator[FindingLine]:
-    """Each fault where there are at most MAX_FAULTS, else the first of every rule and how many more it has."""
+def _finding_lines(faults: Sequence[Finding]) -> Iterator[FindingLine]:
+    """Every finding, or with more than MAX_FAULTS the first of every rule and the number of others."""
     are_many = len(faults) > MAX_FAULTS
     firsts: dict[str | int, Finding] = {}
     numbers: Counter[str | int] = Counter()
@@ -139,13 +144,13 @@ def _told(faults: Sequence[Finding]) -> Iterator[FindingLine]:
         key: str | int = found.rule if are_many else place
         firsts.setdefault(key, found)
         numbers[key] += 1
-    for said, found in firsts.items():
-        more = f" ({numbers[said] - 1} more of {found.rule})" if numbers[said] > 1 else ""
+    for key, found in firsts.items():
+        more = f" ({numbers[key] - 1} more of {found.rule})" if numbers[key] > 1 else ""
         yield FindingLine(found.severity, f"{found.rule} {found.severity}: {found.message}{more}")
 
 
 def _networks(table: RankTable) -> Iterator[str]:
-    """How many networks each layer has; those of the outer ones by name with their ranks, MAX_NETWORKS of them."""
+    """The number of networks of each layer, and the first MAX_NETWORKS outer networks with their ranks."""
     inner = {(device.levels[0].layer, device.levels[0].instance) for device in table.every if device.levels}
     for layer, number in sorted(Counter(layer for layer, _ in inner).items()):
         yield f"layer {layer}: {counted(number, 'network')}, drawn above"
@@ -157,15 +162,15 @@ def _networks(table: RankTable) -> Iterator[str]:
 
 
 def _marks(faults: Sequence[Finding], table: RankTable) -> Mapping[Pointer, tuple[Finding, ...]]:
-    """The faults at or within each device, server or super pod, by its place; the first of every rule."""
+    """The findings on each device, server or super pod, by its place; the first of every rule."""
     if not faults:
         return {}
     places = {device.at for device in table.every} | {server.at for server in table.servers}
     places |= {pod.at for pod in table.super_pods or ()}
     marks: dict[Pointer, dict[str, Finding]] = {}
     for found in faults:
-        ways = (found.pointer[:length] for length in range(len(found.pointer), 0, -1))
-        place = next((way for way in ways if way in places), None)
+        parents = (found.pointer[:length] for length in range(len(found.pointer), 0, -1))
+        place = next((parent for parent in parents if parent in places), None)
         if place is not None:
             marks.setdefault(place, {}).setdefault(found.rule, found)
     return {place: tuple(by_rule.values()) for place, by_rule in marks.items()}
@@ -177,10 +182,10 @@ def _host(server: Server, product: Product | None, marks: Mapping[Pointer, tuple
         cards.setdefault(device.id, []).append(Card(device.id, device.rank, _address(device), marks.get(device.at, ())))
     groups = product.groups if product else ()
     drawn = [tuple([card for one in group for card in cards.pop(one, [Card(one, None)])]) for group in groups]
-    others = tuple([card for same in cards.values() for card in same])  # without groups all cards, else what has none
+    others = tuple([card for same in cards.values() for card in same])  # all cards, or those in no group
     if others or not drawn:
         drawn.append(others)
-    # A network of version 2.0 stands nowhere in the file but in its ranks, and has the place of the first of them.
+    # A network of version 2.0 has no entry in the file; its place is that of its first rank.
     has_own_place = all(device.at != server.at for device in server.devices[:1])
     return Host(server.id, tuple(drawn), marks.get(server.at, ()) if has_own_place else ())
 
@@ -190,7 +195,7 @@ def _address(device: Device) -> str:
 
 
 def _pods(table: RankTable, hosts: Sequence[Host], marks: Mapping[Pointer, tuple[Finding, ...]]) -> Iterator[Pod]:
-    """The super pods in the order of the table, then the servers in none; a server in two is shown in the first."""
+    """The super pods in the order of the table, then servers without one; a server in two is shown in the first."""
     super_pods = table.super_pods or ()
     homes: dict[str, int] = {}
     for place, pod in enumerate(super_pods):
@@ -206,15 +211,15 @@ def _pods(table: RankTable, hosts: Sequence[Host], marks: Mapping[Pointer, tuple
 
 
 def _runs(hosts: Sequence[Host]) -> Iterator[Run]:
-    """Servers in a row that look alike, each run as long as it goes; one with a fault stands alone."""
+    """Runs of consecutive uniform servers, as long as possible; a server with findings is a run of its own."""
     start = 0
     for place in range(1, len(hosts) + 1):
-        if place == len(hosts) or not _goes_on(hosts[place - 1], hosts[place]):
+        if place == len(hosts) or not _continues(hosts[place - 1], hosts[place]):
             yield Run(tuple(hosts[start:place]))
             start = place
 
 
-def _goes_on(before: Host, after: Host) -> bool:
+def _continues(before: Host, after: Host) -> bool:
     cards = before.cards
     if len(cards) != len(after.cards) or before.has_faults or after.has_faults:
         return False

@@ -1,4 +1,4 @@
-"""Pieces of a drawing (SVG): each is drawn from its own upper left corner, so that it can be put anywhere."""
+"""Pieces of an SVG drawing, each with its origin at the upper left corner, so that it can be moved anywhere."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hccl_kit.show.text_width import cut
 INK, PALE, FRAME, WHITE = "#1f2933", "#52606d", "#9aa5b1", "#ffffff"
 MAX_TOOLTIP = 300
 _LETTER = 0.64
-"""The width of a cell of text as a share of its font size; that of a wide, bold sans-serif."""
+"""The width of a text cell relative to the font size, for a wide, bold sans-serif font."""
 
 
 class Piece(NamedTuple):
-    """Something drawn; `width` and `height` in pixels."""
+    """A part of the drawing; `width` and `height` in pixels."""
 
     body: str
     width: float
@@ -24,7 +24,7 @@ class Piece(NamedTuple):
 
 
 def rectangle(width: float, height: float, *, radius: float, fill: str, edge: str = FRAME, thick: float = 1) -> str:
-    """A rectangle with round corners."""
+    """A rectangle with rounded corners."""
     return (
         f'<rect width="{width:g}" height="{height:g}" rx="{radius:g}" fill="{fill}" stroke="{edge}"'
         f' stroke-width="{thick:g}"/>'
@@ -40,7 +40,7 @@ def label(
     is_bold: bool = False,
     anchor: Literal["start", "middle", "end"] = "start",
 ) -> str:
-    """A line of text on (0, 0), cut to `width`; nothing of it moves a cursor, opens a tag or breaks XML."""
+    """A line of text at (0, 0), cut to `width`, without control characters and escaped for XML."""
     shown = escape(printable(text if width is None else cut(text, columns(width, size))))
     weight = ' font-weight="bold"' if is_bold else ""
     aligned = f' text-anchor="{anchor}"' if anchor != "start" else ""
@@ -48,22 +48,22 @@ def label(
 
 
 def columns(width: float, size: float) -> int:
-    """How many cells of text of a font size fit in a width, 3 at least."""
+    """The number of text cells of a font size that fit into a width, at least 3."""
     return max(3, int(width / (size * _LETTER)))
 
 
 def tooltip(text: str) -> str:
-    """What a viewer shows where the mouse rests; first in its group, at most MAX_TOOLTIP cells."""
+    """The tooltip of its group, of which it must be the first element; at most MAX_TOOLTIP cells."""
     return f"<title>{escape(printable(cut(text, MAX_TOOLTIP)))}</title>"
 
 
 def moved(body: str, x: float, y: float) -> str:
-    """The body, drawn from there on."""
+    """The body with its origin at (x, y)."""
     return f'<g transform="translate({x:g} {y:g})">{body}</g>'
 
 
 def stacked(pieces: Sequence[Piece], gap: float) -> Piece:
-    """One below the other."""
+    """The pieces from top to bottom."""
     body, y = "", 0.0
     for piece in pieces:
         body += moved(piece.body, 0, y) + "\n"
@@ -72,7 +72,7 @@ def stacked(pieces: Sequence[Piece], gap: float) -> Piece:
 
 
 def in_rows(pieces: Sequence[Piece], width: float, gap: float) -> Piece:
-    """Side by side in rows of at most `width`, where one alone is not wider."""
+    """The pieces from left to right in rows of at most `width`, or wider for a single wide piece."""
     body, x, y, row, widest = "", 0.0, 0.0, 0.0, 0.0
     for piece in pieces:
         if x > 0 and x + piece.width > width:

@@ -1,4 +1,4 @@
-"""The picture of a table as a drawing (SVG): self-contained, without scripts, readable on any background."""
+"""The picture of a table as SVG: self-contained, without scripts, readable on any background."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from hccl_kit.show.text_width import wrapped
 from hccl_kit.table.finding import Finding
 
 MAX_HOSTS = 64
-"""Servers drawn one by one; a drawing of more is no drawing."""
+"""The maximum number of servers that are drawn one by one."""
 _MAX_CARDS = 1200
-"""Cards drawn, some 600 bytes each."""
+"""The maximum number of cards that are drawn, about 600 bytes each."""
 _WIDTH, _MARGIN, _GAP = 1160, 28, 14
-"""Of the drawing within its margin; pieces stand _GAP apart."""
+"""The width of the drawing without its margin; pieces are _GAP apart."""
 _MIN_WIDTH = 840
 _CARD, _SPACE, _IN_A_ROW = 36, 5, 8
 _HEAD, _PAD, _MARK = 28, 10, 13
-"""Within a server's box: the height of its name, what is free around its cards, the height of a rule's id."""
+"""In the box of a server: the height of its name, the padding around its cards, the height of a rule's id."""
 _GROUPS = ("#cfe3f7", "#d8efd3", "#fbe7c2", "#e5d9f2")
 _PLANES = ("#2f6fad", "#3d8b37", "#c17d11", "#7b4fa3")
 _RED, _AMBER = "#c62828", "#b45309"
@@ -42,7 +42,7 @@ _BAR, _LINK, _POD, _IDLE = "#eef1f5", "#7b8794", "#f5f7fa", "#d3dae2"
 
 
 class _Sheet(NamedTuple):
-    """What all boxes of a drawing have in common; sizes in pixels, `has_marks`: there is room for rules below cards."""
+    """The common size of all boxes in pixels; `has_marks`: cards have room for a rule id below them."""
 
     width: float
     height: float
@@ -52,9 +52,9 @@ class _Sheet(NamedTuple):
 
 
 def as_svg(picture: Picture) -> str:
-    """The drawing: super pods as frames, servers as boxes, linked cards on one bar, faults in red with their rule.
+    """The drawing: super pods as frames, servers as boxes, linked cards on one bar, findings in red with their rule.
 
-    A table of more than MAX_HOSTS servers is collapsed: of those that look alike the first and the last are drawn.
+    A table with more than MAX_HOSTS servers is collapsed: of uniform servers the first and the last are drawn.
     """
     shown = _bounded(picture)
     sheet = _sheet(shown)
@@ -63,8 +63,8 @@ def as_svg(picture: Picture) -> str:
         pods.append(_line(f"and {counted(shown.more_pods, 'more super pod')}", PALE))
     width = max([_MIN_WIDTH, *(pod.width for pod in pods)])
     title = stacked([_line(line, INK, size=18) for line in wrapped(shown.title, columns(width, 18))], 2)
-    told = [(line, INK) for line in shown.networks] + [(fault.text, _hue(fault.severity)) for fault in shown.faults]
-    lines = [_line(line, color) for text, color in told for line in wrapped(text, columns(width, 13))]
+    notes = [(line, INK) for line in shown.networks] + [(fault.text, _hue(fault.severity)) for fault in shown.faults]
+    lines = [_line(line, color) for text, color in notes for line in wrapped(text, columns(width, 13))]
     legend = in_rows([*_legend(shown, sheet)], width, 18)
     whole = stacked([title, *pods, legend, *([stacked(lines, 4)] if lines else [])], _GAP)
     across, down = width + 2 * _MARGIN, whole.height + 2 * _MARGIN
@@ -76,7 +76,7 @@ def as_svg(picture: Picture) -> str:
 
 
 def _bounded(picture: Picture) -> Picture:
-    """What of a picture is drawn: at most MAX_HOSTS servers, and fewer of more cards."""
+    """The drawn part of a picture: at most MAX_HOSTS servers and about _MAX_CARDS cards."""
     parts = one_by_one(picture) if picture.size <= MAX_HOSTS else with_ends(picture)
     most = max([len(run.hosts[0].cards) for run in parts.runs], default=0)
     return collapsed(parts, max(1, min(MAX_HOSTS, _MAX_CARDS // max(1, most))))
@@ -97,7 +97,7 @@ def _line(text: str, color: str, size: float = 13) -> Piece:
 
 def _sheet(picture: Picture) -> _Sheet:
     hosts = [run.hosts[0] for run in picture.runs if _is_drawn(run)]
-    cards = [card for host in hosts for group in host.groups for card in group]
+    cards = [card for host in hosts for card in host.all_cards]
     sheet = _Sheet(0, 0, any(card.faults for card in cards), picture.planes, picture.noun)
     sizes = [_groups(host, sheet) for host in hosts]
     width = max([size.width for size in sizes], default=0)
@@ -110,7 +110,7 @@ def _is_drawn(run: Run) -> bool:
 
 
 def _pod(pod: Pod, sheet: _Sheet, *, is_framed: bool) -> Piece:
-    """The boxes of a super pod in its frame; those in none have a frame only where super pods stand next to them."""
+    """The boxes of a super pod in its frame; servers without super pod have a frame only beside super pods."""
     boxes = in_rows([_host(run.hosts[0], sheet) if _is_drawn(run) else _rest(run, sheet) for run in pod.runs],
                     _WIDTH - 2 * _PAD, _GAP)  # fmt: skip
     if pod.id is None and not is_framed:
@@ -123,12 +123,12 @@ def _pod(pod: Pod, sheet: _Sheet, *, is_framed: bool) -> Piece:
 
 
 def _head(name: str, faults: Sequence[Finding], width: float, size: float) -> str:
-    """A name at the left of a frame, and at its right the rules that it breaks."""
+    """A name at the left of a frame, and the broken rules at its right."""
     rules = " ".join(fault.rule for fault in faults)
     room = width - 2 * _PAD - len(rules) * size * 0.7
     marks = moved(label(rules, size - 1, color=_worst(faults), is_bold=True, anchor="end"), width - _PAD, size + 7)
-    told = "".join(tooltip("; ".join(f"{fault.rule}: {fault.message}" for fault in faults)) if faults else "")
-    return f"<g>{told}{moved(label(name, size, width=room, is_bold=True), _PAD + 2, size + 7)}{marks}</g>"
+    notes = "".join(tooltip("; ".join(f"{fault.rule}: {fault.message}" for fault in faults)) if faults else "")
+    return f"<g>{notes}{moved(label(name, size, width=room, is_bold=True), _PAD + 2, size + 7)}{marks}</g>"
 
 
 def _host(host: Host, sheet: _Sheet) -> Piece:
@@ -139,8 +139,8 @@ def _host(host: Host, sheet: _Sheet) -> Piece:
 
 
 def _rest(run: Run, sheet: _Sheet) -> Piece:
-    """Servers that are only summed up, in a pale box."""
-    likeness = "alike" if run.is_uniform and len(run.hosts) > 1 else "not drawn"
+    """A pale box that summarizes several servers."""
+    likeness = "uniform" if run.is_uniform and len(run.hosts) > 1 else "not drawn"
     names = [run.hosts[0].id, f".. {run.hosts[-1].id}"] if len(run.hosts) > 1 else [run.hosts[0].id]
     ranks = [f"ranks {run.ranks}"] if run.ranks and run.is_uniform else []
     lines = [f"{counted(len(run.hosts), sheet.noun)}, {likeness}", *names, *ranks]
@@ -153,7 +153,7 @@ def _rest(run: Run, sheet: _Sheet) -> Piece:
 
 
 def _groups(host: Host, sheet: _Sheet) -> Piece:
-    """The groups side by side, _IN_A_ROW cards in a row; each on a bar, with a line where it tells links."""
+    """The groups from left to right, _IN_A_ROW cards in a row, each on a bar, with a line if there are several."""
     has_links = len(host.groups) > 1
     bars = [
         _bar(group[start : start + _IN_A_ROW], sheet, number if has_links else None)
@@ -165,7 +165,7 @@ def _groups(host: Host, sheet: _Sheet) -> Piece:
 
 
 def _bar(cards: Sequence[Card], sheet: _Sheet, group: int | None) -> Piece:
-    """Cards that are linked; `group` is None where all cards of the server are."""
+    """A bar of linked cards; `group` is None if all cards of the server are linked."""
     width, height = len(cards) * (_CARD + _SPACE) + _SPACE, _CARD + 2 * _SPACE
     bar = rectangle(width, height, radius=8, fill=_BAR, edge=_IDLE)
     link = moved(f'<rect width="{width - 2 * _SPACE}" height="4" fill="{_LINK}"/>', _SPACE, height / 2 - 2)
@@ -178,7 +178,7 @@ def _bar(cards: Sequence[Card], sheet: _Sheet, group: int | None) -> Piece:
 
 
 def _card(card: Card, group: int, planes: int) -> str:
-    """A card: its id small, its rank large, at its foot the colour of its plane, below it the first rule it breaks."""
+    """A card: its id small, its rank large, the colour of its plane at the bottom, the first broken rule below."""
     facts = [f"card {card.id}", "no rank" if card.rank is None else f"rank {card.rank}", card.address]
     facts += [f"{fault.rule}: {fault.message}" for fault in card.faults]
     color = _worst(card.faults) if card.faults else None
@@ -206,24 +206,24 @@ def _plane(plane: int) -> str:
 
 
 def _legend(picture: Picture, sheet: _Sheet) -> Iterator[Piece]:
-    """What the signs mean that this drawing has."""
+    """The legend of the symbols in this drawing."""
     hosts = [run.hosts[0] for run in picture.runs if _is_drawn(run)]
-    cards = [card for host in hosts for group in host.groups for card in group]
+    cards = [card for host in hosts for card in host.all_cards]
     if cards:
         sample = rectangle(22, 22, radius=4, fill=_GROUPS[0])
         numbers = moved(label("4", 7, color=PALE), 3, 8) + moved(label("12", 9, is_bold=True, anchor="middle"), 12, 18)
-        yield _sign(sample + numbers, "card 4 is rank 12")
+        yield _legend_entry(sample + numbers, "card 4 is rank 12")
     if any(card.rank is None for card in cards):
-        yield _sign(rectangle(22, 22, radius=4, fill=WHITE, edge=_IDLE), "takes no part")
+        yield _legend_entry(rectangle(22, 22, radius=4, fill=WHITE, edge=_IDLE), "not in the job")
     if any(len(host.groups) > 1 for host in hosts):
-        yield _sign(moved(f'<rect width="22" height="4" fill="{_LINK}"/>', 0, 9), "linked cards")
+        yield _legend_entry(moved(f'<rect width="22" height="4" fill="{_LINK}"/>', 0, 9), "linked cards")
     if sheet.planes > 1 and cards:
         yield _planes(sheet.planes)
     found = {fault.severity for host in hosts for fault in host.faults}
     found |= {fault.severity for card in cards for fault in card.faults}
     for severity in sorted(found):
         sample = rectangle(20, 20, radius=4, fill=WHITE, edge=_hue(severity), thick=3)
-        yield _sign(moved(sample, 1, 1), f"breaks a rule: {severity}")
+        yield _legend_entry(moved(sample, 1, 1), f"breaks a rule: {severity}")
 
 
 def _planes(number: int) -> Piece:
@@ -232,11 +232,11 @@ def _planes(number: int) -> Piece:
         + moved(label(str(plane), 9, color=PALE, anchor="middle"), plane * 26 + 11, 22)
         for plane in range(number)
     ]
-    caption = _sign("", "network planes")
+    caption = _legend_entry("", "network planes")
     return Piece(
         "".join(stripes) + moved(caption.body, number * 26 - 24, 0), caption.width + number * 26 - 24, caption.height
     )
 
 
-def _sign(sample: str, meaning: str) -> Piece:
+def _legend_entry(sample: str, meaning: str) -> Piece:
     return Piece(sample + moved(label(meaning, 12, color=PALE), 30, 15), 30 + len(meaning) * 6.6, 22)

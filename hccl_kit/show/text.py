@@ -15,11 +15,11 @@ from hccl_kit.table.finding import Finding
 
 MIN_WIDTH = 20
 _MAX_LINES = 36
-"""Lines of servers, without those of faults; a screen holds no more."""
+"""Lines of servers, without findings, that fit on a screen."""
 _MAX_ROWS = 8
 """Rows of cards of one server."""
 _FEW = 4
-"""So many servers are all drawn with their cards, even where they look alike."""
+"""Up to this number, all servers are drawn with their cards, even if they are uniform."""
 _RED, _YELLOW, _BOLD, _PLAIN = "\033[31m", "\033[33m", "\033[1m", "\033[0m"
 _INDENT = "  "
 _MARGIN = 4 + len("card ")
@@ -32,23 +32,23 @@ class _Line(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """What all lines of a picture have in common: the cells of a card, whether addresses fit, those of a run's name."""
+    """The common columns of all lines: the width of a card, whether addresses fit, the width of a run's name."""
 
     card: int
     has_addresses: bool
     name: int
 
     def in_row(self, width: int) -> int:
-        """How many cards a line of `width` cells holds."""
+        """The number of cards on a line of `width` cells."""
         return max(1, (width - _MARGIN) // (self.card + 1))
 
     def placed(self, text: str) -> str:
-        """In the column of a card: numbers to the right, but above an address to the left, where it starts."""
+        """The text in the column of a card: right-aligned, but left-aligned above an address."""
         return padded(text, self.card) if self.has_addresses else " " * (self.card - text_width(text)) + text
 
 
 def as_text(picture: Picture, width: int, *, color: bool = False) -> str:
-    """The picture in lines of at most `width` cells, MIN_WIDTH at least, about a screenful of them."""
+    """The picture in about a screenful of lines of at most `width` cells, at least MIN_WIDTH."""
     width = max(MIN_WIDTH, width)
     shown = _bounded(one_by_one(picture) if picture.size <= _FEW else picture, width)
     columns = _columns(shown, width)
@@ -59,13 +59,13 @@ def as_text(picture: Picture, width: int, *, color: bool = False) -> str:
         *(_Line(line, _BOLD) for line in wrapped(printable(shown.title), width)),
         *(_Line(cut(printable(line.text), width), line.color) for line in drawn),
         *(_Line(cut(printable(line), width)) for line in shown.networks),
-        *(_Line(line, _color([told])) for told in shown.faults for line in wrapped(printable(told.text), width)),
+        *(_Line(line, _color([found])) for found in shown.faults for line in wrapped(printable(found.text), width)),
     ]
     return "\n".join(f"{line.color}{line.text}{_PLAIN}" if color and line.color else line.text for line in lines)
 
 
 def _bounded(picture: Picture, width: int) -> Picture:
-    """What of a picture a screen holds: fewer servers where one takes more lines."""
+    """The part of a picture that fits on a screen: the more lines a server takes, the fewer servers."""
     columns = _columns(picture, width)
     alone = [run.hosts[0] for run in picture.runs if len(run.hosts) == 1]
     lines = max([1 + 2 * min(_MAX_ROWS, len(_rows(host, columns.in_row(width)))) for host in alone], default=1)
@@ -75,7 +75,7 @@ def _bounded(picture: Picture, width: int) -> Picture:
 
 def _columns(picture: Picture, width: int) -> _Columns:
     hosts = [run.hosts[0] for run in picture.runs if len(run.hosts) == 1]
-    cards = [card for host in hosts for group in host.groups for card in group]
+    cards = [card for host in hosts for card in host.all_cards]
     plain = max([len(str(number)) for card in cards for number in (card.id, card.rank or 0)], default=1)
     names = [text_width(_name(run)) for run in picture.runs if len(run.hosts) > 1]
     addresses = max([text_width(card.address) for card in cards], default=0)
@@ -101,7 +101,7 @@ def _name(run: Run) -> str:
 
 
 def _run(run: Run, noun: str, width: int) -> str:
-    """Several servers in one line; `width` is what the names take."""
+    """Several servers on one line; `width` is the column of the names."""
     if not run.is_uniform:
         return f"and {counted(len(run.hosts), f'more {noun}')}"
     cards = f"cards {','.join(spans(card.id for card in run.hosts[0].cards))}" if run.hosts[0].cards else "no cards"
@@ -110,7 +110,7 @@ def _run(run: Run, noun: str, width: int) -> str:
 
 
 def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
-    """A server: its name, then its cards above their ranks, "." for one that takes no part, in groups."""
+    """A server: its name, then its cards in groups above their ranks, "." for a card without rank."""
     yield _named(_INDENT + (host.id or '""'), host.faults, width)
     rows = _rows(host, columns.in_row(width))
     for row in rows[:_MAX_ROWS]:
@@ -135,7 +135,7 @@ def _cells(row: Sequence[Card | None], columns: _Columns, shown: Callable[[Card]
 
 
 def _rows(host: Host, most: int) -> Sequence[Sequence[Card | None]]:
-    """The cards in rows of at most `most`; None stands between two groups."""
+    """The cards in rows of at most `most`; None separates two groups."""
     cards: list[Card | None] = []
     for group in host.groups:
         cards += [None, *group] if cards and group else group
@@ -144,7 +144,7 @@ def _rows(host: Host, most: int) -> Sequence[Sequence[Card | None]]:
 
 
 def _named(name: str, faults: Sequence[Finding], width: int) -> _Line:
-    """A name and the rules that it breaks, which stay where the name is too long."""
+    """A name and its broken rules; only the name is cut if the line is too long."""
     rules = f"  <- {' '.join(fault.rule for fault in faults)}" if faults else ""
     return _Line(cut(name, max(MIN_WIDTH // 2, width - len(rules))) + rules, _color(faults))
 

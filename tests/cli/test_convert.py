@@ -72,7 +72,7 @@ def test_a_warning_about_the_result_is_told(desk: Path, capsys: pytest.CaptureFi
     ("arguments", "words"),
     [
         (("none.json", "--to", "1.0"), "cannot read none.json"),
-        (("a3.json", "--to", "1.2"), "the table is of version 1.2 already"),
+        (("a3.json", "--to", "1.2"), "the table already is of version 1.2"),
         (("bad.json", "--to", "1.2"), "bad.json:1:1: HK001"),
         (("a3.json", "--to", "1.0", "-o", "none/t.json"), "none is not a folder"),
     ],

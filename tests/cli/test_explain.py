@@ -28,9 +28,10 @@ def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -
     done = explain(said, "t.json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "EI0014: a value in the rank table is not what HCCL expects: it names value, variable and expectation\n"
+        "EI0014: a value in the rank table is not what HCCL expects; the message names value, variable and "
+        "expectation\n"
         "HCCL found 2 for server_count\n"
-        'the table says "server_count": "2", and its server_list holds another number of servers\n'
+        'the table has "server_count": "2", but its server_list has another number of servers\n'
         "\n"
         "HK207 server-count-mismatch (error): `server_count` does not match the number of servers.\n"
         "\n"
@@ -98,8 +99,8 @@ def test_a_file_is_told_from_a_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (("HK999",), "error: nothing is known of 'HK999'\n  fix: give a rule"),
-        (("what is this",), "error: nothing is known of 'what is this'\n"),
+        (("HK999",), "error: no rule, code or message matches 'HK999'\n  fix: pass a rule"),
+        (("what is this",), "error: no rule, code or message matches 'what is this'\n"),
         (("t.json",), "error: there is nothing to explain: only files are named\n  fix: hccl-check t.json"),
         ((" ",), "error: there is nothing to explain"),
         (("HK203", "missing.json"), "error: cannot read missing.json: "),

@@ -97,7 +97,7 @@ def test_host_address_of_the_inventory_goes_into_the_table(desk: Desk) -> None:
 def test_many_servers_can_be_simulated(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,8)", "--hosts", "node[0001-8192]", "--simulate", tool=False)
     assert (done.returncode, done.stderr, desk.written()) == (0, "", ["ascend65536p.sh", "hccl_8192s_65536p.json"])
-    assert "kept for benchmarks; no card was asked" in done.stdout
+    assert "reserved for benchmarks; no card was asked" in done.stdout
     assert check_text((desk.work / "hccl_8192s_65536p.json").read_bytes(), "t.json", find_product("910")).ok
 
 
@@ -116,7 +116,7 @@ def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
         (("--hosts", "node[01-02]"), "--hosts names servers, but not where the addresses of their cards are"),
         (("--hosts", "a", "--server_ip", "b", "--simulate"), "one of the two must go"),
         (("--hosts", "a[1-", "--simulate"), "--hosts: the bracket is not closed"),
-        (("--hosts", "a,b,a", "--simulate"), "--hosts: a named twice"),
+        (("--hosts", "a,b,a", "--simulate"), "--hosts: a listed twice"),
         (("--hosts", "a/b,c", "--simulate"), "'a/b' contains '/'"),
         (("--hosts", "10.0.0.1,127.0.0.1", "--simulate"), "HK209"),
         (("--hosts", "a[1-70000]", "--simulate"), "more than 65536 hosts"),
@@ -199,7 +199,7 @@ def test_a3_whose_places_are_not_known_is_plain_and_told_so(desk: Desk) -> None:
 def test_half_of_the_places_is_not_enough(desk: Desk) -> None:
     path = inventory(desk, pods(2).replace("super_pod: pod-0", "host_ip: 10.9.0.1", 1))
     text = refused(desk.gen("--device_num", "[0,16)", "--hosts", "all", "--inventory", path, "--product", "a3"), desk)
-    assert "not known:\n    node0: its super pod\n" in text
+    assert "unknown:\n    node0: its super pod\n" in text
 
 
 def a3_server(desk: Desk) -> dict[str, str]:
@@ -273,7 +273,7 @@ def test_inventory_tells_the_networks_of_a5(desk: Desk) -> None:
 def test_cards_of_a5_without_networks_are_named(desk: Desk) -> None:
     path = inventory(desk, servers(2))
     text = refused(desk.gen("--device_num", "[0,2)", "--hosts", "all", "--inventory", path, "--product", "a5"), desk)
-    assert "not known:\n    node01, card 0\n    node01, card 1\n    node02, card 0\n" in text
+    assert "unknown:\n    node01, card 0\n    node01, card 1\n    node02, card 0\n" in text
 
 
 def test_inventory_of_all_devices_that_hccl_knows_is_quick(desk: Desk) -> None:

@@ -137,7 +137,7 @@ def test_vnic_addresses_do_not_serve_several_super_pods(tmp_path: Path) -> None:
     for card in range(8):
         servers.put(1, f"spod.{card // 2}.{card % 2}", f"SDID : {card}\nSuper Pod ID : 1\n")
     text = refused(servers.gen("--device_num", "[0,8)", "--product", "a3"), servers)
-    assert "servers outside of one super pod meet over RoCE" in text
+    assert "servers outside one super pod connect over RoCE" in text
     assert "10.0.0.19, card 7" in text
 
 

@@ -79,7 +79,7 @@ def test_the_table_is_judged_by_the_product_that_is_named(no_ring: str, capsys: 
     assert main([no_ring, "--to", "bash", "--product", "a2", "--dry-run", "--", "true"]) == 0
     assert capsys.readouterr().err == ""
     assert main([no_ring, "--to", "bash", "--product", "a9", "--dry-run", "--", "true"]) == 2
-    assert "product 'a9' is not known; accepted: 910, a2, " in capsys.readouterr().err
+    assert "unknown product 'a9'; accepted: 910, a2, " in capsys.readouterr().err
 
 
 def test_the_table_goes_along_to_another_folder(table: Path) -> None:

@@ -139,8 +139,8 @@ def test_an_address_that_two_servers_have_is_refused_with_both(desk: Path, capsy
     put(desk / "b.json", double)
     assert main(["hccl_2p_01_10.0.0.1.json", "b.json"]) == 2
     one = 'device 1 of server "10.0.0.9" in b.json has the address "192.168.100.1"'
-    other = 'device 0 of server "10.0.0.1" in hccl_2p_01_10.0.0.1.json has too'
-    assert f"{one}, which {other}\n" in capsys.readouterr().err
+    other = 'device 0 of server "10.0.0.1" in hccl_2p_01_10.0.0.1.json'
+    assert f"{one}, and so has {other}\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -54,20 +54,20 @@ def test_all_failing_cards_stand_in_one_error(chips: Path) -> None:
     with pytest.raises(KitError) as caught:
         npu_smi.places(TOOL, range(7))
     assert caught.value.render().split("\n") == [
-        f"error: {TOOL} gave no place in a super pod for 6 of 7 cards:",
+        f"error: {TOOL} reports no place in a super pod for 6 of 7 cards:",
         "    card 1: This device does not support querying spod-info.",
-        "    card 2: its SDID is '-1', which is none",
-        "    card 3: its Super Pod ID is '4294967295', which is none",
+        "    card 2: SDID '-1' is not valid",
+        "    card 3: Super Pod ID '4294967295' is not valid",
         "    card 4: Chassis ID : 1 Super Pod Type : 2",
         "    card 5: the tool printed nothing",
-        "    card 6: its SDID is '99999999999', which is none",
-        "  fix: --table-version 1.0 writes a table of plain servers, which meet over RoCE",
+        "    card 6: SDID '99999999999' is not valid",
+        "  fix: --table-version 1.0 writes a table of plain servers, which connect over RoCE",
     ]
 
 
 def test_a_server_is_in_one_super_pod(chips: Path) -> None:
     (chips / "spod.0.1").write_text(recorded(1, 7))
-    with pytest.raises(KitError, match="puts the cards of this server into super pods 0, 7"):
+    with pytest.raises(KitError, match="reports that the cards of this server are in super pods 0, 7"):
         npu_smi.places(TOOL, [0, 1])
 
 

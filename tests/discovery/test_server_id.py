@@ -96,7 +96,7 @@ def test_socket_family_is_tried_first() -> None:
     assert choose(ALL, {"HCCL_SOCKET_FAMILY": "AF_INET6"}).address == "fd00::1"
     assert choose((LO, ETH0), {"HCCL_SOCKET_FAMILY": "AF_INET6"}).address == "10.0.0.1"
     assert choose(ALL, {"HCCL_SOCKET_FAMILY": "AF_INET6", "HCCL_SOCKET_IFNAME": "eth"}).address == "fd00::1"
-    with pytest.raises(KitError, match="HCCL_SOCKET_FAMILY=IPv6 is not known; accepted: AF_INET, AF_INET6"):
+    with pytest.raises(KitError, match="HCCL_SOCKET_FAMILY=IPv6 is not a valid value; accepted: AF_INET, AF_INET6"):
         choose(ALL, {"HCCL_SOCKET_FAMILY": "IPv6"})
 
 

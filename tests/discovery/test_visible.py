@@ -26,7 +26,7 @@ def test_logical_id_outside_is_refused() -> None:
 
 
 def test_order_that_cann_does_not_take_is_refused() -> None:
-    with pytest.raises(KitError, match="'7,4' do not ascend") as caught:
+    with pytest.raises(KitError, match="'7,4' are not in ascending order") as caught:
         physical_ids([0], "7,4")
     assert caught.value.hint == "write 4,7"
 

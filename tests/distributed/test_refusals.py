@@ -66,7 +66,7 @@ def test_a_port_that_is_taken_is_named(job: Job) -> None:
         port = taken.getsockname()[1]
         done = job.run(job.train(), torch_names(0, port))
     assert done.returncode == 2
-    assert f"error: port {port} on this host cannot be used as meeting point: Address already in use" in done.stderr
+    assert f"error: port {port} on this host cannot be used for the rendezvous: Address already in use" in done.stderr
     assert "export MASTER_PORT=<a free port> for all ranks" in done.stderr
 
 

@@ -140,7 +140,7 @@ def test_the_option_overrides_what_is_found() -> None:
 
 
 def test_a_launcher_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(KitError, match="launcher 'slurm' is not known; accepted: script, msrun, mpirun"):
+    with pytest.raises(KitError, match="unknown launcher 'slurm'; accepted: script, msrun, mpirun"):
         detect({}, launcher="slurm")
 
 
@@ -186,12 +186,12 @@ def test_variables_that_cannot_be_meant_are_refused(environ: Environ, message: s
     [
         (
             {"DEVICE_NUM": "8", "RANK_SIZE": "4", "DEVICE_ID": "1", "RANK_ID": "1"},
-            "RANK_SIZE=4 speaks of several ranks, but no launcher's variables are complete; "
+            "RANK_SIZE=4 indicates several ranks, but no launcher's variable set is complete; "
             "accepted with it: RANK_ID RANK_SIZE RANK_TABLE_FILE",
         ),
         (
             {"RANK": "1", "WORLD_SIZE": "2"},
-            "WORLD_SIZE=2 speaks of several ranks, but no launcher's variables are complete; "
+            "WORLD_SIZE=2 indicates several ranks, but no launcher's variable set is complete; "
             "accepted with it: RANK WORLD_SIZE MASTER_ADDR MASTER_PORT",
         ),
     ],

@@ -105,7 +105,7 @@ def test_an_error_of_any_size_makes_a_small_file(tmp_path: Path) -> None:
     record(caught.value, environ=environ(tmp_path))
     row = written(tmp_path)
     assert (tmp_path / "error_3.json").stat().st_size < 12 * (MAX_MESSAGE + MAX_TRACEBACK) + 2000
-    assert "characters are left out" in row["message"]
+    assert "characters omitted" in row["message"]
     assert row["traceback"].startswith("Traceback (most recent call last):\n")
 
 
@@ -116,7 +116,7 @@ def test_a_short_text_stays_and_a_long_one_keeps_both_ends(size: int) -> None:
     if size <= 10:
         assert found == text
     else:
-        assert found == f"{text[:5]}\n... {size - 10} characters are left out ...\n{text[-5:]}"
+        assert found == f"{text[:5]}\n... {size - 10} characters omitted ...\n{text[-5:]}"
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_torch_names_without_a_table_are_refused_with_the_ways_that_work(tmp_pat
     environ = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
     found = joined(tmp_path, environ, fake_world="0 2")
     assert found.code == 2
-    assert found.error.startswith("error: torchrun's variables tell HCCL nothing about the cards, and RANK_TABLE_FILE")
+    assert found.error.startswith("error: torchrun's variables do not describe the cards for HCCL, and RANK_TABLE_FILE")
     assert "  fix: start the job with the script that hccl-gen writes, with mpirun or with msrun" in found.error
     assert ["init", "hccl"] not in found.calls
 
@@ -141,7 +141,7 @@ def test_plain_srun_is_refused_with_the_way_that_works(tmp_path: Path, table: Pa
     environ = {**step, **task, "SLURM_STEP_NODELIST": "n1", "RANK_TABLE_FILE": str(table)}
     found = joined(tmp_path, environ, fake_world="0 2")
     assert found.code == 2
-    assert found.error.startswith("error: srun's variables tell HCCL nothing about the cards\n  fix: ")
+    assert found.error.startswith("error: srun's variables do not describe the cards for HCCL\n  fix: ")
     assert "hccl-kit launch TABLE --to slurm" in found.error
     assert ["init", "hccl"] not in found.calls
 
@@ -152,7 +152,7 @@ def test_a_framework_that_numbers_otherwise_is_found_out(
 ) -> None:
     found = joined(tmp_path, contract(table), fake_world=fake_world)
     assert found.code == 2
-    assert f"error: MindSpore says rank {said}, the launcher says rank 2 of 4" in found.error
+    assert f"error: MindSpore reports rank {said}, the launcher says rank 2 of 4" in found.error
 
 
 @pytest.mark.skipif(not MPIRUN.exists(), reason="needs the extra mpi, which brings mpirun")

@@ -281,11 +281,11 @@ def test_a_container_with_one_card_needs_no_number(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({}, "this container has 2 cards, and nothing says which one this process has: it was started once"),
-        ({"DEVICE_ID": "2"}, "DEVICE_ID='2' is no card of this container, which has 2; cards count from 0"),
-        ({"ASCEND_DEVICE_ID": "x"}, "ASCEND_DEVICE_ID='x' is no card of this container"),
-        ({"RANK_ID": "4"}, "RANK_ID=4 is not in .*hccl.json, which holds ranks 0..3"),
-        ({"RANK_ID": "1", "RANK_SIZE": "8"}, "RANK_SIZE=8, but .*hccl.json holds 4 ranks"),
+        ({}, "this container has 2 cards, but was started once"),
+        ({"DEVICE_ID": "2"}, "DEVICE_ID='2' is not a card of this container, which has cards 0 to 1"),
+        ({"ASCEND_DEVICE_ID": "x"}, "ASCEND_DEVICE_ID='x' is not a card of this container"),
+        ({"RANK_ID": "4"}, "RANK_ID=4 is not in .*hccl.json, which has ranks 0..3"),
+        ({"RANK_ID": "1", "RANK_SIZE": "8"}, "RANK_SIZE=8, but .*hccl.json has 4 ranks"),
         ({"MA_CURRENT_INSTANCE_NAME": "", "HOSTNAME": "x"}, "it is x, the table has job-1, job-0"),
     ],
     ids=str,

@@ -116,7 +116,7 @@ def test_counting_is_total(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["2(x65537)", "1(x60000),1(x6000)", "1(x999999999)", "2(x0)"])
 def test_nodes_are_counted_before_they_are_made(text: str) -> None:
-    with pytest.raises(KitError, match="is no list of counts"):
+    with pytest.raises(KitError, match="is not a list of counts"):
         tasks_of_nodes(text)
 
 
@@ -128,7 +128,7 @@ def test_nodes_are_counted_before_they_are_made(text: str) -> None:
         ({"SLURM_LOCALID": "2"}, "local rank 2 of 2 does not fit"),
         ({"SLURM_NODEID": "2"}, "does not fit 4 tasks, 2 nodes and SLURM_NODEID=2"),
         ({"SLURM_STEP_TASKS_PER_NODE": "2"}, "SLURM_STEP_TASKS_PER_NODE=2 does not fit 4 tasks, 2 nodes"),
-        ({"SLURM_STEP_TASKS_PER_NODE": ""}, "SLURM_STEP_TASKS_PER_NODE='' is no list of counts"),
+        ({"SLURM_STEP_TASKS_PER_NODE": ""}, "SLURM_STEP_TASKS_PER_NODE='' is not a list of counts"),
         ({"SLURM_STEP_NODELIST": "n[1-"}, r"SLURM_STEP_NODELIST='n\[1-': the bracket is not closed"),
         ({"SLURM_STEP_NODELIST": "", "SLURM_JOB_NODELIST": ""}, "SLURM_JOB_NODELIST='': the host list is empty"),
         ({"SLURM_DISTRIBUTION": "arbitrary"}, "with -m arbitrary, rank 0 may be on any node"),

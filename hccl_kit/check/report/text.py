@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import Report
 from hccl_kit.check.report.finding_text import as_lines
 from hccl_kit.check.rule import ANY_PRODUCT
@@ -27,7 +28,7 @@ def as_text(report: Report, source_text: str, color: bool) -> str:
         shown = tuple(sorted(shown, key=lambda found: found.severity != "error"))[:MAX_BLOCKS]
     blocks = [line for found in shown for line in _block(report.name, found, lines, color)]
     if more > 0:
-        blocks.append(f"{printable(report.name)}: {_counted(more, 'more finding')}; --format json lists all")
+        blocks.append(f"{printable(report.name)}: {counted(more, 'more finding')}; --format json lists all")
     return "\n".join([*blocks, _summary(report)])
 
 
@@ -54,20 +55,20 @@ def _summary(report: Report) -> str:
     """The counts, and the assumptions behind the result: an assumed product, or what was not checked."""
     name = printable(report.name)
     counts = [sum(found.severity == severity for found in report.findings) for severity in ("error", "warning")]
-    counted = ", ".join(_counted(n, word) for n, word in zip(counts, ("error", "warning"), strict=True) if n)
+    totals = ", ".join(counted(n, word) for n, word in zip(counts, ("error", "warning"), strict=True) if n)
     assumed = f"product {report.product} (derived from the version; change it with --product)"
     if report.table is None:
-        return f"{name}: not ready, {counted}" if report.ok else f"{name}: {counted}, so nothing else was checked"
+        return f"{name}: not ready, {totals}" if report.ok else f"{name}: {totals}, so nothing else was checked"
     if not report.ok:
-        return f"{name}: {counted}, {assumed}" if report.is_assumed else f"{name}: {counted}"
+        return f"{name}: {totals}, {assumed}" if report.is_assumed else f"{name}: {totals}"
     unchecked = " (topology not checked: name the product with --product)" if report.product == ANY_PRODUCT else ""
     facts = [
         "ok",
-        *([counted] if counted else []),
+        *([totals] if totals else []),
         *_broken(report),
         f"version {report.format}",
-        _counted(len(report.table.servers), "server"),
-        _counted(report.table.world_size, "device"),
+        counted(len(report.table.servers), "server"),
+        counted(report.table.world_size, "device"),
         assumed if report.is_assumed else f"product {report.product}{unchecked}",
     ]
     return f"{name}: {', '.join(facts)}"
@@ -80,7 +81,3 @@ def _broken(report: Report) -> list[str]:
     if not broken:
         return []
     return [f"breaks a rule of product {report.product} ({', '.join(broken)}; with --strict an error)"]
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from hccl_kit.base.wording import counted, joined
 from hccl_kit.check.rule import ANY_PRODUCT, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -178,12 +179,11 @@ def _is_block(ranks: Sequence[int]) -> bool:
 
 
 def _cards(count: int) -> str:
-    return "1 card" if count == 1 else f"{count} cards"
+    return counted(count, "card")
 
 
 def _listed(numbers: Sequence[int], conjunction: str = "and") -> str:
-    *first, last = map(str, numbers)
-    return f"{', '.join(first)} {conjunction} {last}" if first else last
+    return joined(numbers, conjunction)
 
 
 def _groups(product: Product) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters.manifest import Value, config_map
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.shell import source_of
@@ -66,8 +67,8 @@ class PodJob:
 
     @property
     def shape(self) -> str:
-        """Pods and cards in words."""
-        return f"{self.pods} pod{'s' * (self.pods > 1)} with {self.cards} card{'s' * (self.cards > 1)} each"
+        """As a person would say it."""
+        return f"{counted(self.pods, 'pod')} with {counted(self.cards, 'card')} each"
 
     @property
     def ring(self) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.base.wording import plural
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.emitters import manifest
 from hccl_kit.launch.emitters.kubernetes import TABLE_KEY
@@ -100,7 +101,7 @@ def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fin
 
 def _cards(devices: tuple[int, ...]) -> str:
     text = ", ".join(map(str, devices[:16])) + (", ..." if len(devices) > 16 else "")
-    return f"card{'s' if len(devices) > 1 else ''} {text}"
+    return f"{plural('card', len(devices))} {text}"
 
 
 RULES = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.wording import counted
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
@@ -131,7 +132,7 @@ def _cards(node: Node) -> str:
 
 
 def _ranks(node: Node) -> str:
-    return f"{len(node.workers)} rank{'s' if len(node.workers) > 1 else ''}"
+    return counted(len(node.workers), "rank")
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

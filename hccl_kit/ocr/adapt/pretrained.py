@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import listed
 from hccl_kit.ocr.checkpoints import checkpoint
 
 TYPES = frozenset({"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"})
@@ -89,4 +90,4 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    return listed(names, SHOWN)

@@ -24,6 +24,7 @@ from mindspore import Parameter, Tensor
 from mindspore.train.checkpoint_pb2 import Checkpoint
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import shortened
 from hccl_kit.ocr import interrupt
 
 OURS = "hccl_kit."
@@ -127,7 +128,7 @@ def load(path: Path, parameters: Iterable[Parameter]) -> Progress:
         elif row.shape != parameter.shape:
             problems.append(f"{parameter.name} is {row.shape}, the network has {parameter.shape}")
     if problems:
-        shown = "\n       ".join(problems[:5] + ([f"and {len(problems) - 5} more"] if len(problems) > 5 else []))
+        shown = "\n       ".join(shortened(problems, 5))
         raise KitError(f"{path} does not fit this configuration:\n       {shown}")
     for parameter in wanted:
         parameter.set_data(Tensor(rows[parameter.name].asnumpy(), parameter.dtype))

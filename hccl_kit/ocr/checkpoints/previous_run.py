@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.integer import parse_integer
 from hccl_kit.ocr.config import BEST
 from hccl_kit.runtime.worker_env import RESTART
 
@@ -37,10 +38,7 @@ MOST = 10_000
 
 def restarts(environ: Mapping[str, str]) -> int:
     """How often the group was started again, 0 for the first time; KitError where the variable is no number."""
-    value = environ.get(RESTART) or "0"
-    if not (value.isascii() and value.isdecimal() and len(value) <= 9):
-        raise KitError(f"{RESTART}={value!r} is not a number from 0 on", hint=f"unset {RESTART}")
-    return int(value)
+    return parse_integer(RESTART, environ.get(RESTART) or "0", hint=f"unset {RESTART}")
 
 
 def wanted_start(config: Config) -> Path | bool:

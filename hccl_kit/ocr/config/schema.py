@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base import schemas
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import shortened
 from hccl_kit.ocr.config.yaml_text import copied
 from hccl_kit.table.pointer import Pointer
 
@@ -70,8 +71,7 @@ def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) ->
         for pointer, message in _explain(error, values)
     )
     if problems:
-        rest = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
-        raise KitError("\n       ".join([*list(problems)[:MAX_PROBLEMS], *rest]))
+        raise KitError("\n       ".join(shortened(list(problems), MAX_PROBLEMS)))
 
 
 def fill(values: dict[str, Any], rule: Rule | None = None) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
+from hccl_kit.base.wording import joined, plural, spans
 from hccl_kit.discovery import npu_smi_info, npu_smi_map
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
@@ -92,10 +93,7 @@ def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Plac
 def named(ids: Iterable[int]) -> str:
     """Cards as a person writes them: "card 3", "cards 0 to 3 and 6"."""
     numbers = sorted(ids)
-    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
-    parts = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
-    *most, last = parts
-    return ("card " if len(numbers) == 1 else "cards ") + (f"{', '.join(most)} and {last}" if most else last)
+    return f"{plural('card', len(numbers))} {joined(spans(numbers, ' to '))}"
 
 
 def folded(says: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:

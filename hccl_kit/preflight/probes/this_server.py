@@ -6,13 +6,12 @@ import ipaddress
 import socket
 from collections.abc import Iterable
 
+from hccl_kit.base import wording
 from hccl_kit.base.errors import KitError
 from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.launch.plan import HOST_IP
 from hccl_kit.table.document import shown
 from hccl_kit.table.model import RankTable, Server
-
-_SHOWN = 8
 
 
 def find_server(table: RankTable, wanted: str | None = None) -> Server | None:
@@ -54,6 +53,4 @@ def plain(name: object) -> str:
 
 def listed(servers: Iterable[Server]) -> str:
     """The ids of servers, not all where they are many."""
-    ids = [server.id for server in servers]
-    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return ", ".join(map(shown, ids[:_SHOWN])) + more
+    return wording.listed(shown(server.id) for server in servers)

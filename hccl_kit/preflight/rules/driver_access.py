@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_tool, npu_smi_info
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
@@ -42,9 +43,8 @@ def device_file_closed(node: Node) -> Iterator[Finding]:
     cards = [f"davinci{device_id}" for device_id in _cards(node)]
     closed = [name for name in (*CONTROLS, *cards) if name not in missing and not _opens(dev / name)]
     if closed:
-        more = f" and {len(closed) - 3} more" if len(closed) > 3 else ""
         yield Finding(
-            f"this user may not read and write {', '.join(closed[:3])}{more} in /dev",
+            f"this user may not read and write {listed(closed, 3)} in /dev",
             "put the user into the group that owns them: usermod -aG HwHiAiUser USER, then log in again",
         )
 

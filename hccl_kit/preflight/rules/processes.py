@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.npu_smi_info import Process
 from hccl_kit.preflight.node import Node
@@ -63,8 +64,7 @@ def card_in_use(node: Node) -> Iterator[Finding]:
 
 
 def _listed(pids: list[int]) -> str:
-    more = f" and {len(pids) - _MAX_PIDS} more" if len(pids) > _MAX_PIDS else ""
-    return ("processes " if len(pids) > 1 else "process ") + ", ".join(map(str, pids[:_MAX_PIDS])) + more
+    return f"process{'es' if len(pids) > 1 else ''} {listed(pids, _MAX_PIDS)}"
 
 
 def _described(who: Who, name: str) -> str:

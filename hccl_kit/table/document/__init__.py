@@ -1,6 +1,6 @@
-"""A text as a value with places: JSON read strictly, every fault explained, every value traceable to line and column.
+"""JSON documents, read strictly: the value, the errors, and the line and column of every value.
 
-Reading is total: hostile input gives a fault, never an exception, and takes time and memory in proportion to its size.
+Hostile input gives an error of the document, never an exception, in time and memory proportional to its size.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from hccl_kit.table.finding import Finding
 from hccl_kit.table.pointer import Pointer, Span
 
 MAX_BYTES = 256 << 20
-"""This program reads no more; a table of a million devices, which no cluster has, fits."""
+"""The limit of this program; a table of a million devices fits."""
 MAX_CONTAINERS = 16 << 20
-"""Objects and arrays in one document: each takes memory long before its bytes fill the limit above."""
+"""The limit of objects and arrays in one document: their memory is many times their bytes."""
 HCCL_MAX_BYTES = 40 << 20
-"""HCCL reads no table of versions 1.x that is larger (R4)."""
+"""The limit of HCCL for versions 1.x (R4)."""
 STDIN = "<stdin>"
 """The name of a document that has no path."""
 WHOLE_FILE = Span(1, 1, 0)
-"""The place of a fault of the file as a whole: nothing of its text is marked."""
+"""The place of a finding about the whole file: no text is marked."""
 
 
 class _Text(NamedTuple):
@@ -36,17 +36,17 @@ class _Text(NamedTuple):
 
 
 class Document(_Text):
-    """A text of `size` bytes and its value, None where a fault of reading left none. Places are computed on demand."""
+    """A text of `size` bytes and its value, None if it cannot be read. Places are computed on demand."""
 
     def locate(self, pointer: Pointer, *, on_key: bool = False) -> Span:
-        """Where the value (or its key) stands; for a key that is missing, where the object is that should hold it.
+        """The place of the value (or its key); for a missing key, the place of the object that lacks it.
 
-        Only a document that was read has places; the faults of another carry theirs.
+        Only for a document with a value; the faults of any other hold their own `span`.
         """
         return self._places.locate(pointer, on_key=on_key)
 
     def offsets(self, pointer: Pointer, *, on_key: bool = False) -> tuple[int, int]:
-        """As `locate`, for those who change the text: the offset of the first character and the one after the last."""
+        """As `locate`, in offsets for edits: the first character and the one after the last."""
         return self._places.offsets(pointer, on_key=on_key)
 
     @cached_property
@@ -55,21 +55,21 @@ class Document(_Text):
 
 
 def parse(data: bytes | str, name: str) -> Document:
-    """Read a JSON document; its faults name rules of HK0. A path is judged with it (R2), STDIN is not."""
+    """Read a JSON document and check it by the rules of HK0; `name` is checked as a path (R2) unless it is STDIN."""
     faults = list(_faults_of_name(name))
     if len(data) > MAX_BYTES:
-        message = f"the file is larger than {MAX_BYTES >> 20} MiB, the most that this program reads"
+        message = f"the file is larger than {MAX_BYTES >> 20} MiB, the limit of this program"
         return Document(name, "", None, (*faults, Finding(message, rule="HK009", span=WHOLE_FILE)))
     text = decode(data)
     unreadable = _not_utf8(data, text)
     if unreadable:
         return Document(name, text, None, (*faults, unreadable))
     if data[:1] == "\ufeff" or data[:3] == b"\xef\xbb\xbf":
-        message = "the file starts with a byte order mark, which many programs refuse"
+        message = "the file starts with a byte order mark, which many programs reject"
         faults.append(Finding(message, "save it as UTF-8 without BOM", rule="HK003", span=WHOLE_FILE))
     containers = text.count("{") + text.count("[")
     if containers > MAX_CONTAINERS:
-        message = f"the file holds {containers} objects and arrays, and this program reads {MAX_CONTAINERS}"
+        message = f"the file has {containers} objects and arrays; the limit of this program is {MAX_CONTAINERS}"
         return Document(name, text, None, (*faults, Finding(message, rule="HK009", span=WHOLE_FILE)))
     value, wrong = syntax.read(text, containers)
     span = Places(text).span
@@ -82,13 +82,13 @@ def _fault(found: syntax.SyntaxFault, span: Span) -> Finding:
 
 
 def decode(data: bytes | str) -> str:
-    """The text of a document as it is shown: without byte order mark, with U+FFFD for what is not UTF-8."""
+    """The text of a document without byte order mark, with U+FFFD for bytes that are not UTF-8."""
     text = data.decode("utf-8", errors="replace") if isinstance(data, bytes) else data
     return text.removeprefix("\ufeff")
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: as JSON, short, and safe on a terminal."""
+    """A value as it appears in messages: JSON, shortened, and safe on a terminal."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -100,16 +100,16 @@ def shown(value: object) -> str:
 
 
 def _faults_of_name(name: str) -> Iterator[Finding]:
-    """R2: the first ".json" of the whole path must be its end."""
+    """The first ".json" of the path must be its end (R2)."""
     if name != STDIN and name.find(".json") != len(name) - len(".json"):
-        message = f'HCCL takes a path that holds ".json" once, at its end; this one is {shown(name)}'
-        yield Finding(message, "rename it before RANK_TABLE_FILE names it", rule="HK008", span=WHOLE_FILE)
+        message = f'HCCL accepts only a path with ".json" once, at its end; got {shown(name)}'
+        yield Finding(message, "rename the file", rule="HK008", span=WHOLE_FILE)
 
 
 def _not_utf8(data: bytes | str, text: str) -> Finding | None:
     raw = data.encode("utf-8", errors="surrogatepass") if isinstance(data, str) else data
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        message = "the file is UTF-16, a rank table is UTF-8"
+        message = "the file is UTF-16; a rank table must be UTF-8"
         return Finding(message, "iconv -f UTF-16 -t UTF-8", rule="HK002", span=WHOLE_FILE)
     try:
         raw.decode("utf-8")

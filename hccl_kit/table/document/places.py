@@ -1,4 +1,4 @@
-"""Where in a JSON text a value stands. Everything here takes a text that was read without fault before."""
+"""The places of values in a valid JSON text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hccl_kit.table.pointer import Pointer, Span
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 _BLOCK = 1 << 16
-"""Characters between two places where the number of the line is known."""
+"""Characters between two offsets with a known line number."""
 
 
 class Place(NamedTuple):
-    """Offsets of a value and of its key; an item of an array has no key, so its `key_end` is 0."""
+    """Offsets of a value and of its key; `key_end` is 0 for an item of an array, which has no key."""
 
     key: int
     key_end: int
@@ -27,21 +27,21 @@ class Place(NamedTuple):
 
 
 class Places:
-    """Finds places in one text, scanning no more of it than the pointers asked for need."""
+    """Finds places in one text, scanning only as far as the pointers need."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._scanned: dict[int, _Members] = {}
 
     def locate(self, pointer: Pointer, *, on_key: bool = False) -> Span:
-        """The value, or its key where it is an object or an array, or where `on_key` asks for the key.
+        """The place of the value, or of its key if it is an object or an array, or with `on_key`.
 
-        A part that is not in the text, such as a missing key, gives the place of what should hold it.
+        If the pointer leads to a missing key, the place of the object that lacks it.
         """
         return self.span(*self.offsets(pointer, on_key=on_key))
 
     def offsets(self, pointer: Pointer, *, on_key: bool = False) -> tuple[int, int]:
-        """As `locate`: the offset of the first character and the one after the last."""
+        """As `locate`, in offsets: the first character and the one after the last."""
         place = self._root
         for part in pointer:
             found = self._members(place.value).find(part)
@@ -67,7 +67,7 @@ class Places:
 
     @cached_property
     def _breaks(self) -> list[int]:
-        """The line breaks before each block: an offset for every line takes 42 bytes each."""
+        """The number of line breaks before each block; a list of all line offsets would need 42 bytes per line."""
         counts = (self._text.count("\n", at, at + _BLOCK) for at in range(0, len(self._text), _BLOCK))
         return list(accumulate(counts, initial=0))
 
@@ -78,7 +78,7 @@ class Places:
 
 
 class _Members:
-    """The members of one object or array by key or index, read on as far as somebody asks."""
+    """The members of one object or array by key or index, scanned on demand."""
 
     def __init__(self, text: str, offset: int) -> None:
         self._unread = _scan(text, offset)
@@ -94,13 +94,13 @@ class _Members:
 
 
 def after_space(text: str, offset: int) -> int:
-    """The offset of the next character that is no JSON white space; the length of the text at its end."""
+    """The offset of the next character that is not JSON white space; the length of the text at its end."""
     match = _SPACE.match(text, offset)
     return match.end() if match else offset
 
 
 def _scan(text: str, offset: int) -> Iterator[tuple[str | int, Place]]:
-    """The members of the value at `offset`; the decoder, which is C, skips what is inside them."""
+    """The members of the value at `offset`; the decoder, which is C, skips nested values."""
     opening = text[offset : offset + 1]
     if opening not in ("{", "["):
         return

@@ -1,7 +1,7 @@
-"""JSON read strictly and explained: what is wrong with a text, and where, in words that say how to mend it.
+"""Strict JSON: the value of a text, or its errors with their places and fixes.
 
-The decoder of the standard library does the reading. It takes more than JSON (NaN, a key given twice, half a surrogate
-pair) and costs too much on hostile input (long numbers, deep nesting); what it takes too many is refused here.
+The standard decoder reads the text. It accepts more than JSON (NaN, duplicate keys, half a surrogate pair) and is slow
+on hostile input (long numbers, deep nesting); both are refused here.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from hccl_kit.table.document.places import after_space
 from hccl_kit.table.finding import NO_CODE
 
 MAX_DEPTH = 64
-"""A rank table nests less than ten deep; whoever walks the value may recurse."""
+"""A rank table nests less than ten levels deep; with this limit, other code may walk the value recursively."""
 MAX_NUMBER = 64
-"""Characters of a number. Longer ones take quadratic time to read and mean nothing in a rank table."""
+"""Characters of a number. Longer ones take quadratic time to read and are not valid in a rank table."""
 
 MAX_FAULTS = 100
-"""Who gets so many faults mends the program that wrote the file; a longer list helps nobody."""
+"""With more errors than this, the program that wrote the file is at fault; a longer list does not help."""
 
 _STRINGS = json.JSONDecoder()
 
 
 class SyntaxFault(NamedTuple):
-    """One fault of a text: the rule it breaks and the characters `start` to `end`."""
+    """One error of a text: the rule it breaks and its characters `start` to `end`."""
 
     rule: str
     start: int
@@ -39,13 +39,13 @@ class SyntaxFault(NamedTuple):
 
 
 class _RefusedError(ValueError):
-    """Something the decoder would take; where it stands is looked for afterwards."""
+    """The decoder found something that JSON does not allow; `_refusals` finds its place."""
 
 
 def read(text: str, containers: int) -> tuple[Any, list[SyntaxFault]]:
-    """The value of a JSON text, or its faults; the slow search for places runs only when something is wrong.
+    """The value of a JSON text, or its errors; the slow search for places runs only for a text with errors.
 
-    `containers`: how many brackets and braces are opened in it.
+    `containers` is the number of opening brackets and braces in it.
     """
     try:
         value = _READER.decode(text)
@@ -54,7 +54,7 @@ def read(text: str, containers: int) -> tuple[Any, list[SyntaxFault]]:
     except (_RefusedError, RecursionError):
         return None, list(islice(_refusals(text), MAX_FAULTS))
     is_deep = type(value) in (dict, list) and _deeper_than(value, MAX_DEPTH, containers)
-    if is_deep or ("\\" in text and "\\u" in text):  # one character is looked for ten times as fast as two
+    if is_deep or ("\\" in text and "\\u" in text):  # searching one character is ten times as fast as two
         faults = list(islice(_refusals(text), MAX_FAULTS))
         return (None, faults) if faults else (value, [])
     return value, []
@@ -93,9 +93,9 @@ _READER = json.JSONDecoder(
 
 
 def _deeper_than(value: Any, limit: int, containers: int) -> bool:
-    """Whether brackets nest deeper than `limit`; `containers` is how many there are, or more.
+    """Whether brackets nest deeper than `limit`; `containers` is their number, or an upper bound.
 
-    The innermost ones, nearly everything in a large table, are not looked into: the count says that they are the last.
+    The innermost ones, which are most of a large table, are not visited: by the count, none follow.
     """
     level = [value]
     for _ in range(limit):
@@ -117,7 +117,7 @@ _TOKEN = re.compile(r'"|[\[\]{}]|NaN|-?Infinity|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]
 
 
 def _refusals(text: str) -> Iterator[SyntaxFault]:
-    """Every refused thing in a text, in one pass without recursion; ends early where the text is no JSON at all."""
+    """Everything in a text that is refused, in one pass without recursion; stops at the first syntax error."""
     open_objects: list[dict[str, int]] = []
     position = 0
     while match := _TOKEN.search(text, position):
@@ -140,7 +140,7 @@ def _refusals(text: str) -> Iterator[SyntaxFault]:
         elif sign in "}]":
             del open_objects[-1:]
         elif sign.endswith(("N", "y")):
-            yield SyntaxFault("HK001", start, position, f"not JSON: {sign} is no number")
+            yield SyntaxFault("HK001", start, position, f"not JSON: {sign} is not a number")
         elif _is_monstrous(sign):
             yield SyntaxFault("HK006", start, position, f"the number {sign[:12]}... is too large or too long")
 
@@ -150,13 +150,13 @@ def _half_character(content: str, start: int, end: int) -> Iterator[SyntaxFault]
         content.encode("utf-8")
     except UnicodeEncodeError as error:
         half = f"\\u{ord(content[error.start]):04x}"
-        yield SyntaxFault("HK001", start, end, f"not JSON: {half} is half of a surrogate pair and no character")
+        yield SyntaxFault("HK001", start, end, f"not JSON: {half} is half of a surrogate pair")
 
 
 def _repeated_key(text: str, first: int, start: int, end: int) -> SyntaxFault:
     line = text.count("\n", 0, first) + 1
-    message = f"the key {text[start:end][:80]} is given twice in one object; the first is on line {line}"
-    return SyntaxFault("HK004", start, end, message, "programs disagree on which one counts: keep one")
+    message = f"the key {text[start:end][:80]} is duplicated in one object; the first is on line {line}"
+    return SyntaxFault("HK004", start, end, message, "keep one: programs disagree on which value counts")
 
 
 def _character(text: str, offset: int) -> str:
@@ -164,43 +164,43 @@ def _character(text: str, offset: int) -> str:
 
 
 _WORDS = {
-    "Expecting value": "a value is expected here",
-    "Expecting property name enclosed in double quotes": "a key in double quotes is expected here",
-    "Expecting ':' delimiter": 'a ":" is expected between key and value',
-    "Expecting ',' delimiter": 'a "," or the closing bracket is expected here',
-    "Unterminated string starting at": "this text is never closed",
-    "Invalid control character at": "a line break or tab may not stand in a text",
-    "Extra data": "the document ends before this, and nothing may follow it",
+    "Expecting value": "expected a value here",
+    "Expecting property name enclosed in double quotes": "expected a key in double quotes here",
+    "Expecting ':' delimiter": 'expected ":" between key and value',
+    "Expecting ',' delimiter": 'expected "," or the closing bracket here',
+    "Unterminated string starting at": "this string is not closed",
+    "Invalid control character at": "a string must not contain a line break or tab",
+    "Extra data": "unexpected text after the end of the document",
 }
 
 
 def _explained(text: str, error: json.JSONDecodeError) -> SyntaxFault:
-    """The decoder's error in the words of somebody who wants to mend the file."""
+    """The decoder's error with its place, message and fix."""
     start = error.pos if error.msg.startswith("Invalid control") else after_space(text, min(error.pos, len(text)))
     words = _WORDS.get(error.msg, error.msg[:1].lower() + error.msg[1:])
     if start == len(text):
         is_empty = not text.strip(" \t\r\n")
         words = "the file is empty" if is_empty else "the file ends before the document does"
-    code = NO_CODE if error.msg == "Extra data" else None  # HCCL reads one value and looks no further
-    fault = _slip(text, start) or SyntaxFault("HK001", start, start + 1, f"not JSON: {words}")
+    code = NO_CODE if error.msg == "Extra data" else None  # HCCL reads one value and ignores the rest
+    fault = _common_mistake(text, start) or SyntaxFault("HK001", start, start + 1, f"not JSON: {words}")
     return fault._replace(hccl_error=code)
 
 
-def _slip(text: str, start: int) -> SyntaxFault | None:
-    """What people write although JSON has no such thing: a comma at the end, comments, single quotes."""
+def _common_mistake(text: str, start: int) -> SyntaxFault | None:
+    """Common mistakes that JSON does not allow: a trailing comma, comments, single quotes."""
     if _character(text, start) == ",":
         comma, following = start, _character(text, after_space(text, start + 1))
     else:
         before = text[:start].rstrip(" \t\r\n")
         comma, following = (len(before) - 1 if before.endswith(",") else -1), _character(text, start)
     if comma >= 0 and following in ("}", "]"):
-        message = f'not JSON: a comma may not stand before the closing "{following}"'
+        message = f'not JSON: trailing comma before "{following}"'
         return SyntaxFault("HK001", comma, comma + 1, message, "remove the comma")
     if text.startswith(("//", "/*", "#"), start):
         end = text.find("\n", start)
-        message = "not JSON: a rank table holds no comments"
+        message = "not JSON: comments are not allowed"
         return SyntaxFault("HK001", start, end if end > 0 else len(text), message, "remove the comments")
     if text.startswith("'", start):
-        message = "not JSON: keys and texts stand in double quotes"
-        return SyntaxFault("HK001", start, start + 1, message, "write \" for '")
+        message = "not JSON: keys and strings need double quotes"
+        return SyntaxFault("HK001", start, start + 1, message, "replace ' by \"")
     return None

@@ -1,6 +1,6 @@
-"""File values to rank tables and back; what a document is comes first, since every kind has its own reader.
+"""Rank tables from document values and back, with one reader and writer per version.
 
-`recognise` names the kind, `read` reads it, `write` gives the text of a file.
+`recognise` determines the kind of a document, `read` reads it, `write` returns the text of a file.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ _PLACES: Mapping[str | None, Callable[[Pointer], Pointer]] = {
     "": group_list.in_document,
     "1.1": node_list.in_document,
 }
-"""Rules name places by the keys of version 1.0; where a version has others, this is their way into its documents."""
+"""Pointers of rules use the keys of version 1.0; these functions map them to documents of other versions."""
 
 
 def read(value: object, kind: Kind, limit: int = MAX_FAULTS) -> RankTable | tuple[Finding, ...]:
-    """The table that a document of `kind` holds, or what is wrong with its structure: 1 to about `limit` faults."""
+    """The table in a document of `kind`, or the errors of its structure: 1 to about `limit`."""
     assert kind.version is not None
     try:
         return READERS[kind.version](value)
@@ -82,7 +82,7 @@ def write(table: RankTable) -> str:
 
 
 def placed(finding: Finding, kind: Kind) -> Finding:
-    """The finding of a rule with its pointers as a document of `kind` has them."""
+    """The finding of a rule with pointers into a document of `kind`."""
     place = _PLACES.get(kind.version)
     if place is None:
         return finding

@@ -1,7 +1,7 @@
-"""Template 2: a list of groups, every value a text, no version. For 910 only.
+"""Template 2: a list of groups, every value a string, no version. For 910 only.
 
-Two forms. Cloud: an instance is a pod with a name and any number of devices, and no rank stands in the file: HCCL sorts
-by server id, then by device id. Lab, told by the key `deploy_mode` whatever it holds: an instance is one device and has
+Two forms. Cloud: an instance is a pod with a name and any number of devices, and the file has no ranks: HCCL sorts
+by server id, then by device id. Lab, recognised by the key `deploy_mode` with any value: an instance is one device with
 its rank. Devices are read column by column, as in `server_list`.
 """
 
@@ -17,10 +17,10 @@ from hccl_kit.table.model import NOTHING, Device, Group, Instance, RankTable, Se
 from hccl_kit.table.pointer import Pointer
 
 LAB = "deploy_mode"
-"""Where the table has this key, its form is the lab's; the value stays in `extra`."""
+"""A table with this key has the lab form; the value is kept in `extra`."""
 LOCATION = "para_plane_nic_location"
 WORLD_GROUP = "hccl_world_group"
-"""HCCL's own name of the group of all ranks, which a new table gets."""
+"""HCCL's name of the group of all ranks, used for a new table."""
 _TABLE_KEYS = frozenset(("status", "group_count", "group_list"))
 _CLOUD_GROUP = frozenset(("group_name", "instance_count", "device_count", "instance_list"))
 _LAB_GROUP = frozenset(("group_name", "instance_count", "device_num", "server_num", "instance_list"))
@@ -30,7 +30,10 @@ _DEVICE_KEYS = frozenset(("device_id", "device_ip"))
 
 
 def from_value(value: object) -> RankTable:
-    """The table in a file's value; StructureError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
+    """The table in the value of a file. Raises StructureError if its structure is wrong.
+
+    Law: `from_value(to_value(t)) == t`.
+    """
     table = mapping(value)
     if "version" in table:
         raise StructureError
@@ -48,10 +51,10 @@ def from_value(value: object) -> RankTable:
 
 
 def to_value(table: RankTable) -> dict[str, Any]:
-    """The value of a file: of the lab form where `extra` has the key LAB, otherwise of the cloud form.
+    """The value of a file: the lab form if `extra` has the key LAB, otherwise the cloud form.
 
-    A table without groups is written as one of all its servers: a pod for every server, named like it, or an instance
-    for every device in the order of the ranks. The cloud form holds no ranks, so what HCCL gives may differ from them.
+    A table without groups is written as one group: a pod for every server, named like it, or an instance for every
+    device in the order of the ranks. The cloud form has no ranks, so HCCL may number them differently.
     """
     is_lab = LAB in table.extra
     groups = table.groups or (_one_group(table, is_lab=is_lab),)
@@ -70,7 +73,7 @@ def to_text(table: RankTable) -> str:
 
 
 def in_document(pointer: Pointer) -> Pointer:
-    """The place in a file of what rules call by the keys of version 1.0: the rank of a device, the list of devices."""
+    """The pointer into a file for a pointer with the keys of version 1.0 (`rank_id`, `device`)."""
     *way, key = pointer or ("",)
     if key == "rank_id" and way[-2:-1] == ["devices"]:
         return (*way[:-2], key)
@@ -102,14 +105,14 @@ def _instances(lists: list[list[Any]], *, is_lab: bool) -> Iterator[Instance]:
     if is_lab:
         ranks = numbers([value.get("rank_id") for value in values])
         labels = zip(repeat(None), ranks, strict=False)
-        # Which of several devices a rank means cannot be told (HK230): then they count as the file lists them.
+        # With several devices, the rank is ambiguous (HK230): they are numbered in the order of the file.
         given: Sequence[int] = ranks if {len(one) for one in held} == {1} else range(len(devices))
     else:
         labels = [(text(value.get("pod_name")), None) for value in values]
         given = _sorted_ranks([server for server, one in zip(servers, held, strict=True) for _ in one], ids)
     ips: Sequence[str | None] = [device.get("device_ip") for device in devices]
-    if not set(map(type, ips)) <= {str}:  # absent, null or worse
-        # In the cloud form HCCL reads no address where the group has one pod.
+    if not set(map(type, ips)) <= {str}:  # absent, null or of another type
+        # In the cloud form HCCL reads no address if the group has one pod.
         needy = [is_lab or len(one) > 1 for one in lists for _ in one]
         ips = [_address(device, needed=need) for one, need in zip(held, needy, strict=True) for device in one]
     is_plain = set().union(*devices) <= _DEVICE_KEYS and None not in ips
@@ -127,7 +130,7 @@ def _address(device: Mapping[str, Any], *, needed: bool) -> str | None:
 
 
 def _extra(device: Mapping[str, Any], ip: str | None) -> Mapping[str, Any]:
-    """The unknown keys of a device, and its `device_ip` where that is not a text and HCCL does not read it."""
+    """The unknown keys of a device, and its `device_ip` if it is not a string and HCCL does not read it."""
     return extra(device, _DEVICE_KEYS if ip is not None else _DEVICE_KEYS - {"device_ip"})
 
 
@@ -137,7 +140,7 @@ def _places(lists: list[list[Any]], held: list[list[Any]]) -> Iterator[Pointer]:
 
 
 def _sorted_ranks(servers: Sequence[str], ids: Sequence[int]) -> list[int]:
-    """The ranks that HCCL gives in the cloud form: by server id as text, then by device id."""
+    """The ranks that HCCL assigns in the cloud form: by server id as text, then by device id."""
     ranks = [0] * len(ids)
     for rank, index in enumerate(sorted(range(len(ids)), key=lambda index: (servers[index], ids[index]))):
         ranks[index] = rank
@@ -145,7 +148,7 @@ def _sorted_ranks(servers: Sequence[str], ids: Sequence[int]) -> list[int]:
 
 
 def _servers(groups: Sequence[Group]) -> tuple[Server, ...]:
-    """The servers in the order of their first instance, which is their place, too."""
+    """The servers in the order of their first instance, which is also their place in the document."""
     held: dict[str, list[Device]] = {}
     first: dict[str, Pointer] = {}
     for g, group in enumerate(groups):

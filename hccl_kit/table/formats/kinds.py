@@ -1,4 +1,4 @@
-"""What a document is, told by its keys and its version, before anybody reads it."""
+"""Which kind of document a JSON value is, by its keys and its version."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 class Kind(NamedTuple):
     """A kind of document.
 
-    `version` is what HCCL goes by ("" is template 2); None: no rank table of HCCL, and `advice` says what to do.
-    `schema` is the stem of its schema; `product` the only one that reads it, "" where several do.
+    `version` is the version of the rank table ("" is template 2); None: not a rank table of HCCL, and `advice` is the
+    next step. `schema` is the stem of its schema; `product` the only one that reads it, "" if several do.
     """
 
     name: str
@@ -18,7 +18,7 @@ class Kind(NamedTuple):
     version: str | None
     schema: str = ""
     product: str = ""
-    advice: str = "name the file that RANK_TABLE_FILE is to name; it holds server_list"
+    advice: str = "check the file for RANK_TABLE_FILE instead; it holds server_list"
 
 
 SERVER_LIST = Kind("1.0", "a rank table of version 1.0", "1.0", "rank_table_1.0")
@@ -33,42 +33,40 @@ _TABLES = (SERVER_LIST, NODE_LIST, SUPER_PODS, RANK_LIST)
 KNOWN_VERSIONS = tuple(kind.name for kind in _TABLES)
 _BY_VERSION = {kind.version: kind for kind in _TABLES}
 _BY_LIST = {"deploy_mode": TEMPLATE_2_LAB, "group_list": TEMPLATE_2, "node_list": NODE_LIST, "rank_list": RANK_LIST}
-"""What tells the kind of a document without version: the first of these keys that it has."""
+"""The kind of a document without version, by the first of these keys that it has."""
 
 _TOPOLOGY = Kind(
     "topology",
-    "a topology file of Atlas 950, which is no rank table but goes beside one",
+    "a topology file of Atlas 950, not a rank table",
     None,
-    advice="leave it where the driver has it; RANK_TABLE_FILE is to name the file with rank_list",
+    advice="leave it where the driver has it; RANK_TABLE_FILE must name the file with rank_list",
 )
 _PREFILL_DECODE = Kind(
     "prefill-decode",
     "a prefill/decode table of vllm-ascend, which HCCL does not read",
     None,
-    advice="it is for DISAGGREGATED_PREFILL_RANK_TABLE_PATH; a training job wants a table with server_list: hccl-gen",
+    advice="it is for DISAGGREGATED_PREFILL_RANK_TABLE_PATH; a training job needs a table with server_list: hccl-gen",
 )
 _MINDIE = Kind(
     "mindie-global",
     "a MindIE global rank table, which HCCL does not read",
     None,
-    advice="each entry of server_group_list holds the server_list of one group; a training job wants one of its own",
+    advice="each entry of server_group_list holds the server_list of one group; a training job needs its own",
 )
 _FRAGMENT = Kind(
     "local-comm-res",
     "a fragment (LocalCommRes) of HIXL or LLM-DataDist, of which two make a rank table at run time",
     None,
-    advice="give it to the library that made it; a training job wants ranks and a status too: hccl-gen",
+    advice="pass it to the library that wrote it; a training job also needs ranks and a status: hccl-gen",
 )
 _CONFIG_MAP = Kind(
     "config-map",
-    "a ConfigMap of Kubernetes, which holds a rank table as a text",
+    "a ConfigMap of Kubernetes, which holds a rank table as text",
     None,
     advice="kubectl get configmap rings-config-JOB -o jsonpath='{.data.hccl\\.json}' > hccl.json",
 )
-_ROLES = Kind("roles", "a role table (Servers and Clients), which names no ranks", None)
-_OFFLINE = Kind(
-    "offline", "an offline table (node_list with rank_list), from which HCCL compiles and does not run", None
-)
+_ROLES = Kind("roles", "a role table (Servers and Clients), which has no ranks", None)
+_OFFLINE = Kind("offline", "an offline table (node_list with rank_list), which HCCL uses to compile, not to run", None)
 _FOREIGN = {
     "server_group_list": _MINDIE,
     "prefill_device_list": _PREFILL_DECODE,
@@ -79,14 +77,14 @@ _FOREIGN = {
     "Clients": _ROLES,
 }
 LISTS = {"server_list": ("1.0", "1.2"), "node_list": ("1.1",), "rank_list": ("2.0",), "group_list": ("",)}
-"""The list that a table hangs on, and the versions that have it."""
+"""The main list of a table, and the versions that have it."""
 _DRAFT_KEYS = frozenset(("level", "id", "fabric_type", "rank_addrs"))
 
 
 def recognise(value: object) -> Kind | None:
-    """The kind of a document, by its keys and its version; None where the version is one that nobody knows.
+    """The kind of a document, by its keys and its version; None if the version is unknown.
 
-    What cannot be told, such as a document without version, counts as 1.0: that schema then says what is missing.
+    A document that fits no kind, such as one without version, counts as 1.0: its schema reports what is missing.
     """
     if not isinstance(value, dict):
         return SERVER_LIST
@@ -100,7 +98,7 @@ def recognise(value: object) -> Kind | None:
 
 
 def _foreign(value: dict[str, Any]) -> Kind | None:
-    """What looks like a rank table and is none."""
+    """The kind of a document that resembles a rank table but is not one."""
     if value.get("kind") == "ConfigMap":
         return _CONFIG_MAP
     if "version" not in value and "rank_list" in _first(value.get("node_list")):
@@ -111,18 +109,18 @@ def _foreign(value: dict[str, Any]) -> Kind | None:
 
 
 def config_map_in(text: str) -> tuple[Kind, int] | None:
-    """Whether a text that is no JSON is a ConfigMap in YAML, and where it says so."""
+    """The kind and the offset of `kind: ConfigMap` if the text is a ConfigMap in YAML, otherwise None."""
     match = re.search(r"^kind:[ \t]*[\"']?ConfigMap[\"']?[ \t\r]*$", text, re.MULTILINE)
     return (_CONFIG_MAP, match.start()) if match else None
 
 
 def is_unfinished(value: object, kind: Kind | None) -> bool:
-    """Whether HCCL waits for the table: its status is "initializing". It does not read that of version 2.0."""
+    """Whether HCCL waits for the table: its status is "initializing". HCCL does not read the status of version 2.0."""
     return kind is not RANK_LIST and isinstance(value, dict) and value.get("status") == INITIALIZING
 
 
 def other_list(value: object, kind: Kind) -> str | None:
-    """The key of the list that the document holds where it lacks that of its version, which it names."""
+    """The key of the main list of another version, if the document lacks that of its own version."""
     if not isinstance(value, dict) or "version" not in value or kind.version is None:
         return None
     if any(key in value for key, versions in LISTS.items() if kind.version in versions):
@@ -131,12 +129,12 @@ def other_list(value: object, kind: Kind) -> str | None:
 
 
 def versions_of(key: str) -> tuple[str, ...]:
-    """The versions whose tables hang on the list `key`; "" is template 2."""
+    """The versions whose main list is `key`; "" is template 2."""
     return LISTS[key]
 
 
 def is_draft(value: object) -> bool:
-    """Whether a document of version 2.0 has the keys of the time before its release."""
+    """Whether a document of version 2.0 has the keys of a draft from before the release."""
     if not isinstance(value, dict):
         return False
     level = _first(_first(value.get("rank_list")).get("level_list"))
@@ -150,5 +148,5 @@ def _is_fragment(value: dict[str, Any]) -> bool:
 
 
 def _first(value: object) -> dict[str, Any]:
-    """The first item of a list, where there is a list and its first item is an object."""
+    """The first item of a list if it is an object, otherwise an empty object."""
     return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}

@@ -1,6 +1,6 @@
-"""Version 1.1: a list of nodes with ranks, of which some run on the CPU. Rare, so ranks and addresses are all it tells.
+"""Version 1.1: a list of nodes with ranks, some of which run on the CPU. It holds only ranks and addresses.
 
-A node is a server, named by its address; a rank is a device, of id HOST where it runs on the CPU.
+A node is a server, named by its address; a rank is a device, with the id HOST if it runs on the CPU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _KEYS = {"server_list": "node_list", "server_id": "node_addr", "device": "ranks"
 
 
 def from_value(value: object) -> RankTable:
-    """The table in a file's value; StructureError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
+    """The table in the value of a file. Raises StructureError if its structure is wrong.
+
+    Law: `from_value(to_value(t)) == t`.
+    """
     table = mapping(value)
     text(table.get("collective_id"))
     texts(table, TABLE_TEXTS)
@@ -70,7 +73,7 @@ def _node(value: Mapping[str, Any], index: int) -> Server:
 
 
 def _rank(value: Mapping[str, Any], at: Pointer) -> Device:
-    """A rank without `device_id` runs on the CPU, and so does one of "-1", which stays in `extra` to be told apart."""
+    """A rank without `device_id` runs on the CPU, and so does one of "-1", which is kept in `extra`."""
     texts(value, RANK_TEXTS)
     device_id = value.get("device_id", str(HOST))
     rest = extra(value, _RANK_KEYS)

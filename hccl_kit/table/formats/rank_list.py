@@ -1,6 +1,6 @@
 """Version 2.0 (Atlas 950): a list of ranks, each with its networks from the innermost outwards.
 
-Numbers are numbers here, not texts as in versions 1.x. The bounds are those of HCCL's parser (R34).
+Numbers are JSON numbers, not strings as in versions 1.x. The bounds are those of HCCL's parser (R34).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hccl_kit.table.hccl_parser.bounds import (
 from hccl_kit.table.model import Address, Device, Level, RankTable, Server
 
 _NOWHERE = ""
-"""The server of the ranks that are in no network (HK239); no network has this name."""
+"""The server of ranks without a network (HK239); no network has this name."""
 _TABLE_KEYS = frozenset(("version", "status", "rank_count", "rank_list"))
 _RANK_KEYS = frozenset(("rank_id", "device_id", "local_id", "level_list"))
 _LEVEL_KEYS = frozenset(("net_layer", "net_instance_id", "net_type", "rank_addr_list"))
@@ -36,16 +36,16 @@ _ADDRESS_KEYS = frozenset(("addr_type", "addr", "ports"))
 
 
 def from_value(value: object) -> RankTable:
-    """The table in a file's value; StructureError where its structure is wrong.
+    """The table in the value of a file. Raises StructureError if its structure is wrong.
 
-    Servers are the networks of the innermost layer, in order of first appearance. `status` is "" where it is absent.
-    `replaced_local_id` is judged by a rule (HK225): HCCL reads it of a backup only.
-    Law: `from_value(to_value(t)) == t` where the ranks of `t` stand in order.
+    Servers are the networks of the innermost layer, in order of first appearance. `status` is "" if it is absent.
+    A rule checks `replaced_local_id` (HK225): HCCL reads it for a backup only.
+    Law: `from_value(to_value(t)) == t` if the ranks of `t` are in order.
     """
     table = mapping(value)
     if text(table.get("version")) != "2.0":
         raise StructureError
-    status = table.get("status")  # which HCCL does not read: what is no status stays an unknown key
+    status = table.get("status")  # HCCL does not read it: any other value is kept as an unknown key
     has_status = isinstance(status, str) and status != ""
     unknown = extra(table, _TABLE_KEYS if has_status else _TABLE_KEYS - {"status"})
     if "detour" in unknown and unknown["detour"] not in ("true", "false", ""):
@@ -67,7 +67,7 @@ def from_value(value: object) -> RankTable:
 
 
 def to_value(table: RankTable) -> dict[str, Any]:
-    """The value of a file: ranks in their order, known keys before the others."""
+    """The value of a file: ranks in order, known keys before unknown ones."""
     count = table.world_size if table.declared_ranks is None else table.declared_ranks
     return {
         "version": table.version,
@@ -102,7 +102,7 @@ def _device(rank: dict[str, Any], index: int) -> Device:
 
 
 def _check_options(rank: Mapping[str, Any]) -> None:
-    """What a rank may have besides its ids and networks."""
+    """Check the optional keys of a rank."""
     for key in ("device_port", "host_port"):
         if key in rank:
             integer(rank[key], 1, MAX_PORT)
@@ -152,7 +152,7 @@ def _address(address: dict[str, Any]) -> Address:
 
 
 def _bounded(value: object, least: int, most: int) -> str:
-    """A text of so many characters."""
+    """A string of `least` to `most` characters."""
     if not (isinstance(value, str) and least <= len(value) <= most):
         raise StructureError
     return value

@@ -1,6 +1,6 @@
-"""Versions 1.0 and 1.2: a list of servers, every value a text (R5, R7). 1.2 adds super pods.
+"""Versions 1.0 and 1.2: a list of servers, every value a string (R5, R7). 1.2 adds super pods.
 
-Devices are read column by column: a table of 65,536 is looked over by a few dozen calls, not by a million.
+Devices are read column by column, so a table of 65,536 takes a few dozen calls and not a million.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ DEVICE_TEXTS = (
 
 
 def from_value(value: object) -> RankTable:
-    """The table in a file's value; StructureError where its structure is wrong. Law: `from_value(to_value(t)) == t`."""
+    """The table in the value of a file. Raises StructureError if its structure is wrong.
+
+    Law: `from_value(to_value(t)) == t`.
+    """
     table = mapping(value)
     version = text(table.get("version"))
     count = table.get("server_count")
@@ -53,7 +56,7 @@ def from_value(value: object) -> RankTable:
 
 
 def to_value(table: RankTable) -> dict[str, Any]:
-    """The value of a file: known keys in the order of MindSpore's tools, then the others in theirs."""
+    """The value of a file: known keys in the order of MindSpore's tools, then unknown keys in their order."""
     return {
         **_head(table),
         "server_list": [
@@ -65,9 +68,9 @@ def to_value(table: RankTable) -> dict[str, Any]:
 
 
 def to_text(table: RankTable) -> str:
-    """Letter by letter `json.dumps(to_value(table), indent=4, ensure_ascii=False)`, in a tenth of its time.
+    """Exactly `json.dumps(to_value(table), indent=4, ensure_ascii=False)`, in a tenth of the time.
 
-    The devices, which are nearly all of a table, are put together here; the rest is left to json.
+    Devices, nearly all of a table, are formatted here; json formats the rest.
     """
     gap = "__servers__"
     frame = json.dumps({**_head(table), "server_list": gap, **_tail(table)}, indent=4, ensure_ascii=False)
@@ -109,7 +112,7 @@ def _devices(values: list[Any], places: list[Pointer], *, with_sdid: bool) -> li
     except KeyError:
         raise StructureError from None
     ips = [value.get("device_ip") for value in values]
-    if not set(map(type, ips)) <= {str}:  # absent, null or worse
+    if not set(map(type, ips)) <= {str}:  # absent, null or of another type
         ips = [text(value["device_ip"]) if "device_ip" in value else None for value in values]
     known = _DEVICE_KEYS | {_SDID} if with_sdid else _DEVICE_KEYS
     sdids = _sdids(values) if with_sdid else repeat(None)
@@ -179,7 +182,7 @@ def _device_text(device: Device) -> str:
 
 
 def _members(more: Mapping[str, Any], indent: int) -> str:
-    """The text of further members of an object whose members stand `indent` spaces in."""
+    """The text of further members of an object whose members are indented by `indent` spaces."""
     if not more:
         return ""
     lines = json.dumps(dict(more), indent=4, ensure_ascii=False).split("\n")[1:-1]

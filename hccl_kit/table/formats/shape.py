@@ -1,7 +1,7 @@
 """Readers of JSON values: each returns the value with its type, or raises StructureError.
 
-Reading is the hot path of every check, so it only says yes or no; why it is no is the schema's business. Property
-tests hold reader and schema to the same verdict.
+Reading is the hot path of every check, so these functions do not explain: the schemas do. Property tests make sure
+that readers and schemas accept the same documents.
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ from typing import Any
 from hccl_kit.table.model import NOTHING
 
 MAX_DIGITS = 10
-"""HCCL keeps numbers in 32 bits."""
+"""HCCL stores numbers in 32 bits."""
 
 
 class StructureError(ValueError):
-    """The value has not the structure of its format."""
+    """The value does not have the structure of its format."""
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """The value as an object of JSON."""
+    """The value as a JSON object."""
     if not isinstance(value, dict):
         raise StructureError
     return value
 
 
 def array(value: object) -> list[Any]:
-    """The value as an array of JSON."""
+    """The value as a JSON array."""
     if not isinstance(value, list):
         raise StructureError
     return value
 
 
 def text(value: object) -> str:
-    """The value as a text."""
+    """The value as a string."""
     if not isinstance(value, str):
         raise StructureError
     return value
 
 
 def number(value: object) -> int:
-    """The number in a text of 1 to 10 digits."""
+    """The number in a string of 1 to 10 digits."""
     if not (isinstance(value, str) and len(value) <= MAX_DIGITS and value.isascii() and value.isdecimal()):
         raise StructureError
     return int(value)
 
 
 def numbers(values: Sequence[object]) -> list[int]:
-    """As `number` for each, at the price of one."""
+    """Vectorised `number()`: validates all values in one pass."""
     if not set(map(type, values)) <= {str}:
         raise StructureError
     texts: list[str] = list(values)  # type: ignore[arg-type]  # the line above
@@ -57,31 +57,31 @@ def numbers(values: Sequence[object]) -> list[int]:
         raise StructureError
     try:
         return list(map(int, texts))
-    except ValueError:  # an empty text
+    except ValueError:  # an empty string
         raise StructureError from None
 
 
 def integer(value: object, lowest: int, highest: int) -> int:
-    """The value as a whole number; true and false are none, and neither is 1.0."""
+    """The value as an integer; true, false and 1.0 are not integers."""
     if type(value) is not int or not lowest <= value <= highest:
         raise StructureError
     return value
 
 
 def optional_text(value: Mapping[str, Any], key: str) -> str | None:
-    """The text under a key that may be absent, but not null."""
+    """The string under an optional key, which must not be null."""
     return text(value[key]) if key in value else None
 
 
 def extra(value: Mapping[str, Any], known: Collection[str]) -> Mapping[str, Any]:
-    """What is in an object besides the keys in `known`."""
+    """The members of an object whose keys are not in `known`."""
     if len(value) <= len(known) and all(key in known for key in value):
         return NOTHING
     return {key: item for key, item in value.items() if key not in known}
 
 
 def texts(value: Mapping[str, Any], keys: Iterable[str]) -> None:
-    """Each of the keys that is there holds a text."""
+    """Raises StructureError if one of the optional keys holds anything but a string."""
     if value:
         for key in keys:
             if key in value:

@@ -1,7 +1,6 @@
-"""Where HCCL's own parser stops: the error that the user would have met, which the order of its checks decides.
+"""HCCL's own parser: the first error that it reports for a table, in the order of its checks.
 
-The rules (`hccl_kit.check.rules`) name every mistake of a table where it stands. HCCL stops at the first that it comes
-to and gives it an error code or none. Its order is kept here, apart from the rules, as a reading of the document that
-ends where that of hcomm 8958adbf does: `reading` takes values, `servers` and `nodes` read the formats, `cluster` checks
-what was read.
+The rules (`hccl_kit.check.rules`) report every error of a table. HCCL stops at the first one and reports an error code
+or none. This package follows the order of hcomm 8958adbf: `reading` takes values from a document, `servers`, `groups`,
+`nodes` and `ranks` read the formats, `cluster` checks the result.
 """

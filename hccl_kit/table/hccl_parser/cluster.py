@@ -1,7 +1,7 @@
-"""What HCCL checks of a table of versions 1.x after it has read it, rank by rank, in its order.
+"""The checks of HCCL after reading a table of versions 1.x, in its order.
 
-Every rank is a process that goes through all of this. Here they go one after the other, in the order of the table; what
-does not depend on the rank, the first one meets.
+In a job, every rank runs them in its own process. Here they run rank by rank in the order of the table; checks that do
+not depend on the rank run once, for the first one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hccl_kit.table.products import Product
 HOST = -1
 """The device id of a rank on the CPU."""
 CARDS_OF_SERVER = 8
-"""The ports of the cards are compared between servers of so many."""
+"""The number of cards of servers whose ports are compared."""
 _FAMILIES = "EI0001"
 
 
 class Rank(NamedTuple):
-    """One rank as HCCL keeps it: `host` and `ips` hold None for an address that is not set."""
+    """One rank as HCCL stores it: `host` and `ips` hold None for an address that is not set."""
 
     number: int
     server: str
@@ -36,7 +36,7 @@ class Rank(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """All ranks in the order of the document, and how many servers and super pods the table declares."""
+    """All ranks in the order of the document, and the number of servers and super pods."""
 
     ranks: tuple[Rank, ...]
     servers: int
@@ -51,7 +51,7 @@ def check_ranks(reading: Reading, ranks: Sequence[Rank]) -> None:
 
 
 def check_families(reading: Reading, cluster: Cluster, ranks: Sequence[Rank]) -> None:
-    """Several servers: all addresses of hosts are of one family, and all of devices (R21)."""
+    """With several servers, all host addresses have one family, and all device addresses too (R21)."""
     hosts: set[int] = set()
     devices: set[int] = set()
     for rank in ranks if cluster.servers > 1 else ():
@@ -87,13 +87,13 @@ def check_servers(reading: Reading, cluster: Cluster, product: Product) -> None:
 
 
 def own_entry(asking: Rank, ranks: Sequence[Rank]) -> Rank | None:
-    """The entry that the process of a rank takes for its own: that at its number among the sorted ones."""
+    """The entry that the process of a rank uses: the one at its number among the sorted entries."""
     found = ranks[asking.number] if asking.number < len(ranks) else None
     return found if found is not None and found.number == asking.number else None
 
 
 class _Servers:
-    """The ranks of every server, and which cards have ports, as HCCL compares them."""
+    """The ranks of every server, and the cards with ports, as HCCL compares them."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -103,7 +103,7 @@ class _Servers:
         self._ports = {_cards(ranks) for ranks in ported.values()}
 
     def check(self, reading: Reading, product: Product) -> None:
-        """All have as many cards, where the product asks for it (R23), and no card twice (R22)."""
+        """Equal numbers of cards if the product requires them (R23), no duplicate card (R22)."""
         total = len(self._cluster.ranks)
         if product.equal_counts and {*map(len, self._held.values())} != {total // self._cluster.servers}:
             reading.stop((), INVALID)
@@ -111,7 +111,7 @@ class _Servers:
             reading.stop((), INVALID)
 
     def check_one(self, reading: Reading, product: Product, rank: Rank, *, on_hosts: bool) -> None:
-        """What is checked of the server of a rank: its ports, four cards, number of cards (R24, R25, R27)."""
+        """The checks of the server of a rank: its ports, a set of four cards, the number of cards (R24, R25, R27)."""
         cards = _cards(self._held[rank.server])
         total, several = len(self._cluster.ranks), self._cluster.servers > 1 and self._cluster.pods != 1
         if not on_hosts and several and len(cards) == CARDS_OF_SERVER and total == self._cluster.servers * len(cards):
@@ -124,7 +124,7 @@ class _Servers:
                 reading.stop(rank.at, INVALID)
 
     def _check_ports(self, reading: Reading, rank: Rank) -> None:
-        """The cards with ports are the same on all servers. HCCL trims the names, and looks an untrimmed one up."""
+        """All servers have ports on the same cards. HCCL trims the server ids, but looks up the untrimmed id."""
         found = self._trimmed.get(rank.server, ())
         ports = _cards([other for other in found if other.host or other.ips[0]])
         if not ports or len(self._cluster.ranks) % len(ports):

@@ -1,4 +1,4 @@
-"""The first error code that HCCL reports of a document, by product and version."""
+"""The first error that HCCL reports for a document, by product and version."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from hccl_kit.table.hccl_parser.servers import read_servers
 from hccl_kit.table.products import Product
 
 _GROUPS = "Standard"
-"""What HCCL calls the version of a document without one: template 2. Its parsers ask for no product."""
+"""HCCL's name for the version of a document without one: template 2."""
 
 
 def first_error(table: Any, product: Product) -> Stop | None:
-    """What HCCL reports first of a document that it refuses; None where it takes it."""
+    """The first error that HCCL reports for a document; None if it accepts the document."""
     reading = Reading()
     try:
         if "2.0" in product.table_versions:  # one parser for all versions, which does not read the status
             check_rank_list(reading, table)
             return None
         if reading.text(table, "status", ()) != "completed":
-            reading.stop(("status",))  # it waits, and no code comes of it
+            reading.stop(("status",))  # HCCL waits and reports no code
         version = reading.text(table, "version", ()) if "version" in table else _GROUPS
         check = _PARSERS.get(version)
         if check is None:

@@ -1,7 +1,7 @@
 """How HCCL reads template 2: group by group, instance by instance, device by device.
 
-The order of the lines is that of HCCL's checks (topoinfo_ranktableStandard.cc). Texts that are missing or of another
-type are EI0017, as in versions 1.x; a count that is wrong or not a number has no code.
+The order of the lines is that of HCCL's checks (topoinfo_ranktableStandard.cc). A string that is missing or of another
+type is EI0017, as in versions 1.x; a wrong count has no code.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _AVERAGES = (1, 2, 4, 8, 16)
-"""The numbers of devices on a server, on average, that the lab form takes."""
+"""The accepted average numbers of devices per server in the lab form."""
 _MAX_CLOUD_CARD = 7
-"""On every product; the lab form asks for it."""
+"""On every product; the lab form uses the limit of the product."""
 _GROUPS, _LAB, _LOCATION = "group_list", "deploy_mode", "para_plane_nic_location"
 
 
@@ -39,12 +39,12 @@ def read_groups(reading: Reading, table: Any, product: Product) -> Cluster:
 
 
 def _count(reading: Reading, holder: Any, key: str, at: Pointer) -> int:
-    """A number that is not 0."""
+    """A positive integer."""
     return reading.unsigned(reading.text(holder, key, at), (*at, key)) or reading.stop((*at, key))
 
 
 class _Reader:
-    """What has been read so far; names and addresses are unique in the whole table."""
+    """The values read so far; names and addresses are unique in the whole table."""
 
     def __init__(self, reading: Reading, product: Product, *, is_lab: bool) -> None:
         self._reading, self._product, self._is_lab = reading, product, is_lab
@@ -61,12 +61,12 @@ class _Reader:
         return Cluster(tuple(numbered), len({rank.server for rank in ranks}))
 
     def check_pods(self) -> None:
-        """A process finds its ranks by the name of its pod, so one of a pod without name finds none."""
+        """A process finds its ranks by the name of its pod, so every pod needs a name."""
         if "" in self._pods:
             self._reading.stop((_GROUPS,), INVALID)
 
     def read_group(self, group: Any, at: Pointer) -> None:
-        """One group: its counts come before its instances, and are compared after them."""
+        """One group: its counts are read before its instances and compared after them."""
         reading = self._reading
         self._name(group, "group_name", self._groups, at)
         declared = _count(reading, group, "instance_count", at)

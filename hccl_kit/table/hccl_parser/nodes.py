@@ -1,4 +1,4 @@
-"""How HCCL reads version 1.1: node by node, rank by rank (topoinfo_ranktableHeterog.cc), and what it checks then."""
+"""How HCCL reads version 1.1: node by node, rank by rank (topoinfo_ranktableHeterog.cc), and its checks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_nodes(reading: Reading, table: Any) -> Cluster:
 
 
 def check_nodes(reading: Reading, cluster: Cluster) -> None:
-    """Of the ranks only their numbers, and of several nodes the families of their addresses."""
+    """Check the rank numbers and, with several nodes, the address families."""
     if len({rank.host is None for rank in cluster.ranks}) > 1:
         reading.stop((_NODES,))
     ranks = sorted(cluster.ranks, key=lambda rank: rank.number)
@@ -64,7 +64,7 @@ def _rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int,
 
 
 def _strict_rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int, int, Address]:
-    """With `heterog_sub_version`: every key is asked for."""
+    """With `heterog_sub_version`, every key is required."""
     number = reading.text(rank, "rank_id", at)
     card = reading.signed(reading.text(rank, "device_id", at), (*at, "device_id"))
     reading.signed(reading.text(rank, "port", at), (*at, "port"))

@@ -1,8 +1,8 @@
-"""How HCCL reads version 2.0: the ranks with their networks and addresses, then what it checks of the whole table.
+"""How HCCL reads version 2.0: the ranks with their networks and addresses, then the checks of the whole table.
 
 The order of the lines is that of HCCL's checks (rank_table_info.cc, new_rank_info.cc, rank_level_info.cc,
-address_info.cc, control_plane.cc). A missing key is EI0017, a list that is not one and a number below 0 are EI0014; a
-value of another type, and a number or a text outside its bounds, end the reading without a code.
+address_info.cc, control_plane.cc). A missing key is EI0017; a value that should be a list, and a negative number, are
+EI0014; any other wrong type, and a number or string out of bounds, stop the parser without a code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_UNSIGNED = 2**32 - 1
 
 
 class _Rank(NamedTuple):
-    """What the checks of the whole table look at: `networks` are layer, name and number of addresses of every level."""
+    """The values for the checks of the whole table; `networks`: layer, name and number of addresses of every level."""
 
     number: int
     local: int
@@ -43,7 +43,7 @@ class _Rank(NamedTuple):
 
 
 def check_rank_list(reading: Reading, table: Any) -> None:
-    """Reads a document as version 2.0 and checks it; ends where HCCL does."""
+    """Read and check a document as version 2.0; stops where HCCL does."""
     version = _text(reading, table, "version", ())
     detour = table.get("detour", "")
     if detour not in ("true", "false", ""):
@@ -51,7 +51,7 @@ def check_rank_list(reading: Reading, table: Any) -> None:
     count = _whole(reading, table, "rank_count", ())
     listed = _list(reading, table, "rank_list", ())
     ranks = [_rank(reading, value, ("rank_list", index)) for index, value in enumerate(listed)]
-    if version != "2.0":  # looked at only now, when all is read
+    if version != "2.0":  # HCCL checks the version after reading everything
         reading.stop(("version",), INVALID)
     if not 1 <= count <= MAX_RANKS or count != len(ranks):
         reading.stop(("rank_count",), INVALID)
@@ -63,7 +63,7 @@ def check_rank_list(reading: Reading, table: Any) -> None:
 
 
 def _check_ids(reading: Reading, ranks: list[_Rank]) -> None:
-    """Every rank from 0 to N-1 once, and one backup."""
+    """Every rank from 0 to N-1 once, and at most one backup."""
     seen: set[int] = set()
     has_backup = False
     for rank in ranks:
@@ -76,7 +76,7 @@ def _check_ids(reading: Reading, ranks: list[_Rank]) -> None:
 
 
 def _check_networks(reading: Reading, ranks: list[_Rank]) -> None:
-    """The ranks of one network have as many addresses in it."""
+    """All ranks of a network have the same number of addresses in it."""
     sizes: dict[tuple[int, str], int] = {}
     for rank in ranks:
         for layer, name, size in rank.networks:
@@ -165,7 +165,7 @@ def _control_plane(reading: Reading, value: Any, at: Pointer) -> None:
 
 
 def _whole(reading: Reading, holder: Any, key: str, at: Pointer) -> int:
-    """A number from 0 to 2^32 - 1 under a key that is asked for."""
+    """The integer from 0 to 2^32 - 1 under a required key."""
     if not (isinstance(holder, dict) and key in holder):
         reading.stop(at, MISSING)
     value = _number(holder[key])
@@ -175,13 +175,13 @@ def _whole(reading: Reading, holder: Any, key: str, at: Pointer) -> int:
 
 
 def _port(reading: Reading, value: Any, at: Pointer) -> int:
-    """A port, which may be left out: its number is cut to 32 bits before anybody looks at it."""
+    """An optional port: HCCL truncates its number to 32 bits before the check."""
     number = _number(value)
     return number % (_MAX_UNSIGNED + 1) if number is not None else reading.stop(at)
 
 
 def _number(value: Any) -> int | None:
-    """The whole number that HCCL makes of a value: of 1.5 it takes 1, of true 1."""
+    """The integer that HCCL reads from a value: 1 from 1.5 and from true."""
     return int(value) if isinstance(value, (bool, int, float)) else None
 
 

@@ -1,7 +1,7 @@
-"""How HCCL's parser of versions 1.x takes values from a document, and what it reports where it cannot.
+"""How HCCL's parser of versions 1.x takes values from a document, and the error codes if it cannot.
 
-A text that is missing or of another type is EI0017. Of lists and objects it asks no more than that they are not empty,
-and says no code; a text or a number counts as a list of one, in which nothing is found.
+A string that is missing or of another type is EI0017. A list or object must only be non-empty, and no code is reported
+if it is empty; a string or number counts as a list with one item, in which no key is found.
 """
 
 from __future__ import annotations
@@ -14,51 +14,51 @@ from hccl_kit.table.pointer import Pointer
 
 MISSING, INVALID = "EI0017", "EI0014"
 MAX_NAME = 127
-"""Bytes of a name that HCCL keeps in a pool of unique ones."""
+"""The maximum bytes of a name that must be unique."""
 _MAX_UNSIGNED, _MAX_SIGNED = 2**32 - 1, 2**31 - 1
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)0*([0-9]{0,20})(?<=[0-9])(?![0-9])")
 
 
 class Stop(NamedTuple):
-    """The end of HCCL's reading: the first code that it reported (None: it only logs), and the place it looked at."""
+    """The first error of HCCL: its code (None: HCCL only logs), and its place."""
 
     code: str | None
     at: Pointer
 
 
 class StopError(Exception):
-    """HCCL reads no further."""
+    """HCCL stops reading."""
 
 
 class Reading:
-    """What HCCL has reported so far. A report does not always end the reading: a `device_ip` of another type is one."""
+    """The errors reported so far. HCCL does not stop at every error, such as a `device_ip` of another type."""
 
     def __init__(self) -> None:
         self.first: Stop | None = None
 
     def report(self, code: str, at: Pointer) -> None:
-        """The code goes into the log; the first one is what the user looks up."""
+        """Report a code without stopping; only the first code is kept."""
         self.first = self.first or Stop(code, at)
 
     def stop(self, at: Pointer, code: str | None = None) -> NoReturn:
-        """The end, with `code` or without one."""
+        """Stop, with an error code or without one."""
         self.first = self.first or Stop(code, at)
         raise StopError
 
     def text(self, holder: Any, key: str, at: Pointer) -> str:
-        """The text under a key that HCCL asks for."""
+        """The string under a required key."""
         value = self.optional(holder, key, at)
         return value if value is not None else self.stop(at, MISSING)
 
     def optional(self, holder: Any, key: str, at: Pointer) -> str | None:
-        """The text under a key that may be absent, but holds no other type."""
+        """The string under an optional key; stops if it has another type."""
         if not (isinstance(holder, dict) and key in holder):
             return None
         value = holder[key]
         return value if isinstance(value, str) else self.stop((*at, key), MISSING)
 
     def tolerated(self, holder: Any, key: str, at: Pointer) -> str | None:
-        """As `optional`; a value of another type is reported, and HCCL goes on as if there were none."""
+        """As `optional`, but a value of another type is reported and treated as absent."""
         value = holder.get(key) if isinstance(holder, dict) else None
         if isinstance(value, str):
             return value
@@ -67,47 +67,47 @@ class Reading:
         return None
 
     def non_empty(self, holder: Any, key: str, at: Pointer) -> Any:
-        """What stands under a key, of any type but not empty."""
+        """The value under a key, of any type but not empty."""
         value = holder.get(key) if isinstance(holder, dict) else None
         return value if size(value) else self.stop((*at, key))
 
     def items(self, value: Any, at: Pointer, code: str | None = None) -> list[Any]:
-        """The items of what HCCL takes for a list, or the end at the first that it looks for in something else."""
+        """The items of a list; stops if the value is not a list."""
         return value if isinstance(value, list) else self.stop(at, code)
 
     def unsigned(self, text: str, at: Pointer, code: str | None = None) -> int:
-        """A number from 0 on."""
+        """A non-negative integer."""
         value = number(text)
         return value if value is not None else self.stop(at, code)
 
     def signed(self, text: str, at: Pointer) -> int:
-        """A number of 32 bits with its sign."""
+        """A signed integer of 32 bits."""
         value = _leading(text)
         return value if value is not None and -_MAX_SIGNED - 1 <= value <= _MAX_SIGNED else self.stop(at)
 
     def address(self, text: str, at: Pointer) -> Address:
-        """An address of any family."""
+        """An IP address of any family."""
         found = address(text)
         return found if found is not None else self.stop(at, INVALID)
 
     def unique(self, name: str, pool: set[str], at: Pointer) -> None:
-        """A name that is not in the pool yet, where it is put."""
+        """Add a name to the pool; stops if it is a duplicate."""
         if name in pool:
             self.stop(at, INVALID)
         pool.add(name)
 
 
 def size(value: Any) -> int:
-    """How many items HCCL counts in a value: none in null, one in any text or number."""
+    """The number of items that HCCL counts in a value: 0 for null, 1 for a string or number."""
     return len(value) if isinstance(value, (list, dict)) else 0 if value is None else 1
 
 
 def number(text: str) -> int | None:
-    """The number from 0 to 2^32 - 1 at the beginning of a text, after blanks and a sign; None without one.
+    """The integer from 0 to 2^32 - 1 at the start of a text, after white space and a sign; None without one.
 
-    What comes after it is not looked at, and a minus counts down from 2^64.
+    The rest of the text is ignored; a negative number is taken modulo 2^64.
     """
-    if len(text) < 10 and text.isdecimal() and text.isascii():  # what nearly every number is
+    if len(text) < 10 and text.isdecimal() and text.isascii():  # nearly every number
         return int(text)
     value = _leading(text)
     if value is None or abs(value) >= 2**64:
@@ -116,13 +116,13 @@ def number(text: str) -> int | None:
 
 
 def _leading(text: str) -> int | None:
-    """The number that a text begins with; None where it begins with none, or with one of more than 20 digits."""
+    """The number at the start of a text; None if there is none or it has more than 20 digits."""
     match = _NUMBER.match(text)
     return int(f"{match[1]}0{match[2]}") if match else None
 
 
 def address(text: str) -> Address | None:
-    """The address in a text, which ends for HCCL at a zero character before the "%" of an interface."""
+    """The address in a text; for HCCL it ends at a NUL character before the "%" of an interface."""
     plain, percent, interface = text.partition("%")
     return parse_address(plain.partition("\0")[0] + percent + interface)
 

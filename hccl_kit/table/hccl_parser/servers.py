@@ -20,8 +20,8 @@ _NO_SDID = 2**32 - 1
 _BETWEEN = "1.2"
 
 
-class _Around(NamedTuple):
-    """What the reading of a device depends on: its server, the table and product, and the addresses read before."""
+class _Context(NamedTuple):
+    """The context of a device: its server, the table and product, and the addresses read before."""
 
     server: str
     host: Address | None
@@ -44,9 +44,9 @@ def read_servers(reading: Reading, table: Any, product: Product) -> Cluster:
         name = _server_id(reading, server, names, at)
         host = reading.optional(server, "host_ip", at)
         found = None if host is None else usable(reading.address(host, (*at, "host_ip")))
-        around = _Around(name, found, size(servers) > 1, has_sdids, product, addresses)
+        context = _Context(name, found, size(servers) > 1, has_sdids, product, addresses)
         devices = reading.items(reading.non_empty(server, "device", at), (*at, "device"))
-        read = [_device(reading, device, around, (*at, "device", d)) for d, device in enumerate(devices)]
+        read = [_device(reading, device, context, (*at, "device", d)) for d, device in enumerate(devices)]
         ranks += read
         if any(len(rank.ips) != len(ranks[0].ips) for rank in read):
             reading.stop((*at, "device"))
@@ -63,25 +63,25 @@ def _server_id(reading: Reading, server: Any, names: set[str], at: Pointer) -> s
     return name
 
 
-def _device(reading: Reading, device: Any, around: _Around, at: Pointer) -> Rank:
+def _device(reading: Reading, device: Any, context: _Context, at: Pointer) -> Rank:
     rank = reading.text(device, "rank_id", at)
     card = reading.unsigned(reading.text(device, "device_id", at), (*at, "device_id"))
-    if card > around.product.max_device_id:
+    if card > context.product.max_device_id:
         reading.stop((*at, "device_id"))
     _port(reading, device, "host_port", at)
-    ips = _addresses(reading, device, around, at)
+    ips = _addresses(reading, device, context, at)
     if _port(reading, device, "device_port", at):
         _port(reading, device, "device_vnic_port", at)
     position = reading.optional(device, "net_position", at)
     reading.optional(device, "net_protocol", at)
     number = reading.unsigned(rank, (*at, "rank_id"), INVALID)
-    sdid = reading.optional(device, "super_device_id", at) if around.has_sdids else None
+    sdid = reading.optional(device, "super_device_id", at) if context.has_sdids else None
     return Rank(
         number,
-        around.server,
+        context.server,
         card,
         at,
-        around.host,
+        context.host,
         ips,
         position == "host",
         None if sdid is None else reading.unsigned(sdid, (*at, "super_device_id"), INVALID),
@@ -89,35 +89,35 @@ def _device(reading: Reading, device: Any, around: _Around, at: Pointer) -> Rank
 
 
 def _port(reading: Reading, device: Any, key: str, at: Pointer) -> bool:
-    """Whether there is a port, which is 1 to 65535 then."""
+    """Whether the port is present; stops if it is not 1 to 65535."""
     text = reading.optional(device, key, at)
     if text is not None and not 1 <= reading.unsigned(text, (*at, key)) <= _MAX_PORT:
         reading.stop((*at, key))
     return text is not None
 
 
-def _addresses(reading: Reading, device: Any, around: _Around, at: Pointer) -> tuple[Address | None, ...]:
-    """R12 and R13. The parser of Atlas A3 asks for no address: it has not come to the super pods yet."""
+def _addresses(reading: Reading, device: Any, context: _Context, at: Pointer) -> tuple[Address | None, ...]:
+    """R12 and R13. On Atlas A3 the address is optional here, since super pods are read later."""
     text = reading.tolerated(device, "device_ip", at)
     at = (*at, "device_ip")
-    if around.is_one_of_several:
-        is_wrong = (text is None and around.host is None) or (not around.product.host_ip_suffices and not text)
-        if is_wrong and not around.product.has_super_pods:
+    if context.is_one_of_several:
+        is_wrong = (text is None and context.host is None) or (not context.product.host_ip_suffices and not text)
+        if is_wrong and not context.product.has_super_pods:
             reading.stop(at, INVALID)
-    elif text is None and around.host is None and "device_ip" in device:
+    elif text is None and context.host is None and "device_ip" in device:
         reading.stop(at)
     found: list[Address | None] = []
     for part in split_addresses(text):
         address = usable(reading.address(part, at))
         if address is None:
             reading.stop(at, INVALID)
-        reading.unique(part, around.addresses, at)
+        reading.unique(part, context.addresses, at)
         found.append(address)
     return tuple(found) or (None,)
 
 
 def _read_pods(reading: Reading, table: Any, ranks: list[Rank], names: set[str]) -> int:
-    """The super pods of Atlas A3 (R30, R31): how many the table lists."""
+    """Read the super pods of Atlas A3 (R30, R31) and return their number."""
     if _PODS not in table:
         return 0
     pods = reading.non_empty(table, _PODS, ())
@@ -128,7 +128,7 @@ def _read_pods(reading: Reading, table: Any, ranks: list[Rank], names: set[str])
         name = reading.optional(pod, "super_pod_id", at)
         if name is None:
             reading.stop(at, INVALID)
-        if not name:  # reported, and its servers are in no super pod then
+        if not name:  # reported; its servers are then in no super pod
             reading.report(INVALID, (*at, "super_pod_id"))
             continue
         if bytes_of(name) > MAX_NAME:
@@ -146,7 +146,7 @@ def _read_pods(reading: Reading, table: Any, ranks: list[Rank], names: set[str])
 
 
 def _check_pods(reading: Reading, ranks: list[Rank], pod_of: dict[str, str]) -> None:
-    """Every rank is in a super pod and has an SDID, which no other of the super pod has."""
+    """Every rank is in a super pod and has an SDID that is unique in it."""
     seen: set[tuple[str, int]] = set()
     for rank in ranks:
         pod = pod_of.get(rank.server)

@@ -1,6 +1,6 @@
-"""The codes of faults of structure, which differ from key to key: EI0017 is for texts only, but for version 2.0.
+"""HCCL's error codes of structural errors, which differ from key to key: EI0017 is for strings only, except in 2.0.
 
-Where a table has one fault, its code is that of `first_error`; these are for the faults of tables with several.
+If a table has one error, its code is that of `first_error`; these are for tables with several errors.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _CODED_NUMBERS = {
     "template2_cloud": (),
     "template2_lab": ("rank_id",),
 }
-"""By version: the texts with a number that HCCL gives a code for. Version 2.0 has none."""
+"""By version: the numeric strings for which HCCL reports a code. Version 2.0 has none."""
 _RANK_LIST, _GROUPS = "2.0", ("template2_cloud", "template2_lab")
 
 
 def code_of_missing(version: str, pointer: Pointer, *, is_text: bool) -> str | None:
-    """The code where a key is not in the object at `pointer`; None: that of the rule (HK101)."""
+    """The code of a key that is missing in the object at `pointer`; None: that of the rule (HK101)."""
     if version not in _CODED_NUMBERS:
         return None
     if "super_pod_list" in pointer and is_text:
@@ -30,16 +30,16 @@ def code_of_missing(version: str, pointer: Pointer, *, is_text: bool) -> str | N
 
 
 def code_of_type(version: str, wanted: str) -> str | None:
-    """The code of a value that is not of the type `wanted`; None: that of the rule (HK102)."""
+    """The code of a value that does not have the type `wanted`; None: that of the rule (HK102)."""
     if version == _RANK_LIST:
         return {"array": INVALID, "object": MISSING}.get(wanted, NO_CODE)
     if version in _GROUPS and wanted == "object":
-        return MISSING  # it is an item, in which HCCL looks for a text first
+        return MISSING  # an item, in which HCCL looks for a string first
     return NO_CODE if version in _CODED_NUMBERS and wanted != "string" else None
 
 
 def code_of_number(version: str, key: str, text: str) -> str | None:
-    """The code of a text that is no number; None: that of the rule (HK103). HCCL reads "3x" as 3, and so on."""
+    """The code of a string that is not a number; None: that of the rule (HK103). HCCL reads "3x" as 3."""
     if version not in _CODED_NUMBERS:
         return None
     return None if key in _CODED_NUMBERS[version] and number(text) is None else NO_CODE

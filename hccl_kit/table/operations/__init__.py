@@ -1,1 +1,1 @@
-"""Verbs on tables, each pure: generate, merge, split, convert, diff, digest."""
+"""Pure functions on rank tables: generate, merge, split, convert, diff, digest."""

@@ -1,6 +1,6 @@
-"""A table in another version: what the other version can hold is carried over, what it cannot is named.
+"""Conversion of a table to another version, with a list of everything that the other version cannot hold.
 
-All ways lead over version 1.0, which holds what all have in common: servers, cards, addresses, ranks.
+Every conversion goes through version 1.0, the common subset: servers, cards, addresses, ranks.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.model import NOTHING, Address, Device, Level, RankTable, Server
 
 TARGETS = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0", "template2": ""}
-"""The name of a target -> the version of its tables."""
+"""Target name -> table version."""
 MAX_KEYS = 10
-"""Keys that a line names."""
+"""The maximum number of keys in one message."""
 _SDID, _PODS = "super_device_id", "super_pod_list"
 _PORTS = frozenset(("device_port", "host_port"))
-"""What versions 1.x write as texts and 2.0 as numbers."""
+"""Keys with strings in versions 1.x and numbers in 2.0."""
 _INNERMOST, _OUTERMOST = 0, 3
-"""Layers of version 2.0 as HCCL's manual for Atlas 950 uses them: cards that the topology file links, and the network
-of all hosts, which a card reaches through its own."""
+"""Layers of version 2.0 in HCCL's manual for Atlas 950: cards linked by the topology file, and the network of all
+hosts, which a card reaches through its own host."""
 _TO_HOST = "d2h"
 
 
 def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
-    """The sound `table` in the version `target` (a key of TARGETS), and a line for everything it could not carry.
+    """The valid `table` in the version `target` (a key of TARGETS), and a message for everything that is lost.
 
-    KitError where no table of that version can be made.
+    Raises KitError if the table cannot be converted to that version.
     """
     version = TARGETS[target]
     if table.version == "1.1":
-        raise KitError("a table of version 1.1 has ranks without NPU, which no other version can hold")
+        raise KitError("a table of version 1.1 has ranks without NPU, which other versions do not support")
     if version == table.version:
-        raise KitError(f"the table is of {table.form} already")
+        raise KitError(f"the table already is of {table.form}")
     lost: list[str] = []
     plain = _as_server_list(table, lost)
     if version == "1.2":
@@ -50,7 +50,7 @@ def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
 
 
 def _as_server_list(table: RankTable, lost: list[str]) -> RankTable:
-    """The table as one of versions 1.x; `lost` gets what those cannot hold."""
+    """The table in a version 1.x; what it cannot hold is appended to `lost`."""
     if table.version == "2.0":
         lost += _of_networks(table)
         devices = {server.id: tuple(map(_with_ip, server.devices)) for server in table.servers}
@@ -68,7 +68,7 @@ def _of_groups(table: RankTable) -> Iterator[str]:
     if len(table.groups) > 1:
         yield f"the {len(table.groups)} groups become one: only template 2 has groups"
     if any(instance.pod not in (None, instance.server) for instance in instances):
-        yield "the names of the pods are left out: only template 2 has them; a process knows itself by RANK_ID"
+        yield "the names of the pods are left out: only template 2 has them; processes are identified by RANK_ID"
     yield from _left_out("table", [table.extra])
     yield from _left_out("groups", [group.extra for group in table.groups])
     yield from _left_out("instances", [instance.extra for instance in instances])
@@ -76,7 +76,7 @@ def _of_groups(table: RankTable) -> Iterator[str]:
 
 def _of_networks(table: RankTable) -> Iterator[str]:
     yield "ports, planes, local ids and all networks but one are left out: only version 2.0 has them"
-    yield "the networks of the innermost layer are taken for servers"
+    yield "the networks of the innermost layer become servers"
     without = sum(not _ips(device) for device in table.every)
     if without:
         yield f"{without} of {table.world_size} devices get no device_ip: their addresses are EIDs, which only 2.0 has"
@@ -85,18 +85,18 @@ def _of_networks(table: RankTable) -> Iterator[str]:
 
 
 def _with_pods(table: RankTable, lost: list[str]) -> RankTable:
-    """As version 1.2. Super pods that a table of 1.0 carries as unknown keys are taken for what they are."""
+    """As version 1.2. Super pods that a table of 1.0 has as unknown keys are kept as super pods."""
     try:
         whole = server_list.from_value({**server_list.to_value(table), "version": "1.2"})
     except StructureError:
         raise KitError(
-            f'"{_PODS}" or "{_SDID}" in the table are not as version 1.2 has them',
-            hint='write "version": "1.2" into a copy and let hccl-check say where',
+            f'"{_PODS}" or "{_SDID}" in the table are not valid in version 1.2',
+            hint='set "version": "1.2" in a copy and run hccl-check on it',
         ) from None
     if whole.super_pods is None:
         lost.append(
-            f'"{_PODS}" is missing, and "{_SDID}" with it: HCCL takes such a table for one of plain servers, which'
-            " meet over RoCE; hccl-gen asks npu-smi for both"
+            f'"{_PODS}" is missing, and "{_SDID}" with it: HCCL treats such servers as plain servers, which'
+            " connect over RoCE; hccl-gen reads both from npu-smi"
         )
     return whole
 
@@ -117,7 +117,7 @@ def _without_pods(table: RankTable) -> RankTable:
 
 
 def _as_groups(table: RankTable, lost: list[str]) -> RankTable:
-    """As template 2, the cloud form, in which HCCL numbers the ranks by server id and device id itself."""
+    """As template 2 in the cloud form, in which HCCL numbers the ranks by server id and device id."""
     lost += _of_servers(table)
     pairs = sorted(table.devices(), key=lambda pair: (pair[0].id, pair[1].id))
     moved = sum(device.rank != rank for rank, (_, device) in enumerate(pairs))
@@ -136,19 +136,19 @@ def _as_groups(table: RankTable, lost: list[str]) -> RankTable:
 
 
 def _first(ip: str | None) -> str | None:
-    """The first of addresses that are parted by commas."""
+    """The first of comma-separated addresses."""
     return ip and ip.split(",")[0]
 
 
 def _as_rank_list(table: RankTable, lost: list[str]) -> RankTable:
-    """As version 2.0: a server is a network of the innermost layer, and RoCE the network of all hosts."""
+    """As version 2.0: a server becomes a network of the innermost layer, RoCE the network of all hosts."""
     lost += _of_servers(table)
     lost += _left_out("devices", [device.extra for device in table.every], carried=_PORTS)
     lost.append(
-        f"the addresses of layer {_INNERMOST} are missing: no other version has them. The EIDs and ports of every card"
-        " belong into rank_addr_list before a job starts"
+        f"the addresses of layer {_INNERMOST} are missing: no other version has them. Add the EIDs and ports of every"
+        " card to rank_addr_list before a job starts"
     )
-    lost.append("local_id is taken to be device_id; the topology file tells the place of every card")
+    lost.append("local_id is set to device_id; compare it with the topology file")
     servers = tuple(
         Server(server.id, tuple(_with_levels(device, server.id) for device in server.devices))
         for server in table.servers
@@ -172,7 +172,7 @@ def _with_ip(device: Device) -> Device:
 
 
 def _ips(device: Device) -> list[str]:
-    """The IP addresses of the outermost network of version 2.0 that has some."""
+    """The IP addresses of the outermost network (version 2.0) that has any."""
     for level in reversed(device.levels):
         texts = [address.text for address in level.addresses if address.type != "EID"]
         if texts:

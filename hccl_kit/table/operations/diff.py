@@ -1,4 +1,4 @@
-"""What differs between two tables, by their meaning: text, order of keys, of servers and of devices do not count."""
+"""The differences in meaning between two tables: formatting and the order of keys, servers and devices are ignored."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _NO_LEVEL = Level(-1, "", ())
 
 
 class Change(NamedTuple):
-    """One difference: what it is about, how that is in the first and in the second table, None where it is absent.
+    """One difference: the subject and its values as JSON in the first and in the second table, None if absent.
 
-    Values stand as JSON. `server` and `device` (its id) are None where the difference is one of the table or of the
-    server as a whole.
+    `server` and `device` (its id) are None if the difference concerns the whole table or the whole server.
     """
 
     what: str
@@ -29,10 +28,10 @@ class Change(NamedTuple):
 
 
 def diff(first: RankTable, second: RankTable) -> tuple[Change, ...]:
-    """Every difference, none where the tables mean the same; in the order of the first table.
+    """Every difference in the order of the first table; empty if the tables have the same meaning.
 
-    Where all ranks of the table, or of a server, have grown by one number, that is one change. Of a table that names
-    something twice, which no sound one does, the order of these counts.
+    If all ranks of the table, or of a server, are shifted by the same number, that is one change. Duplicates, which no
+    valid table has, are compared in their order.
     """
     return (
         *_of_table(first, second),
@@ -61,7 +60,7 @@ def _counts(table: RankTable) -> tuple[str, str, str]:
 
 
 def _count(declared: int | None, actual: int) -> str:
-    """A count that may be left out says something only where it is wrong."""
+    """An optional count is a difference only if it is wrong."""
     return "right" if declared in (None, actual) else f"{declared} for {actual}"
 
 
@@ -128,7 +127,7 @@ def _of_servers(first: RankTable, second: RankTable) -> Iterator[Change]:
 
 
 def _homes(*tables: RankTable) -> list[dict[tuple[Any, int], tuple[str, PodServer]]]:
-    """The super pod of every server, where both tables have super pods."""
+    """The super pod of every server, if both tables have super pods."""
     if any(table.super_pods is None for table in tables):
         return [{} for _ in tables]
     listed = [[(pod.id, server) for pod in table.super_pods or () for server in pod.servers] for table in tables]
@@ -210,13 +209,13 @@ def _common(before: Server, after: Server) -> list[tuple[int, int]]:
 
 
 def _shift(ranks: list[tuple[int, int]]) -> int:
-    """The number by which several ranks have all grown; 0 where they did not, or not alike."""
+    """The common shift of several ranks; 0 if they have none."""
     shifts = {after - before for before, after in ranks}
     return shifts.pop() if len(ranks) > 1 and len(shifts) == 1 else 0
 
 
 def _keyed(items: Iterable[T], key: Callable[[T], Any]) -> dict[tuple[Any, int], T]:
-    """Every item by its key and the number of those with that key before it."""
+    """Every item by its key and the number of earlier items with the same key."""
     seen: Counter[Any] = Counter()
     keyed = {}
     for item in items:
@@ -229,7 +228,7 @@ def _keyed(items: Iterable[T], key: Callable[[T], Any]) -> dict[tuple[Any, int],
 def _pairs(
     before: Mapping[tuple[Any, int], T], after: Mapping[tuple[Any, int], T]
 ) -> Iterator[tuple[Any, T | None, T | None]]:
-    """Every key with what stands for it on both sides."""
+    """Every key with its values on both sides."""
     for key in [*before, *(key for key in after if key not in before)]:
         yield key[0], before.get(key), after.get(key)
 

@@ -1,4 +1,4 @@
-"""A sum over what a table means: equal for tables that differ in their text only."""
+"""A digest of the meaning of a table, which ignores formatting and order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hccl_kit.table.model import Device, Group, RankTable, Server, SuperPod
 def digest(table: RankTable) -> str:
     """SHA-256 (64 hexadecimal digits) of the table's meaning.
 
-    White space and the order of keys, servers, devices, super pods and groups do not count. A `server_count` or
-    `rank_count` that is left out counts as the right one. All else counts, unknown keys too.
+    White space and the order of keys, servers, devices, super pods and groups are ignored. A missing `server_count` or
+    `rank_count` is equal to a correct one. Everything else is included, also unknown keys.
     """
     return hashlib.sha256(_text(_meaning(table)).encode()).hexdigest()
 
@@ -60,7 +60,7 @@ def _group(group: Group) -> str:
 
 
 def _keys(extra: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Unknown keys as `json` takes them."""
+    """Unknown keys as a type that `json` accepts."""
     return dict(extra) if extra else {}
 
 

@@ -1,4 +1,4 @@
-"""From what is known of servers and their cards to a rank table."""
+"""A rank table from the known facts about servers and their cards."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _SHOWN = 16
 def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankTable:
     """A version 1.0 table of one server: `devices` are (physical id, address) pairs, ranks 0, 1, ... in their order.
 
-    KitError where `server_id` is not 1 to 64 bytes of text without white space or path separators: it becomes part
-    of a file name.
+    Raises KitError if `server_id`, which becomes part of a file name, is not 1 to 64 bytes of text without white space
+    or path separators.
     """
     return generate_cluster([Host(server_id, {i: Card(ip) for i, ip in devices})], version="1.0")
 
 
 def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
-    """A table of `version` ("1.0", "1.2", "2.0") of all `hosts`: ranks count through the first, then the second.
+    """A table of `version` ("1.0", "1.2", "2.0") of all `hosts`, with ranks in the order of hosts and their cards.
 
-    KitError where a server id is not as `generate` wants it. What the version needs of the cards must be there, as
-    `choose_version` makes sure.
+    Raises KitError if a server id is not valid for `generate`. The cards must have what the version needs, which
+    `choose_version` checks.
     """
     for host in hosts:
         _check_server_id(host.id)
@@ -47,9 +47,9 @@ def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
 
 
 def choose_version(hosts: Sequence[Host], product: Product, asked: str | None = None) -> str:
-    """The version of the table that `product` reads and that can be made of `hosts`; `asked` names one instead.
+    """The table version for `product` and `hosts`; `asked` overrides the choice between 1.0 and 1.2.
 
-    Of two, 1.2 wants the place of every card in a super pod; where none is known, it is 1.0. KitError where the hosts
+    1.2 needs the place of every card in a super pod; if none is known, 1.0 is chosen. Raises KitError if the hosts
     lack what the version needs.
     """
     if "2.0" in product.table_versions:
@@ -66,14 +66,14 @@ def choose_version(hosts: Sequence[Host], product: Product, asked: str | None = 
 def file_name(table: RankTable) -> str:
     """`hccl_4p_4567_10.0.0.1.json`: the number of cards, their ids, the server; `hccl_2s_16p.json` for two servers.
 
-    What may not stand in a file name everywhere becomes `-`, and so does the dot of an inner `.json`: HCCL takes the
-    first `.json` of a path for its end (R2).
+    Characters that not all file systems allow become `-`, and so does the dot of an inner `.json`: for HCCL, a path
+    ends at its first `.json` (R2).
     """
     if len(table.servers) > 1:
         return f"hccl_{len(table.servers)}s_{table.world_size}p.json"
     server = table.servers[0]
     ids = "".join(str(device.id) for device in server.devices)
-    # A network of version 2.0 may have a name longer than file systems take.
+    # A network name of version 2.0 may be longer than a file name may be.
     whole = server.id.encode()[:MAX_SERVER_ID].decode(errors="ignore")
     safe = re.sub(r"[^\w.-]", "-", whole).replace(".json", "-json")
     return f"hccl_{table.world_size}p_{ids}_{safe}.json"
@@ -84,7 +84,7 @@ def _server(host: Host, ranks: Iterator[int], *, has_pods: bool) -> Server:
         Device(i, card.ip, next(ranks), sdid=card.sdid if has_pods else None) for i, card in host.cards.items()
     )
     known = {"host_ip": host.host_ip} if host.host_ip else {}
-    # The tools of MindSpore write it into version 1.0; nothing reads it.
+    # MindSpore's tools write it into version 1.0; nothing reads it.
     return Server(host.id, devices, known if has_pods else {**known, "host_nic_ip": "reserve"})
 
 
@@ -115,9 +115,9 @@ def _require_pods(hosts: Sequence[Host]) -> None:
     ]
     if lacking:
         raise KitError(
-            f"version 1.2 needs the super pod of every server and the SDID of every card; not known:{_lines(lacking)}",
-            hint="npu-smi tells them on the server itself; an inventory has them as super_pod and sdid\n"
-            "--table-version 1.0 writes a table of plain servers, which meet over RoCE",
+            f"version 1.2 needs the super pod of every server and the SDID of every card; unknown:{_lines(lacking)}",
+            hint="npu-smi prints them on the server itself; in an inventory they are super_pod and sdid\n"
+            "--table-version 1.0 writes a table of plain servers, which connect over RoCE",
         )
 
 
@@ -130,19 +130,19 @@ def _require_levels(hosts: Sequence[Host]) -> None:
     ]
     if lacking:
         raise KitError(
-            f"version 2.0 needs every card's local id and its addresses in every network; not known:{_lines(lacking)}",
-            hint="an inventory has them as local_id and level_list of every card",
+            f"version 2.0 needs every card's local id and its addresses in every network; unknown:{_lines(lacking)}",
+            hint="in an inventory they are local_id and level_list of every card",
         )
 
 
 def _reject_vnic(hosts: Sequence[Host], version: str) -> None:
-    """The addresses of a super pod's own network lead nowhere outside of it."""
+    """Addresses inside a super pod cannot be reached from outside it."""
     if len(hosts) == 1 or (version == "1.2" and len({host.super_pod for host in hosts}) == 1):
         return
     cards = [f"{host.id}, card {i}" for host in hosts for i, card in host.cards.items() if card.on_vnic]
     if cards:
         raise KitError(
-            f"servers outside of one super pod meet over RoCE, and these cards have no RoCE address:{_lines(cards)}",
+            f"servers outside one super pod connect over RoCE, and these cards have no RoCE address:{_lines(cards)}",
             hint="set one with: hccn_tool -i N -ip -s address A.B.C.D netmask M.M.M.M",
         )
 
@@ -156,6 +156,6 @@ def _check_server_id(text: str) -> None:
         raise KitError("the server id is empty; accepted: 1 to 64 characters, by convention the server's address")
     for character in text:
         if character.isspace() or not character.isprintable() or character in "/\\":
-            raise KitError(f"the server id {text!r} contains {character!r}, which cannot stand in a file name")
+            raise KitError(f"the server id {text!r} contains {character!r}, which is not allowed in a file name")
     if len(text.encode()) > MAX_SERVER_ID:
         raise KitError(f"the server id {text!r} is longer than {MAX_SERVER_ID} bytes, HCCL's limit")

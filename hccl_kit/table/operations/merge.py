@@ -1,4 +1,4 @@
-"""The tables of several servers become one."""
+"""Merge the tables of several servers into one."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from hccl_kit.table.model import PodServer, RankTable, Server, SuperPod
 
 Order = Literal["natural", "as-given"]
 VERSIONS = ("1.0", "1.2", "2.0")
-"""The versions whose servers can stand side by side. Those of 2.0 are the networks of the innermost layer."""
+"""The versions that can be merged. The servers of 2.0 are the networks of the innermost layer."""
 _DIGITS = 20
-"""Numbers in names are compared as numbers up to this length."""
+"""Numbers in names are compared as numbers up to this many digits."""
 
 
 def merge(tables: Sequence[RankTable], *, names: Sequence[str] = (), order: Order = "natural") -> RankTable:
-    """One table of all servers; ranks are numbered anew, server by server, in the order they had on each.
+    """One table of all servers of valid tables; ranks are renumbered server by server, in their order on each server.
 
-    The tables are sound each; one alone is put in order. Servers come as given, or in natural order: by address
-    (10.0.0.2 before 10.0.0.10), then by name (node2 before node10), those of one super pod together. Super pods of one
-    id are united. Unknown keys stay; what several tables say of one key must be equal. KitError, in which `names` stand
-    for the tables: a server or an address in two tables, a server id by which every host means itself, tables of two
-    versions or of one that lists no servers, one that is not ready.
+    Servers are in the order given, or in natural order: by address (10.0.0.2 before 10.0.0.10), then by name (node2
+    before node10), grouped by super pod. Super pods with the same id are merged. Unknown keys are kept; their values
+    must be equal in all tables. Raises KitError, with `names` for the tables, for a duplicate server or address, a
+    loopback server id, different versions, a version without servers, or a table that is not ready.
 
-    Laws: associative; in natural order commutative too; every device stays, with all but its rank.
+    Laws: associative; in natural order also commutative; every device keeps everything but its rank.
     """
     called = list(names) or [f"table {number}" for number in range(1, len(tables) + 1)]
     _reject_incompatible(tables, called)
@@ -41,15 +40,15 @@ def merge(tables: Sequence[RankTable], *, names: Sequence[str] = (), order: Orde
         home = {server.id: pod.id for pod in pods for server in pod.servers}
         servers.sort(key=lambda server: (natural(home.get(server.id, "")), natural(server.id)))
         pods = [_in_natural_order(pod) for pod in sorted(pods, key=lambda pod: natural(pod.id))]
-    says_servers = any(table.declared_servers is not None for table in tables)
-    says_ranks = any(table.declared_ranks is not None for table in tables)
+    has_server_count = any(table.declared_servers is not None for table in tables)
+    has_rank_count = any(table.declared_ranks is not None for table in tables)
     return RankTable(
         version=tables[0].version,
         status="completed",
         servers=_renumbered(servers),
         super_pods=tuple(pods) if any(table.super_pods is not None for table in tables) else None,
-        declared_servers=len(servers) if says_servers else None,
-        declared_ranks=sum(len(server.devices) for server in servers) if says_ranks else None,
+        declared_servers=len(servers) if has_server_count else None,
+        declared_ranks=sum(len(server.devices) for server in servers) if has_rank_count else None,
         extra=_merged_keys([(name, table.extra) for name, table in zip(called, tables, strict=True)], "of the table"),
     )
 
@@ -60,12 +59,12 @@ def file_name(table: RankTable) -> str:
 
 
 def is_merged(name: str) -> bool:
-    """Whether a file name is one that `file_name` gives: the output of an earlier merge, not to be merged again."""
+    """Whether a file name has the form of `file_name`: the output of an earlier merge, not to be merged again."""
     return re.fullmatch("hccl_[0-9]+s_[0-9]+p[.]json", name) is not None
 
 
 def natural(text: str) -> tuple[Any, ...]:
-    """A key that sorts as people count: addresses by their number, numbers in names by their value."""
+    """A key for natural order: addresses by their number, numbers in names by their value."""
     try:
         address = ip_address(text)
         return 0, address.version, int(address), text
@@ -86,7 +85,7 @@ def _renumbered(servers: Iterable[Server]) -> tuple[Server, ...]:
 
 
 def _merged_pods(pods: Sequence[SuperPod]) -> list[SuperPod]:
-    """One pod for each id, in order of first appearance, with the servers of all that have it."""
+    """One super pod for each id, in order of first appearance, with the servers of all tables."""
     by_id: dict[str, list[SuperPod]] = {}
     for pod in pods:
         by_id.setdefault(pod.id, []).append(pod)
@@ -108,7 +107,7 @@ def _in_natural_order(pod: SuperPod) -> SuperPod:
 
 
 def _merged_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: str) -> dict[str, Any]:
-    """The unknown keys of all, sorted; two values for one key are not decided between."""
+    """The unknown keys of all tables, sorted. Raises KitError if a key has two values."""
     united: dict[str, tuple[str, Any]] = {}
     for name, extra in named:
         for key, value in extra.items():
@@ -123,25 +122,25 @@ def _merged_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: str) -> 
 
 def _reject_incompatible(tables: Sequence[RankTable], names: Sequence[str]) -> None:
     if not tables:
-        raise KitError("there is no table to merge")
+        raise KitError("no table to merge")
     first = tables[0]
     for table, name in zip(tables, names, strict=True):
         if table.version not in VERSIONS:
             raise KitError(
-                f"{name} is of {table.form}; tables of version {', '.join(VERSIONS)} can be merged",
+                f"{name} is of {table.form}; only versions {', '.join(VERSIONS)} can be merged",
                 hint=f"hccl-kit convert {quote(name)} --to 1.0" if table.version == "" else None,
             )
         if table.version != first.version:
             raise KitError(
                 f"{names[0]} is of {first.form} and {name} of {table.form}",
-                hint=f"hccl-kit convert {quote(name)} --to {first.version} tells what that would lose",
+                hint=f"hccl-kit convert {quote(name)} --to {first.version} reports what that would lose",
             )
         if table.version != "2.0" and table.status != "completed":  # HCCL does not read that of 2.0
             raise KitError(f'{name} is not ready: its status is {shown(table.status)}, not "completed"')
 
 
 def _reject_duplicates(tables: Sequence[RankTable], names: Sequence[str]) -> None:
-    """Two tables with one server or one address, and servers that go by the address of every host."""
+    """Raises KitError for a server or address in two tables, and for a loopback server id in a table of several."""
     several = sum(len(table.servers) for table in tables) > 1
     owner: dict[str, str] = {}
     taken: dict[str, str] = {}
@@ -149,8 +148,8 @@ def _reject_duplicates(tables: Sequence[RankTable], names: Sequence[str]) -> Non
         for server in table.servers:
             if several and is_loopback(server.id):
                 raise KitError(
-                    f"{name} names its server {shown(server.id)}, by which every host means itself",
-                    hint="make it anew with hccl-gen --server_ip ADDRESS",
+                    f"{name} has the server id {shown(server.id)}, a loopback address",
+                    hint="generate it again with hccl-gen --server_ip ADDRESS",
                 )
             if server.id in owner:
                 raise KitError(f"server {shown(server.id)} is in {owner[server.id]} and in {name}")
@@ -164,6 +163,6 @@ def _take(taken: dict[str, str], ip: str, device: str) -> None:
     other = taken.setdefault(ip, device)
     if other is not device:
         raise KitError(
-            f"{device} has the address {shown(ip)}, which {other} has too",
-            hint="hccn_tool -i N -ip -g on each server tells which is right; hccl-gen makes its table anew",
+            f"{device} has the address {shown(ip)}, and so has {other}",
+            hint="hccn_tool -i N -ip -g on each server prints the right one; hccl-gen generates a table again",
         )

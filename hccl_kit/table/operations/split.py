@@ -1,4 +1,4 @@
-"""One table becomes a table for every server."""
+"""Split a table into one table per server."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from hccl_kit.table.operations.merge import VERSIONS
 
 
 def split(table: RankTable) -> tuple[RankTable, ...]:
-    """A table of its own for every server of a sound table, with ranks from 0 in the order they had.
+    """One table for every server of a valid table, with ranks from 0 in their previous order.
 
-    A server of version 2.0 is a network of the innermost layer. KitError for a version that lists no servers.
-    Law: `merge` undoes it, but for the order of servers and for ranks that ran back and forth between them.
+    A server of version 2.0 is a network of the innermost layer. Raises KitError for a version without servers.
+    Law: `merge` is the inverse, except for the order of servers and for ranks that alternate between servers.
     """
     if table.version not in VERSIONS:
-        raise KitError(f"the table is of {table.form}; tables of version {', '.join(VERSIONS)} can be split")
+        raise KitError(f"the table is of {table.form}; only versions {', '.join(VERSIONS)} can be split")
     homes = {server.id: (pod, server) for pod in table.super_pods or () for server in pod.servers}
-    return tuple(_alone(server, table, homes.get(server.id)) for server in table.servers)
+    return tuple(_table_of(server, table, homes.get(server.id)) for server in table.servers)
 
 
-def _alone(server: Server, table: RankTable, home: tuple[SuperPod, PodServer] | None) -> RankTable:
+def _table_of(server: Server, table: RankTable, home: tuple[SuperPod, PodServer] | None) -> RankTable:
     ranks = {rank: place for place, rank in enumerate(sorted(device.rank for device in server.devices))}
     devices = tuple(device._replace(rank=ranks[device.rank], at=()) for device in server.devices)
     pods = None

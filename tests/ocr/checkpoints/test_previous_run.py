@@ -161,7 +161,7 @@ def test_the_number_of_restarts(value: str | None, number: int) -> None:
     assert restarts({} if value is None else {RESTART: value}) == number
 
 
-@pytest.mark.parametrize("value", ["-1", "x", "1.0", "9" * 10, "\N{ARABIC-INDIC DIGIT ONE}"])
+@pytest.mark.parametrize("value", ["-1", "x", "1.0", "9" * 11, "\N{ARABIC-INDIC DIGIT ONE}"])
 def test_a_number_of_restarts_that_is_none_is_refused(value: str) -> None:
     with pytest.raises(KitError, match=RESTART):
         restarts({RESTART: value})

@@ -126,17 +126,17 @@ LEVEL = ranks_value(1)["rank_list"][0]["level_list"][:1]
 @pytest.mark.parametrize(
     ("key", "wrong", "rule", "words", "mended"),
     [
-        ("rank_id", "1", "HK102", 'the text "1", and a whole number is expected', "1"),
-        ("rank_id", " 1 ", "HK102", "a whole number", "1"),
-        ("rank_id", "one", "HK102", "a whole number", None),
-        ("rank_id", 1.0, "HK102", "the number 1.0, and a whole number", None),
-        ("rank_id", -1, "HK114", "is -1, and 0 to 65535 is accepted", None),
+        ("rank_id", "1", "HK102", 'the string "1"; expected an integer', "1"),
+        ("rank_id", " 1 ", "HK102", "expected an integer", "1"),
+        ("rank_id", "one", "HK102", "expected an integer", None),
+        ("rank_id", 1.0, "HK102", "the number 1.0; expected an integer", None),
+        ("rank_id", -1, "HK114", "is -1; accepted: 0 to 65535", None),
         ("device_port", 65536, "HK114", "1 to 65535", None),
         (
             "level_list",
             ranks_value(1)["rank_list"][0]["level_list"][:1] * 9,
             "HK115",
-            "has 9 items; 0 to 8 are accepted",
+            "has 9 items; accepted: 0 to 8",
             None,
         ),
     ],

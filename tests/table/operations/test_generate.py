@@ -163,7 +163,7 @@ def test_version_follows_product_and_facts() -> None:
     for broken in (hosts(2, 2, sdid=1), [Host("a", hosts(1, 2)[0].cards, super_pod="x")]):
         with pytest.raises(KitError, match=r"version 1\.2 needs the super pod of every server and the SDID"):
             choose_version(broken, a3)
-    with pytest.raises(KitError, match=r"version 2\.0 needs .* not known:\n    node0, card 0\n    node0, card 1$"):
+    with pytest.raises(KitError, match=r"version 2\.0 needs .* unknown:\n    node0, card 0\n    node0, card 1$"):
         choose_version(hosts(1, 2), find_product("a5"))
 
 

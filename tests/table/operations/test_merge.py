@@ -98,14 +98,14 @@ def test_servers_of_one_super_pod_stand_together() -> None:
     [
         (single(1), 'server "10.0.0.1" is in a.json and in b.json'),
         (RankTable("1.2", "completed", ()), "a.json is of version 1.0 and b.json of version 1.2"),
-        (RankTable("", "completed", ()), "b.json is of template 2; tables of version 1.0, 1.2, 2.0 can be merged"),
-        (RankTable("1.1", "completed", ()), "b.json is of version 1.1; tables"),
+        (RankTable("", "completed", ()), "b.json is of template 2; only versions 1.0, 1.2, 2.0 can be merged"),
+        (RankTable("1.1", "completed", ()), "b.json is of version 1.1; only versions"),
         (RankTable("1.0", "initializing", ()), "b.json is not ready"),
         (
             RankTable("1.0", "completed", (Server("s", (Device(3, "10.9.9.9,192.168.0.1", 0),)),)),
-            'device 3 of server "s" in b.json has the address "192.168.0.1", which device 0 of server "10.0.0.1" in a',
+            'device 3 of server "s" in b.json has the address "192.168.0.1", and so has device 0',
         ),
-        (RankTable("1.0", "completed", (Server("127.0.0.1", (Device(0, None, 0),)),)), "means itself"),
+        (RankTable("1.0", "completed", (Server("127.0.0.1", (Device(0, None, 0),)),)), "a loopback address"),
         (single(2, extra={"job": "y"}), 'the key "job" of the table is "x" in a.json and "y" in b.json'),
     ],
 )
