@@ -37,6 +37,7 @@ class Desk:
 
     def run(self, *command: str) -> str:
         done = subprocess.run(command, cwd=self.copy, env=self.environ, capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr, done.stderr
         return done.stdout + done.stderr
 
     def edit(self, path: str, diff: str) -> None:
