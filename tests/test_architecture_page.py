@@ -41,10 +41,10 @@ class Desk:
         return done.stdout + done.stderr
 
     def edit(self, path: str, diff: str) -> None:
-        """Apply a diff without line numbers; what it changes stands once in the file."""
-        lines = diff.splitlines(keepends=True)
-        old = "".join(line[1:] for line in lines if line[0] != "+")
-        new = "".join(line[1:] for line in lines if line[0] != "-")
+        """Apply a diff of lines or parts of a line; what it changes stands once in the file."""
+        lines = diff.splitlines()
+        old = "\n".join(line[1:] for line in lines if line[0] != "+")
+        new = "\n".join(line[1:] for line in lines if line[0] != "-")
         text = (self.copy / path).read_text(encoding="utf-8")
         assert text.count(old) == 1, f"{path} holds {text.count(old)} times:\n{old}"
         (self.copy / path).write_text(text.replace(old, new), encoding="utf-8")
