@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hccl_kit.launch.emitters import emit
     from hccl_kit.launch.files import LaunchFile, TableFile
     from hccl_kit.launch.plan import LaunchPlan, plan
+    from hccl_kit.launch.rules import check_plan
     from hccl_kit.runtime.failure import recorded, watch_stacks
     from hccl_kit.runtime.heartbeat import Heartbeat
     from hccl_kit.runtime.worker_env import WorkerEnv
@@ -52,6 +53,7 @@ __all__ = [
     "TableFile",
     "WorkerEnv",
     "__version__",
+    "check_plan",
     "check_text",
     "convert",
     "diff",
@@ -78,6 +80,7 @@ _MODULES = {
     "launch.emitters": ("emit",),
     "launch.files": ("LaunchFile", "TableFile"),
     "launch.plan": ("LaunchPlan", "plan"),
+    "launch.rules": ("check_plan",),
     "runtime.failure": ("recorded", "watch_stacks"),
     "runtime.heartbeat": ("Heartbeat",),
     "runtime.worker_env": ("WorkerEnv",),

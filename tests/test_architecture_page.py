@@ -13,20 +13,20 @@ import pytest
 from tests.places import ROOT
 from tests.test_architecture import FLOORS
 
-TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = ROOT / "docs" / "architecture.md"
+TEXT = PAGE.read_text(encoding="utf-8")
 SECTIONS = {section.split("\n")[0]: section for section in TEXT.split("\n## ")[1:]}
 BLOCK = re.compile(r"(?:`([\w./]+)`:\n\n)?```(\w+)\n(.*?)```", re.DOTALL)
 PROGRAMS = {"hccl-kit": "hccl_kit.cli.kit", "hccl-gen": "hccl_kit.cli.gen", "hccl-check": "hccl_kit.cli.check"}
 
 
 class Desk:
-    """A copy of the package and an empty folder to work in, with the programs of the copy on PATH."""
+    """A copy of the checkout to work in, with its programs on PATH."""
 
     def __init__(self, root: Path) -> None:
-        self.copy, self.work = root / "copy", root / "work"
+        self.copy = root / "copy"
         for name in ("hccl_kit", "schemas", "configs"):
             shutil.copytree(ROOT / name, self.copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-        self.work.mkdir()
         (root / "bin").mkdir()
         for name, module in PROGRAMS.items():
             program = root / "bin" / name
@@ -36,14 +36,15 @@ class Desk:
         self.environ = {**os.environ, "PATH": path, "PYTHONPATH": str(self.copy), "NO_COLOR": "1"}
 
     def run(self, *command: str) -> str:
-        done = subprocess.run(command, cwd=self.work, env=self.environ, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=self.copy, env=self.environ, capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr, done.stderr
         return done.stdout + done.stderr
 
     def edit(self, path: str, diff: str) -> None:
-        """Apply a diff without line numbers; what it changes stands once in the file."""
-        lines = diff.splitlines(keepends=True)
-        old = "".join(line[1:] for line in lines if line[0] != "+")
-        new = "".join(line[1:] for line in lines if line[0] != "-")
+        """Apply a diff of lines or parts of a line; what it changes stands once in the file."""
+        lines = diff.splitlines()
+        old = "\n".join(line[1:] for line in lines if line[0] != "+")
+        new = "\n".join(line[1:] for line in lines if line[0] != "-")
         text = (self.copy / path).read_text(encoding="utf-8")
         assert text.count(old) == 1, f"{path} holds {text.count(old)} times:\n{old}"
         (self.copy / path).write_text(text.replace(old, new), encoding="utf-8")
@@ -63,13 +64,13 @@ def test_the_folders_of_the_way_exist() -> None:
     assert [name for name in named if not list((ROOT / "hccl_kit").glob(f"{name}*"))] == []
 
 
-@pytest.mark.parametrize("title", [title for title in SECTIONS if BLOCK.search(SECTIONS[title])])
-def test_the_examples_work(title: str, tmp_path: Path) -> None:
-    """A file is added, a row is added, commands and code run: all print what the page shows."""
-    if "hccl_kit.ocr" in SECTIONS[title] and not find_spec("mindspore"):
-        pytest.skip("needs MindSpore: install the extra train")
-    desk, printed = Desk(tmp_path), ""
-    for path, kind, content in BLOCK.findall(SECTIONS[title]):
+def worked(section: str, desk: Desk) -> str:
+    """The section with what its examples print: files are written, rows added, commands and code run."""
+    printed: str | None = None
+
+    def one(block: re.Match[str]) -> str:
+        nonlocal printed
+        path, kind, content = block.groups()
         if kind == "diff":
             desk.edit(path, content)
         elif path:
@@ -79,6 +80,21 @@ def test_the_examples_work(title: str, tmp_path: Path) -> None:
             printed = desk.run(sys.executable, "-c", content)
         elif kind == "console":
             commands = re.findall(r"^\$ (.*)\n", content, re.MULTILINE)
-            assert "".join(f"$ {one}\n{desk.run('bash', '-c', one)}" for one in commands) == content
-        elif printed:
-            assert printed == content
+            shown = "".join(f"$ {each}\n{desk.run('bash', '-c', each)}" for each in commands)
+            return f"```console\n{shown}```"
+        elif printed is not None:
+            return f"```text\n{printed}```"
+        return block[0]
+
+    return BLOCK.sub(one, section)
+
+
+@pytest.mark.parametrize("title", [title for title in SECTIONS if BLOCK.search(SECTIONS[title])])
+def test_the_examples_work(title: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    section = SECTIONS[title]
+    if "hccl_kit.ocr" in section and not find_spec("mindspore"):
+        pytest.skip("needs MindSpore: install the extra train")
+    found = worked(section, Desk(tmp_path))
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(PAGE.read_text(encoding="utf-8").replace(section, found), encoding="utf-8")
+    assert found == section or request.config.getoption("--update-golden")

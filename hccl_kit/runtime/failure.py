@@ -1,6 +1,6 @@
 """Failure reports: one JSON file per failed rank in the run's log folder, and the stacks of a rank that hangs.
 
-    from hccl_kit.runtime.failure import recorded, watch_stacks
+    from hccl_kit import recorded, watch_stacks
 
     watch_stacks()              # early: SIGUSR1 prints the stacks of all threads
     with recorded():

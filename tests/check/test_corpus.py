@@ -1,7 +1,7 @@
 """Rank tables of others, whose results are known: run with `--corpus FOLDER`.
 
 `corpus/ranktables` of the folder has tables of manuals, HCCL's tests and repositories, with INDEX.tsv; their traits are
-in test_tables_met.py. `corpus/hccl_verdicts` has random tables with the result of HCCL's own parser.
+in test_table_traits.py. `corpus/hccl_verdicts` has random tables with the result of HCCL's own parser.
 """
 
 import csv
