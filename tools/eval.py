@@ -49,9 +49,9 @@ def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: lis
     for note in notes if world.is_main and not args.json else ():
         print(note)
     evaluator = Evaluator(config, world, lambda message: print(f"warning: {printable(message)}", file=sys.stderr))
-    counts, judged = evaluator(trained_network(config))
-    for one in judged if args.wrong else ():
-        if mistake := evaluator.task.mistake(one.sample, one.found):
+    counts, predictions = evaluator(trained_network(config))
+    for one in predictions if args.wrong else ():
+        if mistake := evaluator.task.mistake(one.sample, one.value):
             print(mistake)
     if not world.is_main:
         return

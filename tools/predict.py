@@ -66,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
     parser.add_argument("--read", type=Path, metavar="CONFIG", help="read the texts that are found with this one")
-    parser.add_argument("--read_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
+    parser.add_argument("--read_opt", nargs="+", action="extend", deerror=[], metavar="KEY=VALUE", help="as -o, for it")
     parser.add_argument("--turn", type=Path, metavar="CONFIG", help="before, find lines upside down with this one")
-    parser.add_argument("--turn_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
+    parser.add_argument("--turn_opt", nargs="+", action="extend", deerror=[], metavar="KEY=VALUE", help="as -o, for it")
     args = parser.parse(argv)
     chain: list[Config] = []
     program.run(args, partial(_predict, args, chain), first=partial(_look, args, chain))
@@ -139,9 +139,9 @@ def _predict(args: argparse.Namespace, chain: list[Config], config: Config, worl
     for prediction in kind(args, chain, config):
         print("\t".join(_escaped(field) for field in prediction.fields()), flush=True)
         rows.append(prediction.row())
-        read, faults = read + 1, faults + bool(prediction.fault)
-        if prediction.fault:
-            print(printable(f"warning: {prediction.path} could not be read: {prediction.fault}"), file=sys.stderr)
+        read, faults = read + 1, faults + bool(prediction.error)
+        if prediction.error:
+            print(printable(f"warning: {prediction.path} could not be read: {prediction.error}"), file=sys.stderr)
     if args.json:
         text = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
         # A name that is not UTF-8 has halves of surrogates, and this writes them as JSON does.
@@ -163,7 +163,7 @@ def _lines(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
     for line in predict.read_lines(predict.inference_of(config), trained_network(config), lines):
         yield line
         found.append(line)
-    if args.picture and not all(line.fault for line in found):
+    if args.picture and not all(line.error for line in found):
         predict.write_lines(args.picture, found, config)
         print(f"wrote: {args.picture}", file=sys.stderr)
 
@@ -181,13 +181,13 @@ def _pages(args: argparse.Namespace, chain: list[Config], config: Config) -> Ite
     finder = predict.inference_of(config)
     for number, found in enumerate(predict.find_texts(finder, trained_network(config), paths), 1):
         page = found
-        if not page.fault and (reader or args.picture):
+        if not page.error and (reader or args.picture):
             try:
                 image = predict.page_image(config, page.path)
                 if reader:
                     page = predict.read_texts(reader, page, image, turner)
             except BadSampleError as error:  # such as: another program has replaced the file
-                yield replace(page, regions=(), fault=str(error))
+                yield replace(page, regions=(), error=str(error))
                 continue
             if args.picture:
                 predict.write_page(args.picture / f"{number:04}_{page.path.stem}.png", page, image)

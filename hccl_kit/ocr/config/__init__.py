@@ -19,9 +19,9 @@ BEST = "best.ckpt"
 """The best weights of a run, in its folder."""
 EVALUATION = ("postprocess", "metric", "eval")
 DECODING = ("DecodeImage", "Decode")
-"""The steps that read an image; the last gives red, green and blue in this order."""
+"""The transforms that read an image; the last gives RGB, the other BGR by default."""
 UPSIDE_DOWN = "180"
-"""The class of such a line, in the label_list of a classification."""
+"""The class of a line that lies upside down, in the label_list of a classification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,11 @@ class Config:
     def __contains__(self, section: object) -> bool:
         """Whether there is such a section: files that are for training alone have none to evaluate."""
         return section in self.values
+
+    def transforms(self, section: str) -> list[tuple[str, Mapping[str, Any]]]:
+        """Names and options of the transform_pipeline of `train` or `eval`."""
+        rows = self[section]["dataset"]["transform_pipeline"]
+        return [(name, options or {}) for row in rows for name, options in row.items()]
 
     @property
     def weights(self) -> Path:
@@ -69,6 +74,11 @@ class Config:
     def to_yaml(self) -> str:
         """The text that starts the same job again, in one file."""
         return yaml_text.dump(self.values)
+
+
+def options_of(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a backbone, neck, head, loss or postprocess: all keys but its name and the source of weights."""
+    return {key: value for key, value in part.items() if key not in ("name", "pretrained")}
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Config:

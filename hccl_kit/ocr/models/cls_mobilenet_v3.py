@@ -12,6 +12,7 @@ from typing import Any
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
+from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.mobilenet_v3 import SMALL, STEM, HardSwish, InvertedResidual, convolution, scaled
 
@@ -86,5 +87,4 @@ class Classifier(nn.Cell):
 def build(model: Mapping[str, Any]) -> Classifier:
     """The network that the section `model` of a configuration describes."""
     backbone = ClsMobileNetV3()
-    head = {key: value for key, value in model["head"].items() if key != "name"}
-    return Classifier(backbone, MobileNetV3Head(backbone.out_channels, **head))
+    return Classifier(backbone, MobileNetV3Head(backbone.out_channels, **options_of(model["head"])))

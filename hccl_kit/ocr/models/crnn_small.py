@@ -12,12 +12,13 @@ from typing import Any
 
 from mindspore import Tensor, nn, ops
 
+from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.lstm import BidirectionalLSTM
 from hccl_kit.ocr.models.pool import MaxPool
 
 HEIGHT, STRIDE = 32, 4
-"""Images are 32 pixels high; four columns make one step of the sequence."""
+"""Images are 32 pixels high; four columns make one time step."""
 
 
 def _stage(before: int, after: int, *, stride: tuple[int, int] = (1, 1), pool: nn.Cell | None = None) -> list[nn.Cell]:
@@ -73,13 +74,21 @@ BACKBONES: dict[str, Callable[[Sequence[int]], list[nn.Cell]]] = {
 }
 
 
+class Features(nn.SequentialCell):
+    """Images (N, 3, 32, W) to features (N, channels[-1], 1, W/4)."""
+
+    def __init__(self, name: str, *, channels: Sequence[int]) -> None:
+        super().__init__(*BACKBONES[name](channels))
+        self.out_channels = channels[-1]
+
+
 class Backbone(nn.Cell):
-    """Images (N, 3, 32, W) to a sequence (W/4, N, channels[-1]): one step for every four columns."""
+    """Images (N, 3, 32, W) to a sequence (W/4, N, channels[-1]): one time step for every four columns."""
 
     def __init__(self, name: str, channels: Sequence[int]) -> None:
         super().__init__()
-        self.out_channels = channels[-1]
-        self.features = nn.SequentialCell(*BACKBONES[name](channels))
+        self.features = Features(name, channels=channels)
+        self.out_channels = self.features.out_channels
 
     def construct(self, images: Tensor) -> Tensor:
         return ops.transpose(ops.squeeze(self.features(images), 2), (2, 0, 1))
@@ -104,7 +113,7 @@ class CrnnSmall(nn.Cell):
         return ops.transpose(ops.softmax(logits, 2), (1, 0, 2))
 
 
-def steps(width: int) -> int:
+def sequence_length(width: int) -> int:
     """The length of the sequence of images that are `width` wide."""
     return width // STRIDE
 
@@ -112,5 +121,4 @@ def steps(width: int) -> int:
 def build(model: Mapping[str, Any]) -> CrnnSmall:
     """The network that the section `model` of a configuration describes."""
     backbone = Backbone(model["backbone"]["name"], model["backbone"]["channels"])
-    neck = {key: value for key, value in model["neck"].items() if key != "name"}
-    return CrnnSmall(backbone, classes=model["head"]["out_channels"], **neck)
+    return CrnnSmall(backbone, classes=model["head"]["out_channels"], **options_of(model["neck"]))

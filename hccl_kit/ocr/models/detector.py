@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from mindspore import Tensor, nn
 
+from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.mobilenet_v3 import mobilenet_v3
 from hccl_kit.ocr.models.resnet import resnet18, resnet50, resnet152
 
@@ -37,11 +38,8 @@ def build(model: Mapping[str, Any], *, neck: Callable[..., nn.Cell], head: Calla
 
     `neck` takes the channels of the four maps, `head` those of the neck.
     """
-    backbone = BACKBONES[model["backbone"]["name"]](**_options(model["backbone"]))
-    joined = neck(backbone.out_channels, **_options(model["neck"]))
-    return Detector(backbone, joined, head(joined.out_channels, **_options(model["head"])))
-
-
-def _options(part: Mapping[str, Any]) -> dict[str, Any]:
-    """All but the name, the source of weights, and the variant of MobileNetV3, of which there is one only."""
-    return {key: value for key, value in part.items() if key not in ("name", "pretrained", "bottleneck_params")}
+    options = options_of(model["backbone"])
+    options.pop("bottleneck_params", None)  # the variant of MobileNetV3, of which there is only one
+    backbone = BACKBONES[model["backbone"]["name"]](**options)
+    joined = neck(backbone.out_channels, **options_of(model["neck"]))
+    return Detector(backbone, joined, head(joined.out_channels, **options_of(model["head"])))

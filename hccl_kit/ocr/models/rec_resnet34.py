@@ -10,7 +10,7 @@ from __future__ import annotations
 from mindspore import Tensor, nn, ops
 
 HEIGHT, STRIDE = 32, 4
-"""Images are 32 pixels high; four columns make one step of the sequence."""
+"""Images are 32 pixels high; four columns make one time step."""
 GROUPS = ((64, 3), (128, 4), (256, 6), (512, 3))
 """Channels and blocks of each group; from the second on, the first block halves the height."""
 HALF = (2, 1)
@@ -89,6 +89,6 @@ def _blocks() -> list[Block]:
     return blocks
 
 
-def steps(width: int) -> int:
+def sequence_length(width: int) -> int:
     """The length of the sequence of images that are `width` wide."""
     return width // STRIDE

@@ -13,6 +13,7 @@ import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.mobilenet_v3 import HardSwish
@@ -123,24 +124,19 @@ class Svtr(nn.Cell):
         return self.head(self.neck(self.backbone(self.transform(images))))
 
 
-def steps(width: int) -> int:
+def sequence_length(width: int) -> int:
     """The length of the sequence of images that reach the backbone `width` wide, as its `img_size` says."""
     return width // STRIDE
 
 
 def build(model: Mapping[str, Any]) -> Svtr:
     """The network that the section `model` of a configuration describes; KitError where its values do not fit."""
-    shape = SvtrShape(**_options(model["backbone"]))
-    transform = rectifier(**_options(model["transform"])) if model.get("transform") else nn.Identity()
+    shape = SvtrShape(**options_of(model["backbone"]))
+    transform = rectifier(**options_of(model["transform"])) if model.get("transform") else nn.Identity()
     if model.get("transform") and tuple(transform.outputs) != tuple(shape.img_size):
         raise KitError(
-            f"model.transform.tps_outputsize is {list(transform.outputs)}, model.backbone.img_size "
-            f"{list(shape.img_size)}: what one gives the other takes",
+            f"model.transform.tps_outputsize {list(transform.outputs)} must equal model.backbone.img_size "
+            f"{list(shape.img_size)}",
             hint="set both to the same height and width",
         )
-    return Svtr(transform, SVTRNet(shape), Img2Seq(), CTCHead(shape.out_channels, **_options(model["head"])))
-
-
-def _options(part: Mapping[str, Any]) -> dict[str, Any]:
-    """All but the name and the source of weights, which are not the network's."""
-    return {key: value for key, value in part.items() if key not in ("name", "pretrained")}
+    return Svtr(transform, SVTRNet(shape), Img2Seq(), CTCHead(shape.out_channels, **options_of(model["head"])))

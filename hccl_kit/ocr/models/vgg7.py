@@ -14,7 +14,7 @@ from mindspore.common.initializer import Normal
 from hccl_kit.ocr.models.pool import MaxPool
 
 HEIGHT, STRIDE = 32, 4
-"""Images are 32 pixels high; four columns make one step of the sequence."""
+"""Images are 32 pixels high; four columns make one time step."""
 
 
 class Unit(nn.Cell):
@@ -76,6 +76,6 @@ class Vgg7(nn.Cell):
         return self.conv7(self.conv6(self.conv5(x)))
 
 
-def steps(width: int) -> int:
+def sequence_length(width: int) -> int:
     """The length of the sequence of images that are `width` wide: the last convolution sees two columns at a time."""
     return width // STRIDE - 1

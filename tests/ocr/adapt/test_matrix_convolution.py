@@ -11,7 +11,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.adapt.matrix_convolution import Pair, Unfolded, _GradientOfInterleaved, _OfInterleaved, places, unfold
 from hccl_kit.ocr.models.crnn_small import Backbone
-from hccl_kit.ocr.run.start import OF_PRODUCTS
+from hccl_kit.ocr.run.start import FASTER_AS_PRODUCTS
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.train import build
 from tests.ocr.differentiated import found
@@ -109,7 +109,7 @@ def test_a_network_stays_what_it_is() -> None:
 @pytest.mark.parametrize("name", ["crnn/crnn_vgg7", "crnn/crnn_resnet34", "crnn/crnn_receipts", "svtr/svtr_tiny"])
 def test_all_of_a_backbone_that_is_trained_with_products_can_be_one(name: str) -> None:
     settings = config.load(ROOT / "configs" / "rec" / f"{name}.yaml")
-    assert settings["model"]["backbone"]["name"] in OF_PRODUCTS
+    assert settings["model"]["backbone"]["name"] in FASTER_AS_PRODUCTS
     assert unfold(recipes.network(settings)) == 0
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.train
 PROGRAM = """
 import sys, threading, time
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr import program
+from hccl_kit.ocr.run import program
 
 def body(config, world, notes):
     threading.Thread(target=time.sleep, args=(600,)).start()  # such as one of MindSpore's, which waits for a peer

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import mindspore as ms
@@ -37,7 +38,8 @@ def speller() -> nn.Cell:
     """Which goes on from its own characters."""
     backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
     head = {"out_channels": 5, "hidden_size": 6, "batch_max_length": 3}
-    return rare.build({"backbone": backbone, "neck": {"hidden_size": 4}, "head": head})
+    parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": head}
+    return rare.build(parts, backbone=partial(crnn_small.Features, "rec_conv_small"))
 
 
 def head_of_db() -> nn.Cell:
@@ -69,7 +71,7 @@ def part_of_east() -> nn.Cell:
 
 
 def rectifier() -> nn.Cell:
-    """With pixels between pixels, and a start that is not all alike."""
+    """With pixels between pixels, and control points that do not start evenly."""
     network = tps.rectifier(tps_inputsize=[32, 32], tps_outputsize=[8, 16], num_control_points=4)
     weight = np.random.default_rng(1).normal(0, 0.1, network.stn_head.stn_fc2.weight.shape)
     network.stn_head.stn_fc2.weight.set_data(Tensor(weight.astype(np.float32)))
