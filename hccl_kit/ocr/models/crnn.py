@@ -1,7 +1,7 @@
 """CRNN: convolutions, a recurrent network over their columns, and a classifier for CTC.
 
-After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition". Parameters are
-named as MindOCR names them, so that its checkpoints fit.
+After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition". Parameters have
+MindOCR's names, so that its checkpoints fit.
 """
 
 from __future__ import annotations

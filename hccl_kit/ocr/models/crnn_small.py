@@ -1,8 +1,8 @@
 """A CRNN of a few convolutions: 0.15 million parameters for short words on one line, more for longer lines.
 
-After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition", with one path
-more: the classifier sees the convolution features beside what the BiLSTM makes of them. A net this small learns slowly
-without it, because gradients reach the convolutions only through an LSTM that knows nothing yet.
+After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition", with one more
+path: the classifier sees the convolution features next to the outputs of the BiLSTM. Without it a network this small
+learns slowly, because gradients reach the convolutions only through an LSTM that has learnt nothing yet.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ HEIGHT, STRIDE = 32, 4
 def _stage(before: int, after: int, *, stride: tuple[int, int] = (1, 1), pool: nn.Cell | None = None) -> list[nn.Cell]:
     """A 3x3 convolution, batch normalisation, a pooling and ReLU; `stride` and `pool` divide height and width.
 
-    At full resolution a stride does it: on CPU, MindSpore's normalisation costs more there than the convolution
-    (measured). ReLU comes last, where there is less of it; the maximum of what it keeps is the same.
+    At full resolution a stride is used: on CPU, MindSpore's normalisation costs more there than the convolution
+    (measured). ReLU follows the pooling, where maps are smaller; it commutes with the maximum.
     """
     convolution = nn.Conv2d(before, after, 3, stride=stride, pad_mode="pad", padding=1, has_bias=False)
     return [convolution, nn.BatchNorm2d(after), *([pool] if pool else []), nn.ReLU()]
 
 
 def _closing(before: int, after: int) -> list[nn.Cell]:
-    """The four rows that are left become one."""
+    """The remaining four rows become one."""
     return [nn.Conv2d(before, after, (4, 1), pad_mode="valid", has_bias=False), nn.BatchNorm2d(after), nn.ReLU()]
 
 
@@ -49,10 +49,10 @@ def _for_words(channels: Sequence[int]) -> list[nn.Cell]:
 
 
 def _for_lines(channels: Sequence[int]) -> list[nn.Cell]:
-    """rec_conv_lines: six convolutions, the fourth where the image is small already, the last along the line only.
+    """rec_conv_lines: six convolutions, the fourth at low resolution, the last one along the line only.
 
-    Its step takes two thirds of the time of five convolutions of the same widths, and it learns lines in fewer epochs
-    (measured on receipts).
+    A training step takes two thirds of the time of five convolutions with the same widths, and lines are learnt in
+    fewer epochs (measured on receipts).
     """
     one, two, three, four, five, six = channels
     return [
@@ -61,7 +61,7 @@ def _for_lines(channels: Sequence[int]) -> list[nn.Cell]:
         *_stage(two, three, pool=MaxPool(rows_only=True)),
         *_stage(three, four),
         *_closing(four, five),
-        # MindSpore writes paddings that are numbers into ONNX in the wrong order.
+        # MindSpore exports explicit paddings to ONNX in the wrong order.
         nn.Conv2d(five, six, (1, 5), pad_mode="same", has_bias=False),
         nn.BatchNorm2d(six),
         nn.ReLU(),
@@ -114,11 +114,11 @@ class CrnnSmall(nn.Cell):
 
 
 def sequence_length(width: int) -> int:
-    """The length of the sequence of images that are `width` wide."""
+    """The number of time steps for images that are `width` wide."""
     return width // STRIDE
 
 
 def build(model: Mapping[str, Any]) -> CrnnSmall:
-    """The network that the section `model` of a configuration describes."""
+    """The network of a section `model`."""
     backbone = Backbone(model["backbone"]["name"], model["backbone"]["channels"])
     return CrnnSmall(backbone, classes=model["head"]["out_channels"], **options_of(model["neck"]))

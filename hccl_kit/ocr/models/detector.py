@@ -1,4 +1,4 @@
-"""What all detectors are put together of: a backbone with maps of four sizes, a neck that joins them, and a head."""
+"""The structure of all detectors: a backbone with maps at four strides, a neck that joins them, and a head."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Maps: TypeAlias = "Tensor | tuple[Tensor, ...]"
 
 
 class Detector(nn.Cell):
-    """Images (N, 3, H, W) to what its head makes of them."""
+    """Images (N, 3, H, W) to the outputs of the head."""
 
     def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Detector(nn.Cell):
 
 
 def build(model: Mapping[str, Any], *, neck: Callable[..., nn.Cell], head: Callable[..., nn.Cell]) -> Detector:
-    """The network that the section `model` of a configuration describes; the keys of its parts are their options.
+    """The network of a section `model`; the keys of its parts are their options.
 
     `neck` takes the channels of the four maps, `head` those of the neck.
     """

@@ -1,7 +1,7 @@
 """RARE without its rectifier: convolutions, a recurrent network over their columns, an autoregressive attention head.
 
-After Shi, Wang, Lyu, Yao, Bai 2016, "Robust Scene Text Recognition with Automatic Rectification". Parameters are named
-as MindOCR names them, so that its checkpoints fit.
+After Shi, Wang, Lyu, Yao, Bai 2016, "Robust Scene Text Recognition with Automatic Rectification". Parameters have
+MindOCR's names, so that its checkpoints fit.
 """
 
 from __future__ import annotations

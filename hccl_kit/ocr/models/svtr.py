@@ -1,7 +1,7 @@
 """SVTR: patches of a line of text are mixed by attention, locally first and globally later.
 
 After Du, Chen, Jia, Yin, Zheng, Li, Du, Jiang 2022, "SVTR: Scene Text Recognition with a Single Visual Model".
-Parameters are named as MindOCR names them, so that its checkpoints fit.
+Parameters have MindOCR's names, so that its checkpoints fit.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Img2Seq(nn.Cell):
 class Svtr(nn.Cell):
     """Images (N, 3, H, W) to logits (T, N, classes) in training, else to probabilities (N, T, classes).
 
-    With a rectifier the images may have any size; without one they have that of the backbone's `img_size`.
+    With a rectifier the images may have any size, without one they must have the backbone's `img_size`.
     """
 
     def __init__(self, transform: nn.Cell, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
@@ -125,12 +125,12 @@ class Svtr(nn.Cell):
 
 
 def sequence_length(width: int) -> int:
-    """The length of the sequence of images that reach the backbone `width` wide, as its `img_size` says."""
+    """The number of time steps for images that reach the backbone with its `img_size`, `width` wide."""
     return width // STRIDE
 
 
 def build(model: Mapping[str, Any]) -> Svtr:
-    """The network that the section `model` of a configuration describes; KitError where its values do not fit."""
+    """The network of a section `model`. Raises KitError if its values do not fit together."""
     shape = SvtrShape(**options_of(model["backbone"]))
     transform = rectifier(**options_of(model["transform"])) if model.get("transform") else nn.Identity()
     if model.get("transform") and tuple(transform.outputs) != tuple(shape.img_size):
