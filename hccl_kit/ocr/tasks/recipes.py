@@ -75,7 +75,7 @@ def _svtr_task(config: Config) -> Recognition:
 
     def sequence_length(given: int) -> int:
         if given != width and not rectifies:
-            raise KitError(f"images are {given} wide; model.backbone.img_size says {width}")
+            raise KitError(f"images are {given} wide; model.backbone.img_size is {width} wide")
         return svtr.sequence_length(width)
 
     return Recognition(config, height=None if rectifies else height, sequence_length=sequence_length)

@@ -133,10 +133,10 @@ class Infinite(nn.Cell):
 @pytest.mark.parametrize(
     ("network", "code", "message"),
     [
-        (Wrong(), 1, "is not written: what it gives differs from the network by "),
-        (Unknown(), 2, "cannot be written as ONNX: MindSpore does not write its operator Erf$"),
-        (Refused(), 2, "onnxruntime does not run the file: "),
-        (Infinite(), 2, "what the network gives is not finite"),
+        (Wrong(), 1, "is not written: its outputs differ from the network's by "),
+        (Unknown(), 2, "cannot be exported as ONNX: MindSpore cannot export its operator Erf$"),
+        (Refused(), 2, "onnxruntime cannot run the file: "),
+        (Infinite(), 2, "the outputs of the network are not finite"),
     ],
 )
 def test_a_file_that_is_wrong_leaves_the_old_one(network: nn.Cell, code: int, message: str, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_what_onnx_lacks_mindir_has(tmp_path: Path) -> None:
 
 
 def test_images_that_the_network_does_not_take_are_said(tmp_path: Path) -> None:
-    with pytest.raises(KitError, match=r"the network does not take images of \(1, 3, 8, 8\): "):
+    with pytest.raises(KitError, match=r"the network does not accept images of \(1, 3, 8, 8\): "):
         export.export(crnn(), (1, 3, 8, 8), tmp_path / "network.mindir", {})
 
 
@@ -167,7 +167,7 @@ def test_a_user_exports_both(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line.split(": ")[0] for line in lines] == [str(tmp_path / f"best.{kind}") for kind in ("mindir", "onnx")]
-    assert all(": 2x3x32x100 -> 2x25x37, greatest relative difference " in line for line in lines)
+    assert all(": 2x3x32x100 -> 2x25x37, largest relative difference " in line for line in lines)
     session = onnxruntime.InferenceSession(tmp_path / "best.onnx", providers=["CPUExecutionProvider"])
     images = np.random.default_rng(5).uniform(-1, 1, (2, 3, 32, 100)).astype(np.float32)
     network.set_train(False)
