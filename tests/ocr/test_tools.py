@@ -119,7 +119,7 @@ def test_convolutions_that_are_products_train_resume_and_are_read_by_the_others(
     assert json.loads(done.stdout)["norm_edit_distance"] == pytest.approx(trained[0], abs=1e-6)
 
 
-def test_a_head_that_spells_goes_the_same_way(words: Path, tmp_path: Path) -> None:
+def test_an_attention_head_goes_the_same_way(words: Path, tmp_path: Path) -> None:
     """Train, evaluate, predict and export; what the best weights read in training is read again."""
     config = ROOT / "configs" / "rec" / "rare" / "rare_small.yaml"
     done = train(tmp_path / "run", words, "train.max_steps=12", "system.log_interval=5", config=config)

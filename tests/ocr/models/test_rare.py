@@ -64,7 +64,7 @@ def head() -> AttentionHead:
 
 @pytest.mark.usefixtures("pynative")
 def test_it_goes_on_from_its_own_characters_where_none_are_given() -> None:
-    """What it spells, given as targets, gives the same again; another first character does not."""
+    """Its own prediction as targets gives the same outputs again; another first character does not."""
     made, sequence = head(), golden.images((9, 2, 6))
     own = made(sequence).asnumpy()
     assert own.shape == (2, 4, 5)

@@ -34,8 +34,8 @@ def crnn() -> nn.Cell:
     return crnn_small.build(parts)
 
 
-def speller() -> nn.Cell:
-    """Which goes on from its own characters."""
+def attention() -> nn.Cell:
+    """Which continues from its own predictions."""
     backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
     head = {"out_channels": 5, "hidden_size": 6, "batch_max_length": 3}
     parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": head}
@@ -88,7 +88,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("build", "shape"),
     [
         (crnn, (2, 3, 32, 64)),
-        (speller, (2, 3, 32, 64)),
+        (attention, (2, 3, 32, 64)),
         (head_of_db, (2, 8, 8, 12)),
         (part_of_pse, (2, 8, 16, 24)),
         (part_of_east, (2, 8, 16, 24)),
