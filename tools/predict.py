@@ -66,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
     parser.add_argument("--read", type=Path, metavar="CONFIG", help="read the texts that are found with this one")
-    parser.add_argument("--read_opt", nargs="+", action="extend", deerror=[], metavar="KEY=VALUE", help="as -o, for it")
+    parser.add_argument("--read_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
     parser.add_argument("--turn", type=Path, metavar="CONFIG", help="before, find lines upside down with this one")
-    parser.add_argument("--turn_opt", nargs="+", action="extend", deerror=[], metavar="KEY=VALUE", help="as -o, for it")
+    parser.add_argument("--turn_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
     args = parser.parse(argv)
     chain: list[Config] = []
     program.run(args, partial(_predict, args, chain), first=partial(_look, args, chain))

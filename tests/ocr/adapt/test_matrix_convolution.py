@@ -122,7 +122,7 @@ def test_a_training_makes_products_where_the_processor_is_good_at_them(
     said: list[str] = []
     network = build.network_to_train(config.load(ROOT / "configs" / f"{name}.yaml"), ALONE, said.append)
     assert any(isinstance(cell, Unfolded) for _, cell in network.cells_and_names()) == wide
-    words = [word for word in said if "cannot be products" in word]
+    words = [word for word in said if "cannot be computed as matrix products" in word]
     assert [int(word.split()[0]) for word in words] == ([left] if wide and left else [])
 
 

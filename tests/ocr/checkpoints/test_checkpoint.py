@@ -22,7 +22,7 @@ KILLED = """
 import os, signal
 from pathlib import Path
 import mindspore, numpy
-from hccl_kit.ocr import checkpoint
+from hccl_kit.ocr.checkpoints import checkpoint
 Path.chmod = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # what is done next to a checkpoint that is written
 checkpoint.save(Path("w.ckpt"), [mindspore.Parameter(numpy.ones(3, numpy.float32), name="a")])
 """
