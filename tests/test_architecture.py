@@ -100,6 +100,7 @@ FLOORS = {
         "synthetic": 0,
         "image_file": 1,
         "transforms": 2,
+        "pixel_format": 3,
         "loader": 3,
         "pages": 3,
         "lines": 4,

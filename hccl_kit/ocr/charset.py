@@ -1,4 +1,4 @@
-"""The characters a recogniser knows, and the numbers they have inside it."""
+"""The dictionary of a recogniser: its characters and their class numbers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hccl_kit.base.errors import KitError
 ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyz"
 MAX_BYTES = 1 << 22
 
-GO, STOP = 0, 1
-"""The classes that begin and end a text; those of the characters follow."""
-SIGNS = ("<go>", "<stop>")
-"""What they are called, and what a go within a text reads as (so in MindOCR)."""
+BOS, EOS = 0, 1
+"""The classes of an attention head that begin and end a text; those of the characters follow."""
+SPECIAL_TOKENS = ("<go>", "<stop>")
+"""Their names in MindOCR and in exported files; a BOS within a text reads as its name, as in MindOCR."""
 
 
 @dataclass(frozen=True)
@@ -28,22 +28,25 @@ class Charset:
 
     @classmethod
     def load(cls, path: str | None, *, use_space_char: bool) -> Charset:
-        """From a UTF-8 file with one character a line, or a shipped one; None is 0-9 and a-z (MindOCR's default)."""
+        """Read a UTF-8 file with one character per line, or a shipped one; None: 0-9 and a-z, MindOCR's default.
+
+        Raises KitError if the file cannot be read or a line is not one character of its own.
+        """
         characters = ALPHANUMERIC if path is None else "".join(_read(Path(path)))
         if use_space_char and " " not in characters:
             characters += " "
         if len(set(characters)) != len(characters):
-            double = next(c for n, c in enumerate(characters) if c in characters[:n])
-            raise KitError(f"the dictionary {path} holds {double!r} twice")
+            duplicate = next(c for n, c in enumerate(characters) if c in characters[:n])
+            raise KitError(f"the dictionary {path} lists {duplicate!r} twice")
         return cls(characters)
 
     @property
     def blank(self) -> int:
-        """The class that means no character."""
+        """The class of the CTC blank."""
         return len(self.characters)
 
     def encode(self, text: str, *, lower: bool) -> list[int]:
-        """The class numbers of `text`; characters that are not in the dictionary are left out, as MindOCR does."""
+        """The class numbers of `text`; characters that are not in the dictionary are dropped, as in MindOCR."""
         return [self._numbers[c] for c in (text.lower() if lower else text) if c in self._numbers]
 
     @cached_property
@@ -51,7 +54,7 @@ class Charset:
         return {character: number for number, character in enumerate(self.characters)}
 
     def decode(self, numbers: list[int]) -> str:
-        """The text of class numbers, none of them the blank."""
+        """The text of class numbers without the blank."""
         return "".join(self.characters[number] for number in numbers)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of what was found: lines with their readings beside them, pages with their texts outlined."""
+"""Pictures for people: lines with their texts, pages with their regions, each with a header that explains it."""
 
 from __future__ import annotations
 
@@ -10,73 +10,115 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-ROW, IMAGE_WIDTH, TEXT_WIDTH = 48, 200, 420
+Image = NDArray[np.uint8]
+"""HxWx3, BGR."""
+Colour = tuple[int, int, int]
+ROW, HEADER, MARGIN = 48, 28, 10
+COLUMNS = (200, 200, 110, 200)
+"""Widths of image, text, confidence and ground truth in a picture of lines."""
 MAX_ROWS = 200
 FONT = cv2.FONT_HERSHEY_SIMPLEX
-BLACK, GREEN, RED = (0, 0, 0), (0, 130, 0), (0, 0, 200)
+BLACK, GREEN, RED, GREY = (0, 0, 0), (0, 130, 0), (0, 0, 200), (120, 120, 120)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An image HxWx3 uint8, what was read in it and, where known, what is written there."""
+    """The image of a line, its text, and the confidence and ground truth of a reading."""
 
     image: NDArray[Any]
     text: str
-    confidence: float
+    confidence: float | None = None
     truth: str | None = None
 
 
-def visible(image: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """An image as networks take it, CxHxW with red first in any range, as one to look at: HxWx3 uint8, blue first."""
-    low, high = float(image.min()), float(image.max())
-    scaled = (image - low) * (255 / max(high - low, 1e-6))
-    return np.ascontiguousarray(scaled.transpose(1, 2, 0)[:, :, ::-1]).astype(np.uint8)
+def draw(rows: Sequence[Row]) -> Image:
+    """A header, and one line for each of at most MAX_ROWS readings: green if right, red if wrong, black if unknown.
+
+    Characters outside ASCII appear as '?': OpenCV draws no others.
+    """
+    header = _header(sum(COLUMNS), [(0, "image", BLACK), (200, "reading", BLACK), (400, "confidence", BLACK)])
+    if any(row.truth is not None for row in rows):
+        legend = [(290, "right", GREEN), (340, "wrong", RED), (510, "truth, if misread", BLACK)]
+        header = np.minimum(header, _header(sum(COLUMNS), legend))
+    return np.vstack([header, *map(_line, rows[:MAX_ROWS])])
 
 
-def draw(rows: Sequence[Row]) -> NDArray[np.uint8]:
-    """One line for each of at most MAX_ROWS rows; letters outside ASCII appear as '?', OpenCV draws no others."""
-    lines = [_line(row) for row in rows[:MAX_ROWS]]
-    return np.vstack(lines) if lines else np.full((ROW, IMAGE_WIDTH + TEXT_WIDTH, 3), 255, np.uint8)
+def draw_labels(images: Sequence[Image], texts: Sequence[str]) -> Image:
+    """A header, and one line for each of at most MAX_ROWS images of a training batch with its label."""
+    header = _header(sum(COLUMNS[:2]), [(0, "image", BLACK), (200, "label", BLACK)])
+    lines = [_line(Row(image, text))[:, : header.shape[1]] for image, text in zip(images, texts, strict=True)]
+    return np.vstack([header, *lines[:MAX_ROWS]])
 
 
-def draw_page(image: NDArray[np.uint8], outlines: Sequence[tuple[NDArray[Any], str]]) -> NDArray[np.uint8]:
-    """A page HxWx3 with a green outline around each text; with readings, these at their places on a page beside it."""
+def draw_page(image: Image, regions: Sequence[tuple[NDArray[Any], str]]) -> Image:
+    """A page with a green outline around each region; with readings, these at their places on a page to its right."""
     page = image.copy()
     width = max(1, round(max(image.shape[:2]) / 600))
-    for points, _ in outlines:
+    for points, _ in regions:
         cv2.polylines(page, [np.rint(points).astype(np.int32)], True, GREEN, width, cv2.LINE_AA)
-    if not any(text for _, text in outlines):
-        return page
-    beside = np.full_like(page, 255)
-    for points, text in outlines:
-        (left, _), (right, bottom) = points.min(axis=0), points.max(axis=0)
-        scale = _scale_of(text, float(right - left))
-        cv2.putText(beside, _ascii(text), (int(left), int(bottom)), FONT, scale, BLACK, width, cv2.LINE_AA)
-    return np.hstack([page, beside])
+    left = np.vstack([_header(page.shape[1], [(0, f"{len(regions)} texts found", GREEN)]), page])
+    if not any(text for _, text in regions):
+        return left
+    readings = np.full_like(page, 255)
+    for points, text in regions:
+        (start, _), (end, bottom) = points.min(axis=0), points.max(axis=0)
+        scale = _scale_of(text, float(end - start))
+        cv2.putText(readings, _ascii(text), (int(start), int(bottom)), FONT, scale, BLACK, width, cv2.LINE_AA)
+    return np.hstack([left, np.vstack([_header(page.shape[1], [(0, "readings", BLACK)]), readings])])
 
 
-def _scale_of(text: str, width: float) -> float:
-    """How large a text is written so that it is about `width` pixels wide."""
-    (natural, _), _ = cv2.getTextSize(_ascii(text), FONT, 1.0, 1)
-    return min(2.0, max(0.2, width / max(natural, 1)))
+def draw_targets(images: Sequence[Image], targets: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]) -> Image:
+    """Pages of a training batch side by side, under a legend.
+
+    `targets` (H, W) of each page: the kernels of its texts and their borders, from 0 to 1, and the mask, 0 where
+    nothing is learnt.
+    """
+    pages = []
+    for image, (kernels, borders, mask) in zip(images, targets, strict=True):
+        page: NDArray[Any] = image * np.where(mask == 0, 0.4, 1.0)[..., None]
+        for share, colour in ((kernels, (0, 255, 0)), (borders, (0, 0, 255))):
+            weight = 0.6 * np.asarray(share)[..., None]
+            page = page * (1 - weight) + np.array(colour) * weight
+        pages.append(np.rint(page).astype(np.uint8))
+    strip = np.hstack(pages)
+    legend = [(0, "text kernels", GREEN), (120, "borders", RED), (200, "dark: ignored", GREY)]
+    return np.vstack([_header(strip.shape[1], legend), strip])
 
 
-def _line(row: Row) -> NDArray[np.uint8]:
-    line = np.full((ROW, IMAGE_WIDTH + TEXT_WIDTH, 3), 255, np.uint8)
+def _line(row: Row) -> Image:
+    line = np.full((ROW, sum(COLUMNS), 3), 255, np.uint8)
+    room, text, share, truth = np.cumsum((0, *COLUMNS))[:4].tolist()
     height, width = row.image.shape[:2]
-    scale = min((ROW - 8) / height, (IMAGE_WIDTH - 8) / width)
+    scale = min((ROW - 8) / height, (COLUMNS[0] - 8) / width)
     small = cv2.resize(row.image, (max(1, round(width * scale)), max(1, round(height * scale))))
-    line[4 : 4 + small.shape[0], 4 : 4 + small.shape[1]] = small
+    line[4 : 4 + small.shape[0], room + 4 : room + 4 + small.shape[1]] = small
     colour = BLACK if row.truth is None else GREEN if row.truth == row.text else RED
-    _write(line, row.text or "(nothing)", IMAGE_WIDTH + 10, colour)
-    _write(line, f"{row.confidence:.0%}", IMAGE_WIDTH + 190, BLACK)
+    _write(line, row.text or "(nothing)", text, COLUMNS[1], colour)
+    if row.confidence is not None:
+        _write(line, f"{row.confidence:.0%}", share, COLUMNS[2], BLACK)
     if row.truth is not None and row.truth != row.text:
-        _write(line, row.truth, IMAGE_WIDTH + 260, BLACK)
+        _write(line, row.truth, truth, COLUMNS[3], BLACK)
     return line
 
 
-def _write(line: NDArray[np.uint8], text: str, left: int, colour: tuple[int, int, int]) -> None:
-    cv2.putText(line, _ascii(text), (left, 31), FONT, 0.7, colour, 1, cv2.LINE_AA)
+def _write(line: Image, text: str, left: int, width: int, colour: Colour) -> None:
+    """A text in its column, smaller if it would not fit."""
+    scale = min(0.7, _scale_of(text, width - 2 * MARGIN))
+    cv2.putText(line, _ascii(text), (left + MARGIN, 31), FONT, scale, colour, 1, cv2.LINE_AA)
+
+
+def _header(width: int, words: Sequence[tuple[int, str, Colour]]) -> Image:
+    """A strip with words, each from its column on."""
+    strip = np.full((HEADER, width, 3), 235, np.uint8)
+    for left, text, colour in words:
+        cv2.putText(strip, text, (left + MARGIN, 19), FONT, 0.45, colour, 1, cv2.LINE_AA)
+    return strip
+
+
+def _scale_of(text: str, width: float) -> float:
+    """The font scale at which a text is about `width` pixels wide."""
+    (natural, _), _ = cv2.getTextSize(_ascii(text), FONT, 1.0, 1)
+    return min(2.0, max(0.2, width / max(natural, 1)))
 
 
 def _ascii(text: str) -> str:

@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM end a program at once, with a message and its exit code; a file that is being written is finished.
+"""SIGINT and SIGTERM end a program at once, with a message and an exit code; a file in writing is completed first.
 
-MindSpore installs a handler of its own when it compiles, which ends the process by SIGTERM, and an exception in the
-middle of its compiler leaves a dump and a folder `rank_0`. So all threads block both signals, and one thread waits for
-them. MindSpore releases the interpreter while it computes (measured: within 0.5 s, also while it compiles).
+MindSpore installs its own handler when it compiles, which ends the process by SIGTERM, and an exception inside its
+compiler leaves a dump and a folder `rank_0`. So all threads block both signals, and one thread waits for them.
+MindSpore releases the GIL while it computes (measured: within 0.5 s, also while it compiles).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hccl_kit.base.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
 from hccl_kit.base.progress import line_break
 
 PATIENCE = 20.0
-"""Seconds that a file may take to be written to its end; a second signal does not wait."""
+"""Seconds to wait for a file in writing; a second signal does not wait."""
 _ENDINGS = {signal.SIGINT: ("interrupted", EXIT_INTERRUPTED), signal.SIGTERM: ("terminated", EXIT_TERMINATED)}
 _WRITING = threading.RLock()
 _SCRATCH: set[str] = set()
@@ -28,14 +28,14 @@ _SCRATCH: set[str] = set()
 
 @contextmanager
 def complete() -> Iterator[None]:
-    """The block is run to its end before a signal ends the program."""
+    """Run the block to its end before a signal ends the program."""
     with _WRITING:
         yield
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A temporary folder that is gone after the block, and where a signal ends the program."""
+    """A temporary folder, removed after the block or when a signal ends the program."""
     with TemporaryDirectory() as folder:
         _SCRATCH.add(folder)
         try:
@@ -45,27 +45,27 @@ def scratch() -> Iterator[Path]:
 
 
 def listen(next_step: str = "", *, speaks: bool = True) -> None:
-    """From now on SIGINT and SIGTERM end this process. Call it before threads are started that would get the signals.
+    """Let SIGINT and SIGTERM end this process. To be called before any thread is started.
 
-    `next_step` follows the message; a process that does not speak ends without one. A signal that is ignored, as in a
+    `next_step` is added to the message; without `speaks` there is no message. A signal that is ignored, as in a
     background job of a shell, stays ignored.
     """
-    heard = {number for number in _ENDINGS if signal.getsignal(number) is not signal.SIG_IGN}
-    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
-    threading.Thread(target=_wait, args=(heard, next_step if speaks else None), daemon=True).start()
+    signals = {number for number in _ENDINGS if signal.getsignal(number) is not signal.SIG_IGN}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    threading.Thread(target=_wait, args=(signals, next_step if speaks else None), daemon=True).start()
 
 
 def message(what: str, next_step: str) -> str:
-    """What a person is told."""
+    """The message that ends a program."""
     return f"{what}; {next_step}" if next_step else what
 
 
-def _wait(heard: set[signal.Signals], next_step: str | None) -> None:
-    if not heard:
+def _wait(signals: set[signal.Signals], next_step: str | None) -> None:
+    if not signals:
         return
-    what, code = _ENDINGS[signal.Signals(signal.sigwait(heard))]
+    what, code = _ENDINGS[signal.Signals(signal.sigwait(signals))]
     threading.Thread(target=_end, args=(what, code, next_step), daemon=True).start()
-    signal.sigwait(heard)
+    signal.sigwait(signals)
     os._exit(code)
 
 

@@ -1,4 +1,4 @@
-"""Polygons moved inwards or outwards, by Clipper (Vatti 1992) as the whole field does it."""
+"""Polygon offsets by Clipper (Vatti 1992), as all text detectors compute them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def area_by_perimeter(points: ArrayLike, *, over: float = 0.0) -> float:
-    """What the distances of DBNet are multiples of, in pixels; 0 for a polygon without extent. Points (n, 2).
+    """Area over perimeter of a polygon (n, 2), in pixels; 0 without a perimeter. DBNet's offsets are multiples of it.
 
-    `over` is added to the perimeter: PSENet has 0.001 there, which decides where a distance lies between two pixels.
+    `over` is added to the perimeter: PSENet adds 0.001, which decides how a distance between two pixels is rounded.
     """
     corners = np.asarray(points, np.float32)
     perimeter = cv2.arcLength(corners, True)
@@ -19,9 +19,9 @@ def area_by_perimeter(points: ArrayLike, *, over: float = 0.0) -> float:
 
 
 def offset(points: ArrayLike, distance: float) -> list[NDArray[np.int32]]:
-    """The polygon (n, 2) whose edges lie `distance` pixels further out, with round corners; negative: further in.
+    """The polygon (n, 2) with its edges moved outwards by `distance` pixels, corners rounded; inwards if negative.
 
-    Clipper counts in whole pixels: fractions are cut off before. A polygon may vanish (an empty list) or fall apart.
+    Clipper computes in whole pixels: fractions are truncated. A polygon may vanish (an empty list) or split.
     """
     path = np.asarray(points).astype(np.int64)
     if cv2.contourArea(path.astype(np.float32)) == 0:

@@ -21,7 +21,7 @@ def test_two_ranks_without_data_parallel_are_refused(job: Job) -> None:
     done = job.run(job.script("system.distribute=False"))
     assert done.returncode == 2
     assert "error: 2 ranks were started (the environment holds HCCL_KIT_RUN_ID=" in done.stderr
-    assert "but system.distribute is False: each would train a network of its own" in done.stderr
+    assert "but system.distribute is False: each rank would train its own network" in done.stderr
 
 
 @needs_mpirun

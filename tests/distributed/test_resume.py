@@ -92,7 +92,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(job: Job, und
 def test_a_restart_without_a_checkpoint_begins_anew(job: Job, undisturbed: Job) -> None:
     done = job.run(job.script(*LONG, program=DUMP), {RESTART: "1"})
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "there is no checkpoint to go on from: the run begins anew" in done.stdout
+    assert "no checkpoint to resume from: starting at step 0" in done.stdout
     assert_same(job, undisturbed)
 
 

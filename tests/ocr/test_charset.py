@@ -60,7 +60,7 @@ def test_the_space_is_added_once(tmp_path: Path) -> None:
 
 
 def test_a_double_is_named(tmp_path: Path) -> None:
-    assert refusal(tmp_path, b"a\nb\na\n").endswith("dict.txt holds 'a' twice")
+    assert refusal(tmp_path, b"a\nb\na\n").endswith("dict.txt lists 'a' twice")
 
 
 def test_a_line_of_two_characters_is_named(tmp_path: Path) -> None:

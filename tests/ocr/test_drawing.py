@@ -1,4 +1,6 @@
-"""The picture of readings: every row has its line, what is wrong is red."""
+"""Pictures of readings, labels, pages and targets: a header each, natural colours, misreadings in red."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.ocr import drawing
-from hccl_kit.ocr.drawing import Row, draw
+from hccl_kit.ocr.drawing import COLUMNS, HEADER, ROW, Row, draw
 
-WIDTH = drawing.IMAGE_WIDTH + drawing.TEXT_WIDTH
+WIDTH = sum(COLUMNS)
 
 
 def gray(height: int, width: int) -> NDArray[np.uint8]:
@@ -25,42 +27,51 @@ def tints(image: NDArray[np.uint8]) -> set[str]:
 
 @pytest.mark.parametrize(("truth", "colours"), [("word", {"green"}), ("sword", {"red"}), (None, set())])
 def test_the_colour_tells_right_from_wrong(truth: str | None, colours: set[str]) -> None:
-    drawn = draw([Row(gray(32, 100), "word", 0.9, truth)])
+    drawn = draw([Row(gray(32, 100), "word", 0.9, truth)])[HEADER:]
     assert tints(drawn) == colours
     assert drawn.min() < 100
 
 
 def test_the_truth_stands_beside_what_was_misread_only() -> None:
     right, wrong = (draw([Row(gray(32, 100), "word", 0.9, truth)]) for truth in ("word", "sword"))
-    place = drawing.IMAGE_WIDTH + 260
-    assert (right[:, place:] == 255).all()
-    assert (wrong[:, place:] != 255).any()
+    place = sum(COLUMNS[:3])
+    assert (right[HEADER:, place:] == 255).all()
+    assert (wrong[HEADER:, place:] != 255).any()
 
 
 @given(st.integers(1, 300), st.integers(1, 600), st.text(max_size=20))
 @settings(max_examples=50, deadline=None)
 def test_any_image_and_text_fit_their_line(height: int, width: int, text: str) -> None:
     drawn = draw([Row(gray(height, width), text, 1.0, None)])
-    assert drawn.shape == (drawing.ROW, WIDTH, 3)
-    assert (drawn[4, 4] == 128).all()
+    assert drawn.shape == (HEADER + ROW, WIDTH, 3)
+    assert (drawn[HEADER + 4, 4] == 128).all()
+    assert (drawn[HEADER:, -2:] == 255).all(), "texts stay in their columns"
 
 
-def test_no_rows_are_an_empty_line() -> None:
-    assert (draw([]) == 255).all()
+def test_no_rows_are_a_header_alone() -> None:
+    assert draw([]).shape == (HEADER, WIDTH, 3)
+
+
+def test_the_legend_stands_above_readings_with_a_truth_only() -> None:
+    row = Row(gray(32, 100), "word", 0.9)
+    assert tints(draw([row])[:HEADER]) == set()
+    assert tints(draw([replace(row, truth="word")])[:HEADER]) == {"green", "red"}
+
+
+def test_labels_have_no_confidence() -> None:
+    drawn = drawing.draw_labels([gray(32, 100)] * 2, ["one", "two"])
+    assert drawn.shape == (HEADER + 2 * ROW, sum(COLUMNS[:2]), 3)
+
+
+def test_a_page_with_readings_has_them_to_its_right() -> None:
+    points = np.array([[20, 20], [80, 20], [80, 40], [20, 40]])
+    assert drawing.draw_page(gray(60, 100), [(points, "")]).shape == (HEADER + 60, 100, 3)
+    drawn = drawing.draw_page(gray(60, 100), [(points, "word")])
+    assert drawn.shape == (HEADER + 60, 200, 3)
+    assert (drawn[HEADER:, 100:].min(axis=2) < 100).any()
+    assert tints(drawn[HEADER:, :100]) == {"green"}
 
 
 def test_the_picture_ends_after_its_most_rows() -> None:
     rows = [Row(gray(8, 8), "a", 1.0)] * (drawing.MAX_ROWS + 1)
-    assert draw(rows).shape == (drawing.MAX_ROWS * drawing.ROW, WIDTH, 3)
-
-
-def test_an_image_of_a_network_can_be_looked_at() -> None:
-    """Red first and in any range becomes blue first, from 0 to 255."""
-    image = np.zeros((3, 4, 5), np.float32)
-    image[0] = 2.0
-    image[2] = -2.0
-    seen = drawing.visible(image)
-    assert seen.shape == (4, 5, 3)
-    assert seen.dtype == np.uint8
-    assert (seen == (0, 127, 255)).all()
-    assert (drawing.visible(np.full((3, 4, 5), 7, np.float32)) == 0).all()
+    assert draw(rows).shape == (HEADER + drawing.MAX_ROWS * ROW, WIDTH, 3)

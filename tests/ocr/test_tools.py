@@ -108,7 +108,7 @@ def test_convolutions_that_are_products_train_resume_and_are_read_by_the_others(
     for folder, *more in (("whole",), ("parts", "train.max_steps=6"), ("parts", "system.resume=True")):
         done = train(tmp_path / folder, words, "train.max_steps=12", *LINES, *more)
         assert done.returncode == 0, done.stderr
-        assert ("as products of matrices" in done.stdout) == wide({})
+        assert ("as matrix products" in done.stdout) == wide({})
     run = tmp_path / "whole"
     assert summary(tmp_path / "parts")["parameters_sha256"] == summary(run)["parameters_sha256"]
     rows = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
@@ -119,7 +119,7 @@ def test_convolutions_that_are_products_train_resume_and_are_read_by_the_others(
     assert json.loads(done.stdout)["norm_edit_distance"] == pytest.approx(trained[0], abs=1e-6)
 
 
-def test_a_head_that_spells_goes_the_same_way(words: Path, tmp_path: Path) -> None:
+def test_an_attention_head_goes_the_same_way(words: Path, tmp_path: Path) -> None:
     """Train, evaluate, predict and export; what the best weights read in training is read again."""
     config = ROOT / "configs" / "rec" / "rare" / "rare_small.yaml"
     done = train(tmp_path / "run", words, "train.max_steps=12", "system.log_interval=5", config=config)
@@ -188,7 +188,7 @@ def test_predictions_are_lines_and_a_picture(run: Path, words: Path, tmp_path: P
     reason = "00003.png could not be read: not an image that OpenCV reads"
     assert f"warning: {tmp_path / 'images'}/{reason}" in done.stderr
     image = cv2.imdecode(np.fromfile(drawn, np.uint8), cv2.IMREAD_COLOR)
-    assert image.shape[0] == 20 * drawing.ROW
+    assert image.shape[0] == drawing.HEADER + 20 * drawing.ROW
 
 
 def test_a_prediction_of_nothing_but_damaged_images_is_refused(run: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Batch normalisation, where it is to do something else than to normalise with the batch of its own rank."""
+"""Batch normalisation with frozen statistics, or with those of all ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def batch_norms(network: nn.Cell) -> Iterator[nn.Cell]:
 
 
 def freeze_batch_norm(network: nn.Cell) -> None:
-    """Let every batch normalisation use its moving statistics and leave them alone, in training too."""
+    """Let every batch normalisation use its moving statistics and not update them, in training too."""
     for norm in batch_norms(network):
         norm.use_batch_statistics = False
 
@@ -25,15 +25,15 @@ def freeze_batch_norm(network: nn.Cell) -> None:
 def synchronise(network: nn.Cell, target: str, size: int) -> str | None:
     """Let every batch normalisation use the statistics of the joint batch of all ranks (`system.sync_bn`).
 
-    Only the operator is changed, so all parameters keep their names. To be called when the group has formed. Returns
-    what is to be said where it is not possible.
+    Only the operator is replaced, so all parameters keep their names. To be called after the group has formed. Returns
+    a note if the device does not support it.
     """
     if size == 1:
         return None
     if target != "Ascend":
         return (
-            f"system.sync_bn: {target} has no SyncBatchNorm, so each rank normalises with the batch of its own; "
-            "the moving statistics are the means over the ranks all the same"
+            f"system.sync_bn: {target} has no SyncBatchNorm, so each rank normalises with its own batch; "
+            "the moving statistics are averaged over the ranks in any case"
         )
     for norm in batch_norms(network):
         joint = nn.SyncBatchNorm(norm.num_features, eps=norm.eps, momentum=1 - norm.momentum)

@@ -1,4 +1,4 @@
-"""Parts of a network that do not learn: `model.freeze`."""
+"""Freezing parts of a network: `model.freeze`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hccl_kit.ocr.adapt.batch_norm import batch_norms
 
 
 def freeze(network: nn.Cell, prefixes: Sequence[str]) -> int:
-    """Keep every parameter whose name begins with one of `prefixes` as it is; returns how many those are.
+    """Freeze every parameter whose name begins with one of `prefixes`; returns the number of frozen parameters.
 
-    A prefix ends where a part of a name ends: "backbone.conv1" is not "backbone.conv10". A batch normalisation whose
-    gamma is frozen uses its moving statistics and leaves them alone. KitError for a prefix that no parameter has, and
-    where nothing is left to train.
+    A prefix matches whole parts of a name: "backbone.conv1" does not match "backbone.conv10". A batch normalisation
+    whose gamma is frozen uses its moving statistics and does not update them. Raises KitError if no parameter has a
+    prefix, or nothing is left to train.
     """
     parameters = list(network.get_parameters())
     for prefix in prefixes:

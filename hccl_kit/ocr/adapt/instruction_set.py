@@ -1,10 +1,10 @@
-"""Which instructions of an x86 CPU MindSpore's oneDNN may use.
+"""The instruction set that MindSpore's oneDNN may use on an x86 CPU.
 
-For a plain convolution (NCHW, float32) on a CPU with AVX-512 oneDNN 3.10, the one in MindSpore 2.10, has only its
-reference code: `jit_uni_ncsp_convolution` comes before the product of matrices in its list and finds nothing better for
-weights in plain order. A step takes 35 times as long (measured). So AVX2 is the most it may use, unless the network
-computes its convolutions as products itself (`hccl_kit.ocr.adapt.matrix_convolution`): then a step of CRNN with VGG7
-or ResNet-34 takes two thirds of its time under AVX2 (measured).
+For a plain convolution (NCHW, float32) on a CPU with AVX-512, oneDNN 3.10 (in MindSpore 2.10) falls back to reference
+code: `jit_uni_ncsp_convolution` precedes the matrix product in its list of implementations and has nothing better for
+weights in plain order. A step takes 35 times as long (measured). So oneDNN is limited to AVX2, unless the network
+computes its convolutions as matrix products itself (`hccl_kit.ocr.adapt.matrix_convolution`): with AVX-512 a step of
+CRNN with VGG7 or ResNet-34 then takes two thirds of its time under AVX2 (measured).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _BELOW = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2")
 
 
 def choose(environ: MutableMapping[str, str], *, products: bool) -> str | None:
-    """Set the variable in `environ` unless it is set; what is to be said about it, if anything.
+    """Set the variable in `environ` unless it is set already; returns a note about the choice, if there is one.
 
-    `products`: the network will compute its convolutions as products. To be called before MindSpore is imported.
+    `products`: the network will compute its convolutions as matrix products. To be called before MindSpore is imported.
     """
     if VARIABLE in environ or not _x86():
         return None
     if products and wide(environ):
-        return "convolutions are computed as products of matrices, with AVX-512"
+        return "convolutions are computed as matrix products, with AVX-512"
     environ[VARIABLE] = "AVX2"
-    return f"{VARIABLE}=AVX2: under AVX-512 the convolutions of MindSpore on CPU are many times slower"
+    return f"{VARIABLE}=AVX2: MindSpore's convolutions on CPU are much slower under AVX-512"
 
 
 def wide(environ: Mapping[str, str]) -> bool:
@@ -43,7 +43,7 @@ def _x86() -> bool:
 
 
 def _flags() -> set[str]:
-    """What the first core can do; nothing where the system does not say."""
+    """The flags of the first core; empty if the system does not list them."""
     try:
         found = re.search(r"^flags\s*:(.*)$", CPU_INFO.read_text(encoding="utf-8"), re.MULTILINE)
     except OSError:

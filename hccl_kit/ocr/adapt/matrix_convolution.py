@@ -1,9 +1,8 @@
-"""Convolutions as products of matrices, for CPUs with AVX-512: `hccl_kit.ocr.adapt.instruction_set` says why.
+"""Convolutions as matrix products (im2col), for CPUs with AVX-512; see `hccl_kit.ocr.adapt.instruction_set`.
 
-A product needs the patches of the images that the weights see, side by side. MindSpore can cut them out and add them up
-again one number at a time. Where the images of a batch are interleaved, so that a pixel is a run of as many numbers,
-whole runs can be copied: that is four times as fast (measured), but the images have to be interleaved first, and the
-maps taken apart.
+The product needs the patches of the images side by side. MindSpore's unfold copies and sums them one value at a time.
+If the images of a batch are interleaved, so that a pixel is a run of N values, whole runs can be copied: that is four
+times as fast (measured), but the images must be interleaved first and the maps separated afterwards.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 Pair = tuple[int, int]
-"""Of rows and of columns."""
+"""Rows and columns."""
 
 
 def unfold(network: nn.Cell) -> int:
-    """Let the convolutions of `network` be computed as products; how many stay as they are.
+    """Replace the convolutions of `network` by matrix products; returns how many stay as they are.
 
-    These are the grouped ones and those that pad unequally. Parameters and results are the same, the latter up to
-    rounding. For training and evaluation in graph mode: what is exported should be written with plain convolutions.
+    Grouped convolutions and those with unequal padding stay. Parameters are the same, results too up to rounding. For
+    training and evaluation in graph mode: a network for export should keep its plain convolutions.
     """
     left = 0
     for _, cell in list(network.cells_and_names()):
@@ -30,16 +29,16 @@ def unfold(network: nn.Cell) -> int:
             left += 1
             continue
         plain = cell.conv2d
-        del cell.conv2d  # a primitive; a cell of the same name does not take its place by itself
+        del cell.conv2d  # a primitive, which a cell of the same name does not replace
         cell.conv2d = Unfolded(cell, plain, padding)
     return left
 
 
 class Unfolded(nn.Cell):
-    """What nn.Conv2d calls: images (N, C, H, W) and weights (O, C, h, w) to maps (N, O, H', W').
+    """Replaces the primitive of nn.Conv2d: images (N, C, H, W) and weights (O, C, h, w) to maps (N, O, H', W').
 
-    Only the patches of the images, or of the gradients, are there at a time: for the gradient of the weights oneDNN has
-    good code, which needs the images alone. What of the two gradients is not used is not computed.
+    The patches of the images and those of the gradients are never in memory together: the gradient of the weights uses
+    oneDNN's own code, which is fast and needs the images alone. A gradient that is not used is not computed.
     """
 
     def __init__(self, convolution: nn.Conv2d, plain: ops.Primitive, padding: Pair) -> None:
@@ -60,7 +59,7 @@ class Unfolded(nn.Cell):
         return of_images, self.gradient_of_weights(images, weights, gradient)
 
     def _flat(self, images: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows as channels where the weights see all rows at once: no patch needs to be higher than one."""
+        """Rows become channels if the kernel covers all rows: then every patch is one row high."""
         if weights.shape[2] == 1 or weights.shape[2] != images.shape[2] or self.padded_rows:
             return images, weights
         flat_images = ops.reshape(images, (images.shape[0], -1, 1, images.shape[3]))
@@ -68,7 +67,7 @@ class Unfolded(nn.Cell):
 
 
 class _Plain(nn.Cell):
-    """The convolution as it was."""
+    """The original convolution."""
 
     def __init__(self, convolution: ops.Primitive) -> None:
         super().__init__()
@@ -79,7 +78,7 @@ class _Plain(nn.Cell):
 
 
 class _Gradient(nn.Cell):
-    """The gradient of the images (`which` 0) or of the weights (1) by differentiation of `cell`."""
+    """The gradient with respect to the images (`which` 0) or the weights (1) of `cell`."""
 
     def __init__(self, cell: nn.Cell, which: int) -> None:
         super().__init__()
@@ -91,7 +90,7 @@ class _Gradient(nn.Cell):
 
 
 class _OfPatches(nn.Cell):
-    """The weights times the patches that they see: a convolution of 1x1, of which oneDNN makes a product."""
+    """Weights times patches, as a 1x1 convolution, which oneDNN computes as a matrix product."""
 
     def __init__(self, stride: Pair, dilation: Pair, padding: Pair) -> None:
         super().__init__()
@@ -107,7 +106,7 @@ class _OfPatches(nn.Cell):
 
 
 class _OfInterleaved(nn.Cell):
-    """The same for a stride of one, of interleaved images."""
+    """The same for interleaved images and a stride of one."""
 
     def __init__(self, dilation: Pair, padding: Pair) -> None:
         super().__init__()
@@ -121,7 +120,7 @@ class _OfInterleaved(nn.Cell):
 
 
 class _GradientOfInterleaved(nn.Cell):
-    """The gradient of its images: what a pixel has given to the maps comes back from there, so all steps are turned."""
+    """The gradient of its images: each pixel collects from the maps it contributed to, so all offsets are negated."""
 
     def __init__(self, dilation: Pair, padding: Pair) -> None:
         super().__init__()
@@ -137,8 +136,8 @@ class _GradientOfInterleaved(nn.Cell):
 def _product(images: Tensor, matrix: Tensor, seen: Tensor, sizes: Pair) -> Tensor:
     """`matrix` (O, C P, 1, 1) times the patches of P pixels of `images` (N, C, H, W): maps (N, O, *sizes).
 
-    To interleave is to transpose a matrix of N rows, which is done twice as fast by a product with the identity, and
-    MindSpore keeps what it transposes until the end of the step (measured).
+    Interleaving transposes a matrix of N rows. A product with the identity does that twice as fast, and MindSpore keeps
+    a transposed copy until the end of the step (measured).
     """
     count, channels, height, width = images.shape
     identity = _identity(count)
@@ -158,9 +157,9 @@ def _identity(count: int) -> Tensor:
 
 @ops.constexpr
 def places(pixels: Pair, sizes: Pair, kernel: Pair, dilation: Pair, padding: Pair) -> Tensor:
-    """Which pixel, counted row by row, each number of the kernel sees at each place of maps of `sizes`: (P H' W').
+    """The pixel index, row by row, that each kernel element reads for each place of maps of `sizes`: (P H' W').
 
-    One past the last pixel where it sees padding.
+    The index past the last pixel stands for padding.
     """
     rows, columns = (
         np.arange(count)[:, None] * step + np.arange(size) - before
@@ -173,7 +172,7 @@ def places(pixels: Pair, sizes: Pair, kernel: Pair, dilation: Pair, padding: Pai
 
 
 def _sizes(pixels: Pair, kernel: Pair, stride: Pair, dilation: Pair, padding: Pair) -> Pair:
-    """How many places the kernel has in so many pixels."""
+    """Height and width of the output maps."""
     return (
         (pixels[0] + 2 * padding[0] - dilation[0] * (kernel[0] - 1) - 1) // stride[0] + 1,
         (pixels[1] + 2 * padding[1] - dilation[1] * (kernel[1] - 1) - 1) // stride[1] + 1,
@@ -181,18 +180,18 @@ def _sizes(pixels: Pair, kernel: Pair, stride: Pair, dilation: Pair, padding: Pa
 
 
 def _gains_by_interleaving(convolution: nn.Conv2d) -> bool:
-    """Whether the patches are large beside the maps, which have to be taken apart (measured)."""
+    """Whether the patches are large compared to the maps, which must be separated again (measured)."""
     return tuple(convolution.stride) == (1, 1) and convolution.out_channels <= 2 * convolution.in_channels
 
 
 def _is_product(convolution: nn.Conv2d) -> bool:
-    """Whether oneDNN makes a product of it anyway."""
+    """Whether oneDNN computes it as a matrix product in any case."""
     ones = (*convolution.kernel_size, *convolution.stride)
     return all(one == 1 for one in ones) and _padding(convolution) == (0, 0)
 
 
 def _padding(convolution: nn.Conv2d) -> Pair | None:
-    """Rows above and below, columns left and right; None where these are not equal for images of all sizes."""
+    """Rows above and below, columns left and right; None if the two sides are not equal for images of all sizes."""
     if convolution.pad_mode == "valid":
         return 0, 0
     if convolution.pad_mode == "pad":

@@ -1,4 +1,4 @@
-"""Mixed precision: which cells of a network compute in float16, and the loss scale that keeps their gradients alive.
+"""Mixed precision: which cells of a network compute in float16, and the loss scale against underflow of gradients.
 
 Weights, gradients, the optimizer and the loss are float32 at every level (Micikevicius et al., Mixed Precision
 Training, 2018).
@@ -21,17 +21,17 @@ _WHOLE_AT_O2 = (*batch_norm.KINDS, nn.LayerNorm, nn.GroupNorm, nn.LSTM)
 _WHOLE_AT_O3 = (*batch_norm.KINDS, nn.LSTM)
 
 LOWEST, HIGHEST = 1.0, 2.0**24
-"""A scale below 1 would lose what it is there for; above the highest no gradient of float16 needs one."""
+"""A scale below 1 would increase underflow; no gradient in float16 needs more than the highest."""
 PATIENCE = 50
-"""Updates in a row that may be skipped: after so many it is not the scale."""
+"""Consecutive updates that may be skipped: after so many the scale is not the cause."""
 
 
 def mix(network: nn.Cell, level: str, target: str) -> str | None:
-    """Let `network` compute in float16 where `system.amp_level` says so; what is to be said about it, if anything.
+    """Let `network` compute in float16 by `system.amp_level`; returns a note if the level has no effect.
 
-    O0: nowhere. O1: convolutions and dense layers. O2: all but normalisation, LSTM and what its maker has set to
-    float32 (`to_float`). O3: layer normalisation too. On CPU nothing is changed at any level: float16 works there, but
-    a step takes twice as long (measured).
+    O0: nothing. O1: convolutions and dense layers. O2: all cells but normalisation, LSTM and those explicitly set to
+    float32 (`to_float`). O3: layer normalisation too. On CPU every level is O0: float16 works there, but a step takes
+    twice as long (measured).
     """
     if level == "O0":
         return None
@@ -83,7 +83,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The loss scale of a step: its `value`, updates in a row that were `good` or `bad`, and all ever `skipped`."""
+    """The loss scale of a step: its `value`, consecutive `good` and `bad` updates, and all `skipped` ones."""
 
     value: float
     good: int = 0
@@ -91,7 +91,7 @@ class Scale:
     skipped: int = 0
 
     def may_skip(self, scaling: Scaling) -> bool:
-        """Whether an overflow now is one to skip and not the end of the run."""
+        """Whether an overflow now skips the update instead of ending the run."""
         lower = scaling.dynamic and self.value > LOWEST
         return self.bad < PATIENCE and (lower or (scaling.drop and not scaling.dynamic))
 
@@ -106,7 +106,7 @@ class Scale:
 
 
 class LossScale(nn.Cell):
-    """Where a Scale lives between two steps: in parameters, so that it is saved and resumed with all others."""
+    """Keeps a Scale between two steps in parameters, so that checkpoints hold it."""
 
     def __init__(self, scaling: Scaling) -> None:
         super().__init__(auto_prefix=False)
@@ -119,6 +119,6 @@ class LossScale(nn.Cell):
         return Scale(float(self.scale_value.asnumpy()), *map(int, self.counts.asnumpy()))
 
     def write(self, scale: Scale) -> None:
-        """Keep the scale of the next step."""
+        """Set the scale of the next step."""
         self.scale_value.set_data(Tensor(scale.value, ms.float32))
         self.counts.set_data(Tensor([scale.good, scale.bad, scale.skipped], ms.int32))

@@ -1,4 +1,4 @@
-"""Weights that a network starts from: a checkpoint of MindSpore, such as MindOCR writes, or a safetensors file."""
+"""Initial weights of a network: a MindSpore checkpoint, such as MindOCR's, or a safetensors file."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from hccl_kit.base.wording import listed
 from hccl_kit.ocr.checkpoints import checkpoint
 
 TYPES = frozenset({"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"})
-"""Types of a safetensors file that numpy has too."""
+"""Types of safetensors that numpy supports."""
 SHOWN = 5
-"""Parameters that a message names; it counts the others."""
+"""Parameters that a message names; the others are counted."""
 BACKBONE, PREFIX = "model.backbone.pretrained", "backbone."
 
 
 def load(path: Path, network: nn.Cell, *, strict: bool, key: str = "model.pretrained") -> list[str]:
-    """Set the parameters of `network` from a file; returns what is to be said of those that were not in both.
+    """Set the parameters of `network` from a file; returns notes, also on parameters that are missing or do not fit.
 
-    The names are those of the network, statistics of batch normalisation included; what else the file holds, such as
-    the state of an optimizer, is left alone. With the key `model.backbone.pretrained` only the backbone is set, and
-    names may lack its `backbone.`, as in MindCV's files. KitError where the file is not there or not whole, or where
-    nothing fits; with `strict` also where one parameter is missing or has another shape, and then no parameter is set.
+    Parameters match by name, statistics of batch normalisation included; other values in the file, such as the state
+    of an optimizer, are ignored. With the key `model.backbone.pretrained` only the backbone is set, and names may lack
+    the prefix `backbone.`, as in MindCV's files. Raises KitError if the file is missing or damaged or nothing fits;
+    with `strict` also if one parameter is missing or has another shape. Then no parameter is set.
     """
     notes: list[str] = []
     rows = _safetensors(path) if path.suffix == ".safetensors" else _checkpoint(path, notes.append)
@@ -38,14 +38,14 @@ def load(path: Path, network: nn.Cell, *, strict: bool, key: str = "model.pretra
         rows = {**{PREFIX + name: value for name, value in rows.items()}, **rows}
     fitting = [p for p in parameters if p.name in rows and rows[p.name].shape == p.shape]
     missing = [p.name for p in parameters if p.name not in rows]
-    unlike = [
+    mismatched = [
         f"{p.name} ({_shape(rows[p.name].shape)} in the file, {_shape(p.shape)} here)"
         for p in parameters
         if p.name in rows and rows[p.name].shape != p.shape
     ]
     skipped = [
         f"{len(names)} {what}: {_listed(names)}"
-        for names, what in ((missing, "not in the file"), (unlike, "of another shape"))
+        for names, what in ((missing, "not in the file"), (mismatched, "of another shape"))
         if names
     ]
     if skipped and (strict or not fitting):
@@ -63,7 +63,7 @@ def _checkpoint(path: Path, say: Callable[[str], None]) -> Mapping[str, NDArray[
 
 
 def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:
-    if not path.is_file():  # opening a named pipe waits for somebody to write
+    if not path.is_file():  # opening a named pipe would wait for a writer
         raise KitError(f"there is no file {path}")
     try:
         _assert_known_types(path)
@@ -74,9 +74,9 @@ def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:
 
 
 def _assert_known_types(path: Path) -> None:
-    """Numpy has no type of its own for bfloat16 and for numbers of 8 bits."""
+    """Raises KitError for a type that numpy lacks, such as bfloat16 or 8-bit floats."""
     with safe_open(path, framework="np") as file:
-        for name in file.keys():  # noqa: SIM118  # it is no mapping
+        for name in file.keys():  # noqa: SIM118  # not a mapping
             found = file.get_slice(name).get_dtype()
             if found not in TYPES:
                 raise KitError(

@@ -1,1 +1,1 @@
-"""Files of weights: written, read, fetched, kept, and what earlier runs left of them."""
+"""Files of weights: writing, reading, fetching, retention, and the files of earlier runs."""

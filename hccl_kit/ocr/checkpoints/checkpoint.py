@@ -1,7 +1,7 @@
-"""Weights and everything else a run needs to go on, in MindSpore's checkpoint files, written whole or not at all.
+"""MindSpore checkpoint files with the weights and all other state of a run, written atomically.
 
-A file of ours begins and ends with a row that says so, and ends with MindSpore's checksum: where the checksum is cut
-off, the file is damaged. MindOCR's files have neither, and are taken without proof.
+A file of this package begins and ends with marker rows and has MindSpore's checksum: without the checksum it is
+damaged. MindOCR's files have neither and are accepted unverified.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from hccl_kit.base.wording import shortened
 from hccl_kit.ocr import interrupt
 
 OURS = "hccl_kit."
-"""What the names of all rows begin with that are no parameters."""
+"""Prefix of the rows that are not parameters."""
 _STEP, _BEST, _JOB, _ROWS, _END = (OURS + name for name in ("step", "best", "job", "rows", "end"))
 _TRAILER, _TRAILER_BYTES = b"crc_num", 17
-"""MindSpore writes the word and the CRC-32 in ten bytes at the end of a file."""
+"""MindSpore ends a file with this word and the CRC-32 in ten bytes."""
 
 _BYTES = {
     **dict.fromkeys(("Int8", "UInt8", "Bool"), 1),
@@ -39,18 +39,18 @@ _BYTES = {
     **dict.fromkeys(("Int32", "UInt32", "Float32"), 4),
     **dict.fromkeys(("Int64", "UInt64", "Float64"), 8),
 }
-"""Of one number, by the names that MindSpore has for types; rows of other types are left to MindSpore."""
+"""Bytes per value by MindSpore's type names; rows of other types are not checked."""
 
 
 class DamagedError(KitError):
-    """The file is there, but is no whole checkpoint."""
+    """The file exists but is not a complete checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a run is: `step` steps are done, `best` is the best score so far (-1: none yet).
 
-    `job` names what is trained, a SHA-256 in hexadecimal; empty where nobody has said.
+    `job` identifies configuration and number of ranks, a SHA-256 in hexadecimal; empty if unknown.
     """
 
     step: int = 0
@@ -61,12 +61,12 @@ class Progress:
 def save(
     path: Path, parameters: Iterable[Parameter], progress: Progress | None = None, *, previous: Path | None = None
 ) -> None:
-    """Write the parameters, with a checksum, to `path`; the file before it stays until the new one is complete.
+    """Write the parameters with a checksum to `path`; the old file stays until the new one is complete.
 
-    It then becomes `previous`, where that is given.
+    With `previous` the old file is then renamed to it. Raises KitError if the file cannot be written.
     """
     weights = [{"name": parameter.name, "data": Tensor(parameter.asnumpy())} for parameter in parameters]
-    # The number of rows comes first: what is cut off between two rows lacks one of them.
+    # The number of rows stands at both ends: a file truncated between two rows lacks one of them.
     rows = [*_rows_of(progress, len(weights)), *weights, *_rows({_END: np.int64(len(weights))})]
     temporary = path.with_name(f".{path.stem}.{host()}.{os.getpid()}.ckpt")
     try:
@@ -81,13 +81,13 @@ def save(
     except (OSError, RuntimeError) as error:
         raise KitError(f"cannot write the checkpoint {path}: {error}") from error
     finally:
-        for left in (temporary, temporary.with_suffix(".tmp")):  # the second is what MindSpore itself writes first
+        for left in (temporary, temporary.with_suffix(".tmp")):  # the second is MindSpore's own temporary file
             with suppress(OSError):  # such as: the folder is a file
                 left.unlink()
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed processes of this host have left of a checkpoint; what one that runs is writing stays."""
+    """Remove temporary files that killed processes of this host have left; those of running processes stay."""
     temporary = re.compile(rf"\..+\.{re.escape(host())}\.([1-9][0-9]{{0,9}})\.(ckpt|tmp)")
     with suppress(OSError):  # such as: no such folder, or one that may not be changed
         for path in folder.iterdir():
@@ -115,9 +115,9 @@ def _rows(values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def load(path: Path, parameters: Iterable[Parameter]) -> Progress:
-    """Set the parameters from `path`, all or none, and return how far that run was.
+    """Set the parameters from `path`, all or none, and return the progress of its run.
 
-    DamagedError where the file is not whole; KitError where it is not there or lacks a parameter.
+    Raises DamagedError if the file is not complete, and KitError if it is missing or lacks a parameter.
     """
     rows, wanted = read(path), list(parameters)
     problems = []
@@ -139,9 +139,10 @@ def load(path: Path, parameters: Iterable[Parameter]) -> Progress:
 
 
 def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[str, Parameter]:
-    """Everything in a checkpoint by name, also of one without checksum, as other programs write them: that is said.
+    """All rows of a checkpoint by name; `say` gets a note if the file has no checksum, as those of other programs.
 
-    DamagedError where the file is not whole, as one of ours without checksum; KitError where it is not there.
+    Raises DamagedError if the file is not complete, also for one of this package without checksum, and KitError if it
+    is missing.
     """
     if not path.is_file():
         raise KitError(f"there is no checkpoint {path}", hint="train first, or name a file that exists")
@@ -157,7 +158,7 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
     except (ValueError, RuntimeError) as error:
         raise _damaged(path, str(error).strip().split("\n")[0]) from error
     if not has_checksum:
-        say(f"{path} has no checksum, so whether it is whole is not known")
+        say(f"{path} has no checksum, so it cannot be verified")
     present = sum(name not in (_ROWS, _END, _STEP, _BEST, _JOB) for name in rows)
     if any(name in rows and present != int(rows[name].asnumpy()) for name in (_ROWS, _END)):
         raise _damaged(path, "it is cut off")
@@ -171,7 +172,7 @@ def _has_checksum(path: Path) -> bool:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a row of ours is in the file: one that is damaged in one place still has another, at its other end."""
+    """Whether the file has a marker row: a file damaged at one end still has the one at its other end."""
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return False
@@ -180,13 +181,13 @@ def _is_ours(path: Path) -> bool:
 
 
 def _assert_sizes(path: Path) -> None:
-    """MindSpore takes memory as a shape says, and where a row is too short it fills up with zeros and says nothing."""
+    """Raises DamagedError if a row does not have the size of its shape: MindSpore would pad it with zeros silently."""
     file = Checkpoint()
     try:
         file.ParseFromString(path.read_bytes())
     except DecodeError:
-        return  # which MindSpore finds as well
-    held: dict[str, int] = {}  # a large parameter is in several rows, each with its whole shape
+        return  # MindSpore reports it
+    held: dict[str, int] = {}  # a large parameter has several rows, each with the whole shape
     wanted: dict[str, int] = {}
     for row in file.value:
         if row.tensor.tensor_type in _BYTES:

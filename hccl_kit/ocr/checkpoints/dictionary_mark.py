@@ -1,4 +1,4 @@
-"""The mark of a dictionary in a file of weights: classes are numbers, and another dictionary reads other letters."""
+"""The digest of the dictionary in a file of weights: with another dictionary the classes mean other characters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NAME = "hccl_kit.dictionary"
 
 
 def mark(digest: str) -> list[Parameter]:
-    """The row to be saved beside the weights of a network with this dictionary; none for an empty digest."""
+    """The row to save with the weights of a network with this dictionary; empty for an empty digest."""
     return [Parameter(Tensor(np.frombuffer(bytes.fromhex(digest), np.uint8)), name=NAME)] if digest else []
 
 
 def assert_same(path: Path, rows: Mapping[str, Parameter], digest: str) -> None:
-    """KitError where the weights in `path` were trained with another dictionary; older files do not say."""
+    """Raises KitError if the weights in `path` were trained with another dictionary; older files have no digest."""
     if digest and NAME in rows and rows[NAME].asnumpy().tobytes().hex() != digest:
         raise KitError(
             f"{path} was trained with another dictionary than this configuration has",

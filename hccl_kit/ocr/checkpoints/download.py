@@ -1,4 +1,4 @@
-"""One file over http or https: bounded in size, time and redirects, certificates verified, no password sent."""
+"""Download of one file by http or https: size, time and redirects bounded, certificates verified, no passwords."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hccl_kit.base.errors import KitError
 MAX_BYTES = 4 << 30
 MAX_REDIRECTS = 5
 SILENCE, DEADLINE = 30.0, 3600.0
-"""Seconds that a server may say nothing, and that a file may take in all."""
+"""Seconds of silence from the server, and of the whole download, at most."""
 BLOCK = 1 << 20
 Say = Callable[[str], None]
 
 
 def copy(url: str, file: IO[bytes], say: Say) -> str:
-    """The SHA-256 of what a URL gives, written into `file`; KitError says why it does not come whole."""
+    """Write the content of a URL into `file`; returns its SHA-256. Raises KitError if it is incomplete."""
     end, digest, count = time.monotonic() + DEADLINE, hashlib.sha256(), 0
     with _opened(url) as answer:
         size = _size(answer, file)
@@ -58,21 +58,21 @@ def _opened(url: str) -> http.client.HTTPResponse:
 
 
 def _answered(code: int, reason: str) -> str:
-    """A server may give a code without a reason; what urllib adds to one stands in further lines."""
+    """The status of an answer: the reason may be empty, and urllib appends further lines to it."""
     first = reason.strip().partition("\n")[0]
     return f"the server answers {code} {first}".rstrip()
 
 
 def _size(answer: http.client.HTTPResponse, file: IO[bytes]) -> int | None:
-    """What the server says of the size; KitError where that is too much, or the answer is a page and no file."""
+    """The size announced by the server, if any. Raises KitError if it is too large, or the answer is an HTML page."""
     if answer.status != http.client.OK:
         raise KitError(_answered(answer.status, answer.reason))
     if answer.headers.get_content_type() == "text/html":
         raise KitError("the server answers with a page of HTML")
-    said = answer.headers.get("Content-Length") or ""
-    if not re.fullmatch("[0-9]{1,18}", said):
+    announced = answer.headers.get("Content-Length") or ""
+    if not re.fullmatch("[0-9]{1,18}", announced):
         return None
-    size, free = int(said), shutil.disk_usage(file.fileno()).free
+    size, free = int(announced), shutil.disk_usage(file.fileno()).free
     if size > min(MAX_BYTES, free):
         raise KitError(f"it has {size} bytes; accepted: up to {MAX_BYTES}, and the disk has {free} free")
     return size
@@ -80,13 +80,13 @@ def _size(answer: http.client.HTTPResponse, file: IO[bytes]) -> int | None:
 
 def _read(answer: http.client.HTTPResponse) -> bytes:
     try:
-        return answer.read1(BLOCK)  # what is there: a slow server meets the deadline too
+        return answer.read1(BLOCK)  # what has arrived, so that a slow server meets the deadline too
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise KitError(f"the connection broke: {error or type(error).__name__}") from error
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Few, to http and https alone, never from https to http and never with a password."""
+    """Few redirects, to http and https only, never from https to http and never with a password."""
 
     max_redirections = MAX_REDIRECTS
     max_repeats = 1
@@ -100,8 +100,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        """The request that follows; KitError where it is refused."""
-        fp.close()  # or urllib would read all that stands beside the redirect into memory, however much that is
+        """The next request. Raises KitError if the redirect is refused."""
+        fp.close()  # urllib would read the body of the redirect into memory, whatever its size
         refusal = _refusal(*(urllib.parse.urlsplit(url) for url in (req.full_url, newurl)))
         if refusal:
             raise KitError(f"it redirects {refusal}, which is not followed")
@@ -109,7 +109,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _refusal(before: urllib.parse.SplitResult, after: urllib.parse.SplitResult) -> str | None:
-    """Why a redirect is not followed, if so."""
+    """Why a redirect is not followed; None if it is."""
     if after.scheme not in ("http", "https") or (before.scheme == "https" and after.scheme == "http"):
         return f"from {before.scheme} to {after.scheme[:20]}"
     return "to a URL with a user name or a password" if "@" in after.netloc else None

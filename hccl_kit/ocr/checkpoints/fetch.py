@@ -1,6 +1,6 @@
-"""Weights that a configuration names by a URL: fetched once into a cache, with their SHA-256, whole or not at all.
+"""Weights that a configuration names by a URL: fetched atomically into a cache, verified by SHA-256.
 
-What was fetched by hand may be put at the same place.
+A file that was fetched by hand may be put at the same place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.checkpoints.download import BLOCK, DEADLINE, Say, copy
 
 CACHE = "HCCL_KIT_CACHE"
-"""The environment variable that names the folder of what is fetched; else it is in the user's cache."""
+"""The environment variable that names the cache folder; default: in the user's cache."""
 
 _SCHEME = re.compile("([A-Za-z][A-Za-z0-9+.-]*):/")
 _SUM = re.compile("[0-9a-f]{64}")
@@ -31,9 +31,9 @@ _NAMED_SUM = re.compile(r"-([0-9a-f]{8})\.[A-Za-z]+$")
 
 
 def wanted(model: Mapping[str, Any]) -> dict[str, str]:
-    """The keys of the section `model` that name weights, with the names: paths or URLs.
+    """The keys of the section `model` that name weights, with their paths or URLs.
 
-    Those of the backbone are not needed where the whole network gets others: every one of its parameters is in them.
+    Weights of the backbone are not needed if the whole network gets all of its parameters from elsewhere.
     """
     whole, backbone = model["pretrained"], model["backbone"].get("pretrained")
     names = {}
@@ -45,10 +45,9 @@ def wanted(model: Mapping[str, Any]) -> dict[str, str]:
 
 
 def fetch(model: Mapping[str, Any], environ: Mapping[str, str], say: Say) -> list[str]:
-    """See that all weights of the section `model` are on this computer and what they are said to be; returns notes.
+    """Fetch and verify all weights of the section `model`; returns notes. `say` is called before a wait.
 
-    `say` is called before a wait. KitError where a file cannot be fetched, says where it is to be put by hand; or
-    where a SHA-256 differs.
+    Raises KitError if a file cannot be fetched, with the place to put it by hand, or if a SHA-256 differs.
     """
     notes = []
     for key, name in wanted(model).items():
@@ -62,7 +61,7 @@ def fetch(model: Mapping[str, Any], environ: Mapping[str, str], say: Say) -> lis
 
 
 def local_path(key: str, name: str, environ: Mapping[str, str]) -> Path:
-    """Where the weights lie that `key` names: the path itself, or the place in the cache that belongs to a URL."""
+    """The path of the weights that `key` names: the path itself, or the place of a URL in the cache."""
     scheme = _scheme(name)
     if scheme is None:
         return Path(name)
@@ -78,7 +77,7 @@ def local_path(key: str, name: str, environ: Mapping[str, str]) -> Path:
 
 
 def cache(environ: Mapping[str, str]) -> Path:
-    """The folder of what is fetched."""
+    """The cache folder."""
     if environ.get(CACHE):
         return Path(environ[CACHE])
     user = Path(environ.get("XDG_CACHE_HOME") or "")
@@ -95,7 +94,7 @@ def _split(key: str, name: str) -> urllib.parse.SplitResult:
         raise KitError(f"{key} is {name!r}; accepted: a URL of visible ASCII characters, others as %20 and the like")
     try:
         parts = urllib.parse.urlsplit(name)
-        _ = parts.port  # ValueError where it is no number
+        _ = parts.port  # ValueError if it is not a number
     except ValueError as error:
         raise KitError(f"{key} is {name!r}, which is not a valid URL: {error}") from error
     if "@" in parts.netloc:
@@ -107,7 +106,7 @@ def _split(key: str, name: str) -> urllib.parse.SplitResult:
 
 
 def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
-    """The note on a URL whose file is at `path` now; fetched, or there already."""
+    """Fetch a URL to `path` unless it is there already; returns a note on where the file came from."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _alone(path.parent, say):
@@ -124,7 +123,7 @@ def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
 
 
 def _doubt(path: Path, digest: str, expected: str | None) -> str:
-    """Names such as resnet50-e0733ab8.ckpt hold the beginning of a checksum, of a kind that nothing tells."""
+    """Compare names such as resnet50-e0733ab8.ckpt, which hold the start of a checksum of unknown kind."""
     named = _NAMED_SUM.search(path.name)
     if expected or not named:
         return ""
@@ -132,13 +131,13 @@ def _doubt(path: Path, digest: str, expected: str | None) -> str:
     if any(one.startswith(named[1]) for one in (digest, *others)):
         return ", which its name confirms"
     return (
-        f"; the {named[1]} in its name begins neither its SHA-256 nor its SHA-1 or MD5: "
-        "model.pretrained_sha256 holds it to what you know"
+        f"; the {named[1]} in its name is the start of neither its SHA-256 nor its SHA-1 or MD5: "
+        "set model.pretrained_sha256 if you know the right checksum"
     )
 
 
 def _recorded(record: Path) -> str:
-    """What was written down when the file came; KitError where that is not a checksum."""
+    """The SHA-256 that was recorded after the download. Raises KitError if the record is not a checksum."""
     text = read_text(record, 4096).partition(" ")[0]
     if not _SUM.fullmatch(text):
         raise KitError(f"{record} holds no SHA-256", hint=f"rm {record}")
@@ -169,7 +168,7 @@ def _digest(path: Path, kind: str = "sha256") -> str:
 
 @contextmanager
 def _alone(folder: Path, say: Say) -> Iterator[None]:
-    """One process of this computer at a time: the ranks of a job share a cache. Some file systems have no locks."""
+    """Lock the folder: the ranks of a job share a cache. Does nothing on file systems without locks."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with suppress(OSError):
@@ -193,21 +192,21 @@ def _lock(descriptor: int, folder: Path, say: Say) -> None:
 
 
 def _silent(_: str) -> None:
-    """The word has been said."""
+    """Replaces `say` after the first message."""
 
 
 def _download(url: str, path: Path, expected: str | None, say: Say) -> str:
-    """Fetch a file; returns its SHA-256. OSError only where it cannot be written."""
+    """Fetch a file; returns its SHA-256. Raises OSError only if the file cannot be written."""
     by_hand = f"fetch it by hand and put it at {path}, or name the file itself by its path"
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    for left in path.parent.glob(".*.part"):  # of a process that was killed; who is alive holds the lock
+    for left in path.parent.glob(".*.part"):  # of a killed process: a running one holds the lock
         left.unlink(missing_ok=True)
     try:
         with temporary.open("xb") as file:
             digest = copy(url, file, say)
             os.fsync(file.fileno())
         if expected and digest != expected.lower():
-            raise KitError(f"what came has the SHA-256 {digest}; expected {expected.lower()}")
+            raise KitError(f"the download has the SHA-256 {digest}; expected {expected.lower()}")
         temporary.replace(path)
     except KitError as error:
         raise KitError(f"cannot fetch {url}: {error.message}", hint=by_hand) from error

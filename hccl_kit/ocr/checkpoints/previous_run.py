@@ -1,7 +1,7 @@
-"""What an earlier run has left in the folder of this one.
+"""The files of an earlier run in the folder of a new one.
 
-A new run moves the results that lie there aside, as the first thing that it does: it would else write worse weights
-over better ones, and were it started again after it had failed early, it would go on from another run's checkpoint.
+A new run first moves earlier results to a subfolder. Otherwise it could overwrite better weights with worse ones, and
+a restart after an early failure would resume from the checkpoint of another run.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from hccl_kit.runtime.worker_env import WorkerEnv
 
 RESUME, PREVIOUS = "train_resume.ckpt", "train_resume.prev.ckpt"
-"""The last one written, and the one before it."""
+"""The last checkpoint, and the one before it."""
 KEPT, METRICS, SUMMARY, ARCHIVE = "ckpt_kept.json", "metrics.jsonl", "summary.json", "train_config.yaml"
 """The index of `hccl_kit.ocr.checkpoints.retention`, and files of the whole run."""
 _RESULTS = (RESUME, PREVIOUS, BEST, SUMMARY)
-"""One of these stands for a run that has come to something."""
+"""Any of these files shows that a run has results."""
 _OF_A_RUN = re.compile(
     r"best\.(ckpt|onnx|mindir)|step_[0-9]+\.(ckpt|onnx|mindir)|train_resume(\.prev)?\.ckpt|ckpt_kept\.json"
     r"|train_config\.yaml|summary\.json|metrics\.jsonl|log_[0-9]+\.txt|curves\.png|first_batch\.png|tensorboard"
 )
-"""What a run writes, and what tools/export.py makes of it. Other files in the folder are not touched."""
+"""The files that a run and an export write. Other files in the folder are not touched."""
 MOST = 10_000
 
 
 def restarts(environ: Mapping[str, str]) -> int:
-    """How often the group was started again, 0 for the first time; KitError where the variable is no number."""
+    """The number of restarts of the group, 0 at the first start. Raises KitError if the variable is not a number."""
     return parse_integer(RESTART, environ.get(RESTART) or "0", hint=f"unset {RESTART}")
 
 
 def wanted_start(config: Config) -> Path | bool:
-    """What `system.resume` comes to: True: the checkpoints in the run's folder; False: none; or a file.
+    """The meaning of `system.resume`: True: the checkpoints in the run's folder; False: none; or a file.
 
-    `auto` is True where the folder has a checkpoint.
+    `auto` is True if the folder has a checkpoint.
     """
     wanted = config["system"]["resume"]
     if wanted == "auto":
@@ -53,16 +53,15 @@ def wanted_start(config: Config) -> Path | bool:
 
 
 def own_checkpoints(config: Config) -> list[Path]:
-    """Where a run keeps what it goes on from, the latest first."""
+    """The checkpoints from which a run resumes, the latest first."""
     folder = Path(config["train"]["ckpt_save_dir"])
     return [folder / RESUME, folder / PREVIOUS]
 
 
 def make_room(config: Config, env: WorkerEnv, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Rank 0 of a run that does not go on from the checkpoints in its folder moves the results there aside.
+    """Move earlier results in the folder of a run that does not resume from them (rank 0); returns notes.
 
-    They get a folder of their own in it, earlier_1 and so on. Returns what is to be said of it. KitError where the run
-    starts from one of these files.
+    They move to a subfolder, earlier_1 and so on. Raises KitError if the run starts from one of these files.
     """
     own, wanted = own_checkpoints(config), wanted_start(config)
     folder = own[0].parent
@@ -91,7 +90,7 @@ def make_room(config: Config, env: WorkerEnv, environ: Mapping[str, str]) -> tup
 
 
 def stale_exports(folder: Path) -> list[Path]:
-    """What tools/export.py made of a `best.ckpt` before the one that lies in the folder now."""
+    """Exports in the folder that are older than its best.ckpt."""
     best = folder / BEST
     exports = [path for path in (best.with_suffix(".onnx"), best.with_suffix(".mindir")) if path.exists()]
     return [path for path in exports if best.exists() and path.stat().st_mtime_ns < best.stat().st_mtime_ns]

@@ -1,7 +1,7 @@
-"""Which weights of a run are kept besides the best and those to resume from: the latest, or those with the best scores.
+"""Checkpoint retention: which weights of a run are kept, the latest or those with the best scores.
 
-An index in the folder says which files are this run's, so that a resumed run goes on with them and no other file is
-ever removed.
+The best weights and the resume checkpoints are kept in any case. An index in the folder lists the retained files, so
+that a resumed run continues with them and no other file is ever removed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Kept(NamedTuple):
     score: float
 
 
-def save(folder: Path, parameters: Iterable[Parameter], found: tuple[int, float], *, policy: str, most: int) -> None:
-    """Keep the weights after step `found[0]` with the score `found[1]`, where they are among the `most` of `policy`.
+def save(folder: Path, parameters: Iterable[Parameter], result: tuple[int, float], *, policy: str, most: int) -> None:
+    """Save the weights after step `result[0]` with score `result[1]` if they are among the `most` that `policy` keeps.
 
-    `policy` is latest_k or top_k (of equal scores the later one). The new file is written before an old one goes.
+    `policy` is latest_k or top_k (of equal scores the later one). The new file is written before an old one is removed.
     """
     before = read(folder)
-    one = Kept(f"step_{found[0]}.ckpt", *found)
-    rows = [row for row in before if row.step < one.step]  # a resumed run does the others again
+    one = Kept(f"step_{result[0]}.ckpt", *result)
+    rows = [row for row in before if row.step < one.step]  # a resumed run repeats the others
     chosen = sorted([*rows, one], key=lambda row: (row.score if policy == "top_k" else 0.0, row.step))[-most:]
     if one in chosen:
         checkpoint.save(folder / one.file, parameters)
@@ -49,7 +49,7 @@ def save(folder: Path, parameters: Iterable[Parameter], found: tuple[int, float]
 
 
 def read(folder: Path) -> list[Kept]:
-    """What is kept in `folder`, none where there is no index; KitError where it cannot be read."""
+    """The retained files in `folder`; empty without an index. Raises KitError if the index cannot be read."""
     path = folder / KEPT
     if not path.exists():
         return []
@@ -59,7 +59,7 @@ def read(folder: Path) -> list[Kept]:
             for row in json.loads(read_text(path, MAX_BYTES))
         ]
     except (ValueError, KeyError, TypeError) as error:
-        raise KitError(f"{path} is damaged: {error}", hint="remove it; the files that it named stay") from error
+        raise KitError(f"{path} is damaged: {error}", hint="remove it; the files that it lists stay") from error
     if any(row.file != f"step_{row.step}.ckpt" for row in rows):
-        raise KitError(f"{path} names files that are none of a run", hint="remove it")
+        raise KitError(f"{path} lists files that a run does not write", hint="remove it")
     return rows

@@ -1,7 +1,7 @@
-"""What a configuration is put together from: files that build on others by `__base__`, and `-o` on top of them.
+"""The layers of a configuration: files that extend others by `__base__`, and `-o` on top of them.
 
-A value of the section `common` is only there to be used elsewhere by its anchor. Who gives it anew, by `-o` or in a
-file that builds on another, means these uses: the new value reaches them all.
+Values of the section `common` exist only for their anchors, which other sections use. A new value for one of them, by
+`-o` or in an extending file, is applied to all its uses.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ MOVED: dict[Pointer, Pointer] = {
     ("train", "dataset", "sample_ratios"): ("train", "dataset", "sample_ratio"),
     ("eval", "dataset", "sample_ratios"): ("eval", "dataset", "sample_ratio"),
 }
-"""MindOCR's places of keys that stand elsewhere here."""
+"""Keys with another place in MindOCR's files."""
 TWINS = {**MOVED, **{new: old for old, new in MOVED.items()}}
 RENAMED: dict[Pointer, dict[Any, Any]] = {("loss", "name"): {"L1BalancedCELoss": "DBLoss"}}
-"""Names of MindOCR's older files, and what they are called since."""
+"""Names in MindOCR's older files, and their present names."""
 _INDEX = re.compile("0|[1-9][0-9]{0,8}")
 
 
 @dataclass(slots=True)
 class Parts:
-    """Values that still grow, each with the `file:line` or `-o` it came from.
+    """Values under construction, each with the `file:line` or `-o` it came from.
 
-    `uses` are the places where an anchor of the section `common` is used.
+    `uses` are the places that use an anchor of the section `common`.
     """
 
     values: dict[str, Any]
@@ -46,9 +46,9 @@ class Parts:
     uses: dict[Pointer, set[Pointer]]
 
     def put(self, pointer: Pointer, value: Any, places: dict[Pointer, str]) -> None:
-        """Set one value, and for one of `common` all its uses; the sections on the way are made."""
+        """Set one value, and all uses of a value of `common`; missing sections are created."""
         for using in self.uses.values():
-            using.discard(pointer)  # what is set directly no longer follows the anchor
+            using.discard(pointer)  # a value that is set directly no longer follows the anchor
         for target in (pointer, *sorted(self.uses.get(pointer, ()), key=str)):
             self._forget(target)
             parent: Any = self.values
@@ -62,7 +62,7 @@ class Parts:
                 self.places.setdefault(target[:end], places[()])
 
     def _forget(self, pointer: Pointer) -> None:
-        """Drop what is known of the values below a place that gets another value."""
+        """Drop the places and uses below a place that gets another value."""
         depth = len(pointer)
         for inside in [place for place in self.places if place[:depth] == pointer]:
             del self.places[inside]
@@ -70,56 +70,56 @@ class Parts:
             using -= {place for place in using if place[:depth] == pointer and len(place) > depth}
 
     def merge(self, other: Parts) -> None:
-        """Lay another file over this one: sections are merged, all else is replaced, lists as a whole."""
+        """Apply another file on top of this one: sections are merged, everything else is replaced, lists as a whole."""
         for pointer in list(_leaves(other.values, self.values)):
             depth = len(pointer)
             if pointer in TWINS and _at(other.values, TWINS[pointer]) is None:
                 self._drop(TWINS[pointer])
-            below = {place[depth:]: said for place, said in other.places.items() if place[:depth] == pointer}
+            below = {place[depth:]: where for place, where in other.places.items() if place[:depth] == pointer}
             self.put(pointer, _at(other.values, pointer), {(): other.places[()], **below})
         self.places[()] = other.places[()]
         for pointer, using in other.uses.items():
             self.uses.setdefault(pointer, set()).update(using)
 
     def override(self, option: str) -> None:
-        """Set one `a.b=c` of the command line; the value is YAML and may hold '='; `a.2.b` is in item 2 of a list."""
-        said = f"-o {option}"
+        """Apply one `a.b=c` of the command line; the value is YAML and may contain '='; `a.2.b` is in item 2 of a."""
+        source = f"-o {option}"
         name, sign, text = option.partition("=")
         keys = name.strip().split(".")
         if not sign or not all(keys):
-            raise KitError(f"{said}: expected key=value, such as train.ckpt_save_dir=./out")
-        pointer = self._pointer(keys, said)
+            raise KitError(f"{source}: expected key=value, such as train.ckpt_save_dir=./out")
+        pointer = self._pointer(keys, source)
         if keys[0] == COMMON and not self.uses.get(pointer):
             raise KitError(
-                f"{said}: no other section uses an anchor of {name.strip()}, so this would change nothing",
+                f"{source}: no other section uses an anchor of {name.strip()}, so it has no effect",
                 hint="name the key that is used, such as train.loader.batch_size",
             )
-        value, _ = yaml_text.parse(text, f"{said}: the value")
+        value, _ = yaml_text.parse(text, f"{source}: the value")
         self._drop(TWINS.get(pointer))
-        self.put(pointer, value, {(): said})
+        self.put(pointer, value, {(): source})
 
-    def _pointer(self, keys: list[str], said: str) -> Pointer:
+    def _pointer(self, keys: list[str], source: str) -> Pointer:
         target: Any = self.values
         pointer: Pointer = ()
         for key in keys:
             if isinstance(target, list):
                 if not _INDEX.fullmatch(key) or int(key) >= len(target):
-                    raise KitError(f"{said}: {_dotted(pointer)} is a list; accepted: 0 to {len(target) - 1}")
+                    raise KitError(f"{source}: {_dotted(pointer)} is a list; accepted: 0 to {len(target) - 1}")
                 pointer, target = (*pointer, int(key)), target[int(key)]
             elif isinstance(target, (dict, type(None))):
                 pointer, target = (*pointer, key), (target or {}).get(key)
             else:
-                raise KitError(f"{said}: {_dotted(pointer)} is a value, not a section")
+                raise KitError(f"{source}: {_dotted(pointer)} is a value, not a section")
         return pointer
 
     def _drop(self, pointer: Pointer | None) -> None:
-        """Take away the other place of a key that is given anew: the later one counts, whatever it is called."""
+        """Remove the other place of a key that gets a new value: the later one wins, under either name."""
         section = _at(self.values, pointer[:-1]) if pointer else None
         if pointer and isinstance(section, dict) and section.pop(pointer[-1], None) is not None:
             self._forget(pointer)
 
     def settle(self) -> None:
-        """Bring what MindOCR writes in its own way to the way it is written here."""
+        """Convert MindOCR's other places and names of keys to those of the schema."""
         for old, new in MOVED.items():
             value, section = _at(self.values, old), _at(self.values, new[:-1])
             if value is not None and (section is None or (isinstance(section, dict) and new[-1] not in section)):
@@ -138,13 +138,13 @@ class Parts:
 
 
 def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None = None) -> Parts:
-    """A file laid over those that it names as `__base__`: paths from its own folder, or names of shipped files.
+    """A file applied on top of those that it names as `__base__`: paths from its folder, or names of shipped files.
 
-    `above` are the files that build on it. KitError names the line that is wrong, and a file that builds on itself.
+    `above` are the files that extend it. Raises KitError with the line of a mistake, or if a file extends itself.
     """
     count = count or iter(range(MAX_FILES))
     if next(count, None) is None:
-        raise KitError(f"{above[0]} builds on more than {MAX_FILES} files by {BASE}")
+        raise KitError(f"{above[0]} extends more than {MAX_FILES} files by {BASE}")
     own = _read_one(path)
     if BASE not in own.values:
         return own
@@ -157,7 +157,7 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
         base = path.parent / name
         base = base if os.path.lexists(base) else shipped.config(Path(name)) or base
         if os.path.realpath(base) in map(os.path.realpath, (*above, path)):
-            raise KitError(f"{line}: {base} builds on itself")
+            raise KitError(f"{line}: {base} extends itself")
         try:
             parts.merge(read(base, (*above, path), count))
         except KitError as error:
@@ -169,7 +169,7 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
 def _read_one(path: Path) -> Parts:
     values, root = yaml_text.parse(read_text(path, MAX_BYTES), str(path))
     if not isinstance(values, dict):
-        raise KitError(f"{path} holds no sections", hint="see configs/rec/crnn/crnn_small.yaml")
+        raise KitError(f"{path} has no sections", hint="see configs/rec/crnn/crnn_small.yaml")
     found = list(yaml_text.nodes(root))
     same: dict[int, set[Pointer]] = {}
     for pointer, node, _ in found:
@@ -183,7 +183,7 @@ def _read_one(path: Path) -> Parts:
 
 
 def _leaves(values: dict[str, Any], over: dict[str, Any], pointer: Pointer = ()) -> Iterator[Pointer]:
-    """The places of `values` that are not merged with what is in `over` but replace it."""
+    """The places of `values` that replace those of `over` instead of being merged with them."""
     for key, value in values.items():
         other = over.get(key)
         if isinstance(value, dict) and isinstance(other, dict):
@@ -193,7 +193,7 @@ def _leaves(values: dict[str, Any], over: dict[str, Any], pointer: Pointer = ())
 
 
 def _at(values: Any, pointer: Pointer) -> Any:
-    """What stands at a place that sections lead to; None where nothing does."""
+    """The value at a place; None if there is none."""
     for key in pointer:
         values = values.get(key) if isinstance(values, dict) else None
     return values

@@ -1,4 +1,4 @@
-"""The page of all keys of a configuration, made of the schema: docs/config.md."""
+"""docs/config.md: the reference of all keys of a configuration, generated from the schema."""
 
 from __future__ import annotations
 
@@ -11,42 +11,40 @@ from hccl_kit.ocr.config.schema import NO_EFFECT, NO_EFFECT_FOR, Rule, root
 INTRODUCTION = """\
 # Configuration
 
-Written from schemas/train_config.schema.json by `pytest tests/ocr/config/test_page.py --update-golden`; what is changed
-here is lost. Sections and keys are MindOCR's, as far as DBNet, PSENet, EAST, CRNN, RARE, SVTR and the classifier of
-directions use them.
+Generated from schemas/train_config.schema.json by `pytest tests/ocr/config/test_page.py --update-golden`; do not edit.
+Sections and keys are those of MindOCR that DBNet, PSENet, EAST, CRNN, RARE, SVTR and the direction classifier use.
 
-- A file may build on others: `__base__: other.yaml`, or a list of paths, from the folder of the file. Sections are
-  merged, all else is replaced, lists as a whole.
-- `-o train.loader.batch_size=8` replaces or adds a key. The value is YAML and may hold `=`. Items of a list are counted
-  from 0: `-o 'train.dataset.transform_pipeline.2.RecResizeImg.image_shape=[32, 128]'`.
-- `-o common.batch_size=8` changes every place where the anchor of that value is used.
-- `train_config.yaml` in `train.ckpt_save_dir` holds the whole configuration and starts the same job again.
-- Numbers may be written as 1e-4. Unknown keys are refused; keys that do nothing here are accepted and named at the
-  start.
+- A file may extend others: `__base__: other.yaml`, or a list of paths, relative to the file. Sections are merged,
+  everything else is replaced, lists as a whole.
+- `-o train.loader.batch_size=8` replaces or adds a key. The value is YAML and may contain `=`. Items of a list are
+  counted from 0: `-o 'train.dataset.transform_pipeline.2.RecResizeImg.image_shape=[32, 128]'`.
+- `-o common.batch_size=8` changes every use of that value's anchor.
+- `train_config.yaml` in `train.ckpt_save_dir` has the whole configuration and starts the same job again.
+- Numbers may be written as 1e-4. Unknown keys are errors; keys without effect are accepted and listed at the start.
 
-Defaults are MindOCR's (compared with its release 0.5.0), and so is what a key means, even where it is not what its name
-says. Where another way is better, a key of our own asks for it, and the files in `configs/` that were measured with it
-set it: `optimizer.decay_as_named`, `DBHead.k_scales_threshold`, `DBPostprocess.score_mode`, `EASTLoss.geometric_iou`,
-`CrossEntropySmooth.of_probabilities`, `DetMetric.count_doubles`, `RecResizeImg.min_width`. What differs all the same:
+Defaults are MindOCR's (compared with release 0.5.0). Keys have MindOCR's meaning, even if their name suggests another
+one. Where another behaviour is better, an additional key selects it, and the files in `configs/` measured with it set
+it: `optimizer.decay_as_named`, `DBHead.k_scales_threshold`, `DBPostprocess.score_mode`, `EASTLoss.geometric_iou`,
+`CrossEntropySmooth.of_probabilities`, `DetMetric.count_doubles`, `RecResizeImg.min_width`.
+Remaining differences:
 
-- Labels that are empty or too long are left out and counted. MindOCR trains them as lines without a text, and counts
+- Labels that are empty or too long are left out and counted. MindOCR trains them as lines without text, and counts
   characters that the dictionary lacks.
-- Pages without a text, or with one that lies off the image, are left out of the training and named; MindOCR keeps them.
-- A polygon that crosses itself is left out; in MindOCR its page fails and another one takes its place. One that falls
-  apart when it shrinks is drawn whole; MindOCR draws one piece.
-- The warm-up is one step ahead (with `lr_epoch_stair` one epoch): MindOCR's first one has the rate 0, by default, and
-  teaches nothing.
-- Pages are turned by any angle, not by whole degrees; moves that follow each other are drawn at once, and pages that
-  shrink to less than half are averaged.
-- `eps` counts for adam and adamw, and `nesterov` for momentum on CPU; in MindOCR they do nothing there.
-- `RecMetric` compares by the dictionary of `postprocess`, and `filter_ood` leaves spaces in.
+- Pages without text, or with a polygon outside the image, are left out of the training; MindOCR keeps them.
+- A polygon that crosses itself is dropped; in MindOCR its page fails and is replaced by another one. A polygon that
+  splits when it shrinks is drawn whole; MindOCR draws one piece.
+- The warm-up is one step ahead (with `lr_epoch_stair` one epoch): MindOCR's first step has the rate 0 by default.
+- Pages are rotated by any angle, not by whole degrees; consecutive geometric transforms are drawn at once, and pages
+  that shrink to less than half are averaged.
+- `eps` applies to adam and adamw, and `nesterov` to momentum on CPU; in MindOCR they have no effect there.
+- `RecMetric` compares by the dictionary of `postprocess`, and `filter_ood` keeps spaces.
 """
 KINDS = {"string": "text", "boolean": "True, False", "null": "null", "object": "section"}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A key of a section; `of` are the names for which alone it is there."""
+    """A key of a section; `of` are the names that it is limited to."""
 
     key: str
     rule: Rule
@@ -69,7 +67,7 @@ def as_markdown() -> str:
 
 
 def merged(rows: Iterator[Row]) -> list[Row]:
-    """The rows, with equal ones of several names made one."""
+    """The rows, equal ones of several names merged."""
     found: list[Row] = []
     for row in rows:
         same = next((n for n, one in enumerate(found) if replace(one, of=row.of) == row), None)
@@ -104,7 +102,7 @@ def _line(row: Row) -> str:
 
 
 def _rows(rule: Rule, prefix: str, of: tuple[str, ...] = ()) -> Iterator[Row]:
-    """The keys of a section, and those of the sections in it that have no title of their own."""
+    """The keys of a section, and those of its subsections without a title."""
     for key, given in rule.get("properties", {}).items():
         titled, inner = _titled(given), _resolved(given)
         if inner:
@@ -117,7 +115,7 @@ def _rows(rule: Rule, prefix: str, of: tuple[str, ...] = ()) -> Iterator[Row]:
 
 
 def _titled(rule: Rule) -> tuple[str, ...]:
-    """The definitions with a title that a rule leads to: directly, by a choice, or for the items of a list."""
+    """The titled definitions that a rule refers to: directly, by a choice, or for the items of a list."""
     names: list[str] = []
     for one in (rule, rule.get("items", {}), *(choice["then"] for choice in rule.get("allOf", ()))):
         if "$ref" in one:
@@ -132,7 +130,7 @@ def _definition(name: str) -> Rule:
 
 
 def _resolved(rule: Rule) -> Rule:
-    """A rule with what it refers to."""
+    """A rule merged with the definition that it refers to."""
     if "$ref" not in rule:
         return rule
     own = {key: value for key, value in rule.items() if key != "$ref"}
@@ -140,7 +138,7 @@ def _resolved(rule: Rule) -> Rule:
 
 
 def accepted(rule: Rule) -> str:
-    """What a key takes, in words."""
+    """The accepted values of a key, in words."""
     rule = _resolved(rule)
     if "x-accepted" in rule and "enum" not in rule:
         return str(rule["x-accepted"])

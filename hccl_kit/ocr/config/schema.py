@@ -1,7 +1,7 @@
-"""What the schema says of a configuration: what is wrong with it, which defaults it leaves out, what has no effect.
+"""A configuration against its schema: mistakes, missing defaults, and keys without effect.
 
-The schema is plain JSON Schema, so an editor can use it too. Where `model.type` or a `name` decides which keys there
-are, it says so by `allOf` of `if` and `then`; the conditions are made of `properties` and `const` alone.
+The schema is plain JSON Schema, so editors can use it too. Keys that depend on `model.type` or a `name` are selected by
+`allOf` of `if` and `then`; the conditions consist of `properties` and `const` only.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "train_config"
 NO_EFFECT = "x-no-effect"
-"""Keys of MindOCR that are accepted and do nothing here, with the reason. Their default is what happens anyway."""
+"""Marks keys of MindOCR that are accepted without effect, with the reason. Their default is the actual behaviour."""
 NO_EFFECT_FOR = "x-no-effect-for"
-"""The one value of such a key that does nothing, where others do something."""
+"""The only value of such a key without effect, if other values have one."""
 MAX_PROBLEMS = 20
 Rule = Mapping[str, Any]
 
@@ -58,10 +58,10 @@ def root() -> Rule:
 
 
 def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) -> None:
-    """KitError names every mistake in `values` with its place, `places` saying what stands where."""
+    """Raises KitError with every mistake in `values`; `places` are the files and lines of the values."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  # 80 ms, not for --help
 
-    # JSON Schema takes 16.0 for an integer, which no batch size is, and knows nothing of nan and inf.
+    # JSON Schema accepts 16.0 as an integer, which a batch size must not be, and nan and inf as numbers.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
     types = types.redefine("number", lambda _, value: type(value) in (int, float) and abs(value) <= sys.float_info.max)
     validator: Any = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
@@ -75,7 +75,7 @@ def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) ->
 
 
 def fill(values: dict[str, Any], rule: Rule | None = None) -> None:
-    """Write the defaults of the schema into `values`, in place. Steps of a pipeline have their own."""
+    """Write the defaults of the schema into `values`, in place. Transforms of a pipeline have their own."""
     for chosen in list(chosen_rules(root() if rule is None else rule, values)):
         for key, inner in chosen.get("properties", {}).items():
             rules = list(chosen_rules(inner, None))
@@ -87,7 +87,7 @@ def fill(values: dict[str, Any], rule: Rule | None = None) -> None:
 
 
 def ineffective(values: Mapping[str, Any]) -> list[str]:
-    """A line for every reason for which keys of `values` do nothing here."""
+    """A line for every reason why keys of `values` have no effect."""
     found: dict[str, list[str]] = {}
     for pointer, rule in _present(values, root(), ()):
         found.setdefault(rule[NO_EFFECT], []).append(_dotted(*pointer))
@@ -95,7 +95,7 @@ def ineffective(values: Mapping[str, Any]) -> list[str]:
 
 
 def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer, Rule]]:
-    """The places of `value` whose rule says that they have no effect, where that makes a difference."""
+    """The places of `value` without effect, unless they have the default."""
     for chosen in chosen_rules(rule, value):
         if NO_EFFECT in chosen:
             if value != chosen.get("default", ...) and value == chosen.get(NO_EFFECT_FOR, value):
@@ -111,7 +111,7 @@ def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer
 
 
 def chosen_rules(rule: Rule, value: Any) -> Iterator[Rule]:
-    """A rule, what it refers to, and what it chooses for `value`."""
+    """A rule, the definition it refers to, and the rules it selects for `value`."""
     yield rule
     if "$ref" in rule:
         yield from chosen_rules(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], value)
@@ -128,7 +128,7 @@ def _holds(condition: Rule, value: Any) -> bool:
 
 
 def _place(pointer: Pointer, places: Mapping[Pointer, str], source: str) -> str:
-    """The file and line of the pointer or of the nearest part that stands in the file."""
+    """The file and line of the pointer, or of its nearest parent that is in a file."""
     for end in range(len(pointer), -1, -1):
         if pointer[:end] in places:
             return places[pointer[:end]]
@@ -136,7 +136,7 @@ def _place(pointer: Pointer, places: Mapping[Pointer, str], source: str) -> str:
 
 
 def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tuple[Pointer, str]]:
-    """One message a mistake: the name of the key, what was found, what is accepted."""
+    """One message per mistake: the name of the key, the value found, the accepted values."""
     pointer: Pointer = tuple(error.absolute_path)
     found: Any = error.instance
     rule: Any = error.validator_value
@@ -144,7 +144,7 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
     known = list(error.schema.get("properties", ())) if isinstance(error.schema, Mapping) else []
     if error.validator == "additionalProperties":
         if len(found) > error.schema.get("maxProperties", len(found)):  # type: ignore[union-attr]  # an object, here
-            return  # that is said as well
+            return  # reported by another rule
         for key in found.keys() - known:
             near = _nearest(key, known) or _elsewhere(key, values)
             yield (*pointer, key), f"{_dotted(*pointer, key)} is not a key of this release{near}"
@@ -170,7 +170,7 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
 
 
 def _elsewhere(key: str, values: Mapping[str, Any]) -> str:
-    """Where a key stands that is unknown in its section, or what else must be chosen for it."""
+    """Where a key belongs that is unknown in its section, and the value elsewhere that it needs."""
     found = [
         (pointer, next((one for one in conditions if _at(values, one[0]) != one[1]), None))
         for pointer, conditions in _all_keys(root(), ())
@@ -192,7 +192,7 @@ Conditions = tuple[tuple[Pointer, Any], ...]
 
 
 def _all_keys(rule: Rule, pointer: Pointer, conditions: Conditions = ()) -> Iterator[tuple[Pointer, Conditions]]:
-    """Every key of the schema outside of lists, with the values elsewhere that make it one."""
+    """Every key of the schema outside lists, with the values elsewhere on which it depends."""
     if "$ref" in rule:
         yield from _all_keys(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], pointer, conditions)
     for key, inner in rule.get("properties", {}).items():
@@ -203,7 +203,7 @@ def _all_keys(rule: Rule, pointer: Pointer, conditions: Conditions = ()) -> Iter
 
 
 def _condition(rule: Rule, pointer: Pointer) -> tuple[Pointer, Any]:
-    """The place and the value that a rule of one `const` asks for."""
+    """The place and the value of a condition with one `const`."""
     while "const" not in rule:
         ((key, rule),) = rule["properties"].items()
         pointer = (*pointer, key)

@@ -1,4 +1,4 @@
-"""The YAML of configurations: from a text to its nodes and values, and back."""
+"""YAML of configurations: from text to nodes and values, and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_VALUES = 10_000
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader, with 1e-3 read as a number: YAML 1.1 takes it for a text."""
+    """SafeLoader that reads 1e-3 as a number: to YAML 1.1 it is a string."""
 
 
 _EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
@@ -24,14 +24,14 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, [*"-+0123456
 
 
 class _Dumper(yaml.SafeDumper):
-    """SafeDumper that quotes the texts which _Loader would not give back."""
+    """SafeDumper that quotes the strings that _Loader would read as something else."""
 
 
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, [*"-+0123456789"])
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-"""NUL and halves of surrogate pairs, which quoted YAML can hold: no path and no file of UTF-8 takes them."""
+"""NUL and lone surrogates, which quoted YAML can contain, but no path and no UTF-8 file."""
 _OTHER_BREAKS = frozenset("\x85\u2028\u2029")
-"""Unquoted, YAML takes them for ends of lines and gives a blank back."""
+"""Unquoted, YAML reads them as line breaks and returns a space."""
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
@@ -43,14 +43,14 @@ _Dumper.add_representer(str, _text)
 
 
 def dump(values: Mapping[str, Any]) -> str:
-    """The text that `parse` reads as the same values."""
+    """The text from which `parse` reads the same values."""
     return yaml.dump(dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
-    """The value of a document, every alias a copy of its own, and its nodes; KitError where it is no YAML.
+    """The value of a document, each alias a copy of its own, and its nodes. Raises KitError if it is not valid YAML.
 
-    An alias is the very node that its anchor is.
+    An alias is the same node as its anchor.
     """
     try:
         loader = _Loader(text)
@@ -60,15 +60,15 @@ def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
         _bound(root, source, itertools.count(1))
         return copied(loader.construct_document(root)), root
     except yaml.YAMLError as error:
-        raise KitError(f"{source} is not YAML: {error}") from error
+        raise KitError(f"{source} is not valid YAML: {error}") from error
     except RecursionError:
         raise KitError(f"{source} is nested too deeply") from None
     except (ValueError, LookupError, AttributeError) as error:  # PyYAML's own, at dates such as 2024-13-45
-        raise KitError(f"{source} holds a number or date that cannot be read: {error}") from error
+        raise KitError(f"{source} has a number or date that cannot be read: {error}") from error
 
 
 def nodes(node: yaml.Node | None, pointer: Pointer = ()) -> Iterator[tuple[Pointer, yaml.Node, int]]:
-    """Every place of a document with its node and its line, which for a key is that of the key."""
+    """Every place of a document with its node and its line; for a value of a section the line of its key."""
     if node is None:
         return
     yield pointer, node, node.start_mark.line + 1
@@ -83,7 +83,7 @@ def nodes(node: yaml.Node | None, pointer: Pointer = ()) -> Iterator[tuple[Point
 
 
 def copied(value: Any) -> Any:
-    """A copy that shares nothing, with texts for keys, dates and what else JSON does not have."""
+    """A deep copy, with strings for keys, dates and everything else that JSON lacks."""
     if isinstance(value, dict):
         return {str(key): copied(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -92,24 +92,24 @@ def copied(value: Any) -> Any:
 
 
 def _bound(node: yaml.Node, source: str, counter: Iterator[int]) -> None:
-    """Count the nodes before values are made of them: aliases of aliases, also by '<<', grow without bound."""
+    """Bound the number of nodes before values are constructed: nested aliases, also by '<<', grow exponentially."""
     if next(counter) > MAX_VALUES:
-        raise KitError(f"{source} holds more than {MAX_VALUES} values; aliases count as often as they are used")
+        raise KitError(f"{source} has more than {MAX_VALUES} values; an alias counts at each use")
     if isinstance(node, yaml.ScalarNode) and _NO_TEXT.search(node.value):
         raise KitError(
-            f"{source}:{node.start_mark.line + 1}: {node.value[:40]!r} holds a character that no file name can have "
-            "(NUL or half of a surrogate pair)"
+            f"{source}:{node.start_mark.line + 1}: {node.value[:40]!r} contains a character that no file name can have "
+            "(NUL or a lone surrogate)"
         )
     if isinstance(node, yaml.MappingNode):
-        _assert_no_doubles(node, source)
+        _assert_no_duplicates(node, source)
     if isinstance(node, yaml.CollectionNode):
         for inner in node.value:
             for part in inner if isinstance(inner, tuple) else (inner,):
                 _bound(part, source, counter)
 
 
-def _assert_no_doubles(node: yaml.MappingNode, source: str) -> None:
-    """YAML would take the last of two equal keys without a word."""
+def _assert_no_duplicates(node: yaml.MappingNode, source: str) -> None:
+    """Raises KitError for a duplicate key: YAML would silently use the last one."""
     seen: dict[str, int] = {}
     for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
         line = key.start_mark.line + 1

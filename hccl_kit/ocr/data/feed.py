@@ -1,4 +1,4 @@
-"""The training data of one rank: usable samples, and the batches of any range of steps."""
+"""The training data of one rank: its usable samples, and the batches of any range of steps."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hccl_kit.ocr.data.pipeline import pipeline
 
 
 class Feed:
-    """What rank `rank` of `size` sees of the section `train`: `batch` samples in a step.
+    """The share of rank `rank` of `size` in the section `train`: `batch` samples per step.
 
-    `samples` are those that can be learnt from, `collate` makes a batch of transformed ones. With `lengths` those of
-    like length share a step; their stretch counts. KitError where the samples do not fill one step of all ranks.
+    `samples` are the usable ones, `collate` makes a batch of transformed samples. With `lengths`, samples of similar
+    length, after stretching, share a step. Raises KitError if the samples do not fill one step of all ranks.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Feed:
             )
 
     def batches(self, first: int, last: int, *, seed: int) -> Iterator[tuple[int, loader.Batch]]:
-        """The batches of steps `first` to `last`, each with its step, in an order that only the seed decides."""
+        """The batches of steps `first` to `last`, each with its step; the order follows from the seed alone."""
         while first < last:
             epoch, start = divmod(first, self.steps_per_epoch)
             order = loader.epoch_order(len(self.samples), seed=seed, epoch=epoch, shuffle=self.loader["shuffle"])
@@ -63,16 +63,16 @@ class Feed:
                 samples = _Stretched(samples, factors)
                 lengths = None if lengths is None else lengths * factors
             if lengths is not None:
-                order = loader.alike(order, lengths, batch=self.joint_batch, seed=seed, epoch=epoch)
+                order = loader.length_buckets(order, lengths, batch=self.joint_batch, seed=seed, epoch=epoch)
             steps = loader.train_steps(order, batch_size=self.batch, rank=self.rank, size=self.size)
             rest = list(steps[start : start + last - first])
             make = partial(self._make, samples, seed=(seed, epoch))
             for batch in loader.prefetch(rest, make, self.loader["num_workers"]):
-                self._name_bad(batch)
+                self._warn_about_bad(batch)
                 yield first, batch
                 first += 1
 
-    def _name_bad(self, batch: loader.Batch) -> None:
+    def _warn_about_bad(self, batch: loader.Batch) -> None:
         for sample, reason in batch.bad:
             if str(sample.path) not in self.bad:
                 self.bad.add(str(sample.path))
@@ -80,7 +80,7 @@ class Feed:
 
 
 class _Stretched(Sequence[Any]):
-    """Lines with the factors by which they become wider."""
+    """Lines with their stretch factors."""
 
     def __init__(self, lines: Sequence[Any], factors: NDArray[np.float32]) -> None:
         self.lines, self.factors = lines, factors

@@ -1,6 +1,6 @@
-"""Images of samples before they are decoded: only of regular files, and not of more pixels than accepted.
+"""Encoded images of samples: only from regular files, and with a bounded number of pixels.
 
-A file of a few kilobytes may hold an image of gigabytes, and a path may name a pipe without a writer.
+A file of a few kilobytes may decode to gigabytes, and a path may name a pipe without a writer.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from PIL import Image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
 MAX_PIXELS = 1 << 26
-"""Of an image, if a configuration does not say: 200 MB when it is decoded."""
+"""Default limit for an image: 200 MB when decoded."""
 BYTES_OF_A_PIXEL = 4
 OTHER_BYTES = 1 << 22
-"""Of a file, beside its pixels: a thumbnail, a colour profile."""
+"""Bytes of a file besides its pixels: a thumbnail, a colour profile."""
 AT_ONCE = 1 << 20
-"""Bytes of a file that is read whole before its header is looked at."""
+"""Largest file that is read whole before its header is parsed."""
 FORMATS = ("PNG", "JPEG", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000")
-"""Names in Pillow of the formats that OpenCV decodes too."""
+"""Pillow's names of the formats that OpenCV decodes too."""
 NOT_AN_IMAGE = "not an image that OpenCV reads"
 
-Image.MAX_IMAGE_PIXELS = None  # the limit is the caller's here; Pillow reads headers only
-warnings.filterwarnings("ignore", module=r"PIL\.")  # of damaged files, which are named when they are decoded
+Image.MAX_IMAGE_PIXELS = None  # callers have their own limit; Pillow reads headers only
+warnings.filterwarnings("ignore", module=r"PIL\.")  # on damaged files, which are reported when they are decoded
 
 
 def read_image(sample: Sample, max_pixels: int) -> bytes:
@@ -38,7 +38,7 @@ def read_image(sample: Sample, max_pixels: int) -> bytes:
     with open_image(sample) as (file, size):
         if size > limit:
             raise BadSampleError(f"a file of {size} bytes; accepted: up to {limit}, see max_pixels of DecodeImage")
-        data = file.read(size) if size <= AT_ONCE else b""  # Pillow's many small steps are faster in memory
+        data = file.read(size) if size <= AT_ONCE else b""  # Pillow reads in small pieces, which is faster in memory
         width, height = size_of(io.BytesIO(data) if data else file)
         if width * height > max_pixels:
             raise BadSampleError(
@@ -53,7 +53,7 @@ def read_image(sample: Sample, max_pixels: int) -> bytes:
 
 @contextmanager
 def open_image(sample: Sample) -> Iterator[tuple[BinaryIO, int]]:
-    """The file of a sample, or the row of its data base as a file; and how many bytes it has.
+    """The file of a sample, or its row of a database as a file, and the size in bytes.
 
     Raises BadSampleError if it cannot be opened or is not a regular file.
     """
@@ -76,9 +76,9 @@ def open_image(sample: Sample) -> Iterator[tuple[BinaryIO, int]]:
 
 
 def size_of(file: BinaryIO) -> tuple[int, int]:
-    """Width and height as the header says, of which nothing is decoded. Raises BadSampleError if there is none."""
+    """Width and height from the header, without decoding. Raises BadSampleError if there is no valid header."""
     try:
         with Image.open(file, formats=FORMATS) as image:
             return image.size
-    except Exception as error:  # readers of damaged headers raise whatever their arithmetic raises
+    except Exception as error:  # a damaged header may raise anything
         raise BadSampleError(NOT_AN_IMAGE) from error

@@ -1,4 +1,4 @@
-"""Which images a command line names. Nothing heavy is imported here: that is known before a network is loaded."""
+"""The images that a command line names. No heavy imports: they are checked before a network is loaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 
 
 def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path]:
-    """The images among `paths`, folders taken apart, in order of their names; at most `limit`."""
+    """The images in `paths`, those of a folder sorted by name; at most `limit`.
+
+    Raises KitError if a path does not exist, is not a regular file, or there are no images.
+    """
     found: list[Path] = []
     for path in paths:
         if path.is_dir():

@@ -1,6 +1,6 @@
 """Which samples a rank sees in which step, and threads that prepare them ahead of the network.
 
-Everything follows from (seed, epoch, step): a run that is resumed sees what the uninterrupted run would have seen.
+Everything follows from (seed, epoch, step): a resumed run sees the samples of the uninterrupted run.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
-cv2.setNumThreads(0)  # the loader's own threads work side by side; OpenCV's would only get in their way
+cv2.setNumThreads(0)  # the loader has threads of its own, with which OpenCV's would compete
 
 Targets = tuple[NDArray[Any], ...]
-"""What the loss takes besides the prediction, each (N, ...)."""
+"""The inputs of the loss but for the prediction, each (N, ...)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one rank feeds its network in one step.
+    """The input of one rank's network in one step.
 
-    `images` (N, C, H, W) float32. The first `count` rows are samples, the rest repeats that keep the shape; `samples`
-    names those. `bad` holds what was left out.
+    `images` (N, C, H, W) float32. The first `count` rows are those of `samples`, the rest repeats that keep the shape.
+    `bad` holds samples that were left out, with the reason.
     """
 
     images: NDArray[np.float32]
@@ -45,41 +45,41 @@ class Batch:
 
 
 def epoch_order(count: int, *, seed: int, epoch: int, shuffle: bool) -> NDArray[np.intp]:
-    """The order of all samples in an epoch, equal on all ranks."""
+    """The order of all samples in an epoch, the same on all ranks."""
     return np.random.default_rng((seed, epoch)).permutation(count) if shuffle else np.arange(count)
 
 
-def alike(
+def length_buckets(
     order: NDArray[np.intp], lengths: NDArray[np.float32], *, batch: int, seed: int, epoch: int
 ) -> NDArray[np.intp]:
-    """The same order with samples of like length in each run of `batch`, and these runs in an order of their own.
+    """The same samples in batches of similar length, the batches in random order.
 
-    What does not fill a run is left for other epochs, as it would be without.
+    Samples that do not fill a batch are left for other epochs, as without bucketing.
     """
     whole = order[: len(order) // batch * batch]
-    runs = whole[np.argsort(lengths[whole], kind="stable")].reshape(-1, batch)
-    return np.random.default_rng((seed, epoch, 1)).permutation(runs).ravel()
+    batches = whole[np.argsort(lengths[whole], kind="stable")].reshape(-1, batch)
+    return np.random.default_rng((seed, epoch, 1)).permutation(batches).ravel()
 
 
 def stretches(count: int, low: float, high: float, *, seed: int, epoch: int) -> NDArray[np.float32]:
-    """A factor between `low` and `high` for every sample in an epoch, drawn evenly by its logarithm."""
+    """A factor between `low` and `high` for every sample in an epoch, log-uniform."""
     drawn = np.random.default_rng((seed, epoch, 2)).uniform(np.log(low), np.log(high), count)
     return np.exp(drawn).astype(np.float32)
 
 
-def assert_not_of_lines(options: Mapping[str, Any], task: str) -> None:
-    """KitError where the options of a loader ask for what only lines that are read can have."""
+def assert_no_bucketing(options: Mapping[str, Any], task: str) -> None:
+    """Raises KitError if a loader has the options that only recognition supports."""
     for key in ("bucket_widths", "stretch"):
         if options[key]:
-            raise KitError(f"train.loader.{key} is for lines of text that are read, and this is a {task}")
+            raise KitError(f"train.loader.{key} is for text recognition, and this is a {task}")
 
 
 def train_steps(order: NDArray[np.intp], *, batch_size: int, rank: int, size: int) -> NDArray[np.intp]:
-    """The samples of this rank, steps x batch_size.
+    """The samples of this rank, shape (steps, batch_size).
 
-    Step k takes the k-th run of size x batch_size samples: the ranks of a job see together what one process with the
-    joint batch size would see. They are dealt like cards, so that where a run goes from short to long lines no rank
-    has the long ones and lets the others wait. What does not fill a step is left for other epochs.
+    Step k takes the k-th size x batch_size samples of the order: together the ranks see what one process with the
+    joint batch size would see. Samples are assigned in turn: if they are sorted by length, no rank has all the long
+    ones while the others wait. Samples that do not fill a step are left for other epochs.
     """
     joint = batch_size * size
     steps = len(order) // joint
@@ -117,9 +117,10 @@ def train_batch(
     collate: Callable[[Sequence[Any]], tuple[NDArray[np.float32], Targets]],
     seed: tuple[int, int],
 ) -> Batch:
-    """A full batch; the place of a bad sample is taken by a good one of the same batch.
+    """A full batch; a bad sample is replaced by a good one of the same batch.
 
-    `seed` is that of the run and the epoch: with the number of the sample it decides what is random in its transforms.
+    `seed` is that of the run and the epoch; with the number of the sample it seeds the transforms. Raises KitError if
+    no sample can be used.
     """
     good, bad = [], []
     for index in indices:
@@ -141,7 +142,7 @@ def eval_batch(
     blank: Callable[[Any], Any],
     batch_size: int,
 ) -> Batch:
-    """A batch filled up to `batch_size`; a bad image becomes a blank one: what is on it still counts as unread."""
+    """A batch padded to `batch_size`; a bad image is replaced by a blank one, so that its texts count as missed."""
     rows, bad = [], []
     generator = np.random.default_rng(0)
     for index in indices:
@@ -156,11 +157,11 @@ def eval_batch(
 
 
 def stack_images(rows: Sequence[Sample]) -> NDArray[np.float32]:
-    """The images of a batch as one array; KitError where their shapes differ."""
+    """The images of a batch as one array. Raises KitError if their shapes differ."""
     shapes = {image_of(row).shape for row in rows}
     if len(shapes) != 1:
         raise KitError(
             f"the images of a batch have different shapes {sorted(shapes)}",
-            hint="the pipeline needs a step that makes them alike (RecResizeImg, RandomCropWithBBox), or batch_size: 1",
+            hint="add a transform that gives them one size (RecResizeImg, RandomCropWithBBox), or set batch_size: 1",
         )
     return np.stack([image_of(row) for row in rows])

@@ -1,4 +1,4 @@
-"""`transform_pipeline`: its steps by their names, one after the other."""
+"""`transform_pipeline`: its transforms by name, and their composition."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from hccl_kit.ocr.data import transforms
 from hccl_kit.ocr.data.lines import line_augment, line_transforms
 from hccl_kit.ocr.data.pages import border_map, east_maps, page_moves, page_transforms, pse_maps, shrink_map
+from hccl_kit.ocr.data.pages.views import join
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import Transform
 
@@ -56,8 +57,8 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
 
 
 def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = ()) -> Transform[Any]:
-    """The steps of a configuration, but for those named in `without`. What OpenCV refuses to do is a bad sample."""
-    made = page_moves.join(
+    """The composition of a configuration's transforms but for those in `without`. An OpenCV error is a bad sample."""
+    made = join(
         TRANSFORMS[name](**(options or {})) for step in steps for name, options in step.items() if name not in without
     )
 
@@ -65,7 +66,7 @@ def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = (
         try:
             for transform in made:
                 sample = transform(sample, generator)
-        except cv2.error as error:  # such as: it turns no image with a side of more than 32,766 pixels
+        except cv2.error as error:  # such as: it rotates no image with a side of more than 32,766 pixels
             raise BadSampleError(str(error).strip()) from error
         return sample
 

@@ -1,4 +1,4 @@
-"""Samples on their way from a data set to the network, and the label files of text recognition."""
+"""Samples between data set and network, and the label files of text recognition."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ S = TypeVar("S", bound="Sample")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An image that is named by its path.
+    """An image with the path that names it.
 
-    `image` is None until it is decoded, then HxWxC (uint8, later float32) or, at the end, CxHxW. `data` gives the bytes
-    of its file where that is no file at `path` but a row of a data base.
+    `image` is None until it is decoded, then HxWxC (uint8, later float32) and finally CxHxW. `data` returns the encoded
+    bytes if they are not in a file at `path` but in a database.
     """
 
     path: Path
@@ -30,7 +30,7 @@ class Sample:
     data: Callable[[], bytes] | None = field(default=None, kw_only=True, compare=False)
 
     def reduced(self: S, factor: int) -> S:
-        """The same where `image` was decoded at 1/factor of its size: what lies in its pixels follows it."""
+        """The sample after `image` was decoded at 1/factor of its size: coordinates in pixels are scaled."""
         del factor
         return self
 
@@ -39,8 +39,8 @@ class Sample:
 class TextLine(Sample):
     """An image of one word or line. `label` holds the class numbers of `text`, empty until the label is encoded.
 
-    `columns` is the width of what a resizing left of the line, where black fills up the rest; None: all of the image.
-    `stretch` is how many times wider than its height asks for a resizing makes the line.
+    `columns` is the width of the line in a padded image; None: the whole image. `stretch` multiplies the width that
+    resizing to the height would give.
     """
 
     text: str = ""
@@ -50,13 +50,13 @@ class TextLine(Sample):
 
 
 class BadSampleError(Exception):
-    """A sample that cannot be used, with the reason; it is counted and named, and the run goes on."""
+    """A sample that cannot be used, with the reason; it is counted and reported, and the run continues."""
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a label file that hold something, each with its number. One of a gigabyte of newlines costs no more.
+    """The lines of a label file that are not blank, with their numbers, one at a time.
 
-    Only a newline ends a line: `splitlines` would break a text at U+2028 too.
+    Only a newline ends a line: `splitlines` would split a text at U+2028 too.
     """
     text = read_text(path, MAX_BYTES)
     number, start = 1, 0
@@ -70,7 +70,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_labels(path: Path) -> list[tuple[str, str]]:
-    """The image names and texts of a label file, at least one; KitError names the line that is none."""
+    """The image names and texts of a label file. Raises KitError for an invalid line, or if there are no samples."""
     rows = []
     for number, line in numbered_lines(path):
         name, tab, text = line.partition("\t")

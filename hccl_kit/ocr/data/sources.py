@@ -1,4 +1,4 @@
-"""Where the samples of a `dataset` section lie: one or several places, a share of each."""
+"""The files and folders of a `dataset` section, and the share of each that is used."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ LMDB = "LMDBDataset"
 
 
 def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
-    """The labels, the folder of the images and the share of each part of a data set; KitError where one is missing.
+    """Labels, image folder and share of each part of a data set; in LMDB both are one folder.
 
-    Folders of LMDB hold both. Only whether all is there is looked at, without numpy: this is asked before anything
-    heavy is loaded.
+    Raises KitError if one is missing. Only existence is checked, without numpy: before anything heavy is loaded.
     """
     root = Path(dataset["dataset_root"])
     folders = _listed(dataset["data_dir"])
@@ -36,8 +35,8 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
         if not label.exists():
             raise KitError(
                 f"there is no label file or folder {label}",
-                hint="set dataset_root, data_dir and label_file; hccl-kit render-words makes a set of words to start "
-                "with, hccl-kit convert-dataset converts those of ICDAR 2015 and SROIE",
+                hint="set dataset_root, data_dir and label_file; hccl-kit render-words makes a first data set, "
+                "hccl-kit convert-dataset converts ICDAR 2015 and SROIE",
             )
         if not folder.is_dir():
             raise KitError(f"data_dir {folder} is not a folder")
@@ -45,9 +44,9 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
 
 
 def share(count: int, ratio: float) -> NDArray[np.int64]:
-    """`ratio` of the numbers below `count`, spread evenly: the same on every rank and in every run.
+    """The share `ratio` of the numbers below `count`, evenly spaced: the same on every rank and in every run.
 
-    With 2.5 every number is there twice, and each second one once more.
+    With 2.5 every number appears twice, and every second one a third time.
     """
     import numpy as np  # noqa: PLC0415  # see above
 

@@ -1,7 +1,7 @@
-"""The steps of `transform_pipeline` that know only the image, as MindOCR names and parametrises them.
+"""The transforms that depend on the image alone, with MindOCR's names and options.
 
-A step is a pure function of a sample and a generator. What is random comes from the generator alone, so the seed, the
-epoch and the number of the sample decide it, whatever rank or thread runs it.
+A transform is a pure function of a sample and a generator. All randomness comes from the generator, which is seeded by
+run, epoch and number of the sample: results do not depend on the rank or thread.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ Transform = Callable[[S, np.random.Generator], S]
 
 
 class ImageTransform(Protocol):
-    """A step for samples of every kind: it looks at the image alone."""
+    """A transform for any kind of sample: it uses the image alone."""
 
     def __call__(self, sample: S, generator: np.random.Generator, /) -> S:
         """The sample with another image."""
 
 
 IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
-"""Of the red, green and blue of ImageNet's photos, in 0 to 255."""
+"""Mean and deviation of ImageNet's photos in RGB, from 0 to 255."""
 GREY = np.tile([0.299, 0.587, 0.114], (3, 1))
-"""From red, green and blue to three equal channels of their luminance (ITU-R BT.601)."""
+"""From RGB to three equal channels of luminance (ITU-R BT.601)."""
 
 
 def image_of(sample: Sample) -> NDArray[Any]:
-    """The image of a sample; KitError where the pipeline asks for it before DecodeImage."""
+    """The image of a sample. Raises KitError if it has not been decoded."""
     if sample.image is None:
-        raise KitError("transform_pipeline needs DecodeImage before its other steps")
+        raise KitError("transform_pipeline needs DecodeImage before the other transforms")
     return sample.image
 
 
@@ -58,12 +58,12 @@ def decode_image(
     reduce: int = 1,
     max_pixels: int = MAX_PIXELS,
 ) -> ImageTransform:
-    """The file as HxWx3 uint8; a gray image becomes three equal channels. An image that is there already stays.
+    """Decode the file to HxWx3 uint8, a grey image to three equal channels. An image that is decoded already stays.
 
-    The turn of a photo that its EXIF tells is applied, as OpenCV does it, but for `ignore_orientation`. `reduce` 2, 4
-    or 8 gives 1/2, 1/4 or 1/8 of height and width, rounded up: of a JPEG only so much is decoded. That is for photos
-    that a later step would make as small anyway; the result is close to it, not equal. An image of more than
-    `max_pixels` is a bad sample, and is not decoded.
+    The EXIF orientation is applied, as in OpenCV, unless `ignore_orientation`. `reduce` 2, 4 or 8 decodes at 1/2, 1/4
+    or 1/8 of height and width, rounded up, which is faster for JPEG: for photos that a later transform would shrink
+    anyway; the result is close to that, not equal. An image of more than `max_pixels` is a bad sample and is not
+    decoded.
     """
     if reduce not in REDUCED:
         raise KitError(f"DecodeImage: reduce is {reduce}; accepted: {', '.join(map(str, REDUCED))}")
@@ -100,8 +100,8 @@ def normalize(
 ) -> ImageTransform:
     """(pixel - mean) / std, per channel, as float32; `is_hwc` False: the image is CxHxW already.
 
-    The channels lie one after the other in memory, so `to_chw` moves no byte. A uint8 has 256 values: their results
-    are looked up, which is several times faster than arithmetic and equal to it.
+    The channels are contiguous in memory, so that `to_chw` copies nothing. For uint8 the 256 results are looked up,
+    which is several times faster than arithmetic and gives the same values.
     """
     shift, scale = (
         np.asarray(IMAGENET[name] if value == "imagenet" else value, np.float32)
@@ -127,7 +127,7 @@ def normalize(
 
 
 def to_chw() -> ImageTransform:
-    """From HxWxC to CxHxW, as networks take it."""
+    """From HxWxC to CxHxW."""
 
     def apply(sample: S, _: np.random.Generator) -> S:
         return replace(sample, image=np.ascontiguousarray(image_of(sample).transpose(2, 0, 1)))
@@ -141,10 +141,10 @@ def random_colour_adjust(
     contrast: float | Sequence[float] = (1, 1),
     saturation: float | Sequence[float] = 0.5,
 ) -> ImageTransform:
-    """Brighter or darker, harder or softer, more or less colourful, for an image in RGB.
+    """Random brightness, contrast and saturation of an image in RGB.
 
-    Each is a factor out of a range (lowest, highest); a number x stands for 1 - x to 1 + x. A contrast of 0 would
-    leave the mean grey of the image, a saturation of 0 the grey of each pixel.
+    Each is a factor from a range (lowest, highest); a number x stands for 1 - x to 1 + x. Contrast 0 gives the mean
+    grey of the image, saturation 0 the grey of each pixel.
     """
     options = {"brightness": brightness, "contrast": contrast, "saturation": saturation}
     ranges = [_around_one(name, value) for name, value in options.items()]
@@ -152,7 +152,7 @@ def random_colour_adjust(
     def apply(sample: S, generator: np.random.Generator) -> S:
         image = image_of(sample)
         bright, hard, colourful = (generator.uniform(*limits) for limits in ranges)
-        # All three are sums of the channels, so one matrix does them in one pass over the image.
+        # All three are linear in the channels: one matrix applies them in one pass over the image.
         mix = bright * hard * (colourful * np.eye(3) + (1 - colourful) * GREY)
         shift = 0.0 if hard == 1 else bright * (1 - hard) * float(GREY[0] @ cv2.mean(image)[:3])
         return replace(sample, image=cv2.transform(image, np.column_stack([mix, np.full(3, shift)])))

@@ -1,1 +1,1 @@
-"""Decoders: from a network's output to what a person reads."""
+"""Decoders: from the outputs of a network to texts and boxes."""

@@ -1,4 +1,4 @@
-"""Boxes: the outlines of texts, and the way back to the image that they were found in."""
+"""Boxes of texts, and their transformation back to the source image."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hccl_kit.ocr.data.pages.pages import Shape
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The outline of a text, points (n, 2) float32 as x and y, and how sure the network is, from 0 to 1."""
+    """The polygon of a text, points (n, 2) float32 as x and y, and its score from 0 to 1."""
 
     points: NDArray[np.float32]
     score: float
 
 
 Decode = Callable[[NDArray[np.float32], Shape | None], list[Box]]
-"""The maps (C, h, w) of an image, and the way back to the source, to texts. None: the boxes stay in the image."""
+"""From the maps (C, h, w) of an image to boxes in pixels of the source; with None in pixels of the image."""
 
 
 def to_source(boxes: list[Box], shape: Shape | None) -> list[Box]:
-    """Boxes of an image in whole pixels of the source that it was made of, none off it; without `shape` as they are."""
+    """Boxes in whole pixels of the source, clipped to it; unchanged without `shape`."""
     return boxes if shape is None else [Box(_to_source(box.points, shape), box.score) for box in boxes]
 
 
@@ -34,7 +34,7 @@ def _to_source(points: NDArray[np.float32], shape: Shape) -> NDArray[np.float32]
 
 
 def clockwise(corners: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Four corners from the upper one of the left pair on, clockwise on the screen."""
+    """Four corners clockwise on the screen, starting at the upper one of the left pair."""
     by_x = corners[np.argsort(corners[:, 0], kind="stable")]
     (top_left, bottom_left), (top_right, bottom_right) = (
         pair[np.argsort(pair[:, 1], kind="stable")] for pair in (by_x[:2], by_x[2:])

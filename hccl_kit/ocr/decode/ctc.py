@@ -1,4 +1,4 @@
-"""Best path decoding of CTC outputs: the likeliest class of every step, runs folded, blanks dropped."""
+"""Best path decoding of CTC outputs: the likeliest class of every time step, repeats collapsed, blanks dropped."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hccl_kit.ocr.decode.reading import Reading
 
 def decode(probabilities: NDArray[np.float32], charset: Charset) -> list[Reading]:
     """Probabilities (N, T, classes) to N readings."""
-    best, sure = probabilities.argmax(axis=2), probabilities.max(axis=2)
-    return [_fold(classes, probabilities, charset) for classes, probabilities in zip(best, sure, strict=True)]
+    classes, likelihoods = probabilities.argmax(axis=2), probabilities.max(axis=2)
+    return [_collapse(row, sure, charset) for row, sure in zip(classes, likelihoods, strict=True)]
 
 
-def _fold(classes: NDArray[np.intp], probabilities: NDArray[np.float32], charset: Charset) -> Reading:
+def _collapse(classes: NDArray[np.intp], likelihoods: NDArray[np.float32], charset: Charset) -> Reading:
     starts = np.ones(len(classes), bool)
     starts[1:] = classes[1:] != classes[:-1]
     kept = starts & (classes != charset.blank)
-    confidence = float(probabilities[kept].mean()) if kept.any() else 0.0
+    confidence = float(likelihoods[kept].mean()) if kept.any() else 0.0
     return Reading(charset.decode(classes[kept].tolist()), confidence)

@@ -1,6 +1,6 @@
-"""From the probability map of DBNet to the outlines of texts: contours, kept where sure, expanded.
+"""From the probability map of DBNet to boxes: contours above a threshold, expanded.
 
-After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.5, as MindOCR has it.
+After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.5, as in MindOCR.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hccl_kit.ocr.decode.boxes import Box, Decode, clockwise, to_source
 from hccl_kit.ocr.polygons import area_by_perimeter, offset
 
 MIN_CONTOUR, MIN_BOX = 3, 5
-"""Pixels of the shorter side below which a kernel, and a text, is noise."""
+"""Shorter side, in pixels, below which a kernel or a text is noise."""
 SMOOTH = 0.005
-"""How far a polygon may leave its contour, in lengths of the contour."""
+"""Largest deviation of a polygon from its contour, as a share of the contour's length."""
 
 
 def db_postprocess(
@@ -34,18 +34,18 @@ def db_postprocess(
     """A decoder with MindOCR's options.
 
     `box_type` "quad": rotated rectangles, clockwise from the upper left corner; "polygon" or "poly": polygons.
-    Of at most `max_candidates` contours of what is `binary_thresh` or more, those count whose mean probability reaches
-    `box_thresh`. `score_mode` says of what: "rectangle", as MindOCR has it, of all binarised pixels in the upright
-    rectangle around the contour, "contour", as the paper has it, of those in the contour.
-    A contour is expanded by area * `expand_ratio` / perimeter.
+    Pixels from `binary_thresh` on are text. Of the first `max_candidates` contours those with a mean probability of at
+    least `box_thresh` are kept. `score_mode` "rectangle" takes the mean over all text pixels in the bounding box of the
+    contour, as in MindOCR; "contour" over the pixels inside the contour, as in the paper. A contour is expanded by
+    area * `expand_ratio` / perimeter.
     """
-    outline = _quad if box_type == "quad" else _polygon
+    fit = _quad if box_type == "quad" else _polygon
 
     def candidates(binary: NDArray[np.uint8], probability: NDArray[np.float32]) -> Iterator[Box]:
         contours, _ = cv2.findContours(binary, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
         for contour in contours[:max_candidates]:
             score = _score(probability, binary, contour, of_contour=score_mode == "contour")
-            points = outline(contour[:, 0], expand_ratio) if score >= box_thresh else None
+            points = fit(contour[:, 0], expand_ratio) if score >= box_thresh else None
             if points is not None:
                 yield Box(points, score)
 
@@ -59,7 +59,7 @@ def db_postprocess(
 def _score(
     probability: NDArray[np.float32], binary: NDArray[np.uint8], contour: NDArray[np.int32], *, of_contour: bool
 ) -> float:
-    """The mean probability of the pixels that a contour stands for."""
+    """The mean probability of a contour."""
     left, top, width, height = cv2.boundingRect(contour)
     area = slice(top, top + height), slice(left, left + width)
     mask = binary[area]
@@ -69,7 +69,7 @@ def _score(
 
 
 def _quad(contour: NDArray[np.int32], expand_ratio: float) -> NDArray[np.float32] | None:
-    """The expanded rectangle (4, 2) around a contour; None where one of the two is too small."""
+    """The expanded minimum-area rectangle (4, 2) of a contour; None if it is too small before or after."""
     kernel = cv2.minAreaRect(contour)
     if min(kernel[1]) < MIN_CONTOUR:
         return None
@@ -80,7 +80,7 @@ def _quad(contour: NDArray[np.int32], expand_ratio: float) -> NDArray[np.float32
 
 
 def _polygon(contour: NDArray[np.int32], expand_ratio: float) -> NDArray[np.float32] | None:
-    """The expanded polygon (n, 2) along a contour; None where it is too small or falls apart."""
+    """The expanded polygon (n, 2) of a contour; None if it is too small or splits."""
     corners = cv2.approxPolyDP(contour, SMOOTH * cv2.arcLength(contour, True), True)[:, 0]
     expanded = _expand(corners, expand_ratio) if len(corners) >= 4 else []
     if len(expanded) != 1 or min(cv2.minAreaRect(expanded[0])[1]) < MIN_BOX:

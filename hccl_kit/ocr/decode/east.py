@@ -1,6 +1,6 @@
-"""From the maps of EAST to the outlines of texts: a rectangle at every place of a text, and one of those that overlap.
+"""From the maps of EAST to boxes: a rectangle at every text pixel, merged by locality-aware suppression.
 
-After Zhou et al. 2017, "EAST: An Efficient and Accurate Scene Text Detector", 3.5 (locality-aware suppression).
+After Zhou et al. 2017, "EAST: An Efficient and Accurate Scene Text Detector", 3.5.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from hccl_kit.ocr.data.pages.pages import Shape
 from hccl_kit.ocr.decode.boxes import Box, Decode, to_source
 
 STRIDE = 4
-"""Pixels of the image for each of the maps."""
+"""Pixels of the image per pixel of the maps."""
 MAX_PLACES = 20_000
-"""Of an image; the surest ones are looked at."""
+"""Of an image; those with the highest scores are used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Rectangles of one text: the sum of their corners (4, 2), each times its score, of their scores, and how many."""
+    """Merged rectangles: the sum of their corners (4, 2) times their scores, the sum of the scores, and the count."""
 
     corners: NDArray[np.float64]
     weight: float
@@ -30,15 +30,15 @@ class Sum:
 
     @property
     def quad(self) -> NDArray[np.float32]:
-        """Their mean."""
+        """Their weighted mean."""
         return (self.corners / self.weight).astype(np.float32)
 
 
 def east_postprocess(*, score_thresh: float = 0.8, nms_thresh: float = 0.2, box_type: str = "quad") -> Decode:
     """A decoder of score, four distances and angle (6, H/4, W/4) with MindOCR's options; `box_type` is always "quad".
 
-    Rectangles of places with more than `score_thresh` that overlap by an IoU above `nms_thresh` are one text: those of
-    neighbouring places are averaged, of the rest the one that most places voted for stays.
+    Rectangles of pixels with a score above `score_thresh` that overlap by an IoU above `nms_thresh` are one text:
+    consecutive ones are averaged, and of the others the one with the greatest weight is kept.
     """
     assert box_type == "quad"
 
@@ -51,7 +51,7 @@ def east_postprocess(*, score_thresh: float = 0.8, nms_thresh: float = 0.2, box_
 
 
 def rectangles(maps: NDArray[np.float32], score_thresh: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Corners (n, 4, 2) in pixels of the image and scores (n,), row by row; none with two corners off the image."""
+    """Corners (n, 4, 2) in pixels of the image and scores (n,), row by row; at most one corner is outside the image."""
     rows, columns = np.nonzero(maps[0] > score_thresh)
     if len(rows) > MAX_PLACES:
         surest = np.sort(np.argsort(-maps[0][rows, columns], kind="stable")[:MAX_PLACES])
@@ -68,7 +68,7 @@ def rectangles(maps: NDArray[np.float32], score_thresh: float) -> tuple[NDArray[
 
 
 def _merged(quads: NDArray[np.float32], scores: NDArray[np.float32], nms_thresh: float) -> list[Sum]:
-    """Rectangles one after the other, each averaged with what the last one belongs to where they overlap."""
+    """Rectangles in order, each averaged with the previous group if they overlap."""
     sums: list[Sum] = []
     for quad, score in zip(quads, scores.tolist(), strict=True):
         if sums and _iou(quad, sums[-1].quad[None])[0] > nms_thresh:
@@ -80,7 +80,7 @@ def _merged(quads: NDArray[np.float32], scores: NDArray[np.float32], nms_thresh:
 
 
 def _distinct(sums: list[Sum], nms_thresh: float) -> list[Sum]:
-    """Of those that overlap the one with the greatest weight."""
+    """Non-maximum suppression by weight."""
     ordered = sorted(sums, key=lambda one: -one.weight)
     quads = np.array([one.quad for one in ordered]).reshape(-1, 4, 2)
     lows, highs = quads.min(axis=1), quads.max(axis=1)
@@ -94,13 +94,13 @@ def _distinct(sums: list[Sum], nms_thresh: float) -> list[Sum]:
 
 
 def _iou(one: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Of one quadrilateral (4, 2) with each of others (n, 4, 2).
+    """IoU of one quadrilateral (4, 2) with each of others (n, 4, 2).
 
-    By shapely: cv2.intersectConvexConvex finds nothing in common where two differ by less than a thousandth of a pixel.
+    By shapely: cv2.intersectConvexConvex finds no intersection of two that differ by less than a thousandth of a pixel.
     """
     shape, shapes = shapely.polygons(one), shapely.polygons(others)
     both = np.zeros(len(shapes))
-    sound = shapely.is_valid(shapes) & shapely.is_valid(shape)
-    both[sound] = shapely.area(shapely.intersection(shape, shapes[sound]))
+    valid = shapely.is_valid(shapes) & shapely.is_valid(shape)
+    both[valid] = shapely.area(shapely.intersection(shape, shapes[valid]))
     either = shapely.area(shape) + shapely.area(shapes) - both
     return np.divide(both, either, out=np.zeros_like(both), where=either > 0)

@@ -1,7 +1,7 @@
-"""From the maps of PSENet to the outlines of texts: the smallest kernels, grown until they meet.
+"""From the maps of PSENet to boxes: progressive scale expansion of the smallest kernels.
 
-After Wang et al. 2019, "Shape Robust Text Detection with Progressive Scale Expansion Network", 3.2. A text is what grew
-from one of the smallest kernels; where two meet, the pixel belongs to the first, so that texts that touch stay apart.
+After Wang et al. 2019, "Shape Robust Text Detection with Progressive Scale Expansion Network", 3.2. A text grows
+from one of the smallest kernels; where two meet, the pixel belongs to the first, so that adjacent texts stay apart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hccl_kit.ocr.data.pages.pages import Shape
 from hccl_kit.ocr.decode.boxes import Box, Decode, clockwise, to_source
 
 STRIDE = 4
-"""Pixels of the image for each of the maps."""
+"""Pixels of the image per pixel of the maps."""
 
 
 def pse_postprocess(
@@ -29,11 +29,11 @@ def pse_postprocess(
 ) -> Decode:
     """A decoder of logits (kernels + 1, H/4, W/4) with MindOCR's options.
 
-    The logits are made `scale` times smaller than the image; those above `binary_thresh` are text. Smallest kernels of
-    fewer than `min_area` pixels, and texts of fewer or with a mean probability below `box_thresh`, are dropped.
+    The logits are resized to 1/`scale` of the image; those above `binary_thresh` are text. Smallest kernels and texts
+    of fewer than `min_area` pixels are dropped, and texts with a mean probability below `box_thresh`.
     `box_type` "quad": rotated rectangles, clockwise from the upper left corner; "poly": polygons.
     """
-    outline = _quad if box_type == "quad" else _polygon
+    fit = _quad if box_type == "quad" else _polygon
 
     def decode(maps: NDArray[np.float32], shape: Shape | None) -> list[Box]:
         factor = STRIDE // scale
@@ -45,16 +45,16 @@ def pse_postprocess(
         for text in _regions(expand(kernels, min_area)):
             score = float(probability[text].mean())
             if len(text[0]) >= min_area and score >= box_thresh:
-                boxes.append(Box(outline(text) * np.float32(scale), score))
+                boxes.append(Box(fit(text) * np.float32(scale), score))
         return to_source(boxes, shape)
 
     return decode
 
 
 def expand(kernels: NDArray[np.bool_], min_area: int) -> NDArray[np.int32]:
-    """The number of the text of every pixel (h, w), from 1 on, 0 for none; of kernels (n, h, w), large to small.
+    """Labels (h, w) of the texts, from 1 on, 0 for background, from kernels (n, h, w), large to small.
 
-    Pixels join in rounds, those first that are nearest to a smallest kernel.
+    Breadth-first: the pixels nearest to a smallest kernel join first.
     """
     labels = _smallest(kernels[-1], min_area)
     padded = np.pad(labels, 1)
@@ -74,7 +74,7 @@ def expand(kernels: NDArray[np.bool_], min_area: int) -> NDArray[np.int32]:
 
 
 def _smallest(kernel: NDArray[np.bool_], min_area: int) -> NDArray[np.int32]:
-    """The connected parts of at least `min_area` pixels, by numbers from 1 on."""
+    """Labels of the connected components of at least `min_area` pixels, from 1 on."""
     _, labels, stats, _ = cv2.connectedComponentsWithStats(kernel.astype(np.uint8), connectivity=4)
     kept = stats[:, cv2.CC_STAT_AREA] >= min_area
     kept[0] = False
@@ -97,12 +97,12 @@ def _points(text: tuple[NDArray[np.intp], ...]) -> NDArray[np.int32]:
 
 
 def _quad(text: tuple[NDArray[np.intp], ...]) -> NDArray[np.float32]:
-    """The rectangle (4, 2) around pixels."""
+    """The minimum-area rectangle (4, 2) of pixels."""
     return clockwise(cv2.boxPoints(cv2.minAreaRect(_points(text))))
 
 
 def _polygon(text: tuple[NDArray[np.intp], ...]) -> NDArray[np.float32]:
-    """The outline (n, 2) of pixels that hang together."""
+    """The contour (n, 2) of connected pixels."""
     points = _points(text)
     low = points.min(axis=0)
     width, height = points.max(axis=0) - low + 1

@@ -1,4 +1,4 @@
-"""What a network read in an image of a line."""
+"""The text that a network reads in the image of a line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text and how sure the network is: the mean probability of its characters, 0 for an empty text."""
+    """A text and its confidence: the mean probability of its characters, 0 for an empty text."""
 
     text: str
     confidence: float

@@ -1,1 +1,1 @@
-"""A trained network at work: batches through it, and the score of a data set."""
+"""Inference in batches, and the score of a data set."""

@@ -1,4 +1,4 @@
-"""How well the network does on a data set; every sample counts once, whatever the number of ranks."""
+"""The score of a network on a data set; every sample counts once, for any number of ranks."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
-from hccl_kit.ocr.infer.inference import Finding, Inference
+from hccl_kit.ocr.infer.inference import Inference, Prediction
 from hccl_kit.ocr.run.consistency import assert_one_data_set
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Counts
 from hccl_kit.runtime import World
 
-Watch = Callable[[Iterator[Finding], int], AbstractContextManager[Iterator[Finding]]]
-"""What passes on findings, of which there are so many, and may show how many are done."""
+Watch = Callable[[Iterator[Prediction], int], AbstractContextManager[Iterator[Prediction]]]
+"""Passes on so many predictions, and may show progress."""
 
 
-def _unwatched(found: Iterator[Finding], total: int) -> AbstractContextManager[Iterator[Finding]]:
+def _unwatched(predictions: Iterator[Prediction], total: int) -> AbstractContextManager[Iterator[Prediction]]:
     del total
-    return nullcontext(found)
+    return nullcontext(predictions)
 
 
 class Evaluator:
@@ -41,29 +41,30 @@ class Evaluator:
 
     def __call__(
         self, network: nn.Cell, watch: Watch = _unwatched, *, alive: Callable[[], None] = lambda: None
-    ) -> tuple[Counts, list[Finding]]:
-        """The counts over all ranks, and what this rank found; every rank must call it.
+    ) -> tuple[Counts, list[Prediction]]:
+        """The counts over all ranks, and the predictions of this rank.
 
-        `watch` is `hccl_kit.base.progress.track` or nothing; `alive` follows every batch.
+        `watch` is `hccl_kit.base.progress.track` or nothing; `alive` is called after every batch. Every rank must call
+        it. Raises KitError if no image can be read.
         """
         share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
-        with watch(self._judge(network, share, alive), len(share)) as found:
-            judged = list(found)
-        rows = [self.task.nothing, *(self.task.count(one.sample, one.found).to_array() for one in judged)]
-        unread = sum(str(one.sample.path) in self.bad for one in judged)
+        with watch(self._predict(network, share, alive), len(share)) as predicted:
+            predictions = list(predicted)
+        rows = [self.task.zero, *(self.task.count(one.sample, one.value).to_array() for one in predictions)]
+        unread = sum(str(one.sample.path) in self.bad for one in predictions)
         sums = self.world.all_reduce(np.append(np.sum(rows, axis=0, dtype=np.float64), unread).astype(np.float32))
         if sums[-1] == len(self.samples):
             raise KitError(
                 f"none of the {len(self.samples)} images of the evaluation can be read",
-                hint="look at eval.dataset: dataset_root, data_dir, label_file",
+                hint="check eval.dataset: dataset_root, data_dir, label_file",
             )
-        return self.task.total(sums[:-1]), judged
+        return self.task.total(sums[:-1]), predictions
 
-    def _judge(self, network: nn.Cell, share: NDArray[np.intp], alive: Callable[[], None]) -> Iterator[Finding]:
-        for findings in self.inference.batches(network, self.samples, share):
+    def _predict(self, network: nn.Cell, share: NDArray[np.intp], alive: Callable[[], None]) -> Iterator[Prediction]:
+        for predictions in self.inference.batches(network, self.samples, share):
             alive()
-            for one in findings:
-                if one.fault and str(one.sample.path) not in self.bad:
+            for one in predictions:
+                if one.error and str(one.sample.path) not in self.bad:
                     self.bad.add(str(one.sample.path))
-                    self.warn(f"evaluation: {one.sample.path} counts as not read: {one.fault}")
+                    self.warn(f"evaluation: {one.sample.path} counts as not read: {one.error}")
                 yield one

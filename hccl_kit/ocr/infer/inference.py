@@ -1,4 +1,4 @@
-"""What a network finds in samples, batch by batch, while threads prepare the next ones."""
+"""Batched inference: the predictions of a network for samples, while threads prepare the next batches."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from hccl_kit.ocr.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A sample, transformed, and what the network found there; `fault` says why its image could not be used."""
+class Prediction:
+    """The prediction for a transformed sample; `error` says why its image could not be used."""
 
     sample: Any
-    found: Any
-    fault: str | None = None
+    value: Any
+    error: str | None = None
 
 
 class Inference:
-    """Runs networks of a task as the section `eval` of a configuration says; it needs no labels."""
+    """Runs networks of a task with the pipeline and the loader of a section `eval`; it needs no labels."""
 
     def __init__(self, task: Task, section: Mapping[str, Any]) -> None:
         self.task = task
-        self.transform = pipeline(section["dataset"]["transform_pipeline"], without=task.label_steps)
+        self.transform = pipeline(section["dataset"]["transform_pipeline"], without=task.label_transforms)
         self.batch_size: int = section["loader"]["batch_size"]
         self.workers: int = section["loader"]["num_workers"]
 
     def batches(
         self, network: nn.Cell, samples: Sequence[Any], share: NDArray[np.intp] | None = None
-    ) -> Iterator[list[Finding]]:
-        """The findings of `samples`, or of those whose numbers `share` holds, in order.
+    ) -> Iterator[list[Prediction]]:
+        """The predictions for `samples`, or for those whose numbers `share` holds, in order.
 
-        An image that cannot be used counts as a blank one, and stops nothing.
+        An image that cannot be used is replaced by a blank one.
         """
         numbers = np.arange(len(samples)) if share is None else share
         tasks = [numbers[start : start + self.batch_size] for start in range(0, len(numbers), self.batch_size)]
@@ -48,10 +48,11 @@ class Inference:
         )
         network.set_train(False)
         for batch in loader.prefetch(tasks, make, self.workers):
-            faults = {sample.path: reason for sample, reason in batch.bad}
+            errors = {sample.path: reason for sample, reason in batch.bad}
             # A network in mixed precision may end in float16, which OpenCV does not know.
             outputs = network(Tensor(batch.images)).asnumpy().astype(np.float32, copy=False)
-            found = self.task.decode(outputs, batch.samples)
+            values = self.task.decode(outputs, batch.samples)
             yield [
-                Finding(sample, one, faults.get(sample.path)) for sample, one in zip(batch.samples, found, strict=True)
+                Prediction(sample, value, errors.get(sample.path))
+                for sample, value in zip(batch.samples, values, strict=True)
             ]

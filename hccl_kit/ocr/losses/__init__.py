@@ -1,1 +1,1 @@
-"""Losses: from a network's output and a batch's labels to one number."""
+"""Losses: from the outputs of a network and the targets of a batch to a scalar."""

@@ -9,10 +9,10 @@ TINY = 1e-12
 
 
 class CrossEntropySmooth(nn.Cell):
-    """Cross-entropy, a part `smoothing` of each truth spread over all classes (Szegedy et al. 2016).
+    """Cross-entropy with label smoothing: a share `smoothing` is spread over all classes (Szegedy et al. 2016).
 
-    Inputs: probabilities (N, classes) float32; labels (N,) int32. MindOCR takes what its classifier gives for logits,
-    that is, the softmax of a softmax; `of_probabilities` takes it for what it is.
+    Inputs: probabilities (N, classes) float32; labels (N,) int32. MindOCR treats the probabilities as logits, which
+    applies softmax twice; `of_probabilities` treats them as probabilities.
     """
 
     def __init__(self, *, smoothing: float = 0.0, of_probabilities: bool = False) -> None:

@@ -6,10 +6,10 @@ from mindspore import Tensor, nn, ops
 
 
 class CTCLoss(nn.Cell):
-    """The mean over the batch of -log p(label | logits), as MindOCR has it: not divided by the label's length.
+    """The mean over the batch of -log p(label | logits), as in MindOCR: not divided by the label's length.
 
-    Inputs: logits (T, N, classes) float32; labels (N, L) int32, filled up with any class; lengths (N,) int32, each at
-    least 1 and small enough for T (a doubled character needs a blank between).
+    Inputs: logits (T, N, classes) float32; labels (N, L) int32, padded with any class; lengths (N,) int32, each at
+    least 1 and small enough for T (a repeated character needs a blank in between).
     """
 
     def __init__(self, blank: int) -> None:

@@ -1,5 +1,6 @@
-"""The loss of DBNet, of its three maps (Liao et al. 2019, "Real-time Scene Text Detection with Differentiable
-Binarization", 3.6), with the weights and the mining of hard negatives that MindOCR has.
+"""The loss of DBNet for its three maps, with MindOCR's weights and hard negative mining.
+
+After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.6.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.losses.pixels import flat, hardest
 
 MIN_NEGATIVES = 10
-"""Pixels that are learnt from where an image has no text."""
+"""Least number of negative pixels per image, also without text."""
 NEGATIVE_RATIO = 3
-"""Pixels beside the text, for each one of it, that are learnt from."""
+"""Negative-to-positive pixel ratio for OHEM."""
 
 Maps: TypeAlias = Tensor | tuple[Tensor, Tensor, Tensor]
 
@@ -23,9 +24,9 @@ class DBLoss(nn.Cell):
     """dice(binary map) + `l1_scale` * L1(threshold map) + `bce_scale` * cross-entropy(probability map).
 
     Inputs: the three maps of the network, (N, 1, H, W) each: probability, threshold, binary; or the probability alone,
-    of which the cross-entropy is all the loss. Then kernels (N, 1, H, W), their mask (N, H, W), thresholds (N, H, W)
-    and their mask (N, H, W), of numbers from 0 to 1. `bce_replace` "diceloss" puts dice in place of the cross-entropy;
-    `eps` is added to every denominator.
+    whose cross-entropy is then the whole loss. Then kernels (N, 1, H, W), their mask (N, H, W), thresholds (N, H, W)
+    and their mask (N, H, W), all from 0 to 1. `bce_replace` "diceloss" replaces the cross-entropy by dice; `eps` is
+    added to every denominator. Raises KitError if `bce_replace` has another value.
     """
 
     def __init__(
@@ -67,10 +68,9 @@ class Dice(nn.Cell):
 
 
 class BalancedCrossEntropy(nn.Cell):
-    """The mean cross-entropy of all text and, in each image, the hardest three times as many pixels beside it.
+    """The mean cross-entropy of all positive pixels and, in each image, three times as many of the hardest negatives.
 
-    Where several pixels are as hard as the last one that counts, all of them do. Inputs: probability, truth and mask,
-    (N, pixels) each.
+    Negatives as hard as the last one that counts do count too. Inputs: probability, truth and mask, (N, pixels) each.
     """
 
     def __init__(self, eps: float) -> None:
@@ -78,10 +78,10 @@ class BalancedCrossEntropy(nn.Cell):
         self.eps = eps
 
     def construct(self, probability: Tensor, truth: Tensor, mask: Tensor) -> Tensor:
-        text, beside = truth * mask, (1 - truth) * mask
-        positives, negatives = ops.floor(ops.reduce_sum(text, 1)), ops.floor(ops.reduce_sum(beside, 1))
+        positive, negative = truth * mask, (1 - truth) * mask
+        positives, negatives = ops.floor(ops.reduce_sum(positive, 1)), ops.floor(ops.reduce_sum(negative, 1))
         wanted = ops.maximum(ops.minimum(negatives, NEGATIVE_RATIO * positives), MIN_NEGATIVES)
         losses = ops.binary_cross_entropy(probability, truth, reduction="none")
-        hard = losses * beside
-        sums = ops.reduce_sum(losses * text) + ops.reduce_sum(hard * hardest(hard, wanted))
+        hard = losses * negative
+        sums = ops.reduce_sum(losses * positive) + ops.reduce_sum(hard * hardest(hard, wanted))
         return sums / (ops.reduce_sum(positives) + ops.reduce_sum(wanted) + self.eps)

@@ -1,5 +1,6 @@
-"""The loss of EAST (Zhou et al. 2017, "EAST: An Efficient and Accurate Scene Text Detector", 3.4), as MindOCR has it:
-dice in place of the balanced cross-entropy of the paper.
+"""The loss of EAST, as in MindOCR: dice in place of the paper's balanced cross-entropy.
+
+After Zhou et al. 2017, "EAST: An Efficient and Accurate Scene Text Detector", 3.4.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ PAIRS = {False: (UPPER, LEFT, LOWER, RIGHT), True: (UPPER, LOWER, LEFT, RIGHT)}
 
 
 class EASTLoss(nn.Cell):
-    """dice(score) + the mean over all places in a text of 10 (1 - cos(angle off)) - log(IoU of the rectangles).
+    """dice(score) + the mean over all text pixels of 10 (1 - cos(angle error)) - log(IoU of the rectangles).
 
-    Inputs: maps (N, 6, H, W) as the head gives them; scores (N, 1, H, W), 1 inside the texts; distances and angles
-    (N, 5, H, W); ignored (N, 1, H, W), 1 where nothing is learnt. Sums are over the whole batch. `geometric_iou` takes
-    height times width for the area of a rectangle; by default it is (upper + left) * (lower + right), as MindOCR
-    multiplies the distances, whose order it takes for another one.
+    Inputs: maps (N, 6, H, W) of the head; scores (N, 1, H, W), 1 inside the texts; distances and angles (N, 5, H, W);
+    ignored (N, 1, H, W), 1 where nothing is learnt. Sums are over the whole batch. `geometric_iou` computes the area of
+    a rectangle as height times width; the default is (upper + left) * (lower + right), as in MindOCR, which assumes
+    another order of the distances.
     """
 
     def __init__(self, *, geometric_iou: bool = False) -> None:
@@ -36,7 +37,7 @@ class EASTLoss(nn.Cell):
         return dice + ops.reduce_sum(off * scores) / ops.maximum(ops.reduce_sum(scores), 1.0)
 
     def _iou(self, found: Tensor, truth: Tensor) -> Tensor:
-        """Of rectangles around the same place, (N, 1, H, W), with one more pixel in both areas."""
+        """IoU of rectangles around the same pixel, (N, 1, H, W), with 1 added to both areas."""
         both = self._area(ops.minimum(found, truth))
         return (both + 1) / (self._area(found) + self._area(truth) - both + 1)
 

@@ -1,4 +1,4 @@
-"""How well texts are found: recall, precision and their harmonic mean (Karatzas et al. 2015, ICDAR 2015)."""
+"""Recall, precision and harmonic mean of text detection (Karatzas et al. 2015, ICDAR 2015)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import shapely
 from numpy.typing import NDArray
 
 IOU = 0.5
-"""Intersection over union above which a box is that of a text."""
+"""Intersection over union above which a box matches a text."""
 IGNORED_SHARE = 0.5
-"""The share of a box on one ignored text above which the box does not count."""
+"""A box does not count if more than this share of it lies on one ignored text."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoxCounts:
-    """Sums over pages: texts to be found, those `found`, and boxes that are `false`."""
+    """Sums over pages: ground truth texts, those `found`, and `false` positives."""
 
     texts: float = 0.0
     found: float = 0.0
@@ -39,7 +39,7 @@ class BoxCounts:
 
     @classmethod
     def from_array(cls, array: NDArray[np.float32]) -> BoxCounts:
-        """Back from the all-reduce."""
+        """The inverse of `to_array`."""
         return cls(*map(float, array))
 
     def row(self) -> dict[str, float]:
@@ -53,12 +53,12 @@ class BoxCounts:
 
     @property
     def recall(self) -> float:
-        """Found texts over all texts, 0 without texts."""
+        """Found texts over all texts; 0 without texts."""
         return self.found / self.texts if self.texts else 0.0
 
     @property
     def precision(self) -> float:
-        """Boxes of a text over all boxes that count, 0 without boxes."""
+        """Found texts over found texts and false positives; 0 without boxes."""
         boxes = self.found + self.false
         return self.found / boxes if boxes else 0.0
 
@@ -70,30 +70,30 @@ class BoxCounts:
 
 
 def compare(
-    boxes: Sequence[NDArray[Any]], texts: NDArray[Any], ignored: NDArray[np.bool_], *, count_doubles: bool = False
+    boxes: Sequence[NDArray[Any]], texts: NDArray[Any], ignored: NDArray[np.bool_], *, count_duplicates: bool = False
 ) -> BoxCounts:
-    """The counts of one page: boxes, each (n, 2), and outlines of texts (N, P, 2), of which some are `ignored` (N,).
+    """The counts of one page: boxes, each (n, 2), and ground truth polygons (N, P, 2), some of them `ignored` (N,).
 
-    A box takes the first text that it fits. One that fits a text which an earlier box has taken is neither right nor
-    false, as in MindOCR; with `count_doubles` it is false, as ICDAR has it: each text takes the first free box.
+    A box matches the first text that it overlaps. A second box on one text is neither right nor false, as in MindOCR;
+    with `count_duplicates` it is a false positive, as in ICDAR: each text takes the first free box.
     """
-    found, outlines = [_shape(box) for box in boxes], [_shape(text) for text in texts]
-    on_ignored = _intersections(found, [outlines[n] for n in np.flatnonzero(ignored)])
+    found, truth = [_shape(box) for box in boxes], [_shape(text) for text in texts]
+    on_ignored = _intersections(found, [truth[n] for n in np.flatnonzero(ignored)])
     limits = IGNORED_SHARE * np.array([shape.area for shape in found])
-    judged = [n for n in range(len(found)) if not (on_ignored[n] > limits[n]).any()]
-    fits = _overlaps([found[n] for n in judged], [outlines[n] for n in np.flatnonzero(~ignored)]) > IOU
-    right, false = _each_text_takes(fits) if count_doubles else _each_box_takes(fits)
+    counted = [n for n in range(len(found)) if not (on_ignored[n] > limits[n]).any()]
+    fits = _overlaps([found[n] for n in counted], [truth[n] for n in np.flatnonzero(~ignored)]) > IOU
+    right, false = _each_text_takes(fits) if count_duplicates else _each_box_takes(fits)
     return BoxCounts(float(fits.shape[1]), float(right), float(false))
 
 
 def _each_box_takes(fits: NDArray[np.bool_]) -> tuple[int, int]:
-    """Texts that some box takes, and boxes that fit none, of (boxes, texts)."""
+    """Texts that some box matches, and boxes that match none; `fits` is (boxes, texts)."""
     fitting = fits[fits.any(axis=1)]
     return len(set(fitting.argmax(axis=1).tolist())) if len(fitting) else 0, len(fits) - len(fitting)
 
 
 def _each_text_takes(fits: NDArray[np.bool_]) -> tuple[int, int]:
-    """Texts that find a free box, and boxes that are left, of (boxes, texts)."""
+    """Texts that get a free box, and boxes that are left; `fits` is (boxes, texts)."""
     taken = np.zeros(len(fits), bool)
     for text in fits.T:
         free = text & ~taken
@@ -103,19 +103,19 @@ def _each_text_takes(fits: NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def _shape(points: NDArray[Any]) -> Any:
-    """A polygon that may be intersected: the pieces of one that crosses itself, nothing of one without extent."""
+    """A valid geometry: the parts of a polygon that crosses itself, empty for one without area."""
     return shapely.make_valid(shapely.Polygon(np.asarray(points, np.float64)))
 
 
 def _overlaps(ones: Sequence[Any], others: Sequence[Any]) -> NDArray[np.float64]:
-    """Intersection over union of each with each, (n, m)."""
+    """Intersection over union of all pairs, (n, m)."""
     shared = _intersections(ones, others)
     union = np.array([s.area for s in ones])[:, None] + np.array([s.area for s in others]) - shared
     return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
 
 
 def _intersections(ones: Sequence[Any], others: Sequence[Any]) -> NDArray[np.float64]:
-    """The areas (n, m) that each shares with each; only those are computed whose upright rectangles meet."""
+    """The shared areas of all pairs, (n, m); only pairs with overlapping bounding boxes are computed."""
     areas = np.zeros((len(ones), len(others)))
     if areas.size:
         mine, theirs = shapely.STRtree(others).query(ones)

@@ -1,4 +1,4 @@
-"""How often a classifier is right."""
+"""The accuracy of a classifier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
-    """Sums over images."""
+    """Sums over images: all, and those classified correctly."""
 
     images: float = 0.0
     right: float = 0.0
@@ -29,7 +29,7 @@ class ClassCounts:
 
     @classmethod
     def from_array(cls, array: NDArray[np.float32]) -> ClassCounts:
-        """Back from the all-reduce."""
+        """The inverse of `to_array`."""
         return cls(*map(float, array))
 
     def row(self) -> dict[str, float]:
@@ -37,11 +37,11 @@ class ClassCounts:
         return {"images": int(self.images), "right": int(self.right), "accuracy": self.accuracy}
 
     def score(self, indicator: str) -> float:
-        """There is one: `acc`."""
+        """The accuracy: `acc` is the only indicator."""
         del indicator
         return self.accuracy
 
     @property
     def accuracy(self) -> float:
-        """Right images over all, 0 without images."""
+        """Right images over all images; 0 without images."""
         return self.right / self.images if self.images else 0.0

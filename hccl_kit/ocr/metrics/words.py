@@ -1,4 +1,4 @@
-"""How well words are read: the share that is exactly right, and the normalised edit distance (ICDAR 2019)."""
+"""Word accuracy and normalised edit distance (ICDAR 2019)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 SYMBOLS = re.compile(r"[^A-Za-z0-9^\u4e00-\u9fa5]")
-"""What MindOCR calls a symbol; it spares ^."""
+"""The characters that MindOCR calls symbols: ^ is not among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordCounts:
-    """Sums over words. `similarity`: of 1 - distance / the longer length, in words."""
+    """Sums over words: all, those exactly right, and `similarity`, 1 - edit distance / length of the longer text."""
 
     words: float = 0.0
     right: float = 0.0
@@ -34,7 +34,7 @@ class WordCounts:
 
     @classmethod
     def from_array(cls, array: NDArray[np.float32]) -> WordCounts:
-        """Back from the all-reduce."""
+        """The inverse of `to_array`."""
         return cls(*map(float, array))
 
     def row(self) -> dict[str, float]:
@@ -52,17 +52,17 @@ class WordCounts:
 
     @property
     def accuracy(self) -> float:
-        """Exactly right words over all words, 0 without words."""
+        """Exactly right words over all words; 0 without words."""
         return self.right / self.words if self.words else 0.0
 
     @property
     def norm_edit_distance(self) -> float:
-        """The mean similarity of the words, 1 where all are right."""
+        """The mean similarity, 1 if all words are right; the field names it after the distance."""
         return self.similarity / self.words if self.words else 0.0
 
 
 def letters(text: str) -> str:
-    """A text without symbols: of all characters those of `metric.ignore_symbol` stay."""
+    """The text without symbols, as for `metric.ignore_symbol`."""
     return SYMBOLS.sub("", text)
 
 

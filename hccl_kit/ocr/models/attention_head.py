@@ -1,7 +1,7 @@
-"""A classifier that spells a text sign by sign, and looks at a part of the sequence for each of them.
+"""An autoregressive attention decoder: one token per time step.
 
 After Shi, Wang, Lyu, Yao, Bai 2016, "Robust Scene Text Recognition with Automatic Rectification", with the additive
-attention of Bahdanau, Cho, Bengio 2014. Parameters are named as MindOCR names them.
+attention of Bahdanau, Cho, Bengio 2014. Parameters have MindOCR's names.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.charset import GO
+from hccl_kit.ocr.charset import BOS
 
 
 class AttentionCell(nn.Cell):
-    """The next state (N, hidden) from the last one, the sequence (N, T, C) and the sign before (N, classes)."""
+    """The next state (N, hidden) from the last one, the sequence (N, T, C) and the previous token (N, classes)."""
 
     def __init__(self, channels: int, *, hidden_size: int, classes: int) -> None:
         super().__init__()
@@ -22,18 +22,18 @@ class AttentionCell(nn.Cell):
         self.score = nn.Dense(hidden_size, 1, has_bias=False)
         self.rnn = nn.GRUCell(channels + classes, hidden_size)
 
-    def construct(self, state: Tensor, sequence: Tensor, keys: Tensor, sign: Tensor) -> Tensor:
-        """`keys` (N, T, hidden) is what `i2h` makes of the sequence, the same for all signs."""
+    def construct(self, state: Tensor, sequence: Tensor, keys: Tensor, token: Tensor) -> Tensor:
+        """`keys` (N, T, hidden) is `i2h` of the sequence, the same for all time steps; `token` is one-hot."""
         scores = self.score(ops.tanh(keys + ops.expand_dims(self.h2h(state), 1)))
-        seen = ops.reduce_sum(ops.softmax(scores, 1) * sequence, 1)
-        return self.rnn(ops.concat((seen, sign), 1), state)
+        context = ops.reduce_sum(ops.softmax(scores, 1) * sequence, 1)
+        return self.rnn(ops.concat((context, token), 1), state)
 
 
 class AttentionHead(nn.Cell):
-    """A sequence (T, N, C) to logits (N, L, classes) where the targets are given, else to probabilities of that shape.
+    """A sequence (T, N, C) to logits (N, L, classes) if targets are given, else to probabilities of that shape.
 
-    L is `batch_max_length` and one for the stop. `targets` (N, at least L) are the signs before each, the go first:
-    the network learns to go on from the right ones, and in use it goes on from its own.
+    L is `batch_max_length` and one for EOS. `targets` (N, at least L) int32 are the previous token of each time step,
+    BOS first: with them the head is teacher-forced, without them it continues from its own predictions.
     """
 
     def __init__(self, channels: int, *, out_channels: int, hidden_size: int = 256, batch_max_length: int = 25) -> None:
@@ -48,15 +48,15 @@ class AttentionHead(nn.Cell):
         sequence = ops.transpose(sequence, (1, 0, 2))
         keys = self.attention_cell.i2h(sequence)
         state = ops.zeros((sequence.shape[0], self.hidden_size), sequence.dtype)
-        before = ops.full((sequence.shape[0],), GO, dtype=ms.int32)
-        spelt: tuple[Tensor, ...] = ()
+        token = ops.full((sequence.shape[0],), BOS, dtype=ms.int32)
+        outputs: tuple[Tensor, ...] = ()
         for step in range(self.steps):
             if targets is not None:
-                before = targets[:, step]
-            one_hot = ops.cast(ops.one_hot(before, self.classes, 1, 0), sequence.dtype)
+                token = targets[:, step]
+            one_hot = ops.cast(ops.one_hot(token, self.classes, 1, 0), sequence.dtype)
             state = self.attention_cell(state, sequence, keys, one_hot)
             logits = self.generator(state)
-            spelt = (*spelt, logits)
-            before = ops.cast(ops.argmax(logits, 1), ms.int32)
-        signs = ops.stack(spelt, 1)
-        return ops.softmax(signs, 2) if targets is None else signs
+            outputs = (*outputs, logits)
+            token = ops.cast(ops.argmax(logits, 1), ms.int32)
+        stacked = ops.stack(outputs, 1)
+        return ops.softmax(stacked, 2) if targets is None else stacked

@@ -1,7 +1,7 @@
-"""Maps made larger by bilinear interpolation, each side by a product with a matrix of weights.
+"""Bilinear resizing of maps, each side by a product with a matrix of weights.
 
-The products run on every device, forward and backward, go into ONNX as they are, and know all three ways in which the
-field lays the pixels of the two sizes over each other.
+The products run on every device, forward and backward, export to ONNX, and support all three alignments of the pixels
+of the two sizes that are in use.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from mindspore.ops import constexpr
 from numpy.typing import NDArray
 
 EDGES, CORNERS, ORIGIN = "edges", "corners", "origin"
-"""What keeps its place: the outer edges of the pixels, as in OpenCV and as `half_pixel_centers` says; the centres of
-the outer pixels (`align_corners`); or the centre of the first one alone, which is what neither of these two means."""
+"""What stays aligned: the outer edges of the pixels, as in OpenCV (`half_pixel_centers`); the centres of the outer
+pixels (`align_corners`); or the centre of the first pixel alone (neither of the two)."""
 
 
 def bilinear(maps: Tensor, height: int, width: int, *, keeps: str) -> Tensor:
@@ -38,7 +38,7 @@ def _constant(before: int, after: int, keeps: str) -> Tensor:
 
 
 def weights(before: int, after: int, keeps: str) -> NDArray[np.float32]:
-    """What each of `before` values adds to each of `after`: (before, after), the sums over the first axis are 1."""
+    """The weight of each of `before` values in each of `after`: (before, after), columns sum to 1."""
     places = np.arange(after, dtype=np.float64)
     if keeps == EDGES:
         places = (places + 0.5) * before / after - 0.5

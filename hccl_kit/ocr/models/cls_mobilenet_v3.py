@@ -1,7 +1,7 @@
 """MobileNetV3 small as a classifier: whether a line of text lies upside down.
 
-After Howard et al. 2019, "Searching for MobileNetV3", table 2, in the variant of MindOCR's classifier, whose parameters
-have the same names.
+After Howard et al. 2019, "Searching for MobileNetV3", table 2, in the variant of MindOCR's classifier, with the same
+parameter names.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Any
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
+from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.mobilenet_v3 import SMALL, STEM, HardSwish, InvertedResidual, convolution, scaled
 
 LAST = 576
-"""Channels of what the convolutions give."""
+"""Channels of the features."""
 KINDS, HIDDEN = 1000, 1024
-"""Of the classifier of ImageNet's photos, which lies in the checkpoints and is not used."""
+"""Sizes of the ImageNet classifier, which the checkpoints contain and the network does not use."""
 
 
 class SqueezeExcite(nn.Cell):
@@ -84,7 +85,6 @@ class Classifier(nn.Cell):
 
 
 def build(model: Mapping[str, Any]) -> Classifier:
-    """The network that the section `model` of a configuration describes."""
+    """The network of a section `model`."""
     backbone = ClsMobileNetV3()
-    head = {key: value for key, value in model["head"].items() if key != "name"}
-    return Classifier(backbone, MobileNetV3Head(backbone.out_channels, **head))
+    return Classifier(backbone, MobileNetV3Head(backbone.out_channels, **options_of(model["head"])))

@@ -1,7 +1,7 @@
 """CRNN: convolutions, a recurrent network over their columns, and a classifier for CTC.
 
-After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition". Parameters are
-named as MindOCR names them, so that its checkpoints fit.
+After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition". Parameters have
+MindOCR's names, so that its checkpoints fit.
 """
 
 from __future__ import annotations
@@ -12,19 +12,16 @@ from typing import Any
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
+from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.lstm import BidirectionalLSTM
-from hccl_kit.ocr.models.rec_resnet34 import RecResNet34
-from hccl_kit.ocr.models.vgg7 import Vgg7
-
-BACKBONES: dict[str, Callable[[], nn.Cell]] = {"rec_vgg7": Vgg7, "rec_resnet34": RecResNet34}
 
 
 class RNNEncoder(nn.Cell):
     """Features (N, C, 1, T) to a sequence (T, N, 2 hidden_size), through two bidirectional LSTM layers.
 
-    They compute in float32 whatever the rest does: a state that is summed over the steps loses too much in float16.
+    Always in float32: a state that is summed over all time steps loses too much in float16.
     """
 
     def __init__(self, channels: int, *, hidden_size: int, dropout: float = 0.0) -> None:
@@ -41,7 +38,7 @@ class RNNEncoder(nn.Cell):
 class Crnn(nn.Cell):
     """Images (N, 3, 32, W) to logits (T, N, classes) in training, else to probabilities (N, T, classes).
 
-    T is what `steps` of the backbone's module says.
+    T is the `sequence_length` of the backbone's module.
     """
 
     def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
@@ -54,9 +51,8 @@ class Crnn(nn.Cell):
         return self.head(self.neck(self.backbone(images)))
 
 
-def build(model: Mapping[str, Any]) -> Crnn:
-    """The network that the section `model` of a configuration describes."""
-    backbone = BACKBONES[model["backbone"]["name"]]()
-    options, head = ({k: v for k, v in model[part].items() if k != "name"} for part in ("neck", "head"))
-    neck = RNNEncoder(backbone.out_channels, **options)
-    return Crnn(backbone, neck, CTCHead(neck.out_channels, **head))
+def build(model: Mapping[str, Any], *, backbone: Callable[..., nn.Cell]) -> Crnn:
+    """The network of a section `model`; `backbone` makes features (N, C, 1, T) of images, C in its `out_channels`."""
+    features = backbone(**options_of(model["backbone"]))
+    neck = RNNEncoder(features.out_channels, **options_of(model["neck"]))
+    return Crnn(features, neck, CTCHead(neck.out_channels, **options_of(model["head"])))

@@ -1,4 +1,4 @@
-"""The classifier of a network that is trained with CTC, and what it says in evaluation."""
+"""The classifier of a network that is trained with CTC."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Initializer, Uniform
 
 CUSTOMISED = "crnn_customised"
-"""MindOCR's name for a start between -1 and 1 over the square root of the number of inputs."""
+"""MindOCR's name for initial values between -1 and 1 over the square root of the number of inputs."""
 
 
 class CTCHead(nn.Cell):
     """A sequence (T, N, C) to logits (T, N, classes) in training, else to probabilities (N, T, classes).
 
-    `weight_init` and `bias_init` are `crnn_customised` or names that MindSpore knows; "normal" has a deviation of 0.01.
+    `weight_init` and `bias_init` are `crnn_customised` or MindSpore's names; "normal" has a deviation of 0.01.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """DBNet and DBNet++: text detection by differentiable binarisation.
 
 After Liao, Wan, Yao, Chen, Bai 2019, "Real-time Scene Text Detection with Differentiable Binarization", and for the
-adaptive scale fusion Liao et al. 2022. The backbones have no deformable convolutions. Parameters are named as MindOCR
-names them, so that its checkpoints fit.
+adaptive scale fusion Liao et al. 2022. The backbones have no deformable convolutions. Parameters have MindOCR's names,
+so that its checkpoints fit.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def _branch(channels: int, *, bias: bool) -> nn.SequentialCell:
 class DBHead(nn.Cell):
     """Features (N, C, H/4, W/4) to the probability of text (N, 1, H, W).
 
-    In training, where `adaptive`, three such maps: probability P, threshold T, and the binary map that follows from
-    them with steepness `k`. The paper's is sigmoid(k (P - T)); MindOCR's, with which its models are trained, is
-    sigmoid(k P - T), and stays above 0.26. `k_scales_threshold` chooses the paper's.
+    In training, if `adaptive`, three such maps: probability P, threshold T, and the binary map that follows from them
+    with steepness `k`. The paper has sigmoid(k (P - T)); MindOCR, whose models are trained with it, has
+    sigmoid(k P - T), which stays above 0.26. `k_scales_threshold` selects the paper's formula.
     """
 
     def __init__(self, channels: int, *, k: float, bias: bool, adaptive: bool, k_scales_threshold: bool) -> None:
@@ -66,5 +66,5 @@ class DBHead(nn.Cell):
 
 
 def build(model: Mapping[str, Any]) -> Detector:
-    """The network that the section `model` of a configuration describes; the keys of its parts are their options."""
+    """The network of a section `model`; the keys of its parts are their options."""
     return detector.build(model, neck=FeaturePyramid, head=DBHead)

@@ -1,4 +1,4 @@
-"""What all detectors are put together of: a backbone with maps of four sizes, a neck that joins them, and a head."""
+"""The structure of all detectors: a backbone with maps at four strides, a neck that joins them, and a head."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from mindspore import Tensor, nn
 
+from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.mobilenet_v3 import mobilenet_v3
 from hccl_kit.ocr.models.resnet import resnet18, resnet50, resnet152
 
@@ -20,7 +21,7 @@ Maps: TypeAlias = "Tensor | tuple[Tensor, ...]"
 
 
 class Detector(nn.Cell):
-    """Images (N, 3, H, W) to what its head makes of them."""
+    """Images (N, 3, H, W) to the outputs of the head."""
 
     def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
         super().__init__()
@@ -33,15 +34,12 @@ class Detector(nn.Cell):
 
 
 def build(model: Mapping[str, Any], *, neck: Callable[..., nn.Cell], head: Callable[..., nn.Cell]) -> Detector:
-    """The network that the section `model` of a configuration describes; the keys of its parts are their options.
+    """The network of a section `model`; the keys of its parts are their options.
 
     `neck` takes the channels of the four maps, `head` those of the neck.
     """
-    backbone = BACKBONES[model["backbone"]["name"]](**_options(model["backbone"]))
-    joined = neck(backbone.out_channels, **_options(model["neck"]))
-    return Detector(backbone, joined, head(joined.out_channels, **_options(model["head"])))
-
-
-def _options(part: Mapping[str, Any]) -> dict[str, Any]:
-    """All but the name, the source of weights, and the variant of MobileNetV3, of which there is one only."""
-    return {key: value for key, value in part.items() if key not in ("name", "pretrained", "bottleneck_params")}
+    options = options_of(model["backbone"])
+    options.pop("bottleneck_params", None)  # the variant of MobileNetV3, of which there is only one
+    backbone = BACKBONES[model["backbone"]["name"]](**options)
+    joined = neck(backbone.out_channels, **options_of(model["neck"]))
+    return Detector(backbone, joined, head(joined.out_channels, **options_of(model["head"])))

@@ -1,6 +1,6 @@
-"""Dropout whose draws follow from a key that the training step sets: what is resumed drops what it would have dropped.
+"""Dropout with a key that the training step sets, so that a resumed run drops the same values as an uninterrupted one.
 
-The framework's own keeps a random state inside its kernels, which nobody can save.
+MindSpore's own dropout keeps its random state inside its kernels, where it cannot be saved.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _NUMBERS = count()
 
 
 class Dropout(nn.Cell):
-    """In training, zero for a part `rate` of the values, and more of the others, so that the mean stays.
+    """In training, sets a share `rate` of the values to zero and scales the others, so that the mean stays.
 
-    After Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Networks from Overfitting". Which values are
-    zero follows from the shape and the key alone, see `draw`.
+    After Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Networks from Overfitting". The dropped
+    values depend on the shape and the key alone, see `draw`.
     """
 
     def __init__(self, rate: float) -> None:
@@ -26,8 +26,8 @@ class Dropout(nn.Cell):
         self.rate = rate
         self.threshold = round(rate * 2**32) - 2**31
         self.scale = 1 / (1 - rate)
-        # Past nn.Cell, which would list the key with the parameters that checkpoints hold. Keys of one graph may not
-        # share a name.
+        # Bypasses nn.Cell, which would list the key among the parameters of checkpoints. The keys of one graph need
+        # different names.
         key = Parameter(Tensor(np.int32(0)), name=f"dropout_key_{next(_NUMBERS)}", requires_grad=False)
         object.__setattr__(self, "key", key)
 
@@ -38,7 +38,7 @@ class Dropout(nn.Cell):
         rows = 1
         for size in x.shape[:-1]:
             rows = rows * size
-        # A number for each row and each column, hashed with care; a cheap permutation of their sum for each value.
+        # A well mixed hash for each row and each column, and a cheap permutation of their sum for each value.
         numbers = _mixed(ms.numpy.arange(rows + columns, dtype=ms.int32) + self.key)
         place = ops.reshape(numbers[:rows], (rows, 1)) + ops.reshape(numbers[rows:], (1, columns))
         keep = place * (place + place + 1) >= self.threshold
@@ -46,7 +46,7 @@ class Dropout(nn.Cell):
 
 
 class DropPath(nn.Cell):
-    """In training, leaves a branch (N, P, C) out for a part `rate` of the samples and scales it up for the others.
+    """In training, drops a branch (N, P, C) for a share `rate` of the samples and scales it up for the others.
 
     After Huang et al. 2016, "Deep Networks with Stochastic Depth".
     """
@@ -62,23 +62,23 @@ class DropPath(nn.Cell):
 
 
 def cells(network: nn.Cell) -> tuple[Dropout, ...]:
-    """Every Dropout of a network that drops something."""
+    """Every Dropout of a network with a rate above 0."""
     return tuple(cell for _, cell in network.cells_and_names() if isinstance(cell, Dropout) and cell.rate)
 
 
 def draw(dropouts: tuple[Dropout, ...], generator: np.random.Generator) -> None:
-    """Give each a key of its own for the next batch."""
+    """Draw a new key for each, for the next batch."""
     for cell in dropouts:
         cell.key.set_data(Tensor(np.int32(generator.integers(2**31))))
 
 
 def _mixed(x: Tensor) -> Tensor:
-    """An int32 whose bits all depend on all bits of x: lowbias32 of Wellons 2018, "Hash Function Prospector"."""
+    """An int32 hash of x whose bits depend on all bits of x: lowbias32 of Wellons 2018, "Hash Function Prospector"."""
     x = ops.bitwise_xor(x, _shifted(x, 16)) * 0x7FEB352D
     x = ops.bitwise_xor(x, _shifted(x, 15)) * (0x846CA68B - 2**32)
     return ops.bitwise_xor(x, _shifted(x, 16))
 
 
 def _shifted(x: Tensor, bits: int) -> Tensor:
-    """To the right, with zeros from the left although x has a sign."""
+    """A logical right shift of a signed integer."""
     return ops.bitwise_and(ops.bitwise_right_shift(x, bits), (1 << (32 - bits)) - 1)

@@ -1,7 +1,7 @@
-"""EAST: text detection by a score and a rectangle at every place.
+"""EAST: text detection by a score and a rectangle at every pixel of the map.
 
-After Zhou et al. 2017, "EAST: An Efficient and Accurate Scene Text Detector", with the head of MindOCR, which is deeper
-than the paper's. Parameters are named as MindOCR names them, so that its checkpoints fit.
+After Zhou et al. 2017, "EAST: An Efficient and Accurate Scene Text Detector", with MindOCR's head, which is
+deeper than the paper's. Parameters have MindOCR's names, so that its checkpoints fit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hccl_kit.ocr.models.bilinear import CORNERS, bilinear
 from hccl_kit.ocr.models.fpn import convolution
 
 FARTHEST = 512
-"""Pixels from a place to an edge of its text, at most."""
+"""Largest distance to an edge of the text, in pixels."""
 MIDDLE, NARROW = 128, 64
 """Channels of the head."""
 
@@ -25,7 +25,7 @@ MIDDLE, NARROW = 128, 64
 class EASTFPN(nn.Cell):
     """Four maps (N, channels[i], H/s, W/s), s = 4, 8, 16, 32, to one (N, out_channels, H/4, W/4).
 
-    The coarsest is made as large as the next finer one and joined to it, fewer channels are left, and so on.
+    The coarsest is resized to the next finer one and concatenated, a convolution reduces the channels, and so on.
     """
 
     def __init__(self, channels: tuple[int, ...], *, out_channels: int) -> None:
@@ -90,5 +90,5 @@ class EASTHead(nn.Cell):
 
 
 def build(model: Mapping[str, Any]) -> detector.Detector:
-    """The network that the section `model` of a configuration describes; the keys of its parts are their options."""
+    """The network of a section `model`; the keys of its parts are their options."""
     return detector.build(model, neck=EASTFPN, head=EASTHead)

@@ -1,7 +1,7 @@
 """The feature pyramid of DBNet, and the adaptive scale fusion of DBNet++.
 
 After Lin et al. 2017, "Feature Pyramid Networks for Object Detection", and Liao et al. 2022, "Real-Time Scene Text
-Detection with Differentiable Binarization and Adaptive Scale Fusion". Parameters are named as MindOCR names them.
+Detection with Differentiable Binarization and Adaptive Scale Fusion". Parameters have MindOCR's names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mindspore.common.initializer import HeUniform
 
 LEVELS = 4
 SQUEEZE = 4
-"""The channel attention looks at the channels through a layer with a quarter of them."""
+"""The channel attention has a hidden layer with a quarter of the channels."""
 
 
 def convolution(before: int, after: int, kernel: int, *, bias: bool = False) -> nn.Conv2d:
@@ -22,11 +22,11 @@ def convolution(before: int, after: int, kernel: int, *, bias: bool = False) -> 
 
 
 class Enlarge(nn.Cell):
-    """Maps (N, C, H, W) to (N, C, factor H, factor W): every value in a square of its own, the nearest neighbour.
+    """Nearest-neighbour upsampling: maps (N, C, H, W) to (N, C, factor H, factor W).
 
-    A transposed convolution of each channel with ones computes the same. On CPU it takes a sixth of the time of
-    ResizeNearestNeighbor (measured, forward and backward, for the maps of a 640 x 640 image); other devices have an
-    operator of their own for that.
+    `by_convolution`: by a transposed convolution of each channel with ones, which gives the same values. On CPU it
+    takes a sixth of the time of ResizeNearestNeighbor (measured, forward and backward, for the maps of a 640 x 640
+    image).
     """
 
     def __init__(self, channels: int, factor: int, *, by_convolution: bool) -> None:
@@ -48,8 +48,8 @@ class Enlarge(nn.Cell):
 class FeaturePyramid(nn.Cell):
     """Four maps (N, channels[i], H/s, W/s), s = 4, 8, 16, 32, to one (N, out_channels, H/4, W/4).
 
-    Coarse maps are added to the finer ones, each sum is smoothed to a quarter of `out_channels`, and all four, as large
-    as the finest, are joined from coarse to fine: plainly, or with `use_asf` weighted by place and scale.
+    Coarse maps are added to the finer ones, each sum is smoothed to a quarter of `out_channels`, and all four, resized
+    to the finest, are concatenated from coarse to fine; with `use_asf` weighted by place and scale.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class Join(nn.Cell):
 
 
 class ScaleFusion(nn.Cell):
-    """Four maps (N, C, H, W), coarse to fine, to one (N, 4 C, H, W): every map times its weight at every place.
+    """Four maps (N, C, H, W), coarse to fine, to one (N, 4 C, H, W): every map times its weight at every pixel.
 
-    The attentions of channel and place are added to what they look at; their outputs are between 0 and 1.
+    The attentions of channel and place, between 0 and 1, are added to their inputs.
     """
 
     def __init__(self, channels: int, *, channel_attention: bool) -> None:

@@ -1,4 +1,4 @@
-"""A bidirectional LSTM, in a form that is quick on CPU."""
+"""A bidirectional LSTM with a fast training path on CPU."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from mindspore import Tensor, nn, ops
 class BidirectionalLSTM(nn.LSTM):
     """nn.LSTM in both directions: a sequence (T, N, C) to (T, N, 2 hidden_size), from states of zero.
 
-    nn.LSTM runs its kernel once for each direction, on a sequence that it has reversed; on CPU the reversing takes a
-    third as long as the LSTM. The kernel can do both directions at once, though MindSpore's page says it cannot (2.10,
-    measured). That form is for training on CPU alone: what is evaluated or exported, and what runs on Ascend, is
-    nn.LSTM itself.
+    nn.LSTM runs its kernel once for each direction and reverses the sequence for one; on CPU reversing takes a third as
+    long as the LSTM. The kernel supports both directions at once, although MindSpore's documentation says otherwise
+    (2.10, measured). That path is for training on CPU only: evaluation, export and Ascend use nn.LSTM itself.
     """
 
     def __init__(self, channels: int, hidden_size: int, *, num_layers: int = 1) -> None:
@@ -29,7 +28,7 @@ class BidirectionalLSTM(nn.LSTM):
         return sequence
 
     def _weights(self, forwards: int, backwards: int) -> Tensor:
-        """All weights of a layer in one tensor, as the kernel wants them."""
+        """All weights of a layer in one tensor, in the layout of the kernel."""
         return ops.concat(
             (
                 ops.reshape(self.w_ih_list[forwards], (-1, 1, 1)),

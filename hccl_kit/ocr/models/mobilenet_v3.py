@@ -1,7 +1,7 @@
-"""MobileNetV3 as a feature extractor: images in, one feature map for each of four strides out.
+"""MobileNetV3 as a feature extractor: from images to one feature map for each of four strides.
 
 After Howard et al. 2019, "Searching for MobileNetV3", in the variant that MindOCR's detectors use: every block expands,
-squeezing goes through two dense layers and a plain sigmoid. Parameters are named as there.
+and squeezing is two dense layers with a plain sigmoid. Parameters have MindOCR's names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hccl_kit.base.errors import KitError
 
 
 class Row(NamedTuple):
-    """A block of the paper's tables 1 and 2: kernel, channels inside and after, stride."""
+    """A block of the paper's tables 1 and 2."""
 
     kernel: int
     inside: int
@@ -61,25 +61,25 @@ SMALL = (
 ARCHITECTURES = {"large": LARGE, "small": SMALL}
 STEM = 16
 FIRST = 3
-"""The list `features` begins with convolution, normalisation and activation; block 0 is its entry 3."""
+"""Index of the first block in the list `features`, after convolution, normalisation and activation."""
 
 
 def scaled(channels: int, alpha: float) -> int:
-    """`alpha` times as many channels, as a multiple of 8, at least 8, and not below nine tenths of the exact value."""
+    """`alpha` times the channels, rounded to a multiple of 8, at least 8 and at least 0.9 times the exact value."""
     exact = channels * alpha
     rounded = max(8, int(exact + 4) // 8 * 8)
     return rounded if rounded >= 0.9 * exact else rounded + 8
 
 
 def convolution(before: int, after: int, kernel: int = 1, *, stride: int = 1, group: int = 1) -> nn.Conv2d:
-    """Without a bias, for a normalisation follows; a stride rounds sizes up."""
+    """A convolution without bias, for a normalisation follows; a stride rounds sizes up."""
     start = Normal(sqrt(2 / (kernel * kernel * after)))
     mode = {"pad_mode": "pad", "padding": kernel // 2} if group == 1 else {"pad_mode": "same"}
     return nn.Conv2d(before, after, kernel, stride=stride, group=group, has_bias=False, weight_init=start, **mode)
 
 
 class HardSwish(nn.Cell):
-    """x relu6(x + 3) / 6: in training by one operator, which takes less memory, else by some that ONNX knows."""
+    """x relu6(x + 3) / 6: in training one operator, which takes less memory, else operators that ONNX has."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class HardSwish(nn.Cell):
 
 
 class SqueezeExcite(nn.Cell):
-    """A map (N, C, H, W) times a weight for each of its channels that follows from the means of all of them."""
+    """A map (N, C, H, W) times a weight per channel, computed from the means of all channels."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -104,9 +104,9 @@ class SqueezeExcite(nn.Cell):
 
 
 class InvertedResidual(nn.Cell):
-    """A block: expand, convolve each channel for itself, weigh the channels, project; and the input, where it fits.
+    """A block: expansion, depthwise convolution, squeeze and excitation, projection; plus the input if shapes match.
 
-    Without `always_expand` a block that is as wide inside as before leaves the expansion out, as in the paper.
+    Without `always_expand` a block that is as wide inside as its input has no expansion, as in the paper.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class InvertedResidual(nn.Cell):
 class MobileNetV3(nn.Cell):
     """Images (N, 3, H, W) to the outputs of the entries `out_stages` of the list `features`, from fine to coarse.
 
-    By default these are the last ones of the strides 4, 8, 16 and 32; H and W divide by 32.
+    By default the last ones of the strides 4, 8, 16 and 32; H and W are multiples of 32.
     """
 
     def __init__(self, rows: tuple[Row, ...], *, stem: int, last: int, out_stages: tuple[int, ...]) -> None:
@@ -166,7 +166,7 @@ class MobileNetV3(nn.Cell):
 
 
 def mobilenet_v3(*, architecture: str, alpha: float, out_stages: list[int] | None, disable_se: bool) -> MobileNetV3:
-    """The network of MindOCR's keys; `disable_se` leaves all squeezing out. KitError for stages that are not there."""
+    """The network of MindOCR's keys; `disable_se` removes squeezing. Raises KitError if `out_stages` is not valid."""
     rows = tuple(
         row._replace(
             inside=scaled(row.inside, alpha), after=scaled(row.after, alpha), squeeze=row.squeeze and not disable_se

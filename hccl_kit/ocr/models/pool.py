@@ -1,4 +1,4 @@
-"""The maximum over pairs of rows and columns, in a form whose gradient is quick on CPU."""
+"""Max pooling by two with a fast gradient on CPU."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from mindspore import Tensor, nn, ops
 
 
 class MaxPool(nn.Cell):
-    """The maximum of every two rows, and of every two columns too unless `rows_only`.
+    """The maximum of every two rows, and of every two columns unless `rows_only`.
 
-    Features (N, C, H, W) become (N, C, H/2, W/2), or (N, C, H/2, W): what nn.MaxPool2d(2, 2), or ((2, 1), (2, 1)),
-    gives. An odd last row or column is left out.
+    Features (N, C, H, W) to (N, C, H/2, W/2), or (N, C, H/2, W), as nn.MaxPool2d(2, 2) or ((2, 1), (2, 1)). An odd last
+    row or column is dropped.
 
-    On CPU the gradient of MindSpore's pooling takes more time than a convolution. max(a, b) = a + relu(b - a), row
-    beside row, has the same gradient three times faster and differs by a rounding of the larger magnitude. That form
-    is for training on CPU alone: what is evaluated or exported, and what runs on Ascend, is the pooling itself.
+    On CPU the gradient of MindSpore's pooling takes more time than a convolution. max(a, b) = a + relu(b - a) has the
+    same gradient three times faster, and differs by a rounding of the larger magnitude. It is used for training on CPU
+    only: evaluation, export and Ascend use nn.MaxPool2d itself.
     """
 
     def __init__(self, *, rows_only: bool = False) -> None:

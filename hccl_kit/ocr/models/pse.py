@@ -1,7 +1,7 @@
 """PSENet: text detection by kernels of growing size.
 
-After Wang et al. 2019, "Shape Robust Text Detection with Progressive Scale Expansion Network". Parameters are named as
-MindOCR names them, so that its checkpoints fit.
+After Wang et al. 2019, "Shape Robust Text Detection with Progressive Scale Expansion Network". Parameters have
+MindOCR's names, so that its checkpoints fit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hccl_kit.ocr.models import detector
 from hccl_kit.ocr.models.bilinear import ORIGIN, bilinear
 
 MOMENTUM = 0.1
-"""Of the moving statistics of neck and head: nine tenths are those of the last batch."""
+"""Of the moving statistics of neck and head: the last batch has a weight of 0.9."""
 
 
 def _convolution(before: int, after: int, kernel: int) -> nn.Conv2d:
@@ -28,8 +28,8 @@ def _convolution(before: int, after: int, kernel: int) -> nn.Conv2d:
 class PSEFPN(nn.Cell):
     """Four maps (N, channels[i], H/s, W/s), s = 4, 8, 16, 32, to one (N, 4 out_channels, H/4, W/4).
 
-    Coarse maps are added to the finer ones, each sum is smoothed, and all four, as large as the finest, are joined from
-    fine to coarse.
+    Coarse maps are added to the finer ones, each sum is smoothed, and all four, resized to the finest, are concatenated
+    from fine to coarse.
     """
 
     def __init__(self, channels: tuple[int, ...], *, out_channels: int) -> None:
@@ -65,7 +65,7 @@ def _as_large_as(fine: Tensor, coarse: Tensor) -> Tensor:
 
 
 class PSEHead(nn.Cell):
-    """Features (N, C, H/4, W/4) to logits (N, out_channels, H/4, W/4): the text, and its kernels, large to small."""
+    """Features (N, C, H/4, W/4) to logits (N, out_channels, H/4, W/4): text, then its kernels, large to small."""
 
     def __init__(self, channels: int, *, hidden_size: int, out_channels: int) -> None:
         super().__init__()
@@ -78,5 +78,5 @@ class PSEHead(nn.Cell):
 
 
 def build(model: Mapping[str, Any]) -> detector.Detector:
-    """The network that the section `model` of a configuration describes; the keys of its parts are their options."""
+    """The network of a section `model`; the keys of its parts are their options."""
     return detector.build(model, neck=PSEFPN, head=PSEHead)

@@ -1,25 +1,26 @@
-"""RARE without its rectifier: convolutions, a recurrent network over their columns, and a head that spells.
+"""RARE without its rectifier: convolutions, a recurrent network over their columns, an autoregressive attention head.
 
-After Shi, Wang, Lyu, Yao, Bai 2016, "Robust Scene Text Recognition with Automatic Rectification". Parameters are named
-as MindOCR names them, so that its checkpoints fit.
+After Shi, Wang, Lyu, Yao, Bai 2016, "Robust Scene Text Recognition with Automatic Rectification". Parameters have
+MindOCR's names, so that its checkpoints fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mindspore import Tensor, nn
 
-from hccl_kit.ocr.models import crnn, crnn_small
+from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.attention_head import AttentionHead
+from hccl_kit.ocr.models.crnn import RNNEncoder
 
 
 class Rare(nn.Cell):
-    """Images (N, 3, 32, W) and, in training, targets (N, L + 1) to what AttentionHead makes of them."""
+    """Images (N, 3, 32, W) and, in training, targets (N, L + 1) int32 to the outputs of AttentionHead."""
 
     guided = True
-    """The training gives it the targets of the loss beside the images."""
+    """Teacher forcing: in training the network takes the targets of the loss as well as the images."""
 
     def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: AttentionHead) -> None:
         super().__init__()
@@ -31,19 +32,8 @@ class Rare(nn.Cell):
         return self.head(self.neck(self.backbone(images)), targets)
 
 
-def build(model: Mapping[str, Any]) -> Rare:
-    """The network that the section `model` of a configuration describes."""
-    backbone, channels = _backbone(model["backbone"])
-    options, head = ({k: v for k, v in model[part].items() if k != "name"} for part in ("neck", "head"))
-    neck = crnn.RNNEncoder(channels, **options)
-    return Rare(backbone, neck, AttentionHead(neck.out_channels, **head))
-
-
-def _backbone(options: Mapping[str, Any]) -> tuple[nn.Cell, int]:
-    """From images to features (N, C, 1, T), and C."""
-    name = options["name"]
-    if name in crnn.BACKBONES:
-        large = crnn.BACKBONES[name]()
-        return large, large.out_channels
-    small = crnn_small.Backbone(name, options["channels"])
-    return small.features, small.out_channels
+def build(model: Mapping[str, Any], *, backbone: Callable[..., nn.Cell]) -> Rare:
+    """The network of a section `model`; `backbone` makes features (N, C, 1, T) of images, C in its `out_channels`."""
+    features = backbone(**options_of(model["backbone"]))
+    neck = RNNEncoder(features.out_channels, **options_of(model["neck"]))
+    return Rare(features, neck, AttentionHead(neck.out_channels, **options_of(model["head"])))

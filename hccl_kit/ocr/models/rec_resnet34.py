@@ -1,8 +1,8 @@
-"""ResNet-34 for a line of text: the height shrinks to one, the width to a quarter.
+"""ResNet-34 for a line of text: the height is reduced to one, the width to a quarter.
 
 After He, Zhang, Ren, Sun 2015, "Deep Residual Learning for Image Recognition", in the variant "vd" of He et al. 2018,
 "Bag of Tricks for Image Classification with Convolutional Neural Networks": three small convolutions at the start, and
-a shortcut that averages before it projects. Parameters are named as MindOCR names them.
+a shortcut that averages before it projects. Parameters have MindOCR's names.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from mindspore import Tensor, nn, ops
 
 HEIGHT, STRIDE = 32, 4
-"""Images are 32 pixels high; four columns make one step of the sequence."""
+"""Images are 32 pixels high; four columns make one time step."""
 GROUPS = ((64, 3), (128, 4), (256, 6), (512, 3))
 """Channels and blocks of each group; from the second on, the first block halves the height."""
 HALF = (2, 1)
 
 
 class Convolution(nn.Cell):
-    """A convolution that keeps what its stride leaves, and its normalisation."""
+    """A convolution with "same" padding, and its normalisation."""
 
     def __init__(self, before: int, after: int, kernel: int = 3, *, stride: tuple[int, int] = (1, 1)) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Convolution(nn.Cell):
 
 
 class Shortcut(nn.Cell):
-    """The input of a block as its output needs it: the mean of two rows where the block halves the height."""
+    """The input of a block projected to the shape of its output, averaged over two rows if the height is halved."""
 
     def __init__(self, before: int, after: int, *, halve: bool) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class RecResNet34(nn.Cell):
         self.conv1_1 = Convolution(3, 32)
         self.conv1_2 = Convolution(32, 32)
         self.conv1_3 = Convolution(32, 64)
-        # MaxPool's own "same" does not go into ONNX. After ReLU a zero is as good as nothing.
+        # MaxPool's own "same" does not export to ONNX. After ReLU zeros do not change a maximum.
         self.pad = nn.Pad(((0, 0), (0, 0), (0, 1), (0, 1)))
         self.max_pool = nn.MaxPool2d(3, 2)
         self.block_list = nn.SequentialCell(*_blocks())
@@ -89,6 +89,6 @@ def _blocks() -> list[Block]:
     return blocks
 
 
-def steps(width: int) -> int:
-    """The length of the sequence of images that are `width` wide."""
+def sequence_length(width: int) -> int:
+    """The number of time steps for images that are `width` wide."""
     return width // STRIDE

@@ -1,7 +1,7 @@
-"""ResNet-18, ResNet-50 and ResNet-152 as feature extractors: images in, one feature map of each stage out.
+"""ResNet-18, ResNet-50 and ResNet-152 as feature extractors: from images to one feature map of each stage.
 
-After He, Zhang, Ren, Sun 2015, "Deep Residual Learning for Image Recognition". Parameters are named as MindOCR names
-them, and as there the first pooling pads at the bottom and on the right only, so that its checkpoints fit.
+After He, Zhang, Ren, Sun 2015, "Deep Residual Learning for Image Recognition". Parameters have MindOCR's names,
+ and as there the first pooling pads at the bottom and on the right only, so that its checkpoints fit.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import HeNormal
 
 WIDTHS = (64, 128, 256, 512)
-"""Channels inside the blocks of each stage; a bottleneck gives four times as many."""
+"""Channels inside the blocks of each stage; the output of a bottleneck has four times as many."""
 Features = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 def _convolution(before: int, after: int, kernel: int, stride: int = 1) -> nn.Conv2d:
-    """No bias: a normalisation follows, which has one."""
+    """A convolution without bias, for a normalisation follows."""
     start = HeNormal(mode="fan_out", nonlinearity="relu")
     return nn.Conv2d(
         before, after, kernel, stride=stride, pad_mode="pad", padding=kernel // 2, has_bias=False, weight_init=start
@@ -23,7 +23,7 @@ def _convolution(before: int, after: int, kernel: int, stride: int = 1) -> nn.Co
 
 
 def _shortcut(before: int, after: int, stride: int) -> nn.Cell:
-    """The input of a block as its output needs it."""
+    """The input of a block projected to the shape of its output."""
     if before == after and stride == 1:
         return nn.Identity()
     return nn.SequentialCell(_convolution(before, after, 1, stride), nn.BatchNorm2d(after))
@@ -101,10 +101,10 @@ class ResNet(nn.Cell):
 
 
 def pad(x: Tensor) -> Tensor:
-    """A row of zeros at the bottom and a column on the right; after ReLU they never are a maximum of their own.
+    """Add a row of zeros at the bottom and a column on the right; after ReLU they do not change a maximum.
 
-    For a pooling by 3 with stride 2 this is "same", which does not go into ONNX. By concat, since nn.Pad takes 30 times
-    as long on CPU (350 ms of a training step with 2 images of 640 x 640).
+    For a pooling by 3 with stride 2 this is "same" padding, which does not export to ONNX. By concat: nn.Pad takes 30
+    times as long on CPU (350 ms of a training step with 2 images of 640 x 640).
     """
     count, channels, height, width = x.shape
     x = ops.concat((x, ops.zeros((count, channels, 1, width), x.dtype)), 2)

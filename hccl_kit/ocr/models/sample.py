@@ -1,7 +1,7 @@
-"""Images at places between their pixels, bilinearly: in training by operators of the device, else by what ONNX knows.
+"""Bilinear sampling of images: in training by operators of the device, else by operators that ONNX has.
 
-MindSpore writes neither GridSampler2D nor ResizeBilinearV2 into ONNX files. In evaluation both are made of gathers,
-with the same rounding: the values agree within a millionth.
+MindSpore exports neither GridSampler2D nor ResizeBilinearV2 to ONNX. In evaluation both are made of gathers, and the
+values agree within a millionth.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ Size = tuple[int, int]
 
 
 class Sample(nn.Cell):
-    """Images (N, C, H, W) and places (N, h, w, 2) to the values there (N, C, h, w); outside there is black.
+    """Images (N, C, H, W) and places (N, h, w, 2) to the values there (N, C, h, w); black outside the image.
 
-    A place is (x, y) from -1 to 1, which are the edges of the image, half a pixel beyond the centres of the outermost.
+    A place is (x, y) from -1 to 1, the outer edges of the image: half a pixel beyond the outermost pixel centres.
     """
 
     def construct(self, images: Tensor, places: Tensor) -> Tensor:
@@ -45,9 +45,9 @@ class Resize(nn.Cell):
 
 
 def between(images: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Images (N, C, H, W) at x and y (N or 1, h, w), counted in pixels from the first one: (N, C, h, w).
+    """Images (N, C, H, W) sampled at x and y (N or 1, h, w), in pixels from the first one: (N, C, h, w).
 
-    x is from -1 to W, y from -1 to H; a frame of black pixels surrounds the image.
+    x is from -1 to W, y from -1 to H; the image is padded with one black pixel.
     """
     count, channels, height, width = images.shape
     size = x.shape[1:]

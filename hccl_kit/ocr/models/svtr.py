@@ -1,7 +1,7 @@
 """SVTR: patches of a line of text are mixed by attention, locally first and globally later.
 
 After Du, Chen, Jia, Yin, Zheng, Li, Du, Jiang 2022, "SVTR: Scene Text Recognition with a Single Visual Model".
-Parameters are named as MindOCR names them, so that its checkpoints fit.
+Parameters have MindOCR's names, so that its checkpoints fit.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.mobilenet_v3 import HardSwish
@@ -109,7 +110,7 @@ class Img2Seq(nn.Cell):
 class Svtr(nn.Cell):
     """Images (N, 3, H, W) to logits (T, N, classes) in training, else to probabilities (N, T, classes).
 
-    With a rectifier the images may have any size; without one they have that of the backbone's `img_size`.
+    With a rectifier the images may have any size, without one they must have the backbone's `img_size`.
     """
 
     def __init__(self, transform: nn.Cell, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
@@ -123,24 +124,19 @@ class Svtr(nn.Cell):
         return self.head(self.neck(self.backbone(self.transform(images))))
 
 
-def steps(width: int) -> int:
-    """The length of the sequence of images that reach the backbone `width` wide, as its `img_size` says."""
+def sequence_length(width: int) -> int:
+    """The number of time steps for images that reach the backbone with its `img_size`, `width` wide."""
     return width // STRIDE
 
 
 def build(model: Mapping[str, Any]) -> Svtr:
-    """The network that the section `model` of a configuration describes; KitError where its values do not fit."""
-    shape = SvtrShape(**_options(model["backbone"]))
-    transform = rectifier(**_options(model["transform"])) if model.get("transform") else nn.Identity()
+    """The network of a section `model`. Raises KitError if its values do not fit together."""
+    shape = SvtrShape(**options_of(model["backbone"]))
+    transform = rectifier(**options_of(model["transform"])) if model.get("transform") else nn.Identity()
     if model.get("transform") and tuple(transform.outputs) != tuple(shape.img_size):
         raise KitError(
-            f"model.transform.tps_outputsize is {list(transform.outputs)}, model.backbone.img_size "
-            f"{list(shape.img_size)}: what one gives the other takes",
+            f"model.transform.tps_outputsize {list(transform.outputs)} must equal model.backbone.img_size "
+            f"{list(shape.img_size)}",
             hint="set both to the same height and width",
         )
-    return Svtr(transform, SVTRNet(shape), Img2Seq(), CTCHead(shape.out_channels, **_options(model["head"])))
-
-
-def _options(part: Mapping[str, Any]) -> dict[str, Any]:
-    """All but the name and the source of weights, which are not the network's."""
-    return {key: value for key, value in part.items() if key not in ("name", "pretrained")}
+    return Svtr(transform, SVTRNet(shape), Img2Seq(), CTCHead(shape.out_channels, **options_of(model["head"])))

@@ -18,7 +18,7 @@ MLP_RATIO = 4
 
 
 def window(grid: Pair, size: Pair) -> NDArray[np.float32]:
-    """What is added to the attention between the patches of a grid: 0 inside a window around each, -inf outside.
+    """The attention mask between the patches of a grid: 0 inside a window around each patch, -inf outside.
 
     Shape (P, P) for P patches, row by row; `size` is odd.
     """
@@ -64,7 +64,7 @@ class Mlp(nn.Cell):
 
 
 class Block(nn.Cell):
-    """Mixing between the patches and a perceptron for each, both added to what they look at."""
+    """Mixing between the patches, then a perceptron for each, both with a residual connection."""
 
     def __init__(self, width: int, heads: int, mask: NDArray[np.float32] | None, *, drop_path: float) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The shape of an SVTR backbone, in MindOCR's keys: what is checked before a network is made of it."""
+"""The shape of an SVTR backbone in MindOCR's keys, validated before the network is built."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ Pair = Sequence[int]
 class SvtrShape:
     """SVTR-Tiny by default. Lists have a value for each of three stages, between which the height halves.
 
-    KitError where the values do not go together, or ask for a variant that is not here.
+    Raises KitError if the values do not fit together, or ask for a variant that is not supported.
     """
 
     img_size: Pair = (32, 100)
-    """Height and width of what reaches the backbone."""
+    """Height and width of the images that reach the backbone."""
     embed_dim: Sequence[int] = (64, 128, 256)
     depth: Sequence[int] = (3, 6, 3)
     """Blocks of each stage."""
     num_heads: Sequence[int] = (2, 4, 8)
     mixer: Sequence[str] = (LOCAL,) * 6 + (GLOBAL,) * 6
-    """For each block, which patches it mixes: those in a window, or all."""
+    """For each block: Local mixes the patches in a window, Global all patches."""
     local_mixer: Sequence[Pair] = ((7, 11),) * STAGES
     """Height and width of the windows, in patches, odd."""
     out_channels: int = 192
     drop_path_rate: float = 0.1
-    """Part of the samples that the last block lets pass by; it grows from 0 at the first."""
+    """Share of the samples for which the last block is skipped; it grows linearly from 0 at the first block."""
     last_drop: float = 0.1
     patch_merging: str = "Conv"
     last_stage: bool = True
@@ -43,15 +43,17 @@ class SvtrShape:
     def __post_init__(self) -> None:
         variant = (self.patch_merging, self.last_stage, self.prenorm)
         if variant != ("Conv", True, False):
-            raise _wrong("[patch_merging, last_stage, prenorm]", list(variant), "[Conv, true, false] only is here")
+            raise _wrong("[patch_merging, last_stage, prenorm]", list(variant), "only [Conv, true, false] is supported")
         if len(self.img_size) != 2 or self.img_size[0] % 16 or self.img_size[1] % STRIDE or min(self.img_size) < 1:
-            raise _wrong("img_size", self.img_size, "height divides by 16 and width by 4")
+            raise _wrong("img_size", self.img_size, "the height must be a multiple of 16, the width of 4")
         for key in ("embed_dim", "depth", "num_heads", "local_mixer"):
             value = getattr(self, key)
             if len(value) != STAGES:
                 raise _wrong(key, value, f"{STAGES} values are needed, one for each stage")
         if any(dim % (2 * heads) for dim, heads in zip(self.embed_dim, self.num_heads, strict=True)):
-            raise _wrong("embed_dim", self.embed_dim, f"each divides by twice its num_heads {list(self.num_heads)}")
+            raise _wrong(
+                "embed_dim", self.embed_dim, f"each is a multiple of twice its num_heads {list(self.num_heads)}"
+            )
         if len(self.mixer) != sum(self.depth) or not set(self.mixer) <= {LOCAL, GLOBAL}:
             raise _wrong("mixer", self.mixer, f"{sum(self.depth)} values are needed, each {LOCAL} or {GLOBAL}")
         if not all(len(size) == 2 and size[0] % 2 and size[1] % 2 for size in self.local_mixer):
@@ -62,12 +64,12 @@ class SvtrShape:
         return self.img_size[0] // STRIDE // 2**stage, self.img_size[1] // STRIDE
 
     def blocks(self, stage: int) -> range:
-        """The numbers of its blocks, counted through the network."""
+        """The numbers of the blocks of a stage, counted over the network."""
         ends = [0, *accumulate(self.depth)]
         return range(ends[stage], ends[stage + 1])
 
     def drop_path(self, block: int) -> float:
-        """The part of the samples that a block lets pass by."""
+        """The share of the samples for which a block is skipped."""
         return self.drop_path_rate * block / max(1, sum(self.depth) - 1)
 
 

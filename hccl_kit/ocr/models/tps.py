@@ -1,7 +1,7 @@
-"""A rectifier: a thin-plate spline straightens the line of text that a small network has found.
+"""A rectifier: a thin-plate spline straightens a line of text along the control points of a small network.
 
 After Jaderberg et al. 2015, "Spatial Transformer Networks", and Shi, Wang, Lyu, Yao, Bai 2016, "Robust Scene Text
-Recognition with Automatic Rectification". Parameters are named as MindOCR names them.
+Recognition with Automatic Rectification". Parameters have MindOCR's names.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ CHANNELS = (32, 64, 128, 256, 256, 256)
 HIDDEN = 512
 INITIAL_MARGIN = 0.01
 DAMPING = 0.1
-"""What the last layer sees of the one before it: the points move slowly."""
+"""Scale of the inputs of the last layer: the control points move slowly."""
 Size = tuple[int, int]
 Points = NDArray[np.float64]
 
 
 def edge_points(count: int, margins: tuple[float, float]) -> Points:
-    """`count` points (x, y) of a unit square, `margins` from its sides: half on the upper edge, half on the lower."""
+    """`count` points (x, y) in the unit square, `margins` from its sides: half on the upper edge, half on the lower."""
     across, down = margins
     x = np.linspace(across, 1 - across, count // 2)
     return np.concatenate([np.stack([x, np.full_like(x, y)], axis=1) for y in (down, 1 - down)])
@@ -38,9 +38,9 @@ def bending(one: Points, other: Points) -> Points:
 
 
 def coefficients(targets: Points) -> Points:
-    """The matrix (n + 3, n) from where n `targets` lie in the image to the spline that bends least.
+    """The matrix (n + 3, n) from the positions of n `targets` in the image to the spline of least bending energy.
 
-    The spline has a coefficient for the kernel of each target and three for an affine part.
+    The spline has a coefficient for the kernel of each target and three for its affine part.
     """
     affine = np.concatenate([np.ones((len(targets), 1)), targets], axis=1)
     system = np.block([[bending(targets, targets), affine], [affine.T, np.zeros((3, 3))]])
@@ -48,20 +48,20 @@ def coefficients(targets: Points) -> Points:
 
 
 def values(targets: Points, places: Points) -> Points:
-    """The matrix (m, n + 3) from those coefficients to where m `places` lie in the image."""
+    """The matrix (m, n + 3) from these coefficients to the positions of m `places` in the image."""
     return np.concatenate([bending(places, targets), np.ones((len(places), 1)), places], axis=1)
 
 
 def _pixels(size: Size) -> Points:
-    """The centres (x, y) of all pixels, row by row; the outermost ones lie on the edges of the unit square."""
+    """The centres (x, y) of all pixels, row by row; the outermost are on the edges of the unit square."""
     rows, columns = np.mgrid[0 : size[0], 0 : size[1]]
     return np.stack([columns.ravel() / (size[1] - 1), rows.ravel() / (size[0] - 1)], axis=1)
 
 
 class Localisation(nn.Cell):
-    """Images (N, C, H, W) of the size it was built for to points (N, count, 2), x and y from 0 to 1 in the image.
+    """Images (N, C, H, W) of a fixed size to control points (N, count, 2), x and y from 0 to 1 in the image.
 
-    Before it has learnt anything they lie evenly on the edges of the image.
+    Initially they are evenly spaced along the edges of the image.
     """
 
     def __init__(self, channels: int, size: Size, *, count: int) -> None:
@@ -87,9 +87,9 @@ class Localisation(nn.Cell):
 
 
 class Rectifier(nn.Cell):
-    """Images (N, C, H, W) of any size to straightened ones (N, C, *outputs).
+    """Images (N, C, H, W) of any size to straightened images (N, C, *outputs).
 
-    A small copy of the image, `inputs` large, shows where the text is; the pixels come from the image itself.
+    The control points come from a copy resized to `inputs`, the pixels from the image itself.
     """
 
     def __init__(self, channels: int, *, inputs: Size, outputs: Size, targets: Points) -> None:
@@ -97,7 +97,7 @@ class Rectifier(nn.Cell):
         self.outputs = outputs
         self.shrink = Resize(inputs)
         self.stn_head = Localisation(channels, inputs, count=len(targets))
-        # One matrix would do, but not with MindOCR's rounding: a thousandth of a pixel, with which its models learnt.
+        # Two matrices instead of their product: as MindOCR rounds, whose models learnt so (a thousandth of a pixel).
         self.coefficients = Tensor(coefficients(targets).astype(np.float32))
         self.values = Tensor(values(targets, _pixels(outputs)).astype(np.float32))
         self.sample = Sample()
@@ -117,12 +117,12 @@ def rectifier(
     tps_margins: list[float] | tuple[float, ...] = (0.05, 0.05),
     stn_activation: str = "none",
 ) -> Rectifier:
-    """The cell of MindOCR's keys; KitError for values that make no spline."""
+    """The cell of MindOCR's keys. Raises KitError if the values are not valid."""
     _assert_pair("tps_inputsize", tps_inputsize, at_least=32)
     _assert_pair("tps_outputsize", tps_outputsize, at_least=2)
     if num_control_points < 4 or num_control_points % 2:
         raise KitError(
-            f"model.transform.num_control_points is {num_control_points}: half of the points lie on the upper edge of "
+            f"model.transform.num_control_points is {num_control_points}: half of the points are on the upper edge of "
             "the text and half on the lower",
             hint="use an even number from 4 on",
         )
@@ -133,7 +133,7 @@ def rectifier(
         )
     if stn_activation != "none":
         raise KitError(
-            f"model.transform.stn_activation is {stn_activation}; this rectifier has none only",
+            f"model.transform.stn_activation is {stn_activation}; only none is supported",
             hint="leave the key out",
         )
     return Rectifier(

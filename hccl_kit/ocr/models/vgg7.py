@@ -1,4 +1,4 @@
-"""VGG7: seven convolutions that read a line of text.
+"""VGG7: a backbone of seven convolutions for a line of text.
 
 After Shi, Bai, Yao 2015, "An End-to-End Trainable Neural Network for Image-based Sequence Recognition", table 1, in the
 variant that MindOCR trains: normalisation after convolutions 3, 5 and 7, and the last two poolings are one column wide.
@@ -14,14 +14,13 @@ from mindspore.common.initializer import Normal
 from hccl_kit.ocr.models.pool import MaxPool
 
 HEIGHT, STRIDE = 32, 4
-"""Images are 32 pixels high; four columns make one step of the sequence."""
+"""Images are 32 pixels high; four columns make one time step."""
 
 
 class Unit(nn.Cell):
-    """A convolution with bias, a normalisation where `norm`, a maximum over some pixels where `pool`, and ReLU.
+    """A convolution with bias, an optional normalisation, an optional max pooling, and ReLU.
 
-    ReLU comes last because the maximum of what it keeps is what it keeps of the maximum, and there is less of it. In
-    training on CPU the bias waits for the maximum too.
+    ReLU commutes with the maximum and follows it, where maps are smaller. In training on CPU so does the bias.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class Unit(nn.Cell):
             pad_mode="pad",
             padding=1 if kernel == 3 else 0,
             has_bias=True,
-            # MindOCR's normal is truncated, but a hundred deviations away.
+            # MindOCR truncates its normal distribution, but at a hundred deviations.
             weight_init=Normal(0.02),
             bias_init=Normal(0.01),
         )
@@ -76,6 +75,6 @@ class Vgg7(nn.Cell):
         return self.conv7(self.conv6(self.conv5(x)))
 
 
-def steps(width: int) -> int:
-    """The length of the sequence of images that are `width` wide: the last convolution sees two columns at a time."""
+def sequence_length(width: int) -> int:
+    """The number of time steps for images that are `width` wide: the last convolution has a kernel of two columns."""
     return width // STRIDE - 1

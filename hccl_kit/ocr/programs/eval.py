@@ -51,7 +51,7 @@ def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: lis
     watch = partial(progress.track, what="evaluating", quiet=not world.is_main)
     counts, found = evaluator(trained_network(config), watch)
     for one in found if args.wrong else ():
-        if mistake := evaluator.task.mistake(one.sample, one.found):
+        if mistake := evaluator.task.mistake(one.sample, one.value):
             print(mistake)
     if world.is_main:
         print(json.dumps(counts.row()) if args.json else counts)

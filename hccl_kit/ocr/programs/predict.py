@@ -180,9 +180,9 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
         for prediction in predictions:
             progress.say("\t".join(_escaped(field) for field in prediction.fields()), sys.stdout)
             rows.append(prediction.row())
-            if prediction.fault:
+            if prediction.error:
                 faults += 1
-                progress.say(printable(f"warning: {prediction.path} could not be read: {prediction.fault}"))
+                progress.say(printable(f"warning: {prediction.path} could not be read: {prediction.error}"))
     if request.json:
         text = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
         # A name that is not UTF-8 has halves of surrogates, and this writes them as JSON does.
@@ -203,7 +203,7 @@ def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator
     for line in predict.read_lines(predict.inference_of(config), trained_network(config), lines):
         yield line
         found.append(line)
-    if request.picture and not all(line.fault for line in found):
+    if request.picture and not all(line.error for line in found):
         predict.write_lines(request.picture, found, config)
         progress.say(f"wrote: {request.picture}")
 
@@ -221,13 +221,13 @@ def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator
     finder = predict.inference_of(config)
     for number, found in enumerate(predict.find_texts(finder, trained_network(config), images), 1):
         page = found
-        if not page.fault and (reader or request.picture):
+        if not page.error and (reader or request.picture):
             try:
                 image = predict.page_image(config, page.path)
                 if reader:
                     page = predict.read_texts(reader, page, image, turner)
             except BadSampleError as error:  # such as: another program has replaced the file
-                yield replace(page, regions=(), fault=str(error))
+                yield replace(page, regions=(), error=str(error))
                 continue
             if request.picture:
                 predict.write_page(request.picture / f"{number:04}_{page.path.stem}.png", page, image)

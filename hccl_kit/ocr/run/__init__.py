@@ -1,1 +1,1 @@
-"""A program from its command line to its exit code: start, log, curves, interrupts."""
+"""A program from its command line to its exit code: start, rank consistency, log, curves, TensorBoard."""

@@ -1,4 +1,4 @@
-"""What all ranks of a job must have alike before the first step: one that differs would train or wait for ever."""
+"""Checks that all ranks of a job are consistent before the first step: a rank that differs would hang the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hccl_kit.runtime import World, assert_identical
 
 
 def assert_one_job(config: Config, world: World) -> None:
-    """JointError where the ranks have different configurations or versions of this package; every rank calls it."""
+    """Raises JointError if configurations or versions of this package differ between ranks. Every rank must call it."""
     if world.size > 1:
         assert_identical(_of_all(world, config.digest))
         assert_identical(
@@ -24,7 +24,7 @@ def assert_one_job(config: Config, world: World) -> None:
 
 
 def assert_one_data_set(section: str, count: int, world: World) -> None:
-    """JointError where the ranks see different numbers of samples in a data set; every rank calls it."""
+    """Raises JointError if the sizes of a data set differ between ranks. Every rank must call it."""
     if world.size > 1:
         assert_identical(
             [f"{int(number, 16)} samples" for number in _of_all(world, f"{count:016x}")],
@@ -45,6 +45,6 @@ def code_digest(folder: Path = Path(hccl_kit.__file__).parent) -> str:
 
 
 def _of_all(world: World, digest: str) -> list[str]:
-    """The digest, of whole bytes, of every rank; an all-reduce carries it as numbers of a byte each."""
+    """The hexadecimal digest of every rank, sent byte by byte as float32."""
     rows = world.gather(np.frombuffer(bytes.fromhex(digest), np.uint8).astype(np.float32))
     return [row.astype(np.uint8).tobytes().hex() for row in rows]

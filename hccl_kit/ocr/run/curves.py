@@ -1,4 +1,4 @@
-"""The course of a run as a picture: loss, learning rate, speed and scores of evaluations, from metrics.jsonl."""
+"""The curves of a run as a picture: loss, learning rate, speed and evaluation scores, from metrics.jsonl."""
 
 from __future__ import annotations
 
@@ -6,73 +6,103 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_text
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 MAX_BYTES = 1 << 28
-PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("loss", ("loss",)),
-    ("learning rate", ("lr",)),
-    ("samples per second", ("samples_per_s",)),
-)
-SCORES = ("word_accuracy", "norm_edit_distance", "f-score", "precision", "recall")
+SCORES = {
+    "accuracy": "accuracy",
+    "word_accuracy": "word accuracy",
+    "norm_edit_distance": "similarity (1 - normalised edit distance)",
+    "f-score": "f-score",
+    "precision": "precision",
+    "recall": "recall",
+}
+"""Names in metrics.jsonl, and what the legend calls them."""
+PANELS: Mapping[str, Mapping[str, str]] = {
+    "loss": {"loss": "training loss"},
+    "learning rate": {"lr": "learning rate"},
+    "samples per second": {"samples_per_s": "all ranks"},
+    "evaluation": SCORES,
+}
+"""The names that each panel shows, with their labels."""
 
 Row = Mapping[str, Any]
+Curve = tuple[str, list[int], list[float]]
+"""Label, steps and values."""
 
 
-def draw(metrics: Path, picture: Path) -> None:
-    """Write `picture`, a PNG of 1200x800 points or less, from the lines of `metrics`; empty panels are left out.
+def draw(metrics: Path, picture: Path, *, indicator: str | None = None) -> None:
+    """Write `picture`, a PNG of at most 1200x800 pixels, from the lines of `metrics`; empty panels are left out.
 
-    KitError where the file cannot be read or written.
+    `indicator` is `metric.main_indicator`, by which the best weights were chosen: its first best value is marked.
+    Raises KitError if a file cannot be read or written.
     """
     rows = read_rows(metrics)
-    panels = [(title, names) for title, names in (*PANELS, ("evaluation", SCORES)) if any(_points(rows, names))]
-    write_atomically(picture, _png(rows, panels or [PANELS[0]]))
+    panels = {title: curves for title, names in PANELS.items() if (curves := _curves(rows, names))}
+    names = ("word_accuracy", "accuracy") if indicator == "acc" else (indicator,) if indicator else ()
+    best = next(iter(_curves(rows, dict.fromkeys(names, "best"))), None)
+    write_atomically(picture, _png(panels or {"loss": []}, best))
 
 
 def read_rows(metrics: Path) -> list[Row]:
-    """The lines of metrics.jsonl that are whole."""
+    """The complete lines of metrics.jsonl."""
     rows: list[Row] = []
     for line in read_text(metrics, MAX_BYTES).splitlines():
         try:
             row = json.loads(line)
-        except ValueError:  # a process was killed in the middle of it
+        except ValueError:  # the process was killed while it wrote the line
             continue
         if isinstance(row, dict) and isinstance(row.get("step"), int):
             rows.append(row)
     return rows
 
 
-def _points(rows: Iterable[Row], names: Iterable[str]) -> list[tuple[str, list[int], list[float]]]:
-    """Name, steps and values of each of `names` that has any."""
+def _curves(rows: Iterable[Row], names: Mapping[str, str]) -> list[Curve]:
+    """The curve of each of `names` that has a value."""
     found = []
-    for name in names:
+    for name, label in names.items():
         pairs = [(row["step"], row[name]) for row in rows if isinstance(row.get(name), (int, float))]
         if pairs:
-            found.append((name, [step for step, _ in pairs], [value for _, value in pairs]))
+            found.append((label, [step for step, _ in pairs], [value for _, value in pairs]))
     return found
 
 
-def _png(rows: list[Row], panels: list[tuple[str, tuple[str, ...]]]) -> bytes:
+def _png(panels: Mapping[str, list[Curve]], best: Curve | None) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  # 0.3 s, at the end of a run only
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    figure = Figure(figsize=(12, 4 * ((len(panels) + 1) // 2)), layout="constrained")
-    for number, (title, names) in enumerate(panels, 1):
-        axes = figure.add_subplot((len(panels) + 1) // 2, min(2, len(panels)), number)
-        for name, steps, values in _points(rows, names):
-            axes.plot(steps, values, marker="." if len(steps) < 100 else "", label=name)
-        if title == "loss" and all(value > 0 for _, _, values in _points(rows, names) for value in values):
-            axes.set_yscale("log")
-        if title == "evaluation":
-            axes.set_ylim(0, 1.02)
-            axes.legend()
-        axes.set_title(title)
-        axes.set_xlabel("step")
-        axes.grid(visible=True, alpha=0.3)
+    lines = (len(panels) + 1) // 2
+    figure = Figure(figsize=(12, 4 * lines), layout="constrained")
+    for number, (title, curves) in enumerate(panels.items(), 1):
+        _panel(figure.add_subplot(lines, min(2, len(panels)), number), title, curves, best)
     data = io.BytesIO()
-    FigureCanvasAgg(figure)  # draws without a screen
+    FigureCanvasAgg(figure)  # draws without a display
     figure.savefig(data, format="png")
     return data.getvalue()
+
+
+def _panel(axes: Axes, title: str, curves: list[Curve], best: Curve | None) -> None:
+    for label, steps, values in curves:
+        axes.plot(steps, values, marker="." if len(steps) < 100 else "", label=label)
+    if title == "loss" and all(value > 0 for _, _, values in curves for value in values):
+        axes.set_yscale("log")
+    if title == "samples per second":
+        axes.set_ylim(bottom=0)
+    if title == "evaluation":
+        axes.set_ylim(0, 1.02)
+        if best:
+            _, steps, values = best
+            value = max(values)
+            step = steps[values.index(value)]
+            axes.plot([step], [value], "*", color="black", markersize=12, label=f"best: {value:.4f} after step {step}")
+    axes.set_title(title)
+    axes.set_xlabel("step")
+    axes.grid(visible=True, alpha=0.3)
+    if curves:
+        axes.legend()

@@ -1,4 +1,4 @@
-"""What a run leaves behind for people and programs: logs, metrics.jsonl and TensorBoard, pictures, summary.json."""
+"""The log of a run: text logs, metrics.jsonl, TensorBoard, pictures and summary.json."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY
 from hccl_kit.ocr.run.tensorboard import TensorBoard
 
 MAX_BYTES = 1 << 30
-"""Of metrics.jsonl: some million steps."""
+"""Of metrics.jsonl: enough for millions of steps."""
 
 
 class RunLog:
-    """The files of one rank in `folder`; rank 0 also speaks on the screen and writes the files of the whole job.
+    """The files of one rank in `folder`; rank 0 also prints the log and writes the files of the whole job.
 
-    A resumed run goes on in the files that are there, any other one begins them anew.
+    A resumed run appends to existing files, any other run overwrites them. Raises KitError if they cannot be written.
     """
 
     def __init__(self, folder: Path, rank: int, *, resumed: bool = False) -> None:
         self.folder = folder
         self.is_main = rank == 0
-        self._board: TensorBoard | None = None
+        self._tensorboard: TensorBoard | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if self.is_main and not resumed:
@@ -55,17 +55,17 @@ class RunLog:
             self._log.addHandler(screen)
 
     def say(self, message: str) -> None:
-        """One line for people."""
+        """Log a line."""
         self._log.info(message)
 
     def warn(self, message: str) -> None:
-        """One line that should not be overlooked."""
+        """Log a warning."""
         self._log.warning("warning: %s", message)
 
     def metrics(self, row: dict[str, Any]) -> None:
-        """One line of metrics.jsonl, and its numbers for TensorBoard (rank 0)."""
-        if self._board is not None:
-            self._board.row(row)
+        """Append a line to metrics.jsonl, and its numbers to TensorBoard (rank 0)."""
+        if self._tensorboard is not None:
+            self._tensorboard.row(row)
         if self.is_main:
             try:
                 with (self.folder / METRICS).open("a", encoding="utf-8") as file:
@@ -74,18 +74,18 @@ class RunLog:
                 raise KitError(f"cannot write {self.folder / METRICS}: {error.strerror}") from error
 
     def picture(self, name: str, image: NDArray[np.uint8], step: int) -> None:
-        """A PNG of the whole job, and the same for TensorBoard (rank 0)."""
+        """Write a PNG, also to TensorBoard (rank 0)."""
         if self.is_main:
             done, data = cv2.imencode(".png", image)
             assert done
             _write(self.folder / f"{name}.png", data.tobytes())
-        if self._board is not None:
-            self._board.picture(name, image, step)
+        if self._tensorboard is not None:
+            self._tensorboard.picture(name, image, step)
 
     def rewind(self, step: int) -> None:
-        """Take back the lines of metrics.jsonl that lie after `step`, whose steps are to be done again (rank 0)."""
+        """Remove the lines of metrics.jsonl after `step`, whose steps will be repeated (rank 0)."""
         if self.is_main:
-            self._board = TensorBoard(self.folder, step=step)
+            self._tensorboard = TensorBoard(self.folder, step=step)
         path = self.folder / METRICS
         if not self.is_main or not path.exists():
             return
@@ -104,7 +104,7 @@ class RunLog:
         return any(_step_of(line) == step and "loss" not in json.loads(line) for line in lines)
 
     def remove(self, name: str) -> None:
-        """Take away a file of the whole job that an earlier part of the run has written (rank 0)."""
+        """Remove a file that an earlier part of the run has written (rank 0)."""
         if self.is_main:
             try:
                 (self.folder / name).unlink(missing_ok=True)
@@ -112,14 +112,14 @@ class RunLog:
                 raise KitError(f"cannot remove {self.folder / name}: {error.strerror}") from error
 
     def write(self, name: str, text: str) -> None:
-        """A file of the whole job (rank 0)."""
+        """Write a file of the whole job (rank 0)."""
         if self.is_main:
             _write(self.folder / name, text)
 
     def close(self) -> None:
-        """Close the log file, and write what TensorBoard has not yet."""
-        if self._board is not None:
-            self._board.close()
+        """Close the log file and TensorBoard."""
+        if self._tensorboard is not None:
+            self._tensorboard.close()
         for handler in self._log.handlers:
             handler.close()
         self._log.handlers = []
@@ -131,7 +131,7 @@ def _write(path: Path, content: bytes | str) -> None:
 
 
 def _step_of(line: str) -> float:
-    """A line that a process could not finish lies after every step."""
+    """The step of a line; infinity for a line that a killed process left incomplete."""
     try:
         return float(json.loads(line)["step"])
     except (ValueError, TypeError, KeyError):

@@ -1,4 +1,4 @@
-"""The figures of metrics.jsonl for TensorBoard, in the folder `tensorboard` of a run."""
+"""The values of metrics.jsonl for TensorBoard, in the folder `tensorboard` of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = "tensorboard"
 
 
 class TensorBoard:
-    """Writes into `folder`; what an earlier run has written there for steps after `step` is hidden."""
+    """Writes into `folder`; events of an earlier run for steps after `step` are hidden."""
 
     def __init__(self, folder: Path, *, step: int) -> None:
         from tensorboardX import SummaryWriter  # noqa: PLC0415  # on rank 0 alone
@@ -26,15 +26,15 @@ class TensorBoard:
             raise KitError(f"cannot write into {folder / FOLDER}: {error.strerror}") from error
 
     def row(self, row: Mapping[str, Any]) -> None:
-        """Every number of a line of metrics.jsonl, as a scalar of its step."""
+        """Write every number of a line of metrics.jsonl as a scalar of its step."""
         for name, value in row.items():
             if name != "step" and isinstance(value, (int, float)):
                 self._writer.add_scalar(name, value, row["step"])
 
     def picture(self, name: str, image: NDArray[np.uint8], step: int) -> None:
-        """An image HxWx3, blue first as OpenCV has it."""
+        """Write an image HxWx3, BGR."""
         self._writer.add_image(name, np.ascontiguousarray(image[:, :, ::-1]), step, dataformats="HWC")
 
     def close(self) -> None:
-        """Write what is still in memory."""
+        """Write all pending events."""
         self._writer.close()

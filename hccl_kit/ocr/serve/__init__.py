@@ -1,1 +1,1 @@
-"""What users do with a trained network: read images, export it."""
+"""Prediction and export with a trained network."""

@@ -1,4 +1,4 @@
-"""Reading images that nobody labelled: lines of text, pages, or the pages' lines one after the other."""
+"""Prediction on unlabelled images: lines of text, pages, or the lines of pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.ocr import drawing
-from hccl_kit.ocr.config import UPSIDE_DOWN, Config
+from hccl_kit.ocr.config import DECODING, UPSIDE_DOWN, Config
 from hccl_kit.ocr.data.lines.crop import crop_line
 from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine, read_labels
@@ -26,31 +26,30 @@ from hccl_kit.ocr.infer.inference import Inference
 from hccl_kit.ocr.tasks import recipes
 
 Trained = tuple[Inference, nn.Cell]
-"""What runs a network, and the network with its weights."""
+"""An inference, and the network with its weights."""
 SURE = 0.9
-"""How probable it must be that a line lies upside down for it to be turned."""
-DECODING = ("DecodeImage", "Decode")
+"""The probability of lying upside down from which a line is turned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An image of a line and its reading; `truth` where it is known, `fault` where the image could not be used."""
+    """The reading of a line, its ground truth if known, and an error if its image could not be used."""
 
     path: Path
     reading: Reading
     truth: str | None = None
-    fault: str | None = None
+    error: str | None = None
 
     def fields(self) -> list[str]:
-        """Path, text, confidence and, where known, the truth; text and confidence are empty where there is a fault."""
-        shown = ["", ""] if self.fault else [self.reading.text, f"{self.reading.confidence:.3f}"]
+        """Path, text, confidence and, if known, the ground truth; text and confidence are empty after an error."""
+        shown = ["", ""] if self.error else [self.reading.text, f"{self.reading.confidence:.3f}"]
         return [str(self.path), *shown, *([] if self.truth is None else [self.truth])]
 
     def row(self) -> dict[str, Any]:
-        """The same for a JSON file; a fault is its `error`."""
+        """The same for a JSON file, with the key `error` after an error."""
         row: dict[str, Any] = {"path": str(self.path)}
-        if self.fault:
-            row |= {"text": None, "confidence": None, "error": self.fault}
+        if self.error:
+            row |= {"text": None, "confidence": None, "error": self.error}
         else:
             row |= {"text": self.reading.text, "confidence": _rounded(self.reading.confidence)}
         return row if self.truth is None else {**row, "truth": self.truth}
@@ -58,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A text on a page: its outline in pixels of the image, and its reading where something read it."""
+    """A text on a page: its box in pixels of the image, and its reading if a recogniser ran."""
 
     box: Box
     reading: Reading | None = None
@@ -78,65 +77,65 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class PageOfText:
-    """A page and its texts from top to bottom; `fault` where the image could not be used."""
+    """A page and its texts from top to bottom, and an error if its image could not be used."""
 
     path: Path
     regions: tuple[Region, ...]
-    fault: str | None = None
+    error: str | None = None
 
     def fields(self) -> list[str]:
-        """Path and the regions as JSON, as MindOCR writes what it found; null where there is a fault."""
-        rows = None if self.fault else [region.row() for region in self.regions]
+        """Path and the regions as JSON, in MindOCR's format; null after an error."""
+        rows = None if self.error else [region.row() for region in self.regions]
         return [str(self.path), json.dumps(rows, ensure_ascii=False)]
 
     def row(self) -> dict[str, Any]:
-        """The same for a JSON file; a fault is its `error`."""
-        if self.fault:
-            return {"path": str(self.path), "regions": None, "error": self.fault}
+        """The same for a JSON file, with the key `error` after an error."""
+        if self.error:
+            return {"path": str(self.path), "regions": None, "error": self.error}
         return {"path": str(self.path), "regions": [region.row() for region in self.regions]}
 
 
 def lines_of(paths: Sequence[Path], labels: Path | None) -> list[TextLine]:
-    """The images as lines; a label file gives the texts of images by the end of their path, that of others is empty."""
+    """The images as lines; `labels` names images by the end of their path, a line without a label has an empty text."""
     rows = dict(read_labels(labels)) if labels else {}
     return [TextLine(path, text=_truth_of(path, rows)) for path in paths]
 
 
 def inference_of(config: Config) -> Inference:
-    """What runs the networks of a configuration."""
+    """The inference of a configuration."""
     return Inference(recipes.task(config), config["eval"])
 
 
 def read_lines(inference: Inference, network: nn.Cell, lines: Sequence[TextLine]) -> Iterator[Line]:
     """The reading of every line, in order."""
-    for findings in inference.batches(network, lines):
-        for one in findings:
-            yield Line(one.sample.path, one.found, one.sample.text or None, one.fault)
+    for predictions in inference.batches(network, lines):
+        for one in predictions:
+            yield Line(one.sample.path, one.value, one.sample.text or None, one.error)
 
 
 def find_texts(inference: Inference, network: nn.Cell, paths: Sequence[Path]) -> Iterator[PageOfText]:
     """The texts of every page, in order."""
-    for findings in inference.batches(network, [Page(path) for path in paths]):
-        for one in findings:
-            yield PageOfText(one.sample.path, () if one.fault else in_reading_order(one.found), one.fault)
+    for predictions in inference.batches(network, [Page(path) for path in paths]):
+        for one in predictions:
+            yield PageOfText(one.sample.path, () if one.error else in_reading_order(one.value), one.error)
 
 
 def read_texts(reader: Trained, page: PageOfText, image: NDArray[np.uint8], turner: Trained | None) -> PageOfText:
-    """The page, whose image is given as `page_image` loads it, with its texts read by a recognition network.
+    """The page with the readings of its regions; `image` is that of `page_image`.
 
-    Lines of which `turner`, a classifier, is sure that they lie upside down are turned before.
+    Lines that `turner`, a classifier, finds to lie upside down are turned first.
     """
     lines = [_cut(page.path, number, region.box, image) for number, region in enumerate(page.regions, 1)]
     if lines and turner is not None:
-        faces = read_lines(*turner, lines)
-        lines = [_turned(line) if _is_upside_down(face) else line for line, face in zip(lines, faces, strict=True)]
-    found = read_lines(*reader, lines) if lines else ()
-    regions = (replace(region, reading=line.reading) for region, line in zip(page.regions, found, strict=True))
+        directions = read_lines(*turner, lines)
+        lines = [_turned(line) if _is_upside_down(one) else line for line, one in zip(lines, directions, strict=True)]
+    readings = read_lines(*reader, lines) if lines else ()
+    regions = (replace(region, reading=line.reading) for region, line in zip(page.regions, readings, strict=True))
     return replace(page, regions=tuple(regions))
 
 
-def _is_upside_down(face: Line) -> bool:
-    return face.reading.text == UPSIDE_DOWN and face.reading.confidence >= SURE
+def _is_upside_down(direction: Line) -> bool:
+    return direction.reading.text == UPSIDE_DOWN and direction.reading.confidence >= SURE
 
 
 def _turned(line: TextLine) -> TextLine:
@@ -145,47 +144,46 @@ def _turned(line: TextLine) -> TextLine:
 
 
 def page_image(config: Config, path: Path) -> NDArray[np.uint8]:
-    """The image HxWx3, blue first, in whose pixels the boxes of this detector lie: turned as its pipeline turns it.
+    """The image HxWx3, BGR, in the orientation that the pipeline of this detector gives it: its boxes fit it.
 
-    Raises BadSampleError if the pipeline would leave it out.
+    Raises BadSampleError if the pipeline would reject it.
     """
     return _decoded(config, Page(path))
 
 
 def _decoded(config: Config, sample: Sample) -> NDArray[np.uint8]:
-    steps = config["eval"]["dataset"]["transform_pipeline"]
-    options = next((given or {} for step in steps for name, given in step.items() if name in DECODING), {})
+    options = next((options for name, options in config.transforms("eval") if name in DECODING), {})
     decode = decode_image(**{key: options[key] for key in ("ignore_orientation", "max_pixels") if key in options})
     return image_of(decode(sample, np.random.default_rng(0)))
 
 
 def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
-    """A picture with a row for each of the first lines, decoded as by the pipeline of this configuration."""
+    """A picture of the first lines with their readings, decoded as in the pipeline of this configuration."""
     rows = []
     for line in lines[: drawing.MAX_ROWS]:
         try:
             shown = _decoded(config, TextLine(line.path))
-        except BadSampleError:  # its fault stands in the results
+        except BadSampleError:  # the results have its error
             shown = np.zeros((32, 100, 3), np.uint8)
         rows.append(drawing.Row(shown, line.reading.text, line.reading.confidence, line.truth))
     _write(path, drawing.draw(rows))
 
 
 def write_page(path: Path, page: PageOfText, image: NDArray[np.uint8]) -> None:
-    """A picture of a page with its texts."""
-    outlines = [(region.box.points, region.reading.text if region.reading else "") for region in page.regions]
-    _write(path, drawing.draw_page(image, outlines))
+    """A picture of a page with its regions."""
+    regions = [(region.box.points, region.reading.text if region.reading else "") for region in page.regions]
+    _write(path, drawing.draw_page(image, regions))
 
 
 def _write(path: Path, image: NDArray[np.uint8]) -> None:
-    """In the format that the name of the file says."""
+    """Write an image in the format of the file's suffix."""
     done, data = cv2.imencode(path.suffix.lower(), image)
     assert done
     write_atomically(path, data.tobytes())
 
 
 def _cut(path: Path, number: int, box: Box, image: NDArray[np.uint8]) -> TextLine:
-    """A line of a page, as a file that the pipeline of the recognition decodes as it decodes any other."""
+    """A region as an encoded image, for the pipeline of the recogniser."""
     quad = box.points if len(box.points) == 4 else cv2.boxPoints(cv2.minAreaRect(box.points))
     return _encoded(Path(f"{path}#{number}"), crop_line(image, quad))
 
@@ -197,7 +195,10 @@ def _encoded(path: Path, image: NDArray[Any]) -> TextLine:
 
 
 def in_reading_order(boxes: Sequence[Box]) -> tuple[Region, ...]:
-    """From top to bottom; boxes whose middles lie within half a height of the row's first one from left to right."""
+    """Regions in rows from top to bottom, each row from left to right.
+
+    A box belongs to a row if its centre lies within half the height of the row's first box.
+    """
     rows: list[list[Box]] = []
     for box in sorted(boxes, key=lambda box: float(box.points[:, 1].mean())):
         first = rows[-1][0].points if rows else None
@@ -209,7 +210,7 @@ def in_reading_order(boxes: Sequence[Box]) -> tuple[Region, ...]:
 
 
 def _truth_of(path: Path, rows: Mapping[str, str]) -> str:
-    """The text of the longest end of `path` that the label file names."""
+    """The text of the longest end of `path` in the label file; empty if there is none."""
     ends = (Path(*path.parts[start:]).as_posix() for start in range(len(path.parts)))
     return next((rows[end] for end in ends if end in rows), "")
 

@@ -1,4 +1,4 @@
-"""How a detector outlines texts: what its maps learn from, and how they are read."""
+"""Detection heads: the targets, loss and post-processing that belong to each head."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from hccl_kit.ocr.losses.east import EASTLoss
 from hccl_kit.ocr.losses.pse import PSEDiceLoss
 
 Shown = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
-"""Of an image (H, W): the inner part of its texts and what is around, from 0 to 1, and 0 where nothing is learnt."""
+"""Kernels and borders (H, W) of the texts of an image, from 0 to 1, and the mask (H, W), 0 where nothing is learnt."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outlining:
-    """One way to outline; `criterion` and `postprocess` are its names in a configuration."""
+class DetectionHead:
+    """What belongs to one kind of head; `criterion` and `postprocess` are its names in a configuration."""
 
     criterion: str
     postprocess: str
     targets: tuple[str, ...]
-    """The steps that draw what the loss takes, in its order."""
+    """The transforms that draw the targets of the loss, in its order."""
     stride: int
     """Heights and widths of images are multiples of it."""
     loss: Callable[..., nn.Cell]
     decoder: Callable[..., Decode]
     shown: Callable[[Targets, int], Shown]
-    """What a picture shows of the targets of the image with a number."""
+    """The targets of one image of a batch, for a picture."""
 
 
 def _shown_of_db(targets: Targets, number: int) -> Shown:
@@ -55,7 +55,7 @@ def _shown_of_east(targets: Targets, number: int) -> Shown:
     return scores, np.zeros_like(scores), 1 - ignored
 
 
-DB = Outlining(
+DB = DetectionHead(
     criterion="DBLoss",
     postprocess="DBPostprocess",
     targets=("ShrinkBinaryMap", "BorderMap"),
@@ -64,7 +64,7 @@ DB = Outlining(
     decoder=db_postprocess,
     shown=_shown_of_db,
 )
-PSE = Outlining(
+PSE = DetectionHead(
     criterion="PSEDiceLoss",
     postprocess="PSEPostprocess",
     targets=("PSEGtDecode",),
@@ -73,7 +73,7 @@ PSE = Outlining(
     decoder=pse_postprocess,
     shown=_shown_of_pse,
 )
-EAST = Outlining(
+EAST = DetectionHead(
     criterion="EASTLoss",
     postprocess="EASTPostprocess",
     targets=("EASTProcessTrain",),
@@ -82,10 +82,10 @@ EAST = Outlining(
     decoder=east_postprocess,
     shown=_shown_of_east,
 )
-OUTLININGS: Mapping[str, Outlining] = {"DBHead": DB, "PSEHead": PSE, "EASTHead": EAST}
-"""By the name of the head."""
+HEADS: Mapping[str, DetectionHead] = {"DBHead": DB, "PSEHead": PSE, "EASTHead": EAST}
+"""By the name of the head in a configuration."""
 
 
-def of(config: Config) -> Outlining:
-    """The outlining of the head of a configuration."""
-    return OUTLININGS[config["model"]["head"]["name"]]
+def of(config: Config) -> DetectionHead:
+    """The head of a configuration."""
+    return HEADS[config["model"]["head"]["name"]]

@@ -1,11 +1,24 @@
-"""Which network and which task belong together. A model family is one module and one row here."""
+"""Model families: which network and which task belong together.
+
+To add a family, write one module and one row:
+
+1. `models/<name>.py` with the network, and `build(model)`, which makes it of the section `model` of a configuration.
+   A backbone for lines of text needs less: a cell from images (N, 3, H, W) to features (N, C, 1, T) with an attribute
+   `out_channels` (C), the constant `HEIGHT` (H) and `sequence_length(width)` (T); `crnn.build` and `rare.build` do the
+   rest.
+2. A row in RECIPES: the names of the parts in a configuration, `build`, and the task.
+
+The names and options of the parts also stand in schemas/train_config.schema.json, which refuses all others before
+MindSpore is loaded; a test compares them with RECIPES. A head with a loss or a decoding of its own has a row in
+`text_heads.HEADS` or `detection_heads.HEADS` too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from mindspore import nn
 
@@ -40,17 +53,40 @@ class Recipe:
     task: Callable[[Config], Task]
 
 
-def _of_svtr(config: Config) -> Recognition:
-    """The rectifier takes images of any size; without one they must be as large as the backbone says."""
+class LineBackbone(Protocol):
+    """The module of a backbone for lines of text."""
+
+    HEIGHT: int
+    """The height of the images that it takes."""
+
+    def sequence_length(self, width: int) -> int:
+        """The number of time steps for images of that width."""
+
+
+def reads_lines(backbone: LineBackbone) -> Callable[[Config], Recognition]:
+    """The recognition task of a network with this backbone."""
+    return partial(Recognition, height=backbone.HEIGHT, sequence_length=backbone.sequence_length)
+
+
+def _svtr_task(config: Config) -> Recognition:
+    """The rectifier takes images of any size; without one they must have the backbone's `img_size`."""
     height, width = config["model"]["backbone"]["img_size"]
+    rectifies = config["model"]["transform"] is not None
 
-    def steps(given: int) -> int:
-        if given != width and not rectified:
-            raise KitError(f"images are {given} wide; model.backbone.img_size says {width}")
-        return svtr.steps(width)
+    def sequence_length(given: int) -> int:
+        if given != width and not rectifies:
+            raise KitError(f"images are {given} wide; model.backbone.img_size is {width} wide")
+        return svtr.sequence_length(width)
 
-    rectified = config["model"]["transform"] is not None
-    return Recognition(config, height=None if rectified else height, steps=steps)
+    return Recognition(config, height=None if rectifies else height, sequence_length=sequence_length)
+
+
+def _conv_small_rows(name: str) -> tuple[Recipe, Recipe]:
+    with_attention = partial(rare.build, backbone=partial(crnn_small.Features, name))
+    return (
+        Recipe((name, "RNNEncoder", "CTCHead"), crnn_small.build, reads_lines(crnn_small)),
+        Recipe((name, "RNNEncoder", "AttentionHead"), with_attention, reads_lines(crnn_small)),
+    )
 
 
 RECIPES: tuple[Recipe, ...] = (
@@ -59,37 +95,25 @@ RECIPES: tuple[Recipe, ...] = (
         for family, module in (("DB", db), ("PSE", pse), ("EAST", east))
         for backbone in detector.BACKBONES
     ),
-    Recipe(
-        ("rec_vgg7", "RNNEncoder", "CTCHead"),
-        crnn.build,
-        partial(Recognition, height=vgg7.HEIGHT, steps=vgg7.steps),
-    ),
+    Recipe(("rec_vgg7", "RNNEncoder", "CTCHead"), partial(crnn.build, backbone=vgg7.Vgg7), reads_lines(vgg7)),
     Recipe(
         ("rec_resnet34", "RNNEncoder", "CTCHead"),
-        crnn.build,
-        partial(Recognition, height=rec_resnet34.HEIGHT, steps=rec_resnet34.steps),
+        partial(crnn.build, backbone=rec_resnet34.RecResNet34),
+        reads_lines(rec_resnet34),
     ),
     Recipe(
         ("rec_resnet34", "RNNEncoder", "AttentionHead"),
-        rare.build,
-        partial(Recognition, height=rec_resnet34.HEIGHT, steps=rec_resnet34.steps),
+        partial(rare.build, backbone=rec_resnet34.RecResNet34),
+        reads_lines(rec_resnet34),
     ),
-    Recipe(("SVTRNet", "Img2Seq", "CTCHead"), svtr.build, _of_svtr),
-    *(
-        Recipe(
-            (backbone, "RNNEncoder", head),
-            build,
-            partial(Recognition, height=crnn_small.HEIGHT, steps=crnn_small.steps),
-        )
-        for backbone in crnn_small.BACKBONES
-        for head, build in (("CTCHead", crnn_small.build), ("AttentionHead", rare.build))
-    ),
+    Recipe(("SVTRNet", "Img2Seq", "CTCHead"), svtr.build, _svtr_task),
+    *(row for name in crnn_small.BACKBONES for row in _conv_small_rows(name)),
     Recipe(("cls_mobilenet_v3_small_100", "MobileNetV3Head"), cls_mobilenet_v3.build, Classification),
 )
 
 
 def find(config: Config) -> Recipe:
-    """The row of this configuration; KitError where its parts do not go together."""
+    """The row of a configuration. Raises KitError if no row has its parts."""
     model = config["model"]
     names = tuple(model[part]["name"] for part in ("backbone", "neck", "head") if part in model)
     for recipe in RECIPES:

@@ -1,4 +1,4 @@
-"""What the trainer asks of a task, which is text recognition or text detection."""
+"""What training, evaluation and prediction ask of a task: recognition, detection or classification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Warn = Callable[[str], None]
 
 
 class Counts(Protocol):
-    """Sums over samples from which the scores of a data set follow; over ranks they add up exactly."""
+    """Sums over samples from which the scores of a data set follow; the sums of several ranks add up exactly."""
 
     def to_array(self) -> NDArray[np.float32]:
         """For an all-reduce: shape (k,)."""
@@ -25,51 +25,51 @@ class Counts(Protocol):
         """The scores by the names they have in metrics.jsonl and summary.json."""
 
     def score(self, indicator: str) -> float:
-        """The one that `metric.main_indicator` names; the higher the better."""
+        """The score that `metric.main_indicator` names; higher is better."""
 
 
 class Task(Protocol):
-    """The data side of a family of models: what goes in, what comes out, what it is worth."""
+    """The data side of a model family: its samples, targets, loss, decoding and metric."""
 
-    label_steps: frozenset[str]
-    """The steps of a transform_pipeline that need labels: evaluation and prediction go without."""
+    label_transforms: frozenset[str]
+    """The transforms of a pipeline that need labels: evaluation and prediction leave them out."""
     dictionary: str
-    """SHA-256 of the characters that the classes stand for, in their order; empty where classes are none."""
-    nothing: NDArray[np.float32]
-    """The sums of no sample, as `Counts.to_array` has them."""
+    """SHA-256 of the characters or names that the classes stand for, in order; empty if the network has no classes."""
+    zero: NDArray[np.float32]
+    """`Counts.to_array` of no samples."""
 
     def loss(self) -> nn.Cell:
-        """Takes the prediction of the network in training and the targets; a scalar."""
+        """A cell that takes the network's output in training and the targets, and returns a scalar."""
 
     def train_samples(self, warn: Warn) -> tuple[Sequence[Any], int]:
-        """The samples that can be learnt from, and how many there are besides."""
+        """The samples that can be learnt from, and the number of the others."""
 
     def eval_samples(self, warn: Warn) -> Sequence[Any]:
         """The samples that the evaluation counts."""
 
     def lengths(self, samples: Sequence[Any], world: World) -> NDArray[np.float32] | None:
-        """By which samples share their batches, like with like; None: as chance will have it.
+        """Sort key for length bucketing (one value per sample); None: random batches.
 
-        Every rank must call it: they may share the work.
+        Every rank must call it: the ranks may share the work.
         """
 
     def collate(self, rows: Sequence[Any]) -> tuple[NDArray[np.float32], Targets]:
-        """The images and what the loss takes of a training batch, from transformed samples."""
+        """The images and the targets of a training batch, from transformed samples."""
 
     def blank(self, sample: Any) -> Any:
-        """A sample whose image cannot be read, with an empty image."""
+        """The sample with a black image, to replace one that cannot be read."""
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[Any]) -> list[Any]:
-        """What the network says of each of `samples`; `outputs` may have more rows."""
+        """One prediction for each of `samples`; `outputs` may have more rows."""
 
-    def count(self, sample: Any, found: Any) -> Counts:
-        """What a finding is worth, beside the truth."""
+    def count(self, sample: Any, prediction: Any) -> Counts:
+        """Score one prediction against its ground truth."""
 
-    def mistake(self, sample: Any, found: Any) -> str | None:
-        """A line that shows a wrong finding beside the truth; None where it is right."""
+    def mistake(self, sample: Any, prediction: Any) -> str | None:
+        """A line with a wrong prediction and its ground truth; None if the prediction is right."""
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
-        """The images of a batch as the network gets them, with what it is to find there: HxWx3, blue first."""
+        """The images of a training batch with their targets: HxWx3, BGR."""
 
     def total(self, sums: NDArray[np.float32]) -> Counts:
-        """The counts of an all-reduce over `Counts.to_array`."""
+        """The inverse of `Counts.to_array`, for sums over all ranks."""

@@ -1,4 +1,4 @@
-"""How a network spells: what its classes stand for, what it learns from, and how its outputs are read."""
+"""Text heads (CTC, attention): class mapping, targets, loss and decoding of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from mindspore import nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.charset import GO, SIGNS, STOP, Charset
+from hccl_kit.ocr.charset import BOS, EOS, SPECIAL_TOKENS, Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Targets
 from hccl_kit.ocr.decode import attention, ctc
@@ -23,66 +23,66 @@ Label = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Coding:
-    """One way to spell; `postprocess` and `criterion` are its names in a configuration."""
+class TextHead:
+    """What belongs to one kind of head; `postprocess` and `criterion` are its names in a configuration."""
 
     postprocess: str
     criterion: str
-    signs: Callable[[Charset], list[str | None]]
-    """What each class stands for; None: nothing."""
+    classes: Callable[[Charset], list[str | None]]
+    """The token of each class; None for the CTC blank."""
     loss: Callable[[Charset], nn.Cell]
-    steps: Callable[[Label], int]
-    """The least number of steps of the sequence that a label needs."""
+    min_length: Callable[[Label], int]
+    """The least sequence length that a label needs."""
     targets: Callable[[Sequence[Label], int], Targets]
-    """What the loss takes, of labels of at most so many characters."""
+    """The targets of the loss, for labels of at most so many characters."""
     decode: Callable[[NDArray[np.float32], Charset], list[Reading]]
 
 
-def _ctc_steps(label: Label) -> int:
-    """One for every character and one between two that are equal; with fewer the loss is infinite."""
+def _ctc_min_length(label: Label) -> int:
+    """One time step for each character and one blank between two equal ones; with fewer the loss is infinite."""
     return len(label) + sum(one == other for one, other in pairwise(label))
 
 
 def _ctc_targets(labels: Sequence[Label], longest: int) -> Targets:
-    """Labels (N, longest) int32, filled up with zeros, and their lengths (N,) int32."""
-    return _filled_up(labels, longest), np.array([len(label) for label in labels], np.int32)
+    """Labels (N, longest) int32, padded with zeros, and their lengths (N,) int32."""
+    return _padded(labels, longest), np.array([len(label) for label in labels], np.int32)
 
 
 def _attention_targets(labels: Sequence[Label], longest: int) -> Targets:
-    """(N, longest + 2) int32: a go, the characters, a stop, and again the go."""
-    first = len(SIGNS)
-    return (_filled_up([(GO, *(number + first for number in label), STOP) for label in labels], longest + 2),)
+    """(N, longest + 2) int32: BOS, the characters, EOS, padded with BOS."""
+    first = len(SPECIAL_TOKENS)
+    return (_padded([(BOS, *(number + first for number in label), EOS) for label in labels], longest + 2),)
 
 
-def _filled_up(labels: Sequence[Label], length: int) -> NDArray[np.int32]:
-    filled = np.zeros((len(labels), length), np.int32)
-    for row, label in zip(filled, labels, strict=True):
+def _padded(labels: Sequence[Label], length: int) -> NDArray[np.int32]:
+    padded = np.zeros((len(labels), length), np.int32)
+    for row, label in zip(padded, labels, strict=True):
         row[: len(label)] = label
-    return filled
+    return padded
 
 
-CTC = Coding(
+CTC = TextHead(
     postprocess="RecCTCLabelDecode",
     criterion="CTCLoss",
-    signs=lambda charset: [*charset.characters, None],
+    classes=lambda charset: [*charset.characters, None],
     loss=lambda charset: CTCLoss(charset.blank),
-    steps=_ctc_steps,
+    min_length=_ctc_min_length,
     targets=_ctc_targets,
     decode=ctc.decode,
 )
-ATTENTION = Coding(
+ATTENTION = TextHead(
     postprocess="RecAttnLabelDecode",
     criterion="AttentionLoss",
-    signs=lambda charset: [*SIGNS, *charset.characters],
+    classes=lambda charset: [*SPECIAL_TOKENS, *charset.characters],
     loss=lambda _: AttentionLoss(),
-    steps=lambda _: 1,
+    min_length=lambda _: 1,
     targets=_attention_targets,
     decode=attention.decode,
 )
-CODINGS: Mapping[str, Coding] = {"CTCHead": CTC, "AttentionHead": ATTENTION}
-"""By the name of the head."""
+HEADS: Mapping[str, TextHead] = {"CTCHead": CTC, "AttentionHead": ATTENTION}
+"""By the name of the head in a configuration."""
 
 
-def of(config: Config) -> Coding:
-    """The coding of the head of a configuration."""
-    return CODINGS[config["model"]["head"]["name"]]
+def of(config: Config) -> TextHead:
+    """The head of a configuration."""
+    return HEADS[config["model"]["head"]["name"]]

@@ -1,4 +1,4 @@
-"""From a configuration to the network that is trained, and to the step that trains it."""
+"""From a configuration to the network, the training step and the batch size of a rank."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hccl_kit.runtime import World
 
 
 def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
-    """The network with its first weights, equal on all ranks; what is frozen, cast and synchronised is set up."""
+    """The network with its initial weights, equal on all ranks; frozen, cast and synchronised as configured."""
     model, system = config["model"], config["system"]
     network = recipes.network(config)
     for key, name in fetch.wanted(model).items():
@@ -29,7 +29,7 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
         for note in pretrained.load(path, network, strict=model["pretrained_strict"], key=key):
             say(note)
     if model["freeze"]:
-        say(f"model.freeze: {freeze.freeze(network, model['freeze'])} parameters stay as they are")
+        say(f"model.freeze: {freeze.freeze(network, model['freeze'])} parameters are frozen")
     if model["freeze_batch_norm"]:
         batch_norm.freeze_batch_norm(network)
     notes = [
@@ -42,15 +42,15 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
         left = matrix_convolution.unfold(network)
         if left:
             say(
-                f"{left} convolutions cannot be products of matrices, and are many times slower with AVX-512: "
-                f"{instruction_set.VARIABLE}=AVX2 spares you that"
+                f"{left} convolutions cannot be computed as matrix products and are much slower under AVX-512; "
+                f"set {instruction_set.VARIABLE}=AVX2 to avoid it"
             )
     parameters.broadcast(network.get_parameters(), world)
     return network
 
 
 def trained_network(config: Config) -> nn.Cell:
-    """The network with `config.weights`; KitError where they are not there or do not fit."""
+    """The network with `config.weights`. Raises KitError if they are missing or do not fit."""
     path, network = config.weights, recipes.network(config)
     dictionary_mark.assert_same(path, checkpoint.read(path, say=_warn), recipes.task(config).dictionary)
     checkpoint.load(path, network.get_parameters())
@@ -62,7 +62,7 @@ def _warn(message: str) -> None:
 
 
 def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> TrainStep:
-    """The step that the sections `optimizer`, `loss_scaler`, `parallel` and `train` describe."""
+    """The training step of the sections `optimizer`, `loss_scaler`, `parallel` and `train`."""
     train, system = config["train"], config["system"]
     strategy = parallel.choose(config["parallel"]["strategy"], world)
     return TrainStep(
@@ -79,17 +79,17 @@ def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> Tr
 
 
 def batch_of_a_rank(config: Config, world: World) -> int:
-    """The samples of one rank in one step, those of accumulated batches included.
+    """The samples of one rank in one step, accumulated batches included.
 
-    KitError where `train.batch_size_is: global` does not give every rank as many.
+    Raises KitError if `train.batch_size_is: global` cannot be divided equally among the ranks.
     """
     train = config["train"]
     size, parts = train["loader"]["batch_size"], train["gradient_accumulation_steps"]
     if train["batch_size_is"] == "global":
         if size % world.size:
             raise KitError(
-                f"train.loader.batch_size {size} is that of all ranks (train.batch_size_is: global), and {world.size} "
-                "ranks cannot share it equally",
+                f"train.loader.batch_size {size} is that of all ranks (train.batch_size_is: global) and does not "
+                f"divide by {world.size} ranks",
                 hint=f"set it to {size // world.size * world.size or world.size}",
             )
         size //= world.size
@@ -98,6 +98,6 @@ def batch_of_a_rank(config: Config, world: World) -> int:
 
 
 def warn_about_schedule(config: Config, steps_per_epoch: int, warn: Warn) -> None:
-    """What the learning rate of this run makes a person doubt, before it begins."""
-    for doubt in schedule.doubts(config["scheduler"], steps_per_epoch):
-        warn(doubt)
+    """Warn about a learning rate that is 0 for part of the run."""
+    for warning in schedule.warnings(config["scheduler"], steps_per_epoch):
+        warn(warning)

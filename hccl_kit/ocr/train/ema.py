@@ -1,4 +1,4 @@
-"""The exponential moving average of the weights: what is evaluated and saved as the best, where `train.ema` is on."""
+"""The exponential moving average of the weights: with `train.ema` it is evaluated and saved as the best."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 
 WARM_UP = 2000
-"""Updates after which the decay has come to 63 % of the way to `ema_decay`; MindOCR's number."""
+"""Time constant of the decay's warm-up, in updates; MindOCR's value."""
 
 
 class Ema(nn.Cell):
-    """The average of all parameters of a network, the statistics of batch normalisation among them.
+    """The average of all parameters of a network, statistics of batch normalisation included.
 
-    A call takes them as they are now: average = d average + (1 - d) value, d = decay (1 - exp(-updates / 2000)), as
-    MindOCR has it. Early averages forget the initial weights fast; after some thousand updates d is `decay`. To be made
-    when all ranks have the same weights; its parameters belong to what is resumed.
+    A call updates it: average = d average + (1 - d) value, d = decay (1 - exp(-updates / 2000)), as in MindOCR. Early
+    averages forget the initial weights fast; after some thousand updates d is `decay`. To be created when all ranks
+    have the same weights; checkpoints of a run hold its parameters.
     """
 
     def __init__(self, network: nn.Cell, decay: float) -> None:
@@ -37,7 +37,7 @@ class Ema(nn.Cell):
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """The network with the averages for weights, inside the with statement; then with its own again, bit by bit."""
+        """Inside the with statement the network has the averages as weights; afterwards its own, bit by bit."""
         own = [parameter.asnumpy().copy() for parameter in self.parameters]
         try:
             for parameter, average in zip(self.parameters, self.averages, strict=True):

@@ -1,4 +1,4 @@
-"""The compiled parts of a training step that deal with gradients. All take and give tensors on the device."""
+"""The compiled parts of a training step for gradients. All inputs and outputs are tensors on the device."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mindspore.ops import functional
 
 
 class Compute(nn.Cell):
-    """Inputs: a factor for the loss, images (N, C, H, W) and what the loss takes.
+    """Inputs: a factor for the loss, images (N, C, H, W) and the targets of the loss.
 
     Outputs: the loss times the factor and its gradients, a tuple in the order of the trainable parameters. The plain
-    loss is no output: with it the step of a small network takes up to 1.4 times as long on CPU (measured).
+    loss is not among them: it would make the step of a small network up to 1.4 times as long on CPU (measured).
     """
 
     def __init__(self, network: nn.Cell, loss: nn.Cell) -> None:
@@ -30,17 +30,17 @@ class _Forward(nn.Cell):
         super().__init__(auto_prefix=False)
         self.network = network
         self.loss = loss
-        self.guided = getattr(network, "guided", False)  # it learns to go on from the targets
+        self.guided = getattr(network, "guided", False)  # teacher forcing
 
     def construct(self, factor: Tensor, images: Tensor, *targets: Tensor) -> Tensor:
         outputs = self.network(images, *targets) if self.guided else self.network(images)
-        # A network in mixed precision may end in float16; no loss does.
+        # The output of a network in mixed precision may be float16; losses take float32.
         prediction = functional.mixed_precision_cast(ms.float32, outputs)
         return self.loss(prediction, *targets) * factor
 
 
 class Add(nn.Cell):
-    """Inputs: as many gradients again as there are parameters. Outputs: the sums of the first and the second half."""
+    """Inputs: two gradients of each parameter, one list after the other. Outputs: their sums."""
 
     def construct(self, *gradients: Tensor) -> tuple[Tensor, ...]:
         half = len(gradients) // 2
@@ -53,8 +53,8 @@ class Add(nn.Cell):
 class Squares(nn.Cell):
     """Inputs: gradients. Outputs: the sum of the squares of each, one vector.
 
-    Rows first: on CPU the kernel that sums along the last axis is six times as fast as the one that sums all, and
-    loses fewer digits.
+    Rows first: on CPU the kernel that sums along the last axis is six times as fast as the one that sums everything,
+    and more accurate.
     """
 
     def construct(self, *gradients: Tensor) -> Tensor:
@@ -68,8 +68,8 @@ class Squares(nn.Cell):
 class Flatten(nn.Cell):
     """Inputs: the loss and the gradients. Outputs: one vector of them and of the batch norm statistics.
 
-    The statistics become means too: otherwise each rank would keep those of its own shard, and which rank saves would
-    matter.
+    The statistics are averaged too: otherwise each rank would keep those of its own shard, and the checkpoint would
+    depend on the rank that saves it.
     """
 
     def __init__(self, statistics: Sequence[Parameter]) -> None:
@@ -86,14 +86,14 @@ class Flatten(nn.Cell):
 
 
 class First(nn.Cell):
-    """Inputs: a vector. Outputs: its first number; who reads it has waited for all of them and copied one."""
+    """Inputs: a vector. Outputs: its first value: reading it waits for the whole vector but copies one value."""
 
     def construct(self, vector: Tensor) -> Tensor:
         return vector[0]
 
 
 class AllReduce(nn.Cell):
-    """The framework's sum over the ranks, of one vector."""
+    """The framework's all-reduce of one vector, a sum over the ranks."""
 
     def __init__(self) -> None:
         super().__init__(auto_prefix=False)
@@ -104,9 +104,9 @@ class AllReduce(nn.Cell):
 
 
 class Unflatten(nn.Cell):
-    """Inputs: the sum of the vectors of Flatten. Outputs: the means of the loss and of each gradient.
+    """Inputs: the sum over the ranks of Flatten's vector. Outputs: the means of the loss and of each gradient.
 
-    The batch norm statistics are set to theirs.
+    The batch norm statistics are set to their means.
     """
 
     def __init__(self, parameters: Sequence[Parameter], statistics: Sequence[Parameter], size: int) -> None:

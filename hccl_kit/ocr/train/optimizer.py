@@ -1,8 +1,8 @@
-"""The update of the weights, with the weight decay made explicit.
+"""Optimizers with explicit weight decay.
 
-MindSpore's kernels, without its optimizers: nn.AdamWeightDecay lacks Adam's bias correction (the CRNN does not learn
-with it), nn.Adam has one that leaves epsilon out, and what decays depends on whether parameters are grouped: without
-groups beta and gamma never do, with groups that name no decay of their own all do.
+They use MindSpore's kernels but not its optimizers: nn.AdamWeightDecay lacks Adam's bias correction (the CRNN does not
+learn with it), nn.Adam's correction leaves epsilon out, and which parameters decay depends on grouping: without groups
+beta and gamma never decay, with groups that set no decay of their own all parameters do.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Section = Mapping[str, Any]
 
 
 def build(section: Section, network: nn.Cell) -> Update:
-    """The update that the section `optimizer` describes, over the trainable parameters of `network`.
+    """The update of a section `optimizer`, over the trainable parameters of `network`.
 
-    sgd, momentum and nesterov are one: MindOCR gives nn.SGD the key `momentum` too, 0.9 where it is not set, and takes
-    the key `nesterov`, not the name, for it.
+    sgd, momentum and nesterov are the same optimizer: MindOCR passes the key `momentum` (default 0.9) to nn.SGD too,
+    and the key `nesterov`, not the name, turns Nesterov momentum on.
     """
     parameters = network.trainable_params()
     decay = decays(section, parameters)
-    opt = section["opt"].lower()  # MindOCR's files say SGD as well as sgd
+    opt = section["opt"].lower()  # MindOCR's files have SGD as well as sgd
     if opt == "lion":
         rule: nn.Cell = Lion(parameters, decay, betas=_betas(section, 0.99))
     elif opt in ("adam", "adamw"):
@@ -57,11 +57,11 @@ def _betas(section: Section, second: float) -> tuple[float, float]:
 
 
 def decays(section: Section, parameters: Sequence[Parameter]) -> list[float]:
-    """The weight decay of every parameter: `weight_decay`, or 0 for those that are spared.
+    """The weight decay of every parameter: `weight_decay`, or 0 for excluded ones.
 
-    MindOCR puts those that its keys name into a group that has no decay of its own; MindSpore gives such a group the
-    decay of the whole optimizer. So with groups everything decays, and without them all but beta and gamma. With
-    `decay_as_named` those that are named are spared, and no others.
+    MindOCR puts the parameters that its keys name into a group without a decay of its own, and MindSpore gives such a
+    group the decay of the whole optimizer. So with groups everything decays, and without groups all but beta and
+    gamma. With `decay_as_named` exactly the named parameters are excluded.
     """
     strategy: str | None = section["grouping_strategy"]
     parts = _named_parts(section)
@@ -69,17 +69,17 @@ def decays(section: Section, parameters: Sequence[Parameter]) -> list[float]:
     if not section["decay_as_named"]:
         parts, flat = () if parts else ("beta", "gamma"), False
     weight_decay: float = section["weight_decay"]
-    spared = [
+    excluded = [
         any(part in parameter.name for part in parts) or (flat and parameter.ndim == 1) for parameter in parameters
     ]
-    return [0.0 if spare else weight_decay for spare in spared]
+    return [0.0 if one else weight_decay for one in excluded]
 
 
 def _named_parts(section: Section) -> tuple[str, ...]:
-    """Parts of the names of what MindOCR's keys mean to spare; none where they make no groups.
+    """Parts of the names that MindOCR's keys exclude from weight decay; empty if they make no groups.
 
-    grouping_strategy svtr: normalisation, position embeddings and all that is one-dimensional; filter_norm_and_bias,
-    and filter_bias_and_bn where no strategy is named: biases and normalisation; no_weight_decay_params: its own.
+    grouping_strategy svtr: normalisation, position embeddings and all one-dimensional parameters; filter_norm_and_bias,
+    and filter_bias_and_bn without a strategy: biases and normalisation; no_weight_decay_params: the parts it lists.
     """
     strategy: str | None = section["grouping_strategy"]
     named = tuple(section["no_weight_decay_params"])
@@ -93,7 +93,7 @@ def _named_parts(section: Section) -> tuple[str, ...]:
 class Update(nn.Cell):
     """Inputs: a factor for all gradients, the learning rate, and the gradients of all parameters.
 
-    `decay` is added to the gradients (L2); what is taken from the weights themselves is the business of `rule`.
+    `decay` is added to the gradients (L2); decoupled weight decay is part of `rule`.
     """
 
     def __init__(self, parameters: Sequence[Parameter], rule: nn.Cell, decay: list[float]) -> None:
@@ -115,7 +115,7 @@ class Update(nn.Cell):
 class Momentum(nn.Cell):
     """v = momentum v + g; w = w - rate v, or with `nesterov` w - rate (g + momentum v) (Sutskever et al. 2013).
 
-    The latter is written out: on CPU MindSpore's kernel takes the key for it and leaves it alone (2.10, measured).
+    Nesterov momentum is written out: MindSpore's kernel accepts the option on CPU but ignores it (2.10, measured).
     """
 
     def __init__(self, parameters: Sequence[Parameter], *, momentum: float, nesterov: bool) -> None:
@@ -138,10 +138,10 @@ class Momentum(nn.Cell):
 
 
 class Adam(nn.Cell):
-    """Adam (Kingma and Ba 2015), with `decay` taken from the weights themselves (AdamW, Loshchilov and Hutter 2019).
+    """Adam (Kingma and Ba 2015) with decoupled weight decay (AdamW, Loshchilov and Hutter 2019).
 
-    MindSpore's kernel adds epsilon to the moment that is not corrected yet, so it is given a corrected epsilon. With
-    `nesterov` the first moment looks one step ahead: beta1 m + (1 - beta1) g, as MindSpore has it.
+    MindSpore's kernel adds epsilon before bias correction, so it gets a corrected epsilon. With `nesterov` the first
+    moment is one step ahead: beta1 m + (1 - beta1) g, as in MindSpore.
     """
 
     def __init__(

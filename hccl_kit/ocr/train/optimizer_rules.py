@@ -1,6 +1,6 @@
-"""More rules of an update: NAdam, RMSProp, Adagrad and LAMB, as MindSpore has them but for what each says.
+"""NAdam, RMSProp, Adagrad and LAMB, as in MindSpore unless a docstring says otherwise.
 
-Plain arithmetic: not every kernel of MindSpore is there on CPU. Inputs of all: the learning rate, and the gradients.
+In plain arithmetic: MindSpore lacks some of the kernels on CPU. Inputs of all: the learning rate and the gradients.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 
 
 class NAdam(nn.Cell):
-    """Adam with Nesterov's momentum, which rises (Dozat 2016): b1 (1 - 0.96^(step * schedule_decay) / 2)."""
+    """Adam with a rising Nesterov momentum (Dozat 2016): b1 (1 - 0.96^(step * schedule_decay) / 2)."""
 
     def __init__(
         self, parameters: Sequence[Parameter], *, betas: tuple[float, float], eps: float, schedule_decay: float
@@ -45,9 +45,9 @@ class NAdam(nn.Cell):
 
 
 class RMSProp(nn.Cell):
-    """m = momentum m + rate g / sqrt(s + eps); w = w - m (Hinton 2012). s, the mean square of g, begins with 1.
+    """m = momentum m + rate g / sqrt(s + eps); w = w - m (Hinton 2012). s, the mean square of g, starts at 1.
 
-    `centered`: less the square of the mean of g.
+    `centered` subtracts the square of the mean of g from s.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class RMSProp(nn.Cell):
 
 
 class Adagrad(nn.Cell):
-    """s = s + g g; w = w - rate g / sqrt(s) (Duchi, Hazan, Singer 2011). s begins with `accum`."""
+    """s = s + g g; w = w - rate g / sqrt(s) (Duchi, Hazan, Singer 2011). s starts at `accum`."""
 
     def __init__(self, parameters: Sequence[Parameter], *, accum: float) -> None:
         super().__init__(auto_prefix=False)
@@ -89,15 +89,15 @@ class Adagrad(nn.Cell):
         for index in range(len(gradients)):
             gradient, square = gradients[index], self.squares[index]
             ops.assign(square, square + gradient * gradient)
-            # Where accum is 0 a gradient of 0 would give 0 / 0.
+            # With accum 0 a gradient of 0 would give 0 / 0.
             ops.assign_sub(self.parameters[index], gradient / ops.maximum(ops.sqrt(square), 1e-30) * rate)
         return rate
 
 
 class Lamb(nn.Cell):
-    """Adam's way r with the decay in it, made as long as the weights are: w = w - rate |w| / |r| r (You et al. 2020).
+    """Adam's update r with weight decay, scaled to the norm of the weights: w = w - rate |w| / |r| r (You et al. 2020).
 
-    Where one of the two is 0, the way is taken as it is.
+    The scale is 1 if one of the two norms is 0.
     """
 
     def __init__(
@@ -123,9 +123,10 @@ class Lamb(nn.Cell):
             ops.assign(first, first * one + gradient * (1.0 - one))
             ops.assign(second, second * two + gradient * gradient * (1.0 - two))
             scale = ops.sqrt(second / (1.0 - self.beta2_power)) + self.eps
-            way = first / (1.0 - self.beta1_power) / scale + weight * self.decay[index]
-            long, short = ops.sqrt(ops.reduce_sum(weight * weight)), ops.sqrt(ops.reduce_sum(way * way))
-            is_any = ops.logical_and(long > 0.0, short > 0.0)
-            ratio = ops.select(is_any, long / ops.maximum(short, 1e-30), ops.ones_like(long))
-            ops.assign_sub(weight, way * ratio * rate)
+            update = first / (1.0 - self.beta1_power) / scale + weight * self.decay[index]
+            weight_norm = ops.sqrt(ops.reduce_sum(weight * weight))
+            update_norm = ops.sqrt(ops.reduce_sum(update * update))
+            is_any = ops.logical_and(weight_norm > 0.0, update_norm > 0.0)
+            ratio = ops.select(is_any, weight_norm / ops.maximum(update_norm, 1e-30), ops.ones_like(weight_norm))
+            ops.assign_sub(weight, update * ratio * rate)
         return rate

@@ -1,8 +1,8 @@
-"""How ranks join their gradients: the section `parallel`.
+"""The all-reduce of the gradients: the section `parallel`.
 
-framework   MindSpore's AllReduce: HCCL on Ascend, its own on CPU
-mpi         MPI, for ranks on CPU that mpirun has started: many times the bytes a second of MindSpore's own there
-a.b.name    a function of yours, from float32 vector to the sum of it over all ranks, as a numpy array
+framework   MindSpore's AllReduce: HCCL on Ascend, its own implementation on CPU
+mpi         MPI, for ranks on CPU that mpirun has started: much higher bandwidth than MindSpore's own there
+a.b.name    a Python function from a float32 numpy vector to its sum over all ranks
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Sum = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 
 def choose(strategy: str, world: World) -> str:
-    """The strategy that `auto` stands for: MPI under mpirun on CPU, else the framework; any other as it is.
+    """The strategy for `auto`: MPI under mpirun on CPU, else the framework; other strategies are returned unchanged.
 
-    KitError where mpi is asked for and mpirun has not started the ranks.
+    Raises KitError for mpi if mpirun has not started the ranks.
     """
     is_mpi = world.launcher == "mpirun" and world.device_target == "CPU"
     if strategy == "auto":
@@ -39,21 +39,21 @@ def choose(strategy: str, world: World) -> str:
 
 
 def all_reduce(strategy: str) -> Callable[[Tensor], Tensor]:
-    """The sum over the ranks of one vector on the device, which is used up; `strategy` is what `choose` gave."""
+    """The all-reduce of a strategy of `choose`: sums a vector on the device over the ranks, and may overwrite it."""
     if strategy == "framework":
         return AllReduce()
     return _through_memory(mpi.sum_over_ranks if strategy == "mpi" else load(strategy))
 
 
 def load(path: str) -> Sum:
-    """The function at a dotted path; KitError where there is none."""
+    """The function at a dotted path. Raises KitError if there is none."""
     module, _, name = path.rpartition(".")
     try:
         found: Any = getattr(importlib.import_module(module), name) if module else None
     except (ImportError, AttributeError) as error:
         raise KitError(
             f"parallel.strategy: {path} cannot be loaded: {error}",
-            hint="its module must be found by python: set PYTHONPATH to its folder",
+            hint="Python must find its module: add its folder to PYTHONPATH",
         ) from error
     if not callable(found):
         raise KitError(f"parallel.strategy is {path!r}; accepted: auto, framework, mpi, or module.function")

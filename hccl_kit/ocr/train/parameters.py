@@ -1,4 +1,4 @@
-"""All parameters of a network at once: as one vector, as one digest, equal on every rank."""
+"""All parameters of a network at once: broadcast, compared and digested."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from hccl_kit.runtime import World
 
 
 def broadcast(parameters: Iterable[Parameter], world: World) -> None:
-    """Give every rank the values of rank 0, bit by bit: equal starts must not rest on equal seeds or files."""
+    """Set the parameters on every rank to those of rank 0, bit by bit: equal seeds or files are no guarantee."""
     for parameter in parameters if world.size > 1 else ():
         value = parameter.asnumpy()
         flat = value.reshape(-1)
         if flat.dtype == np.float32:
             shared = world.broadcast(flat)
-        else:  # a counter of the optimizer: its bytes, each as a number
+        else:  # a counter of the optimizer: byte by byte
             shared = world.broadcast(flat.view(np.uint8).astype(np.float32)).astype(np.uint8).view(flat.dtype)
         parameter.set_data(Tensor(shared.reshape(value.shape)))
 
 
 def copy(network: nn.Cell) -> dict[str, NDArray[np.float32]]:
-    """The trainable parameters by name, as they are now."""
+    """A copy of the trainable parameters by name."""
     return {parameter.name: parameter.asnumpy().copy() for parameter in network.trainable_params()}
 
 
 def still(before: Mapping[str, NDArray[np.float32]], network: nn.Cell) -> list[str]:
-    """The weights (not biases and norms, which start at 0 and move at any rate) that are as they were `before`."""
+    """The weights that have not changed since `before`, without biases and norms: those start at 0 and always move."""
     return [
         parameter.name
         for parameter in network.trainable_params()
@@ -48,11 +48,11 @@ def digest(network: nn.Cell) -> bytes:
 
 
 def gather_digests(network: nn.Cell, world: World) -> list[str]:
-    """The digest of every rank, in hexadecimal; equal digests are equal parameters, element by element."""
+    """The digest of every rank, in hexadecimal; equal digests mean bit-identical parameters."""
     rows = world.gather(np.frombuffer(digest(network), np.uint8).astype(np.float32))
     return [row.astype(np.uint8).tobytes().hex() for row in rows]
 
 
 def state(network: nn.Cell, step: TrainStep) -> list[Parameter]:
-    """Everything a resumed run needs besides its position: weights, statistics, optimizer, loss scale, average."""
+    """The parameters that a checkpoint of a run holds: weights, statistics, optimizer, loss scale, moving average."""
     return list({p.name: p for cell in (network, *step.cells) for p in cell.get_parameters()}.values())

@@ -1,6 +1,6 @@
-"""Where a run goes on: rank 0 reads the file, every rank goes on from it, and the file before it is kept.
+"""Resuming a run: rank 0 reads the checkpoint, every rank continues from it, and the previous checkpoint is kept.
 
-A run goes on where the configuration says so (`system.resume`), and where a script of ours has started the group again.
+A run resumes if the configuration says so (`system.resume`), or if a generated script has restarted the group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hccl_kit.runtime.worker_env import RESTART
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a run begins: with the `progress` of the file `path`, or at step 0. `notes` are to be said."""
+    """Where a run begins: at the `progress` of the file `path`, or at step 0. `notes` go to the log."""
 
     progress: Progress
     path: Path | None = None
@@ -34,35 +34,35 @@ class Start:
 
 
 def job_of(config: Config, size: int) -> str:
-    """What is trained, as one digest: the configuration and the number of ranks, on which the samples' order hangs."""
+    """A digest of the configuration and the number of ranks: both decide the order of the samples."""
     return hashlib.sha256(f"{config.digest} {size}".encode()).hexdigest()
 
 
 def save(folder: Path, state: Iterable[Parameter], progress: Progress) -> None:
-    """Write what a resumed run needs; what was written last is kept beside it."""
+    """Write a checkpoint to resume from; the previous one is kept."""
     checkpoint.save(folder / RESUME, state, progress, previous=folder / PREVIOUS)
 
 
 def begin(config: Config, world: World, state: list[Parameter], *, restart: int) -> Start:
     """Where this run begins; `state` is set to it on all ranks, bit by bit. Every rank must call it.
 
-    JointError where `system.resume` names what cannot be resumed, and where the group was started again
-    with another configuration or number of ranks.
+    Raises JointError if the checkpoint of `system.resume` cannot be resumed from, or the group was restarted with
+    another configuration or number of ranks.
     """
-    said: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     if world.is_main:
-        said = _tell(lambda: _begin(config, state, job_of(config, world.size), restart))
-    said = json.loads(world.share(json.dumps(said)))
-    if "error" in said:
-        raise JointError(said["error"], hint=said["hint"])
-    start = Start(Progress(*said["progress"]), Path(said["path"]) if said["path"] else None, tuple(said["notes"]))
+        found = _as_json(lambda: _begin(config, state, job_of(config, world.size), restart))
+    found = json.loads(world.share(json.dumps(found)))
+    if "error" in found:
+        raise JointError(found["error"], hint=found["hint"])
+    start = Start(Progress(*found["progress"]), Path(found["path"]) if found["path"] else None, tuple(found["notes"]))
     if start.path is not None:
         parameters.broadcast(state, world)
     return start
 
 
-def _tell(find: Callable[[], Start]) -> dict[str, Any]:
-    """What rank 0 has found, or why it failed, in a form that the others can be told: they must not wait for it."""
+def _as_json(find: Callable[[], Start]) -> dict[str, Any]:
+    """The start that rank 0 has found or its error, to share with the other ranks, which would wait for it."""
     try:
         start = find()
     except KitError as error:
@@ -84,18 +84,21 @@ def _begin(config: Config, state: list[Parameter], job: str, restart: int) -> St
         if start.path is not None and not wanted:
             raise _other_job(start.path)
         if not wanted:
-            return Start(Progress(), notes=(*start.notes, "there is no checkpoint to go on from: the run begins anew"))
+            return Start(
+                Progress(),
+                notes=(*start.notes, "no checkpoint to resume from: starting at step 0"),
+            )
     if not wanted:
         return Start(Progress())
     files = own if wanted is True else [Path(wanted)]
     start = _last_good(files, state)
     if start.path is None:
-        checkpoint.load(files[0], state)  # raises, and says why
+        checkpoint.load(files[0], state)  # raises the error
     return start
 
 
 def _last_good(paths: list[Path], state: list[Parameter]) -> Start:
-    """The first of `paths` that is whole, loaded into `state`; a path of None where none is."""
+    """The first of `paths` that is complete, loaded into `state`; path is None if there is none."""
     notes: tuple[str, ...] = ()
     for path in filter(Path.exists, paths):
         try:
@@ -108,6 +111,6 @@ def _last_good(paths: list[Path], state: list[Parameter]) -> Start:
 def _other_job(path: Path) -> KitError:
     return KitError(
         f"{path} was written with another configuration or number of ranks than this restart has",
-        hint=f"start the ranks as they were started first; without {RESTART}, -o system.resume=True goes on all the "
-        "same; where the file is of an earlier run, remove it",
+        hint=f"restart with the same command; without {RESTART}, -o system.resume=True resumes in any case; "
+        "if the file is of an earlier run, remove it",
     )

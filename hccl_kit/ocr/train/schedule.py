@@ -1,7 +1,7 @@
 """The learning rate of every step, as a pure function of the configuration.
 
-The section `scheduler` has MindOCR's names and keys. A curve begins after the warm-up and goes by epochs, whatever part
-of one a step is; with `lr_epoch_stair` the rate changes between epochs only.
+The section `scheduler` has MindOCR's names and keys. A curve begins after the warm-up and is a function of the epoch, a
+fraction within one; with `lr_epoch_stair` the rate changes between epochs only.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Section = Mapping[str, Any]
 
 
 def learning_rate(step: int, scheduler: Section, steps_per_epoch: int) -> float:
-    """The rate of step `step` (from 0) of a `scheduler` section; KitError where its numbers make no curve.
+    """The rate of step `step` (from 0). Raises KitError if the values of the section are not valid together.
 
-    The warm-up rises from lr * warmup_factor and reaches lr with its last step. MindOCR's is one step later: its first
-    step has the rate lr * warmup_factor, by default 0, and teaches nothing.
+    The warm-up rises from lr * warmup_factor and reaches lr with its last step. MindOCR's warm-up is one step later:
+    its first step has the rate lr * warmup_factor, by default 0, and changes nothing.
     """
     highest: float = scheduler["lr"]
     stair: bool = scheduler["lr_epoch_stair"]
@@ -32,20 +32,20 @@ def learning_rate(step: int, scheduler: Section, steps_per_epoch: int) -> float:
     return highest * _CURVES[scheduler["scheduler"]](float(math.floor(epoch)) if stair else epoch, scheduler)
 
 
-def doubts(scheduler: Section, steps_per_epoch: int) -> list[str]:
-    """What a person should be told before such a run: from where on its learning rate is 0, and what to do about it."""
+def warnings(scheduler: Section, steps_per_epoch: int) -> list[str]:
+    """A warning for a run whose learning rate is 0 from some epoch on, with the fix."""
     epochs: int = scheduler["num_epochs"]
     for epoch in range(epochs):
         if learning_rate(epoch * steps_per_epoch, scheduler, steps_per_epoch) <= 0:
             return [
                 f"the learning rate is 0 from epoch {epoch + 1} of {epochs} on: nothing is learnt there; let the curve "
-                "end with the last epoch (scheduler.decay_epochs), or set scheduler.min_lr above 0 or num_epochs lower"
+                "end with the last epoch (scheduler.decay_epochs), raise scheduler.min_lr above 0 or lower num_epochs"
             ]
     return []
 
 
 def _rise(done: float, scheduler: Section) -> float:
-    """The part of lr that a warm-up has reached: a straight line, for one_cycle half a cosine from 1/25 at least."""
+    """The share of lr during the warm-up: linear, for one_cycle half a cosine from at least 1/25."""
     lowest: float = scheduler["warmup_factor"]
     if scheduler["scheduler"] != "one_cycle":
         return lowest + (1 - lowest) * done
@@ -59,15 +59,15 @@ def _half_cosine(done: float) -> float:
 
 
 def _rest(scheduler: Section) -> float:
-    """The epochs after the warm-up."""
+    """Number of epochs after the warm-up."""
     return float(scheduler["num_epochs"] - scheduler["warmup_epochs"])
 
 
 def _cosine(epoch: float, scheduler: Section) -> float:
-    """Half a cosine from lr down to min_lr in decay_epochs (Loshchilov and Hutter 2017), num_cycles times.
+    """Half a cosine from lr to min_lr in decay_epochs (Loshchilov and Hutter 2017), num_cycles times.
 
-    Every cycle begins cycle_decay times lower; after the last one the rate is min_lr. decay_epochs null: what is left
-    after the warm-up, divided by the cycles.
+    Every cycle starts cycle_decay times lower; after the last one the rate is min_lr. decay_epochs null: the epochs
+    after the warm-up, divided by the number of cycles.
     """
     cycles: int = scheduler["num_cycles"]
     epochs: float | None = scheduler["decay_epochs"]
@@ -81,15 +81,15 @@ def _cosine(epoch: float, scheduler: Section) -> float:
 
 
 def _one_cycle(epoch: float, scheduler: Section) -> float:
-    """Half a cosine from lr down to min_lr in all epochs after the warm-up (Smith and Topin, Super-Convergence, 2018).
+    """Half a cosine from lr to min_lr over all epochs after the warm-up (Smith and Topin, Super-Convergence, 2018).
 
-    The cosine is that of PyTorch's OneCycleLR, whose pct_start is warmup_epochs / num_epochs here.
+    As in PyTorch's OneCycleLR; its pct_start is warmup_epochs / num_epochs.
     """
     return _cosine(epoch, {**scheduler, "decay_epochs": None, "num_cycles": 1})
 
 
 def _polynomial(epoch: float, scheduler: Section) -> float:
-    """(1 - t)^decay_rate, t the part of the epochs after the warm-up that is done: the "poly" rate of DBNet (2020)."""
+    """(1 - t)^decay_rate, t the completed share of the epochs after the warm-up: the "poly" rate of DBNet (2020)."""
     rest = _rest(scheduler)
     return float(max(1 - epoch / rest, 0.0) ** scheduler["decay_rate"]) if rest > 0 else 0.0
 
@@ -100,7 +100,7 @@ def _exponential(epoch: float, scheduler: Section) -> float:
 
 
 def _steps(epoch: float, scheduler: Section) -> float:
-    """decay_rate times lower every decay_epochs."""
+    """Multiplied by decay_rate every decay_epochs."""
     every: float | None = scheduler["decay_epochs"]
     if every == 0:
         raise KitError("scheduler.decay_epochs is 0: step_decay needs the epochs between two steps, such as 10")
@@ -108,7 +108,7 @@ def _steps(epoch: float, scheduler: Section) -> float:
 
 
 def _milestones(epoch: float, scheduler: Section) -> float:
-    """decay_rate times lower at each of the epochs `milestones`, counted after the warm-up."""
+    """Multiplied by decay_rate at each epoch of `milestones`, counted after the warm-up."""
     return _lowered(bisect_right(sorted(scheduler["milestones"]), math.floor(epoch)), scheduler)
 
 
@@ -116,8 +116,8 @@ def _lowered(times: float, scheduler: Section) -> float:
     factor: float = scheduler["decay_rate"]
     if factor > 1:
         raise KitError(
-            f"scheduler.decay_rate is {factor}: {scheduler['scheduler']} multiplies the learning rate by it again and "
-            "again; accepted: above 0 and at most 1"
+            f"scheduler.decay_rate is {factor}: {scheduler['scheduler']} multiplies the learning rate by it; "
+            "accepted: above 0 and at most 1"
         )
     return float(factor**times)
 
@@ -125,7 +125,7 @@ def _lowered(times: float, scheduler: Section) -> float:
 _CURVES: Mapping[str, Callable[[float, Section], float]] = {
     "constant": lambda _epoch, _scheduler: 1.0,
     "cosine_decay": _cosine,
-    "warmup_cosine_decay": _cosine,  # two names for one, here and below
+    "warmup_cosine_decay": _cosine,  # an alias, as below
     "polynomial_decay": _polynomial,
     "exponential_decay": _exponential,
     "step_decay": _steps,
@@ -133,4 +133,4 @@ _CURVES: Mapping[str, Callable[[float, Section], float]] = {
     "warmup_multistep_decay": _milestones,
     "one_cycle": _one_cycle,
 }
-"""From the epochs after the warm-up to the part of lr that is left."""
+"""From the epoch after the warm-up to the share of lr."""

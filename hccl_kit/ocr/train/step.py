@@ -1,11 +1,11 @@
-"""One training step in compiled parts, so that each can be timed and the one between the ranks replaced:
+"""One training step in compiled parts, so that each can be timed and the all-reduce swapped out:
 
     compute   images, targets -> loss and gradients, once for every part of an accumulated batch
     join      the mean of both over the ranks, and of the batch norm statistics: one all-reduce of one vector
-    update    gradients, learning rate -> new weights, and their average where one is kept
+    update    gradients, learning rate -> new weights, and their moving average if there is one
 
-On one rank nothing is joined: the gradients go from one part to the next as they are, without a copy. On several they
-are one vector: measured on CPU, 26 small all-reduces cost more than the step itself.
+On one rank there is no join and no copy of the gradients. On several ranks the gradients are one vector: measured on
+CPU, 26 small all-reduces cost more than the step itself.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Gradients = tuple[Tensor, ...]
 class StepResult:
     """`loss` and gradient `norm` of the joint batch, equal on all ranks; seconds spent computing and communicating.
 
-    `scale` is the loss scale of this step. `skipped`: the gradient overflowed, which is to be expected now and then
-    with this loss scale.
+    `scale` is the loss scale of this step. `skipped`: the gradient overflowed, which a dynamic loss scale causes now
+    and then, and the weights were not updated.
     """
 
     loss: float
@@ -48,7 +48,7 @@ class StepResult:
 
     @property
     def finite(self) -> bool:
-        """False: the weights were left as they are, on all ranks."""
+        """Whether loss and gradient are finite; if not, no rank has updated its weights."""
         return math.isfinite(self.norm) and math.isfinite(self.loss)
 
 
@@ -56,8 +56,8 @@ class TrainStep:
     """Runs the parts on one batch.
 
     `clip_norm` None: gradients are not clipped. `accumulate`: the batch is computed in so many equal parts, one after
-    the other; the gradient is that of the whole batch where the loss is a mean over samples, and batch normalisation
-    sees one part at a time. `all_reduce` gives the sum over the ranks of one vector.
+    the other; the gradient is that of the whole batch if the loss is a mean over samples, and batch normalisation
+    normalises each part by itself. `all_reduce` returns the sum of one vector over the ranks.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class TrainStep:
 
     @property
     def cells(self) -> tuple[nn.Cell, ...]:
-        """What holds parameters of its own that a resumed run needs."""
+        """The cells with parameters that a checkpoint of the run holds."""
         return (self.update, self.loss_scale, *((self.ema,) if self.ema is not None else ()))
 
     def averaged(self) -> AbstractContextManager[None]:
@@ -103,15 +103,15 @@ class TrainStep:
 
     @property
     def without_gradient(self) -> list[str]:
-        """The parameters to train that no step of this process has given a gradient."""
+        """The trainable parameters whose gradient was 0 in every step of this process."""
         names = [parameter.name for parameter in self.network.trainable_params()]
         return [] if self._idle is None else [name for name, idle in zip(names, self._idle, strict=True) if idle]
 
     def __call__(self, batch: Batch, rate: float, *, seed: Sequence[int] = (0,)) -> StepResult:
-        """One step with learning rate `rate`; the weights stay as they are where the gradient is not finite.
+        """One step with learning rate `rate`; the weights are not updated if the gradient is not finite.
 
-        `seed` decides what the network itself draws at random: another one for every step and every rank.
-        KitError where the batch cannot be computed in as many parts as it should.
+        `seed` is that of the dropouts, different for every step and rank. Raises KitError if the batch cannot be
+        divided into `accumulate` equal parts.
         """
         started = time.perf_counter()
         self.network.set_train(True)
@@ -141,7 +141,7 @@ class TrainStep:
         parts = self.accumulate
         count, left = divmod(len(batch.images), parts)
         if left:
-            raise KitError(f"a batch of {len(batch.images)} samples has no {parts} equal parts to be accumulated")
+            raise KitError(f"a batch of {len(batch.images)} samples does not divide into {parts} parts to accumulate")
         factor = Tensor(np.float32(scale / parts))
         loss, gradients = Tensor(np.float32(0)), ()
         for part in range(parts):
@@ -153,9 +153,9 @@ class TrainStep:
         return loss, gradients
 
     def _join(self, loss: Tensor, gradients: Gradients) -> tuple[Tensor, Gradients, float]:
-        """The means over the ranks, and the seconds that their communication took."""
+        """The means over the ranks, and the seconds of communication."""
         vector = self.flatten(loss, *gradients)
-        self.first(vector).asnumpy()  # waits for the computation, as does the next one for the all-reduce
+        self.first(vector).asnumpy()  # waits for the computation; the next one waits for the all-reduce
         started = time.perf_counter()
         vector = self.all_reduce(vector)
         self.first(vector).asnumpy()

@@ -50,7 +50,8 @@ def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> 
     }
     job.log.write(SUMMARY, json.dumps(summary, indent=4) + "\n")
     if job.world.is_main:
-        curves.draw(job.folder / METRICS, job.folder / CURVES)
+        indicator = job.config["metric"]["main_indicator"] if "metric" in job.config else None
+        curves.draw(job.folder / METRICS, job.folder / CURVES, indicator=indicator)
     if not summary["ranks_equal"]:
         raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
     for path in stale_exports(job.folder) if job.world.is_main else ():

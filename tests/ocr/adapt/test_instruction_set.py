@@ -23,7 +23,7 @@ def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("on")
 def test_products_may_use_all_there_is() -> None:
     environ: dict[str, str] = {}
-    assert choose(environ, products=True) == "convolutions are computed as products of matrices, with AVX-512"
+    assert choose(environ, products=True) == "convolutions are computed as matrix products, with AVX-512"
     assert environ == {}
     assert wide(environ)
 

@@ -11,7 +11,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.adapt.matrix_convolution import Pair, Unfolded, _GradientOfInterleaved, _OfInterleaved, places, unfold
 from hccl_kit.ocr.models.crnn_small import Backbone
-from hccl_kit.ocr.run.start import OF_PRODUCTS
+from hccl_kit.ocr.run.start import FASTER_AS_PRODUCTS
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.train import build
 from tests.ocr.differentiated import found
@@ -109,7 +109,7 @@ def test_a_network_stays_what_it_is() -> None:
 @pytest.mark.parametrize("name", ["crnn/crnn_vgg7", "crnn/crnn_resnet34", "crnn/crnn_receipts", "svtr/svtr_tiny"])
 def test_all_of_a_backbone_that_is_trained_with_products_can_be_one(name: str) -> None:
     settings = config.load(ROOT / "configs" / "rec" / f"{name}.yaml")
-    assert settings["model"]["backbone"]["name"] in OF_PRODUCTS
+    assert settings["model"]["backbone"]["name"] in FASTER_AS_PRODUCTS
     assert unfold(recipes.network(settings)) == 0
 
 
@@ -122,7 +122,7 @@ def test_a_training_makes_products_where_the_processor_is_good_at_them(
     said: list[str] = []
     network = build.network_to_train(config.load(ROOT / "configs" / f"{name}.yaml"), ALONE, said.append)
     assert any(isinstance(cell, Unfolded) for _, cell in network.cells_and_names()) == wide
-    words = [word for word in said if "cannot be products" in word]
+    words = [word for word in said if "cannot be computed as matrix products" in word]
     assert [int(word.split()[0]) for word in words] == ([left] if wide and left else [])
 
 

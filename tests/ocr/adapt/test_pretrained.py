@@ -32,7 +32,7 @@ def write(folder: Path, rows: dict[str, NDArray[np.float32]], form: str) -> Path
 def test_every_parameter_is_taken_by_its_name(tmp_path: Path, form: str) -> None:
     one, two = Normed(), Normed()
     path = write(tmp_path, {**values(one), "moments.head.weight": np.zeros((2, 3), np.float32)}, form)
-    unproved = [f"{path} has no checksum, so whether it is whole is not known"] if form == "ckpt" else []
+    unproved = [f"{path} has no checksum, so it cannot be verified"] if form == "ckpt" else []
     assert pretrained.load(path, two, strict=True) == [*unproved, f"{path}: 7 of 7 parameters are taken"]
     for name, value in values(two).items():
         np.testing.assert_array_equal(value, values(one)[name])

@@ -22,7 +22,7 @@ KILLED = """
 import os, signal
 from pathlib import Path
 import mindspore, numpy
-from hccl_kit.ocr import checkpoint
+from hccl_kit.ocr.checkpoints import checkpoint
 Path.chmod = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # what is done next to a checkpoint that is written
 checkpoint.save(Path("w.ckpt"), [mindspore.Parameter(numpy.ones(3, numpy.float32), name="a")])
 """
@@ -120,7 +120,7 @@ def test_a_file_of_another_program_needs_no_checksum_and_that_is_said(tmp_path: 
     network, notes = Normed(), list[str]()
     ms.save_checkpoint(network, str(tmp_path / "other.ckpt"))
     assert "head.weight" in checkpoint.read(tmp_path / "other.ckpt", say=notes.append)
-    assert notes == [f"{tmp_path / 'other.ckpt'} has no checksum, so whether it is whole is not known"]
+    assert notes == [f"{tmp_path / 'other.ckpt'} has no checksum, so it cannot be verified"]
     checkpoint.read(saved(tmp_path, network), say=notes.append)
     assert len(notes) == 1
 

@@ -107,12 +107,12 @@ def test_the_checksum_in_a_name_is_compared(tmp_path: Path, server: str, kind: s
     (note,), _ = get(tmp_path, f"{server}/a/net-{named}.ckpt")
     assert note.endswith(f"SHA-256 {SHA}, which its name confirms")
     (note,), _ = get(tmp_path, f"{server}/a/net-00000000.ckpt")
-    assert "the 00000000 in its name begins neither its SHA-256 nor its SHA-1 or MD5" in note
+    assert "the 00000000 in its name is the start of neither its SHA-256 nor its SHA-1 or MD5" in note
 
 
 def test_a_checksum_that_the_user_has_is_held_to(tmp_path: Path, server: str) -> None:
     url, path = f"{server}/a/net.ckpt", place(tmp_path, f"{server}/a/net.ckpt")
-    with pytest.raises(KitError, match=f"what came has the SHA-256 {SHA}; expected {'0' * 64}"):
+    with pytest.raises(KitError, match=f"the download has the SHA-256 {SHA}; expected {'0' * 64}"):
         get(tmp_path, url, sha="0" * 64)
     assert list(path.parent.iterdir()) == []
     get(tmp_path, url, sha=SHA.upper())

@@ -217,7 +217,7 @@ def test_the_archive_starts_the_same_job(
 def test_an_archive_refuses_overrides_that_its_anchors_would_have_spread(tmp_path: Path) -> None:
     """The archive has no anchors any more: what reaches nothing is not taken in silence."""
     archive = written(tmp_path, config.load(CONFIG).to_yaml())
-    assert "this would change nothing" in refusal(archive, "common.batch_size=3")
+    assert "so it has no effect" in refusal(archive, "common.batch_size=3")
 
 
 def test_what_is_read_of_a_file_is_bounded(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_its_archive_is_the_same_job(path: Path, tmp_path: Path) -> None:
 @each
 def test_it_says_where_its_numbers_come_from(path: Path) -> None:
     comment = [line for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
-    assert any("MindOCR" in line or "our own" in line for line in comment)
+    assert any("MindOCR" in line or "chosen" in line for line in comment)
 
 
 @each

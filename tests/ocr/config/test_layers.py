@@ -94,21 +94,21 @@ def test_a_section_may_be_made_where_null_stands() -> None:
         ("train.dataset.transform_pipeline.9.ToCHWImage=", "transform_pipeline is a list; accepted: 0 to 4"),
         ("train.dataset.transform_pipeline.x=3", "transform_pipeline is a list; accepted: 0 to 4"),
         ("train.dataset.transform_pipeline.٢.x=3", "transform_pipeline is a list; accepted: 0 to 4"),
-        ("scheduler.lr=[", "is not YAML"),
+        ("scheduler.lr=[", "is not valid YAML"),
         ("scheduler.lr=2024-13-45", "cannot be read"),
         ("scheduler.lr=" + DEEP, "nested too deeply"),
         ("scheduler.lr", "expected key=value"),
         ("", "expected key=value"),
         ("=3", "expected key=value"),
         ("scheduler..lr=3", "expected key=value"),
-        ("common.lr=3", "no other section uses an anchor of common.lr, so this would change nothing"),
+        ("common.lr=3", "no other section uses an anchor of common.lr, so it has no effect"),
     ],
 )
 def test_a_wrong_override_is_named(override: str, expected: str) -> None:
     message = refusal(CONFIG, override)
     assert message.startswith(f"-o {override}")
     assert expected in message
-    assert len(message.split("\n")) == 1 or "not YAML" in message
+    assert len(message.split("\n")) == 1 or "not valid YAML" in message
 
 
 def test_an_override_reaches_one_place_only() -> None:
@@ -217,14 +217,14 @@ def test_a_base_is_looked_for_from_the_folder_of_its_file(tmp_path: Path) -> Non
 def test_a_file_that_builds_on_itself_is_refused(tmp_path: Path) -> None:
     one = file(tmp_path, "one.yaml", "a: 1\n__base__: two.yaml\n")
     two = file(tmp_path, "two.yaml", "__base__: one.yaml\n")
-    assert stopped(one) == f"{one}:2: {two}:1: {one} builds on itself"
+    assert stopped(one) == f"{one}:2: {two}:1: {one} extends itself"
 
 
 def test_more_files_than_anyone_needs_are_refused(tmp_path: Path) -> None:
     for number in range(8):
         file(tmp_path, f"{number}.yaml", f"__base__: [{number + 1}.yaml, {number + 1}.yaml]\n")
     file(tmp_path, "8.yaml", "a: 1\n")
-    assert "builds on more than 32 files" in stopped(tmp_path / "0.yaml")
+    assert "extends more than 32 files" in stopped(tmp_path / "0.yaml")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_more_files_than_anyone_needs_are_refused(tmp_path: Path) -> None:
         ("no.yaml", "1: cannot read {folder}/no.yaml: No such file or directory"),
         ("3", "1: __base__ is 3; accepted: a path or a list of paths"),
         ("[a.yaml, {}]", "1: cannot read"),
-        ('"a\\0b"', "1: 'a\\x00b' holds a character that no file name can have"),
+        ('"a\\0b"', "1: 'a\\x00b' contains a character that no file name can have"),
         ('"a\\eb"', "1: __base__ is 'a\\x1bb'; accepted"),
         ("''", "1: cannot read {folder}: Is a directory"),
         ("wrong.yaml", "1: {folder}/wrong.yaml:2: a is given twice"),

@@ -174,7 +174,7 @@ def test_the_files_of_the_other_families_are_accepted_too() -> None:
 @pytest.mark.parametrize(("value", "said"), [("True", True), ("False", False), ("null", False), ("a.ckpt", False)])
 def test_a_key_may_do_nothing_for_one_value_alone(value: str, said: bool) -> None:
     found = config.ineffective(config.load(DETECTION, [f"model.backbone.pretrained={value}"]))
-    assert any(line.startswith("no effect: model.backbone.pretrained: fresh weights") for line in found) is said
+    assert any(line.startswith("no effect: model.backbone.pretrained: random weights") for line in found) is said
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_the_keys_of_mindocrs_data_sets_are_accepted() -> None:
         config.load(DETECTION, ["train.dataset.use_minddata=True", "eval.dataset.use_minddata=False"])
     )
     assert [line for line in lines if "use_minddata" in line] == [
-        "no effect: train.dataset.use_minddata: one program of steps prepares the samples, which gives the same images"
+        "no effect: train.dataset.use_minddata: one implementation prepares the samples, with the same images"
     ]
     rec = ("filter_max_len", "extra_count_if_repeat", "max_text_len", "filter_zero_text_image", "character_dict_path")
     config.load(

@@ -140,16 +140,18 @@ def test_samples_of_like_length_share_a_run(values: list[int], batch: int, epoch
     """The same samples as without, and no two runs of which each has a line longer than the other's shortest."""
     lengths = np.array(values, np.float32)
     order = loader.epoch_order(len(values), seed=5, epoch=epoch, shuffle=True)
-    found = loader.alike(order, lengths, batch=batch, seed=5, epoch=epoch)
+    found = loader.length_buckets(order, lengths, batch=batch, seed=5, epoch=epoch)
     assert sorted(found) == sorted(order[: len(order) // batch * batch])
     runs = sorted((int(lengths[run].min()), int(lengths[run].max())) for run in found.reshape(-1, batch))
     assert all(before[1] <= after[0] for before, after in pairwise(runs))
-    np.testing.assert_array_equal(found, loader.alike(order, lengths, batch=batch, seed=5, epoch=epoch))
+    np.testing.assert_array_equal(found, loader.length_buckets(order, lengths, batch=batch, seed=5, epoch=epoch))
 
 
 def test_runs_do_not_come_in_the_order_of_their_length() -> None:
     lengths = np.arange(400, dtype=np.float32)
-    found = [loader.alike(np.arange(400), lengths, batch=4, seed=1, epoch=epoch)[::4].tolist() for epoch in (0, 1)]
+    found = [
+        loader.length_buckets(np.arange(400), lengths, batch=4, seed=1, epoch=epoch)[::4].tolist() for epoch in (0, 1)
+    ]
     assert found[0] != sorted(found[0])
     assert found[0] != found[1]
 

@@ -1,4 +1,4 @@
-"""Texts that end themselves: what counts up to the stop, and what a text without one is."""
+"""Attention decoding: texts end at the first EOS, and are empty without one."""
 
 import json
 
@@ -14,28 +14,28 @@ from tests.ocr.reference import REFERENCE
 ABC = Charset("abc")
 
 
-def spelt(signs: str, sure: float = 0.5) -> NDArray[np.float32]:
-    """Probabilities (1, steps, 5) whose likeliest classes are `signs`: '>' is the go, '.' the stop."""
-    chances = np.full((1, len(signs), 5), (1 - sure) / 8, np.float32)
-    for step, sign in enumerate(signs):
-        chances[0, step, ">.abc".index(sign)] = sure
+def outputs(tokens: str, sure: float = 0.5) -> NDArray[np.float32]:
+    """Probabilities (1, T, 5) whose likeliest classes are `tokens`: '>' is BOS, '.' EOS."""
+    chances = np.full((1, len(tokens), 5), (1 - sure) / 8, np.float32)
+    for step, token in enumerate(tokens):
+        chances[0, step, ">.abc".index(token)] = sure
     return chances
 
 
 @pytest.mark.parametrize(
-    ("signs", "text"),
+    ("tokens", "text"),
     [("ab.", "ab"), ("aa.bc", "aa"), (".abc", ""), ("abc", ""), ("", ""), ("a>b.", "a<go>b"), ("c..", "c")],
 )
-def test_a_text_ends_with_the_first_stop(signs: str, text: str) -> None:
-    assert [reading.text for reading in decode(spelt(signs), ABC)] == [text]
+def test_a_text_ends_with_the_first_eos(tokens: str, text: str) -> None:
+    assert [reading.text for reading in decode(outputs(tokens), ABC)] == [text]
 
 
 def test_confidence_is_the_mean_up_to_the_stop() -> None:
-    chances = spelt("ab.c")
+    chances = outputs("ab.c")
     chances[0, 1, 3] = 0.9
     [reading] = decode(chances, ABC)
     assert reading.confidence == pytest.approx(0.7)
-    assert decode(spelt("..."), ABC) == decode(spelt("abc"), ABC) == [Reading("", 0.0)]
+    assert decode(outputs("..."), ABC) == decode(outputs("abc"), ABC) == [Reading("", 0.0)]
 
 
 def test_readings_are_those_of_the_reference() -> None:

@@ -52,9 +52,9 @@ NETWORK = Shades()
 
 def evaluate(made: Config, world: World = ALONE) -> tuple[WordCounts, list[str], list[str]]:
     warnings: list[str] = []
-    counts, judged = Evaluator(made, world, warnings.append)(NETWORK)
+    counts, predictions = Evaluator(made, world, warnings.append)(NETWORK)
     assert isinstance(counts, WordCounts)
-    return counts, [one.sample.path.name for one in judged], warnings
+    return counts, [one.sample.path.name for one in predictions], warnings
 
 
 def test_right_words_are_counted(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_decoder_sees_float32_whatever_the_network_ends_in(
     made = config.load(CONFIG, ["eval.loader.batch_size=1"])
     task = recipes.task(made)
     monkeypatch.setattr(task, "decode", decode)
-    [[finding]] = Inference(task, made["eval"]).batches(Ending(kind), [TextLine(tmp_path / "0.png", text="a")])
-    assert finding.found == ""
+    [[prediction]] = Inference(task, made["eval"]).batches(Ending(kind), [TextLine(tmp_path / "0.png", text="a")])
+    assert prediction.value == ""
     assert [outputs.dtype for outputs in seen] == [np.float32]
     assert seen[0].shape == (1,)

@@ -1,4 +1,4 @@
-"""Cross-entropy of spelt texts, against its definition and a reference implementation."""
+"""The loss of attention decoders, against its definition and a reference implementation."""
 
 import mindspore as ms
 import numpy as np
@@ -19,9 +19,9 @@ def test_the_loss_is_the_mean_over_signs_and_stops(seed: int) -> None:
     chances = np.exp(logits.astype(np.float64))
     chances /= chances.sum(axis=2, keepdims=True)
     logs = [
-        np.log(chances[n, step, sign])
+        np.log(chances[n, step, token])
         for n, label in enumerate(labels)
-        for step, sign in enumerate([*(number + 2 for number in label), 1])
+        for step, token in enumerate([*(number + 2 for number in label), 1])
     ]
     found = AttentionLoss()(Tensor(logits), Tensor(targets))
     assert float(found.asnumpy()) == pytest.approx(-np.mean(logs), rel=1e-5)

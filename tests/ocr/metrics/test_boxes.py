@@ -20,29 +20,31 @@ def quad(x: float, y: float, width: float, height: float) -> Quad:
     return np.array([[x, y], [x + width, y], [x + width, y + height], [x, y + height]], np.float32)
 
 
-def counts(boxes: list[Quad], texts: list[Quad], ignored: tuple[int, ...] = (), *, doubles: bool = False) -> BoxCounts:
+def counts(
+    boxes: list[Quad], texts: list[Quad], ignored: tuple[int, ...] = (), *, duplicates: bool = False
+) -> BoxCounts:
     flags = np.array([number in ignored for number in range(len(texts))], bool)
-    return compare(boxes, np.array(texts, np.float32).reshape(-1, 4, 2), flags, count_doubles=doubles)
+    return compare(boxes, np.array(texts, np.float32).reshape(-1, 4, 2), flags, count_duplicates=duplicates)
 
 
 @given(st.lists(quads, max_size=6), st.booleans())
-def test_of_any_boxes_and_texts_each_text_is_found_once_at_most(boxes: list[Quad], doubles: bool) -> None:
+def test_of_any_boxes_and_texts_each_text_is_found_once_at_most(boxes: list[Quad], duplicates: bool) -> None:
     texts = [quad(0, 0, 20, 10), quad(5, 5, 20, 10), quad(40, 40, 5, 5)]
-    found = counts(boxes, texts, doubles=doubles)
+    found = counts(boxes, texts, duplicates=duplicates)
     assert found.texts == 3
     assert 0 <= found.found <= 3
     assert 0 <= found.false <= len(boxes) - found.found
-    if doubles:
+    if duplicates:
         assert found.found + found.false == len(boxes)
 
 
-@pytest.mark.parametrize("doubles", [False, True])
-def test_the_texts_themselves_are_all_found(doubles: bool) -> None:
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_the_texts_themselves_are_all_found(duplicates: bool) -> None:
     texts = [quad(0, 0, 20, 10), quad(30, 0, 20, 10), quad(0, 30, 20, 10)]
-    assert counts(texts[::-1], texts, doubles=doubles) == BoxCounts(3, 3, 0)
-    assert counts([], texts, doubles=doubles) == BoxCounts(3, 0, 0)
-    assert counts(texts, [], doubles=doubles) == BoxCounts(0, 0, 3)
-    assert counts([], [], doubles=doubles) == BoxCounts()
+    assert counts(texts[::-1], texts, duplicates=duplicates) == BoxCounts(3, 3, 0)
+    assert counts([], texts, duplicates=duplicates) == BoxCounts(3, 0, 0)
+    assert counts(texts, [], duplicates=duplicates) == BoxCounts(0, 0, 3)
+    assert counts([], [], duplicates=duplicates) == BoxCounts()
 
 
 def test_half_is_not_enough() -> None:
@@ -65,10 +67,10 @@ def test_boxes_on_ignored_texts_do_not_count() -> None:
 def test_a_second_box_on_a_text_counts_only_for_icdar() -> None:
     text = quad(0, 0, 20, 10)
     assert counts([text, text + 1], [text]) == BoxCounts(1, 1, 0)
-    assert counts([text, text + 1], [text], doubles=True) == BoxCounts(1, 1, 1)
+    assert counts([text, text + 1], [text], duplicates=True) == BoxCounts(1, 1, 1)
     # Where two texts lie on each other, the second box may have the second.
     assert counts([text, text], [text, text]) == BoxCounts(2, 1, 0)
-    assert counts([text, text], [text, text], doubles=True) == BoxCounts(2, 2, 0)
+    assert counts([text, text], [text, text], duplicates=True) == BoxCounts(2, 2, 0)
 
 
 def test_odd_outlines_stop_nothing() -> None:

@@ -38,13 +38,18 @@ MODELS: dict[str, dict[str, Any]] = {
     },
 }
 TRAINABLE = {"crnn_vgg7": 8_725_413, "crnn_resnet34": 24_481_029, "crnn_resnet34_ch": 22_557_888}
-STEPS = {"crnn_vgg7": vgg7.steps, "crnn_resnet34": rec_resnet34.steps}
+STEPS = {"crnn_vgg7": vgg7.sequence_length, "crnn_resnet34": rec_resnet34.sequence_length}
 EVAL_SLICES = {"crnn_resnet34_ch": np.s_[:, ::4, ::16]}
 TRAIN_SLICES = {"crnn_resnet34_ch": np.s_[::4, :, ::16]}
 
 
+def build(name: str) -> crnn.Crnn:
+    backbone = vgg7.Vgg7 if name == "crnn_vgg7" else rec_resnet34.RecResNet34
+    return crnn.build(MODELS[name], backbone=backbone)
+
+
 def filled(name: str) -> nn.Cell:
-    network = crnn.build(MODELS[name])
+    network = build(name)
     golden.fill(network)
     return network
 
@@ -52,12 +57,12 @@ def filled(name: str) -> nn.Cell:
 @pytest.mark.parametrize("name", MODELS)
 def test_parameters_are_those_of_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
-    assert golden.parameters_of(crnn.build(MODELS[name])) == golden.parameter_table(name)
+    assert golden.parameters_of(build(name)) == golden.parameter_table(name)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_size(name: str) -> None:
-    assert sum(parameter.size for parameter in crnn.build(MODELS[name]).trainable_params()) == TRAINABLE[name]
+    assert sum(parameter.size for parameter in build(name).trainable_params()) == TRAINABLE[name]
 
 
 @pytest.mark.usefixtures("pynative")
@@ -83,8 +88,8 @@ def test_outputs_are_those_of_the_reference(name: str) -> None:
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("width", [32, 36, 50])
-def test_there_are_as_many_steps_as_the_module_says(name: str, width: int) -> None:
-    network = crnn.build(MODELS[name])
+def test_there_are_as_many_time_steps_as_the_module_says(name: str, width: int) -> None:
+    network = build(name)
     images = golden.images((2, 3, 32, width))
     network.set_train(False)
     assert network(images).shape == (2, STEPS[name](width), 37)

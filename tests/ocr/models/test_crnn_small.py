@@ -56,7 +56,7 @@ def test_four_columns_make_one_step(count: int, width: int, model: dict[str, Any
     network = crnn_small.build(model)
     network.set_train(False)
     found = network(images(count, width))
-    assert found.shape == (count, crnn_small.steps(width), 37)
+    assert found.shape == (count, crnn_small.sequence_length(width), 37)
     assert found.dtype == Tensor(np.float32(0)).dtype
     np.testing.assert_allclose(found.asnumpy().sum(axis=2), 1, rtol=1e-5)
     network.set_train(True)

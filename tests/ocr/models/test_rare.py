@@ -1,5 +1,6 @@
 """RARE: the reference's outputs for the same weights, and how its head goes from one character to the next."""
 
+from functools import partial
 from typing import Any
 
 import mindspore as ms
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 from mindspore import Tensor, ops
 
-from hccl_kit.ocr.models import rare
+from hccl_kit.ocr.models import crnn_small, rare
 from hccl_kit.ocr.models.attention_head import AttentionHead
+from hccl_kit.ocr.models.rec_resnet34 import RecResNet34
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays
 
@@ -36,13 +38,13 @@ SMALL: dict[str, Any] = {
 @pytest.mark.parametrize("name", MODELS)
 def test_parameters_are_those_of_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
-    assert golden.parameters_of(rare.build(MODELS[name])) == golden.parameter_table(name)
+    assert golden.parameters_of(rare.build(MODELS[name], backbone=RecResNet34)) == golden.parameter_table(name)
 
 
 @pytest.mark.usefixtures("pynative")
 def test_outputs_are_those_of_the_reference() -> None:
     expected = reference_arrays("rare_resnet34.npz")
-    network = rare.build(MODELS["rare_resnet34"])
+    network = rare.build(MODELS["rare_resnet34"], backbone=RecResNet34)
     golden.fill(network)
     images, targets = golden.images(expected["input_shape"]), Tensor(expected["targets"].astype(np.int32))
     network.set_train(False)
@@ -62,7 +64,7 @@ def head() -> AttentionHead:
 
 @pytest.mark.usefixtures("pynative")
 def test_it_goes_on_from_its_own_characters_where_none_are_given() -> None:
-    """What it spells, given as targets, gives the same again; another first character does not."""
+    """Its own prediction as targets gives the same outputs again; another first character does not."""
     made, sequence = head(), golden.images((9, 2, 6))
     own = made(sequence).asnumpy()
     assert own.shape == (2, 4, 5)
@@ -90,7 +92,7 @@ def test_every_part_of_the_sequence_is_looked_at() -> None:
 @pytest.mark.parametrize("given", [False, True])
 def test_modes_agree(given: bool) -> None:
     """The compiled graph computes what runs operator by operator."""
-    network = rare.build(SMALL)
+    network = rare.build(SMALL, backbone=partial(crnn_small.Features, "rec_conv_small"))
     golden.fill(network)
     network.set_train(False)
     inputs = (golden.images((2, 3, 32, 40)), *([Tensor(np.array([[0, 3, 4, 1, 0]] * 2, np.int32))] if given else []))
@@ -105,7 +107,7 @@ def test_modes_agree(given: bool) -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_gradients_reach_every_parameter() -> None:
-    network = rare.build(SMALL)
+    network = rare.build(SMALL, backbone=partial(crnn_small.Features, "rec_conv_small"))
     golden.fill(network)
     network.set_train(False)
     targets = Tensor(np.array([[0, 3, 4, 2, 1]], np.int32))

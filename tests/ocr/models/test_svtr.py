@@ -124,7 +124,7 @@ def test_modes_agree() -> None:
         plain = network(images).asnumpy()
     finally:
         ms.set_context(mode=ms.GRAPH_MODE)
-    assert compiled.shape == (2, svtr.steps(32), 11)
+    assert compiled.shape == (2, svtr.sequence_length(32), 11)
     golden.assert_close(compiled, plain, "eval")
 
 
@@ -146,7 +146,7 @@ def test_training_is_random_by_its_keys_and_evaluation_is_not() -> None:
     network.set_train(False)
     np.testing.assert_array_equal(network(images).asnumpy(), network(images).asnumpy())
     network.set_train(True)
-    assert network(images).shape == (svtr.steps(32), 2, 11)
+    assert network(images).shape == (svtr.sequence_length(32), 2, 11)
     found = []
     for seed in (1, 2, 1):
         dropout.draw(dropout.cells(network), np.random.default_rng(seed))
@@ -156,7 +156,7 @@ def test_training_is_random_by_its_keys_and_evaluation_is_not() -> None:
 
 
 def test_what_the_rectifier_gives_the_backbone_takes() -> None:
-    with pytest.raises(KitError, match=r"tps_outputsize is \[32, 100\].*img_size \[16, 32\]"):
+    with pytest.raises(KitError, match=r"tps_outputsize \[32, 100\].*img_size \[16, 32\]"):
         svtr.build({**SMALL, "transform": {"name": "STN_ON"}})
 
 

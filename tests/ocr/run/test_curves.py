@@ -5,6 +5,7 @@ from pathlib import Path
 
 import cv2
 import pytest
+from matplotlib.figure import Figure
 
 from hccl_kit.ocr.run import curves
 
@@ -25,6 +26,26 @@ def picture(folder: Path, text: str) -> tuple[int, ...]:
 
 def lines(*rows: object) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_the_speed_starts_at_0_and_the_best_evaluation_is_marked(tmp_path: Path) -> None:
+    """Seen in the axes that matplotlib is given: the first of two equal values is the best."""
+    figure = Figure()
+    speed, scores = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
+    curves._panel(speed, "samples per second", [("all ranks", [1, 2], [100.0, 101.0])], None)
+    assert speed.get_ylim()[0] == 0
+    evaluations = ("similarity", [6, 12, 18], [0.5, 0.75, 0.75])
+    curves._panel(scores, "evaluation", [evaluations], evaluations)
+    legend = scores.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["similarity", "best: 0.7500 after step 12"]
+
+
+@pytest.mark.parametrize("indicator", ["acc", "f-score", None])
+def test_any_indicator_may_be_marked(tmp_path: Path, indicator: str | None) -> None:
+    (tmp_path / "metrics.jsonl").write_text(lines(*ROWS))
+    curves.draw(tmp_path / "metrics.jsonl", tmp_path / "curves.png", indicator=indicator)
+    assert cv2.imread(str(tmp_path / "curves.png")) is not None
 
 
 def test_a_panel_for_every_kind_of_figure(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hccl_kit.ocr import config
 from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.run import start
-from hccl_kit.ocr.run.start import OF_PRODUCTS
+from hccl_kit.ocr.run.start import FASTER_AS_PRODUCTS
 from hccl_kit.runtime import detect
 from tests.ocr.programs import CONFIG
 from tests.ocr.tiny import ALONE
@@ -14,7 +14,7 @@ from tests.ocr.tiny import ALONE
 @pytest.mark.parametrize(
     ("backbone", "mode", "training", "expected"),
     [
-        *((name, 0, True, True) for name in OF_PRODUCTS),
+        *((name, 0, True, True) for name in FASTER_AS_PRODUCTS),
         ("rec_conv_lines", 0, False, False),
         ("rec_conv_lines", 1, True, False),
         ("rec_conv_small", 0, True, False),

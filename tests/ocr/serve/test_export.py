@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import mindspore as ms
@@ -33,11 +34,12 @@ def crnn() -> nn.Cell:
     return crnn_small.build(parts)
 
 
-def speller() -> nn.Cell:
-    """Which goes on from its own characters."""
+def attention() -> nn.Cell:
+    """Which continues from its own predictions."""
     backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
     head = {"out_channels": 5, "hidden_size": 6, "batch_max_length": 3}
-    return rare.build({"backbone": backbone, "neck": {"hidden_size": 4}, "head": head})
+    parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": head}
+    return rare.build(parts, backbone=partial(crnn_small.Features, "rec_conv_small"))
 
 
 def head_of_db() -> nn.Cell:
@@ -69,7 +71,7 @@ def part_of_east() -> nn.Cell:
 
 
 def rectifier() -> nn.Cell:
-    """With pixels between pixels, and a start that is not all alike."""
+    """With pixels between pixels, and control points that do not start evenly."""
     network = tps.rectifier(tps_inputsize=[32, 32], tps_outputsize=[8, 16], num_control_points=4)
     weight = np.random.default_rng(1).normal(0, 0.1, network.stn_head.stn_fc2.weight.shape)
     network.stn_head.stn_fc2.weight.set_data(Tensor(weight.astype(np.float32)))
@@ -86,7 +88,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("build", "shape"),
     [
         (crnn, (2, 3, 32, 64)),
-        (speller, (2, 3, 32, 64)),
+        (attention, (2, 3, 32, 64)),
         (head_of_db, (2, 8, 8, 12)),
         (part_of_pse, (2, 8, 16, 24)),
         (part_of_east, (2, 8, 16, 24)),
@@ -131,10 +133,10 @@ class Infinite(nn.Cell):
 @pytest.mark.parametrize(
     ("network", "code", "message"),
     [
-        (Wrong(), 1, "is not written: what it gives differs from the network by "),
-        (Unknown(), 2, "cannot be written as ONNX: MindSpore does not write its operator Erf$"),
-        (Refused(), 2, "onnxruntime does not run the file: "),
-        (Infinite(), 2, "what the network gives is not finite"),
+        (Wrong(), 1, "is not written: its outputs differ from the network's by "),
+        (Unknown(), 2, "cannot be exported as ONNX: MindSpore cannot export its operator Erf$"),
+        (Refused(), 2, "onnxruntime cannot run the file: "),
+        (Infinite(), 2, "the outputs of the network are not finite"),
     ],
 )
 def test_a_file_that_is_wrong_leaves_the_old_one(network: nn.Cell, code: int, message: str, tmp_path: Path) -> None:
@@ -152,7 +154,7 @@ def test_what_onnx_lacks_mindir_has(tmp_path: Path) -> None:
 
 
 def test_images_that_the_network_does_not_take_are_said(tmp_path: Path) -> None:
-    with pytest.raises(KitError, match=r"the network does not take images of \(1, 3, 8, 8\): "):
+    with pytest.raises(KitError, match=r"the network does not accept images of \(1, 3, 8, 8\): "):
         export.export(crnn(), (1, 3, 8, 8), tmp_path / "network.mindir", {})
 
 
@@ -165,7 +167,7 @@ def test_a_user_exports_both(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line.split(": ")[0] for line in lines] == [str(tmp_path / f"best.{kind}") for kind in ("mindir", "onnx")]
-    assert all(": 2x3x32x100 -> 2x25x37, greatest relative difference " in line for line in lines)
+    assert all(": 2x3x32x100 -> 2x25x37, largest relative difference " in line for line in lines)
     session = onnxruntime.InferenceSession(tmp_path / "best.onnx", providers=["CPUExecutionProvider"])
     images = np.random.default_rng(5).uniform(-1, 1, (2, 3, 32, 100)).astype(np.float32)
     network.set_train(False)

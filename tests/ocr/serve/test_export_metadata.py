@@ -1,4 +1,4 @@
-"""What an exported file is told about images and classes, from a configuration."""
+"""What an exported file says about images and classes, from a configuration."""
 
 import json
 from pathlib import Path
@@ -89,10 +89,10 @@ def test_the_hint_is_accepted() -> None:
 
 
 def test_facts_of_a_recognition() -> None:
-    told = export_metadata.facts(config.load(CONFIG))
-    assert told["colours"] == "RGB"
-    assert told["interpolation"] == "INTER_LINEAR"
-    values = {key: json.loads(told[key]) for key in told.keys() - {"colours", "interpolation"}}
+    facts = export_metadata.facts(config.load(CONFIG))
+    assert facts["colours"] == "RGB"
+    assert facts["interpolation"] == "INTER_LINEAR"
+    values = {key: json.loads(facts[key]) for key in facts.keys() - {"colours", "interpolation"}}
     (resize,) = values.pop("resize")
     assert resize.keys() == {"RecResizeImg"}
     assert resize["RecResizeImg"].items() >= {"image_shape": [32, 100], "padding": True, "min_width": 1}.items()
@@ -143,20 +143,20 @@ DICTIONARY = {"character_dict_path": "letters.txt"}
 )
 def test_facts_tell_what_fills_an_image_up(name: str, options: dict[str, Any], expected: dict[str, Any] | None) -> None:
     steps = json.dumps([{"DecodeImage": None}, options, {"NormalizeImage": None}, {"ToCHWImage": None}])
-    told = export_metadata.facts(loaded(name, f"eval.dataset.transform_pipeline={steps}"))
-    assert json.loads(told["padding"]) == expected
+    facts = export_metadata.facts(loaded(name, f"eval.dataset.transform_pipeline={steps}"))
+    assert json.loads(facts["padding"]) == expected
 
 
-def test_facts_name_every_class_of_a_head_that_spells() -> None:
+def test_facts_name_every_class_of_an_attention_head() -> None:
     loaded = config.load(CONFIG.parents[1] / "rare" / "rare_small.yaml")
-    told = json.loads(export_metadata.facts(loaded)["characters"])
-    assert told == ["<go>", "<stop>", *"0123456789abcdefghijklmnopqrstuvwxyz"]
-    assert len(told) == loaded["model"]["head"]["out_channels"]
+    facts = json.loads(export_metadata.facts(loaded)["characters"])
+    assert facts == ["<go>", "<stop>", *"0123456789abcdefghijklmnopqrstuvwxyz"]
+    assert len(facts) == loaded["model"]["head"]["out_channels"]
 
 
 def test_facts_tell_all_that_becomes_of_a_line_before_it_is_normalised() -> None:
-    told = export_metadata.facts(config.load(CONFIG.with_name("crnn_receipts_words.yaml")))
-    assert [name for step in json.loads(told["resize"]) for name in step] == [
+    facts = export_metadata.facts(config.load(CONFIG.with_name("crnn_receipts_words.yaml")))
+    assert [name for step in json.loads(facts["resize"]) for name in step] == [
         "Rotate90IfVertical",
         "DarkOnLight",
         "RecResizeImg",
@@ -164,22 +164,22 @@ def test_facts_tell_all_that_becomes_of_a_line_before_it_is_normalised() -> None
 
 
 def test_facts_of_a_detection() -> None:
-    told = export_metadata.facts(loaded("det/dbnet/db_r18_icdar15"))
-    assert told["colours"] == "RGB"
-    assert json.loads(told["mean"]) == [123.675, 116.28, 103.53]
-    assert json.loads(told["std"]) == [58.395, 57.12, 57.375]
-    (resize,) = json.loads(told["resize"])
+    facts = export_metadata.facts(loaded("det/dbnet/db_r18_icdar15"))
+    assert facts["colours"] == "RGB"
+    assert json.loads(facts["mean"]) == [123.675, 116.28, 103.53]
+    assert json.loads(facts["std"]) == [58.395, 57.12, 57.375]
+    (resize,) = json.loads(facts["resize"])
     assert resize["DetResize"]["target_size"] == [736, 1280]
-    assert json.loads(told["postprocess"])["binary_thresh"] == 0.3
-    assert json.loads(told["postprocess"])["name"] == "DBPostprocess"
-    assert "characters" not in told
+    assert json.loads(facts["postprocess"])["binary_thresh"] == 0.3
+    assert json.loads(facts["postprocess"])["name"] == "DBPostprocess"
+    assert "characters" not in facts
 
 
 @pytest.mark.parametrize(("mode", "swap"), [("BGR", True), ("RGB", False), ("RGB", True), ("BGR", False)])
 def test_the_facts_do_what_the_pipeline_does(mode: str, swap: bool) -> None:
     """A pixel that is red, green and blue in this order, as decoding gives it, ends the same by both ways."""
     steps = "eval.dataset.transform_pipeline"
-    told = export_metadata.facts(
+    facts = export_metadata.facts(
         config.load(
             CONFIG,
             [
@@ -195,6 +195,6 @@ def test_the_facts_do_what_the_pipeline_does(mode: str, swap: bool) -> None:
     apply = normalize(bgr_to_rgb=swap, mean=[1, 2, 3], std=[4, 5, 6])
     expected = apply(TextLine(Path("x"), text="", image=decoded), np.random.default_rng(0)).image
     assert expected is not None
-    values = np.array([pixel[colour] for colour in told["colours"]], np.float32)
-    found = (values - json.loads(told["mean"])) / json.loads(told["std"])
+    values = np.array([pixel[colour] for colour in facts["colours"]], np.float32)
+    found = (values - json.loads(facts["mean"])) / json.loads(facts["std"])
     np.testing.assert_allclose(found, expected[0, 0], rtol=1e-6)

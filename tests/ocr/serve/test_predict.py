@@ -90,7 +90,7 @@ def test_every_image_has_one_reading(loaded: Config, network: nn.Cell, tmp_path:
     samples = [TextLine(path) for path in find_images([folder])]
     predictions = list(predict.read_lines(predict.inference_of(loaded), network, samples))
     assert [prediction.path for prediction in predictions] == [sample.path for sample in samples]
-    assert all(prediction.fault is None and prediction.truth is None for prediction in predictions)
+    assert all(prediction.error is None and prediction.truth is None for prediction in predictions)
     assert all(0 <= prediction.reading.confidence <= 1 for prediction in predictions)
 
 
@@ -106,8 +106,8 @@ def test_a_damaged_image_is_named_and_the_others_are_read(
         (folder / f"{number}.png").write_bytes(b"damaged")
     predictions = list(predict.read_lines(predict.inference_of(loaded), network, samples))
     assert [prediction.path for prediction in predictions] == [sample.path for sample in samples]
-    assert {n for n, prediction in enumerate(predictions) if prediction.fault} == bad
-    assert all("not an image" in (predictions[n].fault or "") for n in bad)
+    assert {n for n, prediction in enumerate(predictions) if prediction.error} == bad
+    assert all("not an image" in (predictions[n].error or "") for n in bad)
     for number in set(range(BATCH + 1)) - bad:
         assert predictions[number].reading.text == whole[number].reading.text
         assert predictions[number].reading.confidence == pytest.approx(whole[number].reading.confidence, rel=1e-4)
@@ -120,8 +120,8 @@ def test_images_are_bounded_as_the_pipeline_says(network: nn.Cell, tmp_path: Pat
     small = config.load(CONFIG, ["eval.dataset.transform_pipeline.0.DecodeImage.max_pixels=199"])
     samples = [TextLine(path) for path in find_images([tmp_path])]
     found = list(predict.read_lines(predict.inference_of(small), network, samples))
-    assert "an image of 20 x 10 pixels; accepted: up to 199" in (found[0].fault or "")
-    assert found[1].fault == "not a regular file"
+    assert "an image of 20 x 10 pixels; accepted: up to 199" in (found[0].error or "")
+    assert found[1].error == "not a regular file"
     with pytest.raises(BadSampleError, match="20 x 10 pixels"):
         predict.page_image(small, tmp_path / "a.png")
     predict.write_lines(tmp_path / "out.png", found, small)
@@ -137,7 +137,7 @@ def test_the_picture_has_a_line_for_every_prediction(loaded: Config, tmp_path: P
     ]
     predict.write_lines(tmp_path / "out.png", predictions, loaded)
     image = cv2.imdecode(np.fromfile(tmp_path / "out.png", np.uint8), cv2.IMREAD_COLOR)
-    assert image.shape[0] == 3 * drawing.ROW
+    assert image.shape[0] == drawing.HEADER + 3 * drawing.ROW
 
 
 def test_a_picture_that_cannot_be_written_is_named(loaded: Config, tmp_path: Path) -> None:
@@ -237,7 +237,8 @@ def test_a_page_is_drawn_with_its_texts(tmp_path: Path, read: bool) -> None:
     region = Region(box(left=20, top=20, width=100, height=30), Reading("text", 0.9) if read else None)
     predict.write_page(tmp_path / "page.png", PageOfText(Path("a.png"), (region,)), image)
     drawn = cv2.imdecode(np.fromfile(tmp_path / "page.png", np.uint8), cv2.IMREAD_COLOR)
-    assert drawn.shape == (100, 400 if read else 200, 3)
+    assert drawn.shape == (drawing.HEADER + 100, 400 if read else 200, 3)
+    drawn = drawn[drawing.HEADER :]
     blue, green, red = map(int, drawn[20, 60])
     assert green > 100 + max(blue, red)
     assert drawn[:, 200:].size == 0 or drawn[20:50, 220:320].min() < 100

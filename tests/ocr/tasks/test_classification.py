@@ -10,6 +10,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
+from hccl_kit.ocr.drawing import HEADER
 from hccl_kit.ocr.metrics.classes import ClassCounts
 from hccl_kit.ocr.tasks.classification import Classification
 from tests.places import ROOT
@@ -34,7 +35,7 @@ def test_the_names_are_those_of_the_configuration() -> None:
         ("model.head.num_classes=3", "num_classes is 3, and postprocess.label_list has 2 names"),
         ("postprocess.label_list=['180', '0']", "ClsLabelEncode and postprocess have different label_lists"),
         ("train.dataset.transform_pipeline=[{DecodeImage: null}]", "lacks ClsLabelEncode"),
-        ("train.loader.stretch=[0.8, 1.2]", "stretch is for lines of text that are read, and this is a classification"),
+        ("train.loader.stretch=[0.8, 1.2]", "stretch is for text recognition, and this is a classification"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(option: str, expected: str) -> None:
@@ -65,8 +66,9 @@ def test_targets_are_the_numbers_of_the_classes() -> None:
     assert images.shape == (3, 3, 48, 192)
     assert [one.tolist() for one in targets] == [[1, 0, 1]]
     drawn = task().picture(Batch(images, targets, tuple(rows)))
-    assert np.array_equal(drawn[: len(drawn) // 3], drawn[-len(drawn) // 3 :])
-    assert not np.array_equal(drawn[: len(drawn) // 3], drawn[len(drawn) // 3 : 2 * len(drawn) // 3])
+    first, second, third = np.vsplit(drawn[HEADER:], 3)
+    assert np.array_equal(first, third)
+    assert not np.array_equal(first, second)
 
 
 def test_the_likeliest_class_is_the_answer() -> None:

@@ -16,6 +16,7 @@ from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.pages.pages import Page, Shape, pad_polygons
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.decode.boxes import Box
+from hccl_kit.ocr.drawing import HEADER
 from hccl_kit.ocr.losses.db import DBLoss
 from hccl_kit.ocr.metrics.boxes import BoxCounts
 from hccl_kit.ocr.tasks.detection import Detection
@@ -106,7 +107,7 @@ def test_the_kernels_that_are_drawn_are_those_that_the_head_gives() -> None:
 @pytest.mark.parametrize("option", ["bucket_widths=[64]", "stretch=[0.8, 1.2]"])
 def test_pages_have_no_options_of_lines(option: str) -> None:
     key = option.partition("=")[0]
-    with pytest.raises(KitError, match=f"^train.loader.{key} is for lines .* and this is a detection$"):
+    with pytest.raises(KitError, match=f"^train.loader.{key} is for text recognition, and this is a detection$"):
         task(config.load(CONFIG, [f"train.loader.{option}"]))
 
 
@@ -172,7 +173,7 @@ def test_an_image_that_cannot_be_read_is_black_and_finds_nothing() -> None:
     settings = loaded()
     made = task(settings)
     blank = made.blank(page(TEXT))
-    transform = pipeline(settings["eval"]["dataset"]["transform_pipeline"], without=made.label_steps)
+    transform = pipeline(settings["eval"]["dataset"]["transform_pipeline"], without=made.label_transforms)
     seen = transform(blank, np.random.default_rng(0))
     assert seen.image is not None
     assert seen.image.shape == (3, 736, 1280)
@@ -211,22 +212,25 @@ def test_doubles_count_where_the_metric_says_so() -> None:
 
 def test_sums_come_back_from_the_all_reduce() -> None:
     made = task()
-    sums = made.nothing + BoxCounts(3, 2, 1).to_array() + BoxCounts(1, 0, 4).to_array()
+    sums = made.zero + BoxCounts(3, 2, 1).to_array() + BoxCounts(1, 0, 4).to_array()
     assert made.total(sums) == BoxCounts(4, 2, 5)
 
 
-def test_a_batch_is_drawn_with_its_kernels_and_borders() -> None:
+def test_a_batch_is_drawn_in_natural_colours_with_its_kernels_and_borders() -> None:
+    """An image of mean 0 after normalising has the mean colour of ImageNet, more red than blue."""
     images = np.zeros((6, 3, 32, 64), np.float32)
-    images[:, :, 0, 0] = 1
     kernels, masks, thresholds, near = (np.zeros((6, 32, 64), np.float32) for _ in range(4))
     masks += 1
+    masks[0, :, 32:] = 0
     kernels[1, 8:16, 8:16] = 1
     thresholds[2, 20, 20] = near[2, 20, 20] = 1
     drawn = task().picture(Batch(images, (kernels[:, None], masks, thresholds, near), ()))
-    assert drawn.shape == (32, 4 * 64, 3)
-    assert drawn[10, 64 + 10].tolist() == [0, 255, 0]
-    assert drawn[20, 2 * 64 + 20].tolist() == [0, 0, 255]
-    assert drawn[10, 10].tolist() == [0, 0, 0]
+    assert drawn.shape == (HEADER + 32, 4 * 64, 3)
+    pages = drawn[HEADER:].reshape(32, 4, 64, 3).transpose(1, 0, 2, 3).astype(int)
+    assert pages[0, 10, 10].tolist() == [104, 116, 124]
+    assert pages[0, 10, 40].tolist() == [42, 46, 50], "ignored"
+    assert pages[1, 10, 10].argmax() == 1, "a kernel is green"
+    assert pages[2, 20, 20].argmax() == 2, "a border is red"
 
 
 @pytest.mark.parametrize(("fields", "largest"), [(["polys"], 88), (None, 44), ([], 44)])

@@ -1,4 +1,4 @@
-"""Ways to outline: each head has one, and a picture shows its targets."""
+"""Detection heads: each has its targets, and a picture shows them."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.config import schema
 from hccl_kit.ocr.data.pipeline import TRANSFORMS, pipeline
 from hccl_kit.ocr.tasks import detection_heads
-from hccl_kit.ocr.tasks.detection_heads import OUTLININGS
+from hccl_kit.ocr.tasks.detection_heads import HEADS
 from tests.ocr.data.pages.test_pse_maps import page_of
 from tests.places import ROOT
 
@@ -28,15 +28,15 @@ def names(rule: Any) -> Any:
     return rule["properties"]["name"]["enum"]
 
 
-def test_every_head_has_a_way_and_every_way_a_name() -> None:
+def test_every_head_and_its_parts_are_in_the_schema() -> None:
     rules = schema.root()["$defs"]
-    assert list(OUTLININGS) == names(rules["det_model"]["properties"]["head"])
-    assert [way.criterion for way in OUTLININGS.values()] == names(rules["det_loss"])
-    assert [way.postprocess for way in OUTLININGS.values()] == names(rules["det_postprocess"])
-    assert all(step in TRANSFORMS for way in OUTLININGS.values() for step in way.targets)
+    assert list(HEADS) == names(rules["det_model"]["properties"]["head"])
+    assert [head.criterion for head in HEADS.values()] == names(rules["det_loss"])
+    assert [head.postprocess for head in HEADS.values()] == names(rules["det_postprocess"])
+    assert all(step in TRANSFORMS for head in HEADS.values() for step in head.targets)
 
 
-def test_a_configuration_has_the_way_of_its_head() -> None:
+def test_a_configuration_has_the_head_that_it_names() -> None:
     loaded = config.load(ROOT / "configs/det/east/east_r50_icdar15.yaml")
     assert detection_heads.of(loaded) is detection_heads.EAST
 
@@ -44,20 +44,20 @@ def test_a_configuration_has_the_way_of_its_head() -> None:
 @pytest.mark.parametrize("head", DRAWING)
 def test_a_picture_shows_the_text_and_what_is_ignored(head: str) -> None:
     page = pipeline(DRAWING[head])(page_of(TEXT, IGNORED, ignored=(1,)), np.random.default_rng(0))
-    inner, around, learnt = OUTLININGS[head].shown(tuple(one[None] for one in page.maps), 0)
-    assert inner.shape == around.shape == learnt.shape == (160, 240)
-    assert inner[50, 90] == 1
-    assert inner[31, 90] == 0
-    assert around[31, 90] > 0
-    assert around[90, 200] == 0
-    assert (learnt[120, 90], learnt[50, 90]) == (0, 1)
+    kernels, borders, mask = HEADS[head].shown(tuple(one[None] for one in page.maps), 0)
+    assert kernels.shape == borders.shape == mask.shape == (160, 240)
+    assert kernels[50, 90] == 1
+    assert kernels[31, 90] == 0
+    assert borders[31, 90] > 0
+    assert borders[90, 200] == 0
+    assert (mask[120, 90], mask[50, 90]) == (0, 1)
 
 
 def test_a_picture_shows_maps_of_a_quarter_of_the_size() -> None:
     page = pipeline([{"EASTProcessTrain": {"length": 160}}])(page_of(TEXT), np.random.default_rng(3))
     assert page.image is not None
-    inner, around, learnt = OUTLININGS["EASTHead"].shown(tuple(one[None] for one in page.maps), 0)
-    assert inner.shape == around.shape == learnt.shape == (160, 160)
-    assert (page.image[..., 0][inner > 0] > 127).mean() > 0.9
-    assert not around.any()
-    assert learnt.all()
+    kernels, borders, mask = HEADS["EASTHead"].shown(tuple(one[None] for one in page.maps), 0)
+    assert kernels.shape == borders.shape == mask.shape == (160, 160)
+    assert (page.image[..., 0][kernels > 0] > 127).mean() > 0.9
+    assert not borders.any()
+    assert mask.all()

@@ -15,6 +15,7 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
+from hccl_kit.ocr.drawing import HEADER
 from hccl_kit.ocr.tasks.recognition import Recognition
 from hccl_kit.runtime import World
 from hccl_kit.runtime.worker_env import WorkerEnv
@@ -23,7 +24,7 @@ from tests.ocr.programs import CONFIG
 
 
 def task(loaded: Config, *, steps: int = 8) -> Recognition:
-    return Recognition(loaded, height=32, steps=lambda width: steps * width // 100)
+    return Recognition(loaded, height=32, sequence_length=lambda width: steps * width // 100)
 
 
 def with_text(folder: Path, old: str, new: str, *, count: int = -1) -> Config:
@@ -51,7 +52,7 @@ def train_samples(root: Path, texts: list[str]) -> tuple[list[str], int, list[st
 def test_the_shipped_configuration_fits() -> None:
     made = task(config.load(CONFIG), steps=25)
     assert made.charset == Charset(ALPHANUMERIC)
-    assert (made.steps, made.longest) == (25, 12)
+    assert (made.sequence_length, made.longest) == (25, 12)
 
 
 def line(*label: int, columns: int | None = None) -> TextLine:
@@ -128,7 +129,7 @@ def test_labels_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> N
     assert warning.startswith("3 of 6 labels are left out: ")
     assert "no character of '...' is in the dictionary" in warning
     assert "'waytoolong' has 10 characters, max_text_len is 8" in warning
-    assert "the label needs 9 steps, the network gives 8" in warning
+    assert "the label needs 9 time steps, the network gives 8" in warning
 
 
 def test_characters_that_the_dictionary_lacks_are_counted(tmp_path: Path) -> None:
@@ -144,24 +145,24 @@ def test_classes_must_fit_the_dictionary() -> None:
         task(loaded)
 
 
-SPELT = [
+ATTENTION = [
     "common.num_classes=38",
     "model.head={name: AttentionHead, out_channels: 38, hidden_size: 8, batch_max_length: 12}",
     "postprocess.name=RecAttnLabelDecode",
     "loss.name=AttentionLoss",
 ]
-"""What makes a head that spells of the small CRNN."""
+"""Gives the small CRNN an attention head."""
 
 
-def test_targets_of_a_head_that_spells_are_the_labels_between_go_and_stop() -> None:
-    """However narrow the image is: it needs no step for each character."""
-    made = task(config.load(CONFIG, [*SPELT, "train.loader.bucket_widths=[40, 60]"]), steps=10)
+def test_targets_of_an_attention_head_are_the_labels_between_bos_and_eos() -> None:
+    """However narrow the image is: it needs no time step for each character."""
+    made = task(config.load(CONFIG, [*ATTENTION, "train.loader.bucket_widths=[40, 60]"]), steps=10)
     images, targets = made.collate([line(4, 9, columns=40), line(1, 1, 1, columns=10)])
     assert images.shape == (2, 3, 32, 40)
-    [spelt] = targets
-    assert spelt.tolist() == [[0, 6, 11, 1] + [0] * 10, [0, 3, 3, 3, 1] + [0] * 9]
-    assert spelt.dtype == np.int32
-    [reading] = made.decode(np.eye(38, dtype=np.float32)[spelt[:1, 1:]], [TextLine(Path())])
+    [tokens] = targets
+    assert tokens.tolist() == [[0, 6, 11, 1] + [0] * 10, [0, 3, 3, 3, 1] + [0] * 9]
+    assert tokens.dtype == np.int32
+    [reading] = made.decode(np.eye(38, dtype=np.float32)[tokens[:1, 1:]], [TextLine(Path())])
     assert reading == Reading("49", 1.0)
 
 
@@ -174,9 +175,9 @@ def test_targets_of_a_head_that_spells_are_the_labels_between_go_and_stop() -> N
         ("model.head.out_channels=37", "out_channels is 37, but the dictionary makes 38 for AttentionHead"),
     ],
 )
-def test_the_parts_of_a_head_that_spells_must_fit(change: str, expected: str) -> None:
+def test_the_parts_of_an_attention_head_must_fit(change: str, expected: str) -> None:
     with pytest.raises(KitError, match=expected):
-        task(config.load(CONFIG, [*SPELT, change]))
+        task(config.load(CONFIG, [*ATTENTION, change]))
 
 
 def test_labels_and_decoder_must_use_one_dictionary(tmp_path: Path) -> None:
@@ -223,7 +224,7 @@ def test_a_pipeline_needs_one_size(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text[:start] + text[end:], encoding="utf-8")
     with pytest.raises(
-        KitError, match=r"eval\.dataset\.transform_pipeline lacks a step that makes images alike: RecResizeImg"
+        KitError, match=r"eval\.dataset\.transform_pipeline lacks a transform that resizes, such as RecResizeImg"
     ):
         task(config.load(path))
 
@@ -236,7 +237,7 @@ def test_a_batch_is_drawn_with_the_texts_of_its_labels() -> None:
         made.picture(Batch(images, (), tuple(rows))) for rows in (lines, [lines[0], replace(lines[1], label=(13,))])
     )
     assert drawn.shape == other.shape
-    first, second = np.vsplit(drawn != other, 2)
+    first, second = np.vsplit((drawn != other)[HEADER:], 2)
     assert not first.any()
     assert second.any()
 

@@ -78,13 +78,13 @@ def test_a_crash_between_two_files_leaves_the_one_before(tmp_path: Path) -> None
     assert begin(tmp_path, restart=1)[0].progress.step == 3
 
 
-def test_a_restart_without_a_whole_file_begins_anew_and_says_so(tmp_path: Path) -> None:
-    anew = "there is no checkpoint to go on from: the run begins anew"
-    assert begin(tmp_path, restart=1)[0] == Start(Progress(), None, (anew,))
+def test_a_restart_without_a_complete_file_starts_at_step_0_and_logs_it(tmp_path: Path) -> None:
+    no_checkpoint = "no checkpoint to resume from: starting at step 0"
+    assert begin(tmp_path, restart=1)[0] == Start(Progress(), None, (no_checkpoint,))
     saved(tmp_path, 3, job=own_job(tmp_path))
     (tmp_path / RESUME).write_bytes(b"cut")
     start, _ = begin(tmp_path, restart=1)
-    assert (start.progress, start.path, start.notes[-1]) == (Progress(), None, anew)
+    assert (start.progress, start.path, start.notes[-1]) == (Progress(), None, no_checkpoint)
 
 
 def test_a_restart_with_another_configuration_is_refused(tmp_path: Path) -> None:

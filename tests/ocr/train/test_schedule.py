@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.train.schedule import doubts, learning_rate
+from hccl_kit.ocr.train.schedule import learning_rate, warnings
 
 CURVES = ["constant", "cosine_decay", "polynomial_decay", "exponential_decay", "step_decay", "multi_step_decay"]
 CURVES += ["warmup_cosine_decay", "warmup_multistep_decay", "one_cycle"]
@@ -67,14 +67,14 @@ def curves(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
 @given(schedules())
 def test_every_step_moves_the_weights(case: tuple[dict[str, Any], int]) -> None:
     assert all(rate > 0 for rate in rates(*case))
-    assert doubts(*case) == []
+    assert warnings(*case) == []
 
 
 @given(curves())
 def test_a_rate_of_zero_is_never_silent(case: tuple[dict[str, Any], int]) -> None:
     scheduler, steps = case
     zeros = [step for step, rate in enumerate(rates(*case)) if rate <= 0]
-    words = doubts(*case)
+    words = warnings(*case)
     assert bool(words) == bool(zeros)
     if zeros:
         assert f"is 0 from epoch {zeros[0] // steps + 1} of {scheduler['num_epochs']} on" in words[0]
@@ -144,8 +144,8 @@ def test_decay_epochs_may_end_before_the_last_epoch() -> None:
     short = section(lr=1.0, min_lr=0.1, num_epochs=10, warmup_epochs=0, decay_epochs=2)
     assert learning_rate(4, short, 2) == pytest.approx(0.1)
     assert learning_rate(19, short, 2) == pytest.approx(0.1)
-    assert doubts(short, 2) == []
-    (word,) = doubts({**short, "min_lr": 0.0}, 2)
+    assert warnings(short, 2) == []
+    (word,) = warnings({**short, "min_lr": 0.0}, 2)
     assert "from epoch 3 of 10 on" in word
     assert "scheduler.min_lr" in word
 
@@ -204,7 +204,7 @@ def test_one_cycle_is_half_a_cosine_up_and_one_down() -> None:
 )
 def test_numbers_that_make_no_curve_are_named(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(KitError, match=message):
-        doubts(section(**wrong), 3)
+        warnings(section(**wrong), 3)
 
 
 @given(schedules(), st.integers(2, 4))

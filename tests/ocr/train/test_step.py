@@ -202,7 +202,7 @@ def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
 
 
 def test_a_batch_that_has_no_equal_parts_is_refused() -> None:
-    with pytest.raises(KitError, match="a batch of 4 samples has no 3 equal parts"):
+    with pytest.raises(KitError, match="a batch of 4 samples does not divide into 3 parts"):
         step_of(Linear(), accumulate=3)(batch(LINEAR), 0.1)
 
 

@@ -1,4 +1,4 @@
-"""From a page to its lines: what lies in a quadrilateral, made straight."""
+"""Lines cropped from pages: the content of a quadrilateral, rectified."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hccl_kit.ocr.data.pages.pages import assert_drawable
 from hccl_kit.ocr.data.samples import BadSampleError
 
 UPRIGHT = 1.5
-"""A line at least so many times as high as wide is taken for one that was turned."""
+"""Height over width from which a line counts as rotated by 90 degrees."""
 
 
 def crop_line(image: NDArray[Any], quad: NDArray[Any]) -> NDArray[Any]:
     """The part HxWx3 of an image inside the corners `quad` (4, 2), which go clockwise from the start of the text.
 
-    It is as wide and high as the longer of its opposite sides. An upright one is turned against the clock, so that
-    its text runs from left to right, as MindOCR and PaddleOCR do. Beyond the image its border goes on. Raises
-    BadSampleError if the line or the image is larger than OpenCV straightens.
+    Width and height are those of the longer opposite sides. A tall line is rotated counterclockwise, so that its text
+    runs from left to right, as in MindOCR and PaddleOCR. Beyond the image its border is repeated. Raises BadSampleError
+    if the line or the image is too large for OpenCV.
     """
     corners = quad.astype(np.float32)
     sides = np.linalg.norm(corners - np.roll(corners, -1, axis=0), axis=1)

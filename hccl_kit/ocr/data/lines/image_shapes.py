@@ -1,4 +1,4 @@
-"""How wide images are beside their height, read from the first bytes of their files: nothing is decoded."""
+"""Aspect ratios of images, read from the headers of their files without decoding."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hccl_kit.ocr.data.image_file import open_image, size_of
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
 READERS = 8
-"""Threads: on a shared disk most of the time is waiting."""
+"""Threads: on a shared disk most of the time is spent waiting."""
 CHUNK = 1024
-"""Samples that a thread takes at a time: a set may have millions."""
+"""Samples per task of a thread: a data set may have millions."""
 
 
 def aspects(samples: Sequence[Sample]) -> NDArray[np.float32]:
-    """Width over height of every image (N,); 0 where none can be read, which is said when it is used."""
+    """Width over height of every image (N,); 0 for an image that cannot be read, which is reported when it is used."""
     chunks = [samples[start : start + CHUNK] for start in range(0, len(samples), CHUNK)]
     with ThreadPoolExecutor(READERS) as pool:
         parts = list(pool.map(lambda chunk: np.array([_aspect(sample) for sample in chunk], np.float32), chunks))

@@ -1,7 +1,7 @@
-"""What a camera does to a line of text: SVTRGeometry, SVTRDeterioration, CVColorJitter, and SVTRRecAug for all three.
+"""Augmentation of text lines: SVTRGeometry, SVTRDeterioration, CVColorJitter, and SVTRRecAug for all three.
 
-The ranges are those of its SVTR files. Symmetric ones are drawn from a Beta(4, 4), so that most lines are turned a
-little and few a lot, one-sided ones from a Beta(1, 4).
+The default ranges are those of MindOCR's SVTR files. Symmetric values are drawn from a Beta(4, 4), so that small
+changes are more frequent than large ones, one-sided values from a Beta(1, 4).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Draw = np.random.Generator
 
 INTERPOLATIONS = (cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_CUBIC, cv2.INTER_AREA)
 MAX_SIDE = 4096
-"""Pixels; a line that would become longer is left as it is."""
+"""Pixels; a line that would become longer is not changed."""
 PYRAMID = (512, 128)
-"""Width and height that a line is given before its pixels are halved."""
+"""Width and height to which a line is resized before its resolution is halved."""
 
 
 def geometry(
@@ -37,13 +37,13 @@ def geometry(
     distortion: float = 0.5,
     p: float = 0.5,
 ) -> Transform[TextLine]:
-    """With probability `p` a turn, an affine map or a change of perspective; with `aug_type` 1 some of the three.
+    """With probability `p` a rotation, an affine map or a perspective map; with `aug_type` 1 one to three of them.
 
-    `degrees` and `shear` are angles, `translate` shares of the height, `distortion` how far the corners may go inwards,
-    as a share of the size; what comes into the picture repeats its border. The canvas grows with the line.
+    `degrees` and `shear` are angles, `translate` shares of the height, `distortion` the inward shift of the corners as
+    a share of the size. New areas repeat the border of the image, and the canvas grows with the line.
     """
 
-    def turn(draw: Draw, _: int, __: int) -> Matrix:
+    def rotation(draw: Draw, _: int, __: int) -> Matrix:
         return _rotation(np.radians(_around(draw, degrees)))
 
     def affine(draw: Draw, _: int, __: int) -> Matrix:
@@ -62,7 +62,7 @@ def geometry(
         found: Matrix = cv2.getPerspectiveTransform(corners, (corners + inwards * towards).astype(np.float32))
         return found
 
-    kinds: list[Callable[[Draw, int, int], Matrix]] = [turn, affine, perspective]
+    kinds: list[Callable[[Draw, int, int], Matrix]] = [rotation, affine, perspective]
 
     def apply(line: TextLine, draw: Draw) -> TextLine:
         if draw.random() >= p:
@@ -73,7 +73,7 @@ def geometry(
             matrix = kinds[kind](draw, image.shape[1], image.shape[0])
             image = _warp(image, matrix, int(draw.choice(INTERPOLATIONS[:3])))
             if kinds[kind] is affine:
-                image = _pushed(image, [round(_around(draw, share * image.shape[0])) for share in translate])
+                image = _shifted(image, [round(_around(draw, share * image.shape[0])) for share in translate])
         return replace(line, image=image)
 
     return apply
@@ -82,8 +82,9 @@ def geometry(
 def deterioration(
     *, variance: float | None = None, degrees: float | None = None, factor: float | None = None, p: float = 0.5
 ) -> Transform[TextLine]:
-    """With probability `p` noise of a variance up to `variance`, a blur of a move of up to `degrees` pixels, and up to
-    `factor` halvings of the resolution, in any order; what is None is left out.
+    """With probability `p` noise, motion blur and lower resolution in random order, without those that are None.
+
+    `variance` is the largest variance of the noise, `degrees` the longest motion in pixels, `factor` the most halvings.
     """
     kinds: list[Callable[[Image, Draw], Image]] = []
     if variance is not None:
@@ -107,9 +108,9 @@ def deterioration(
 def colour_jitter(
     *, brightness: float = 0.5, contrast: float = 0.5, saturation: float = 0.5, hue: float = 0.1, p: float = 0.5
 ) -> Transform[TextLine]:
-    """With probability `p` other brightness, contrast, saturation (factors around 1) and hue (a share of the circle).
+    """With probability `p` random brightness, contrast, saturation (factors around 1) and hue (a share of the circle).
 
-    For red, green and blue in this order; with the order of OpenCV the saturation weighs red and blue the other way.
+    Expects RGB; with BGR the saturation weighs red and blue the wrong way round.
     """
 
     def apply(line: TextLine, draw: Draw) -> TextLine:
@@ -134,7 +135,7 @@ def svtr_augment(
     deterioration_factor: float | None = 4,
     colorjitter_p: float = 0.25,
 ) -> Transform[TextLine]:
-    """The three steps of this module one after the other, with the options that MindOCR's SVTRRecAug gives them."""
+    """The three transforms of this module one after the other, with the options of MindOCR's SVTRRecAug."""
     steps = (
         geometry(aug_type=aug_type, degrees=45, translate=(0.0, 0.0), p=geometry_p),
         deterioration(variance=20, degrees=6, factor=deterioration_factor, p=deterioration_p),
@@ -150,7 +151,7 @@ def svtr_augment(
 
 
 def _around(draw: Draw, most: float) -> float:
-    """A number between -most and most, rather a small one."""
+    """A number between -most and most, small ones more likely."""
     return float((draw.beta(4, 4) - 0.5) * 2 * most)
 
 
@@ -164,7 +165,7 @@ def _corners(width: int, height: int) -> NDArray[np.float32]:
 
 
 def _warp(image: Image, matrix: Matrix, interpolation: int) -> Image:
-    """The image under a map of the plane, on the smallest canvas that holds it."""
+    """The image under a perspective map, on the smallest canvas that holds it."""
     height, width = image.shape[:2]
     moved = cv2.perspectiveTransform(_corners(width, height)[None].astype(np.float64), matrix)[0]
     low, high = np.floor(moved.min(axis=0)), np.ceil(moved.max(axis=0))
@@ -178,12 +179,12 @@ def _warp(image: Image, matrix: Matrix, interpolation: int) -> Image:
     return warped
 
 
-def _pushed(image: Image, way: Sequence[int]) -> Image:
-    """The image with room on the sides that it was pushed away from."""
-    x, y = way
+def _shifted(image: Image, by: Sequence[int]) -> Image:
+    """The image shifted by (x, y) on a larger canvas."""
+    x, y = by
     left, top = max(x, 0), max(y, 0)
-    pushed: Image = cv2.copyMakeBorder(image, top, top - y, left, left - x, cv2.BORDER_REPLICATE)
-    return pushed
+    shifted: Image = cv2.copyMakeBorder(image, top, top - y, left, left - x, cv2.BORDER_REPLICATE)
+    return shifted
 
 
 def _noisy(image: Image, draw: Draw, variance: float) -> Image:

@@ -1,4 +1,4 @@
-"""The lines of a data set of text recognition: label files or LMDB folders, several of them, a share of each."""
+"""The lines of a recognition data set: any number of label files or LMDB folders, and a share of each."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Numbers = NDArray[np.int64]
 
 
 class Lines(Sequence[TextLine]):
-    """The lines of several parts, one part after the other, of which only those in `chosen` are there.
+    """The lines of several parts, one part after the other, restricted to those in `chosen`.
 
-    Nothing but their numbers is kept, 8 bytes a line.
+    Holds only their numbers: 8 bytes per line.
     """
 
     def __init__(self, parts: Sequence[Sequence[TextLine]], chosen: Numbers | None = None) -> None:
@@ -28,7 +28,7 @@ class Lines(Sequence[TextLine]):
         self._chosen = np.arange(self._ends[-1]) if chosen is None else chosen
 
     def take(self, numbers: Sequence[int] | Numbers) -> Lines:
-        """Those lines of this sequence."""
+        """The lines with these positions in this sequence."""
         return Lines(self._parts, self._chosen[np.asarray(numbers, np.int64)])
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class Lines(Sequence[TextLine]):
     @overload
     def __getitem__(self, index: slice) -> Lines: ...
     def __getitem__(self, index: int | slice) -> TextLine | Lines:
-        """A line, or the sequence of those that a slice names."""
+        """A line, or the lines of a slice."""
         if isinstance(index, slice):
             return Lines(self._parts, self._chosen[index])
         number = int(self._chosen[index])
@@ -53,12 +53,12 @@ class Lines(Sequence[TextLine]):
 
 
 def read_lines(dataset: Mapping[str, Any]) -> Lines:
-    """The lines of a `dataset` section; KitError where a place is not there or holds nothing.
+    """The lines of a `dataset` section. Raises KitError if a file is missing or there are no lines.
 
-    RecDataset: `label_file` has lines `path TAB text`, `data_dir` the images. LMDBDataset: `data_dir` is a folder of
-    LMDB or holds such. Each may be a list, with a `sample_ratio` for each; above 1 lines are there several times.
-    `split: [from, to]` leaves the lines between these shares of all, in an order that `split_seed` alone decides:
-    [0, 0.9] and [0.9, 1] have no line in common.
+    RecDataset: `label_file` has lines `path TAB text`, `data_dir` the images. LMDBDataset: `data_dir` is an LMDB folder
+    or contains some. Each may be a list, with a `sample_ratio` for each; a ratio above 1 repeats lines. `split: [from,
+    to]` keeps the lines between these shares of a random order that depends on `split_seed` alone: [0, 0.9] and
+    [0.9, 1] have no line in common.
     """
     read = _from_lmdb if dataset["type"] == LMDB else _from_label_files
     parts = list(read(dataset))
@@ -70,7 +70,7 @@ def read_lines(dataset: Mapping[str, Any]) -> Lines:
     if dataset.get("split"):
         if any(ratio > 1 for _, ratio in parts):
             raise KitError(
-                "split with a sample_ratio above 1: copies of one line would lie on both sides",
+                "split with a sample_ratio above 1: copies of one line would be in both parts",
                 hint="leave sample_ratio at 1, or give the evaluation label files of its own",
             )
         chosen = chosen[between(len(chosen), dataset["split"], seed=dataset.get("split_seed", 0))]
@@ -80,7 +80,7 @@ def read_lines(dataset: Mapping[str, Any]) -> Lines:
 
 
 def between(count: int, split: Sequence[float], *, seed: int) -> Numbers:
-    """The numbers below `count` that lie between the shares `split` of a random order, themselves in order."""
+    """The numbers below `count` between the shares `split` of a random order, sorted."""
     first, last = (round(part * count) for part in split)
     return np.sort(np.random.default_rng(seed).permutation(count)[first:last])
 

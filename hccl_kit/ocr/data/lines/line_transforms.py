@@ -1,4 +1,4 @@
-"""The steps of `transform_pipeline` for text recognition, as MindOCR names and parametrises them."""
+"""The transforms of text lines, with MindOCR's names and options."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform, image_of, normalize
 
 MAX_TEXT_LEN: Mapping[str, int] = {"RecCTCLabelEncode": 23, "RecAttnLabelEncode": 25}
-"""Characters of a label, where a step that encodes labels does not say."""
+"""Default of `max_text_len` for each transform that encodes labels."""
 FLAT = 4.0
-"""A standard deviation of grey values below which an image is taken for noise, and not enlarged to full contrast."""
+"""A standard deviation of grey values below which an image is noise, and is not stretched to full contrast."""
 
 
 def encode_label(
@@ -28,13 +28,13 @@ def encode_label(
 ) -> Transform[TextLine]:
     """The text as class numbers; an empty label or one of more than `max_text_len` characters is a bad sample.
 
-    MindOCR trains such a line too, as one without a text, and counts characters that the dictionary lacks.
+    MindOCR trains such a line as one without text, and counts characters that the dictionary lacks.
     """
     charset = Charset.load(character_dict_path, use_space_char=use_space_char)
-    small = makes_small(character_dict_path=character_dict_path, lower=lower)
+    lower = lowers_case(character_dict_path=character_dict_path, lower=lower)
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
-        label = charset.encode(line.text, lower=small)
+        label = charset.encode(line.text, lower=lower)
         if not label:
             raise BadSampleError(f"no character of {line.text!r} is in the dictionary")
         if len(label) > max_text_len:
@@ -44,8 +44,8 @@ def encode_label(
     return apply
 
 
-def makes_small(*, character_dict_path: str | None = None, lower: bool = False, **_: object) -> bool:
-    """Whether `encode_label` with these options makes capitals small: always where 0-9 and a-z are the dictionary."""
+def lowers_case(*, character_dict_path: str | None = None, lower: bool = False, **_: object) -> bool:
+    """Whether `encode_label` with these options converts to lower case; it always does for the default dictionary."""
     return lower or character_dict_path is None
 
 
@@ -57,12 +57,12 @@ def label_charset(
 
 
 def encode_class(*, label_list: Sequence[str]) -> Transform[TextLine]:
-    """The number of the class that the text names; any other text is a bad sample."""
+    """The number of the class that the text names; a text that names no class is a bad sample."""
     numbers = {name: number for number, name in enumerate(label_list)}
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
         if line.text not in numbers:
-            raise BadSampleError(f"{line.text[:40]!r} is none of the classes {', '.join(label_list)}")
+            raise BadSampleError(f"{line.text[:40]!r} is not one of the classes {', '.join(label_list)}")
         return replace(line, label=(numbers[line.text],))
 
     return apply
@@ -76,11 +76,11 @@ def resize(
     infer_mode: bool = False,
     character_dict_path: str | None = None,
 ) -> Transform[TextLine]:
-    """To height x width; with `padding` the ratio is kept, but for the stretch, and black fills the right side.
+    """To height x width; with `padding` the ratio is kept, times the line's stretch, and the right side is black.
 
-    Then what would be narrower than `min_width` is stretched to it, so that a narrow word has steps for its characters
-    (Shi, Bai, Yao 2015, section 3.2: at least 100 pixels). `infer_mode` means padding too where there is a dictionary,
-    as in MindOCR. KitError where `min_width` is more than the width, or there is no padding.
+    A padded line narrower than `min_width` is stretched to it, so that a narrow word has time steps for its characters
+    (Shi, Bai, Yao 2015, section 3.2: at least 100 pixels). `infer_mode` with a dictionary also pads, as in MindOCR.
+    Raises KitError if `min_width` exceeds the width or there is no padding.
     """
     height, width = image_shape
     keeps_ratio = padding or (infer_mode and character_dict_path is not None)
@@ -100,7 +100,7 @@ def resize(
 
 
 def resize_of_svtr(*, image_shape: Sequence[int], padding: bool = True) -> Transform[TextLine]:
-    """As `resize`, without the options that SVTR has no use for (MindOCR's SVTRRecResizeImg)."""
+    """`resize` with the options of MindOCR's SVTRRecResizeImg."""
     return resize(image_shape=image_shape, padding=padding)
 
 
@@ -114,8 +114,9 @@ def resize_and_normalize(
     mean: Sequence[float] = (127.0,) * 3,
     std: Sequence[float] = (127.0,) * 3,
 ) -> Transform[TextLine]:
-    """To the height, and with `keep_ratio` to at most the width; then (pixel - mean) / std, and with `padding` black on
-    the right up to the width, or zeros where the normalisation comes before.
+    """Resize to the height, with `keep_ratio` to at most the width, then normalise: (pixel - mean) / std.
+
+    `padding` fills the right side up to the width: with black, or with zeros after normalising if `norm_before_pad`.
     """
     scale: Transform[TextLine] = normalize(mean=mean, std=std)
 
@@ -132,7 +133,7 @@ def resize_and_normalize(
 
 
 def rotate_if_vertical(*, threshold: float = 1.5, direction: str = "counterclockwise") -> Transform[TextLine]:
-    """By 90 degrees, where the image is more than `threshold` times as high as wide."""
+    """Rotate by 90 degrees if the image is more than `threshold` times as high as wide."""
     turn = cv2.ROTATE_90_COUNTERCLOCKWISE if direction == "counterclockwise" else cv2.ROTATE_90_CLOCKWISE
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
@@ -144,12 +145,10 @@ def rotate_if_vertical(*, threshold: float = 1.5, direction: str = "counterclock
 
 
 def dark_on_light(*, contrast: float = 50) -> Transform[TextLine]:
-    """Three equal channels of grey with mean 127 and a standard deviation of `contrast`, and signs darker than what is
-    behind them, so that a network need not learn each of these from examples.
+    """Normalise polarity and contrast: three equal grey channels, mean 127, standard deviation `contrast`, dark text.
 
-    Signs cover less of a line than their background does: where few pixels are far above the mean, and not far below
-    it (a positive third moment), the image is turned into its negative. Channels are taken for blue, green and red.
-    KitError where the pixels are no bytes any more.
+    Text covers less of a line than its background: if few pixels lie far above the mean (a positive third moment), the
+    image is inverted. Expects BGR. Raises KitError if the pixels are not uint8.
     """
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
@@ -170,11 +169,11 @@ def dark_on_light(*, contrast: float = 50) -> Transform[TextLine]:
 
 
 def _width_at(height: int, line: TextLine) -> int:
-    """The width that keeps the ratio at a height, times the stretch of the line."""
+    """The width that keeps the ratio at a height, times the line's stretch."""
     h, w = image_of(line).shape[:2]
     return max(1, int(np.ceil(height * w / h * line.stretch)))
 
 
 def _filled(line: TextLine, columns: int) -> TextLine:
-    """With zeros in so many columns more on the right."""
+    """The line with so many columns of zeros on its right."""
     return replace(line, image=np.pad(image_of(line), ((0, 0), (0, columns), (0, 0))))

@@ -1,7 +1,7 @@
-"""Text lines in LMDB, as the deep-text-recognition benchmark has them (Baek et al. 2019).
+"""Text lines in LMDB, in the format of the deep-text-recognition benchmark (Baek et al. 2019).
 
-A folder with data.mdb holds `num-samples`, and from 1 on `image-000000001`, the bytes of a file, and `label-000000001`,
-its text. Nothing is read before it is asked for: such sets have millions of lines.
+A folder with data.mdb holds `num-samples` and, counted from 1, `image-000000001`, an encoded image, and
+`label-000000001`, its text. Lines are read on access: such data sets have millions of them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 FILE = "data.mdb"
 MAX_SAMPLES = 10**9 - 1
-"""More do not fit into the nine digits of a key."""
+"""The most that fit into the nine digits of a key."""
 MAX_IMAGE_BYTES = 1 << 28
 MAX_LABEL_BYTES = 1 << 16
-"""A longer text is cut: what is left is still longer than any that a network reads."""
+"""A longer text is truncated, to more characters than any network reads."""
 
 
 def find_folders(root: Path) -> list[Path]:
-    """`root` and the folders in it, at any depth, that hold a data.mdb; KitError where there is none."""
+    """`root` and the folders below it with a data.mdb. Raises KitError if there are none."""
     # Opening a named pipe, LMDB would wait for a writer.
     found = sorted(path.parent for path in root.rglob(FILE) if path.is_file()) if root.is_dir() else []
     if not found:
@@ -35,31 +35,31 @@ def find_folders(root: Path) -> list[Path]:
 
 
 class LmdbLines(Sequence[TextLine]):
-    """The lines of one folder. Any number of threads may read.
+    """The lines of one folder; thread-safe.
 
-    KitError where the folder cannot be opened or does not say how many lines it has.
+    Raises KitError if the folder cannot be opened or has no valid number of lines.
     """
 
     def __init__(self, folder: Path) -> None:
-        import lmdb  # noqa: PLC0415  # of the extra `train`, and only where a data set is one
+        import lmdb  # noqa: PLC0415  # of the extra `train`, and only for such data sets
 
         self.folder = folder
         if not (folder / FILE).is_file():
             raise KitError(f"{folder / FILE} is not a regular file", hint="set data_dir to a folder of LMDB")
         try:
-            # Without a lock file: sets lie on disks that cannot be written, and nobody writes them while they are read.
+            # Without a lock file: data sets may be on read-only disks, and are not written while they are read.
             self._open: lmdb.Environment = lmdb.open(
                 str(folder), readonly=True, lock=False, readahead=False, max_readers=1024
             )
             entries = self._open.stat()["entries"]
             text = self._start("num-samples", 20).decode("ascii", "replace")
         except lmdb.Error as error:
-            raise KitError(f"{folder} is no LMDB that can be read: {error}") from error
+            raise KitError(f"{folder} is not a readable LMDB: {error}") from error
         if not (text.isascii() and text.isdecimal() and 0 < int(text) <= MAX_SAMPLES):
             raise KitError(f"{folder}: num-samples is {text!r}; accepted: a number from 1 to {MAX_SAMPLES}")
         self._count = int(text)
         if self._count > entries:
-            raise KitError(f"{folder}: num-samples is {text}, and the data base has {entries} rows in all")
+            raise KitError(f"{folder}: num-samples is {text}, but the database has only {entries} rows")
 
     def __len__(self) -> int:
         """The number of lines."""
@@ -70,7 +70,7 @@ class LmdbLines(Sequence[TextLine]):
     @overload
     def __getitem__(self, index: slice) -> list[TextLine]: ...
     def __getitem__(self, index: int | slice) -> TextLine | list[TextLine]:
-        """The line with its text; its image is read by DecodeImage. A text that is not there is empty."""
+        """The line with its text, empty if there is none; its image is read by DecodeImage."""
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         if not 0 <= index < len(self):
@@ -84,10 +84,10 @@ class LmdbLines(Sequence[TextLine]):
         if not data:
             raise BadSampleError(f"{self.folder} has no image-{number}")
         if len(data) > MAX_IMAGE_BYTES:
-            raise BadSampleError(f"image-{number} has more than {MAX_IMAGE_BYTES} bytes, the most that is read of one")
+            raise BadSampleError(f"image-{number} has more than {MAX_IMAGE_BYTES} bytes, the accepted maximum")
         return data
 
     def _start(self, key: str, size: int) -> bytes:
-        """The first bytes of a row, none where there is no such row. LMDB lies in the file; only these are copied."""
+        """The first bytes of a row, empty if there is no such row. LMDB is memory-mapped: only these are copied."""
         with self._open.begin(buffers=True) as reading:
             return bytes((reading.get(key.encode()) or b"")[:size])

@@ -1,4 +1,4 @@
-"""BorderMap: how near a pixel is to the edge of a text, the target of DBNet's threshold map.
+"""BorderMap: the target of DBNet's threshold map, from the distance of each pixel to the edge of a text.
 
 After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.4.
 """
@@ -19,15 +19,15 @@ from hccl_kit.ocr.data.transforms import Transform, image_of
 from hccl_kit.ocr.polygons import area_by_perimeter, offset
 
 MAX_SIDE = 8192
-"""Pixels of a side up to which `fast` holds: its canvas is as large as the polygon."""
+"""Largest side of a polygon, in pixels, for which `fast` applies: its canvas is as large as the polygon."""
 
 
 def border_map(
     *, shrink_ratio: float = 0.4, thresh_min: float = 0.3, thresh_max: float = 0.7, fast: bool = False
 ) -> Transform[Page]:
-    """Adds two maps (H, W) to a page: thresholds, `thresh_max` on an edge and `thresh_min` far from all, and mask.
+    """Add two maps (H, W) to a page: thresholds, from `thresh_max` on an edge to `thresh_min` far away, and mask.
 
-    `fast`: by `steps_from_edges`, whose time does not grow with the corners of a polygon. KitError where `thresh_min`
+    `fast` uses `steps_from_edges`, whose time does not depend on the number of corners. Raises KitError if `thresh_min`
     is not below `thresh_max`.
     """
     if thresh_min >= thresh_max:
@@ -45,7 +45,7 @@ def border_map(
 def draw_borders(
     polys: Polygons, size: tuple[int, int], *, shrink_ratio: float, fast: bool = False
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Nearness (H, W), 1 on an edge and 0 from `distance` pixels on; mask (H, W), 1 in the polygons moved outwards."""
+    """Nearness (H, W), 1 on an edge and 0 from `distance` pixels on; mask (H, W), 1 in the expanded polygons."""
     nearness, mask = np.zeros(size, np.float32), np.zeros(size, np.float32)
     for poly in polys:
         distance = area_by_perimeter(poly) * (1 - shrink_ratio**2)
@@ -61,13 +61,14 @@ def draw_borders(
 
 
 def _by_distance(poly: NDArray[Any], size: tuple[int, int], limit: float) -> NDArray[np.float32]:
-    """1 on an edge, 0 from `limit` pixels on."""
+    """Nearness by the distance to the edges: 1 on an edge, 0 from `limit` pixels on."""
     return 1 - edge_distances(poly, size, limit=limit) / np.float32(limit)
 
 
 def steps_from_edges(poly: NDArray[Any], size: tuple[int, int], limit: float) -> NDArray[np.float32]:
-    """The same, counted in steps to any of the eight neighbours: a band is drawn along the edges, and what lies deeper
-    in it is nearer to them. The whole band is drawn, also what is not seen: OpenCV rounds one that is cut otherwise.
+    """Nearness by the chessboard distance within a band drawn along the edges.
+
+    The band is drawn as a whole, beyond the image too: OpenCV rounds a clipped band differently.
     """
     width, room = max(round(2 * limit) - 1, 1), round(limit) + 2
     corners = np.rint(poly).astype(np.int32)
@@ -84,11 +85,11 @@ def steps_from_edges(poly: NDArray[Any], size: tuple[int, int], limit: float) ->
 
 
 def edge_distances(poly: NDArray[Any], size: tuple[int, int], *, limit: float) -> NDArray[np.float32]:
-    """How far each pixel (H, W) is from the edges of a polygon (n, 2), in pixels; at most `limit`.
+    """The distance of each pixel (H, W) to the edges of a polygon (n, 2), in pixels; at most `limit`.
 
-    It is the way to the line of an edge where the pixel lies in the circle over that edge, and to the nearest corner
-    elsewhere: not quite the distance to the edge, but what the field trains with. Only what lies within the limit is
-    computed, which takes a fraction of the time that whole maps for every edge take.
+    Inside the circle over an edge it is the distance to the edge's line, elsewhere to the nearest corner: not exactly
+    the distance to the edge, but the definition of the reference implementations. Only pixels within the limit are
+    computed, in a fraction of the time that whole maps for every edge would take.
     """
     corners = [(x, y) for x, y in poly.tolist()]
     rows, columns = np.arange(size[0], dtype=np.float32)[:, None], np.arange(size[1], dtype=np.float32)
@@ -103,7 +104,7 @@ def edge_distances(poly: NDArray[Any], size: tuple[int, int], *, limit: float) -
         part, right, down = squares[height, width], columns[width] - x, rows[height] - y
         length = math.hypot(x2 - x, y2 - y)
         line = (right * ((y2 - y) / length) - down * ((x2 - x) / length)) ** 2
-        # Not obtuse: the product of the pixel's ways to both ends is not negative. Of whole numbers that is exact.
+        # The scalar product of the vectors to both ends is not negative; exact for integers.
         acute = right * (columns[width] - x2) >= down * (y2 - rows[height])
         np.putmask(line, acute, limit**2)
         np.minimum(part, line, out=part)

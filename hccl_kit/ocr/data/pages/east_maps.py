@@ -1,6 +1,6 @@
-"""EASTProcessTrain: a random part of a page, and where its texts are, the targets of EAST.
+"""EASTProcessTrain: a random crop of a page, and the score and geometry maps that EAST learns.
 
-After Zhou et al. 2017, "EAST: An Efficient and Accurate Scene Text Detector", 3.3 and 3.4.1, with the moves of MindOCR.
+After Zhou et al. 2017, "EAST: An Efficient and Accurate Scene Text Detector", 3.3 and 3.4.1, augmented as in MindOCR.
 """
 
 from __future__ import annotations
@@ -12,28 +12,30 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.pages.page_moves import Moves, View, enlarged, rotate
+from hccl_kit.ocr.data.pages.page_moves import rotate
 from hccl_kit.ocr.data.pages.pages import Page, Polygons
+from hccl_kit.ocr.data.pages.views import Moves, View, enlarged
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
 SHRINK = 0.3
-"""How far the corners move inwards, in shorter sides at the corner."""
+"""Inward shift of a corner, as a share of its shorter side."""
 STRETCH = 0.2
 DEGREES = 10
 MAX_TRIES = 1000
 UNCUT = (0.01, 0.99)
-"""Parts of a text that count as none and as all of it."""
+"""Below and above these visible shares a text counts as outside and as complete."""
 ANGLES = np.radians(np.arange(-90, 90))
 BEST = 10
-"""Of so many angles with the smallest rectangles the one is taken at which the text runs from left to right."""
+"""Of so many angles with the smallest rectangles, the one with the least corner displacement is chosen."""
 
 
 def east_process_train(*, scale: float = 0.25, length: int = 512) -> Transform[Page]:
-    """A page stretched by up to a fifth in each direction, half of the time turned by up to 10 degrees, and cut to
-    `length` x `length` pixels where that cuts no text; and three maps with `scale` times as many rows and columns.
+    """Augment a page and add three maps with `scale` times its rows and columns.
 
-    Scores (1, h, w), 1 in the texts moved inwards; geometry (5, h, w), the distances to the upper, lower, left and
-    right edge in pixels and the angle in radians; ignored (1, h, w), 1 where nothing is learnt.
+    The page is stretched by up to a fifth in each direction, rotated by up to 10 degrees with probability 0.5, and
+    cropped to `length` x `length` pixels, if possible without cutting a text. Scores (1, h, w), 1 in the shrunk texts;
+    geometry (5, h, w), the distances to the upper, lower, left and right edge in pixels and the angle in radians;
+    ignored (1, h, w), 1 where nothing is learnt.
     """
 
     def cut(view: View, generator: np.random.Generator) -> View:
@@ -50,9 +52,9 @@ def east_process_train(*, scale: float = 0.25, length: int = 512) -> Transform[P
         maps = draw_geometry(page.polys, page.ignored, (round(height * scale), round(width * scale)), round(1 / scale))
         return replace(page, maps=(*page.maps, *maps))
 
-    turn = rotate(degrees=(-DEGREES, DEGREES), expand_canvas=False, p=0.5)
-    assert isinstance(turn, Moves)
-    return Moves((_stretch, *turn.moves, cut), is_last=True, draws=(draw,))
+    rotation = rotate(degrees=(-DEGREES, DEGREES), expand_canvas=False, p=0.5)
+    assert isinstance(rotation, Moves)
+    return Moves((_stretch, *rotation.moves, cut), is_last=True, draws=(draw,))
 
 
 def _stretch(view: View, generator: np.random.Generator) -> View:
@@ -64,7 +66,7 @@ def _stretch(view: View, generator: np.random.Generator) -> View:
 
 
 def _cuts(texts: NDArray[np.object_], left: int, top: int, length: int) -> bool:
-    """Whether a part of the page holds a part of a text."""
+    """Whether a crop of the page cuts through a text."""
     inside = shapely.area(shapely.clip_by_rect(texts, left, top, left + length, top + length))
     shares = inside / np.maximum(shapely.area(texts), 1e-9)
     return bool(((shares >= UNCUT[0]) & (shares <= UNCUT[1])).any())
@@ -73,9 +75,9 @@ def _cuts(texts: NDArray[np.object_], left: int, top: int, length: int) -> bool:
 def draw_geometry(
     polys: Polygons, ignored: NDArray[np.bool_], size: tuple[int, int], stride: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Scores (1, h, w), geometry (5, h, w) and ignored (1, h, w), of maps with a pixel for every `stride` of the image.
+    """Scores (1, h, w), geometry (5, h, w) and ignored (1, h, w) at 1/`stride` of the image's resolution.
 
-    A polygon of other than four corners counts as the rectangle around it.
+    A polygon with more than four corners is replaced by its minimum-area rectangle.
     """
     scores, nothing = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
     geometry = np.zeros((5, *size), np.float32)
@@ -90,12 +92,12 @@ def draw_geometry(
         scores[rows, columns] = 1
         geometry[:, rows, columns] = _distances(quad, columns * stride, rows * stride)
     if not scores.any():
-        scores[0, 0] = 1  # as MindOCR, so that a batch without a text has something to divide by
+        scores[0, 0] = 1  # as in MindOCR: a batch without text needs a divisor
     return scores[None].astype(np.float32), geometry, nothing[None].astype(np.float32)
 
 
 def four_corners(poly: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The corners (4, 2) of a text, in its order; of a polygon with more, of the rectangle around it."""
+    """The corners (4, 2) of a text in its order; of its minimum-area rectangle if the polygon has more."""
     if len(np.unique(poly, axis=0)) <= 4:
         return poly[:4].astype(np.float64)
     corners = cv2.boxPoints(cv2.minAreaRect(poly)).astype(np.float64)
@@ -106,7 +108,7 @@ def four_corners(poly: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def shrunk(quad: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The quadrilateral (4, 2) with every corner moved inwards along both of its edges, the longer pair first."""
+    """The quadrilateral (4, 2) with its corners moved inwards along both edges, the longer pair of edges first."""
     sides = np.linalg.norm(np.roll(quad, -1, axis=0) - quad, axis=1)
     reach = SHRINK * np.minimum(sides, np.roll(sides, 1))
     first = 0 if sides[0] + sides[2] > sides[1] + sides[3] else 1
@@ -121,7 +123,7 @@ def shrunk(quad: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _distances(quad: NDArray[np.float64], x: NDArray[np.intp], y: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Of places (n,): how far the edges of the text are, in its own directions, and its angle; (5, n)."""
+    """Distances of places (n,) to the edges of a text, along its own axes, and its angle: (5, n)."""
     angle = best_angle(quad)
     turn = _turns(np.array([angle]))[0]
     corners = (quad - quad[0]) @ turn.T
@@ -133,7 +135,7 @@ def _distances(quad: NDArray[np.float64], x: NDArray[np.intp], y: NDArray[np.int
 
 
 def best_angle(quad: NDArray[np.float64]) -> float:
-    """The angle, in radians, by which the text is turned to lie straight in a small upright rectangle."""
+    """The angle, in radians, of the rotation that aligns the text with a small upright rectangle."""
     turned = (quad - quad[0]) @ _turns(ANGLES).transpose(0, 2, 1)
     low, high = turned.min(axis=1), turned.max(axis=1)
     best = np.argsort((high - low).prod(axis=1), kind="stable")[:BEST]
@@ -143,6 +145,6 @@ def best_angle(quad: NDArray[np.float64]) -> float:
 
 
 def _turns(angles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Matrices (n, 2, 2) that turn points; positive: clockwise on the screen."""
+    """Rotation matrices (n, 2, 2); positive angles are clockwise on the screen."""
     cos, sin = np.cos(angles), np.sin(angles)
     return np.stack([np.stack([cos, -sin], axis=1), np.stack([sin, cos], axis=1)], axis=1)

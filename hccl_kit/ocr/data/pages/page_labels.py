@@ -1,6 +1,6 @@
-"""The label files of text detection: folders as those of ICDAR 2015, and MindOCR's det_gt.txt.
+"""The label files of text detection: folders in the format of ICDAR 2015, and MindOCR's det_gt.txt.
 
-A page whose label cannot be read is left out and named, and stops nothing.
+A page whose label cannot be read is left out and reported.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _NUMBER = re.compile(r"\s*-?[0-9]{1,9}(\.[0-9]*)?\s*")
 
 
 def read_pages(dataset: Mapping[str, Any]) -> tuple[list[Page], list[str]]:
-    """The pages of a `dataset` section, and a line `path: reason` for each that is left out.
+    """The pages of a `dataset` section, and a line `path: reason` for each page that is left out.
 
     `label_file` is a folder with a file for each image, or a file of lines `path TAB json`; `data_dir` is the folder
-    of the images. Both may be lists, with a `sample_ratio` for each. SynthTextDataset: see `synth_text`. KitError where
-    a place is not there or no page can be used.
+    of the images. Both may be lists, with a `sample_ratio` for each. SynthTextDataset: see `synth_text`. Raises
+    KitError if a file is missing or no page can be used.
     """
     pages: list[Page] = []
     bad: list[str] = []
@@ -82,7 +82,7 @@ def read_label_file(path: Path, images: Path) -> Iterator[Page | str]:
 
 
 def parse_rows(text: str) -> list[Region]:
-    """The regions of an ICDAR file: rows `x1,y1,x2,y2,x3,y3,x4,y4,text`, whose text may hold commas."""
+    """The regions of an ICDAR file: rows `x1,y1,x2,y2,x3,y3,x4,y4,text`; the text may contain commas."""
     regions: list[Region] = []
     for number, line in enumerate(text.split("\n"), 1):
         row = line.removesuffix("\r")

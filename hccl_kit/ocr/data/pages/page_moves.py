@@ -1,14 +1,9 @@
-"""The steps of `transform_pipeline` that move a page: flip, rotate, scale and crop, with the options of MindOCR.
-
-A move draws no pixel. It only says where the pixels of the page will lie, and steps that follow each other are drawn
-in one go (`join`): an image that is scaled by 3 and then cropped to 640 x 640 costs 640 x 640 pixels, not 9 times the
-page, and is interpolated once.
-"""
+"""Random geometric transforms of pages: flip, rotate, scale and crop, with MindOCR's names and options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import cv2
@@ -16,78 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.pages.pages import Page, Polygons, assert_drawable
-from hccl_kit.ocr.data.transforms import Transform, image_of
-
-Matrix = NDArray[np.float64]
-"""Shape (2, 3): (x, y, 1) of the image to (x, y) of the view."""
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What will be seen of a page: its image under `matrix`, cut to `size` (height, width) from the origin.
-
-    `polys` lie in the view already. `canvas`, where it is set, is the size that black fills the view up to.
-    """
-
-    matrix: Matrix
-    size: tuple[int, int]
-    polys: Polygons
-    ignored: NDArray[np.bool_]
-    canvas: tuple[int, int] | None = None
-
-    def moved(self, by: Matrix, size: tuple[int, int]) -> View:
-        """The view after one more movement."""
-        matrix = by @ np.vstack([self.matrix, (0, 0, 1)])
-        polys = self.polys @ by[:, :2].T + by[:, 2]
-        return replace(self, matrix=matrix, size=size, polys=polys.astype(np.float32))
-
-
-Move = Callable[[View, np.random.Generator], View]
-
-
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """A transform of pages: its moves, one after the other, then the pixels, then what is drawn of the polygons."""
-
-    moves: tuple[Move, ...]
-    is_last: bool = False
-    """Nothing may be joined after a crop: what it cut off would come back."""
-    draws: tuple[Transform[Page], ...] = ()
-
-    def __call__(self, page: Page, generator: np.random.Generator) -> Page:
-        """The page as it is seen afterwards; KitError where the targets of a loss are drawn already."""
-        if page.maps:
-            raise KitError(
-                "a step of transform_pipeline moves the page after its targets are drawn",
-                hint="put all that move it before, in one row",
-            )
-        image = image_of(page)
-        height, width = image.shape[:2]
-        view = View(np.eye(2, 3), (height, width), page.polys, page.ignored)
-        for move in self.moves:
-            view = move(view, generator)
-        content = view.size if view.canvas else None
-        page = replace(page, image=_draw(image, view), polys=view.polys, content=content)
-        for draw in self.draws:
-            page = draw(page, generator)
-        return page
-
-
-def join(steps: Iterable[Transform[Any]]) -> list[Transform[Any]]:
-    """The same steps; moves that follow each other have become one."""
-    joined: list[Transform[Any]] = []
-    for step in steps:
-        before = joined[-1] if joined else None
-        if isinstance(step, Moves) and isinstance(before, Moves) and not before.is_last:
-            joined[-1] = Moves(before.moves + step.moves, step.is_last, before.draws + step.draws)
-        else:
-            joined.append(step)
-    return joined
+from hccl_kit.ocr.data.pages.pages import Page
+from hccl_kit.ocr.data.pages.views import Moves, View, join, scaling
+from hccl_kit.ocr.data.transforms import Transform
 
 
 def flip(*, p: float = 0.5) -> Transform[Page]:
-    """Left becomes right with probability `p`; polygons keep their sense of rotation."""
+    """Horizontal flip with probability `p`; polygons keep their orientation."""
 
     def move(view: View, generator: np.random.Generator) -> View:
         if generator.random() >= p:
@@ -99,9 +29,9 @@ def flip(*, p: float = 0.5) -> Transform[Page]:
 
 
 def rotate(*, degrees: Sequence[float] = (-10, 10), expand_canvas: bool = True, p: float = 1.0) -> Transform[Page]:
-    """About the centre by an angle out of the range `degrees`; positive turns against the clock.
+    """Rotation about the centre by an angle from the range `degrees`; positive is counterclockwise.
 
-    `expand_canvas`: the page grows until its corners are on it; otherwise it keeps its size and loses them.
+    `expand_canvas` enlarges the page to contain its corners; otherwise it keeps its size and the corners are cut off.
     """
     lowest, highest = _range("RandomRotate: degrees", degrees)
 
@@ -122,9 +52,9 @@ def rotate(*, degrees: Sequence[float] = (-10, 10), expand_canvas: bool = True, 
 
 
 def scale(*, scale_range: Sequence[float], size_limits: Sequence[int] | None = None, p: float = 0.5) -> Transform[Page]:
-    """Larger or smaller by a factor out of the range, alike in both directions.
+    """Scaling by a factor from the range, the same in both directions.
 
-    `size_limits`: no side becomes shorter than the first or longer than the second, where both can be kept to.
+    `size_limits`: no side becomes shorter than the first or longer than the second, if both limits can be met.
     """
     lowest, highest = _range("RandomScale: scale_range", sorted(scale_range))
     shortest, longest = sorted(size_limits) if size_limits else (0, np.inf)
@@ -143,11 +73,11 @@ def scale(*, scale_range: Sequence[float], size_limits: Sequence[int] | None = N
 def crop(
     *, max_tries: int = 10, min_crop_ratio: float = 0.1, crop_size: Sequence[int] = (640, 640), p: float = 0.5
 ) -> Transform[Page]:
-    """With probability `p` a random part that cuts no text and holds some, otherwise the whole page.
+    """With probability `p` a random crop that contains a text and cuts none, otherwise the whole page.
 
-    It is scaled until it fits into `crop_size` (height, width); black fills the rest. A part is at least
-    `min_crop_ratio` of the page high and wide. Where `max_tries` parts hold no text, the whole page is taken. Texts
-    that are ignored may be cut.
+    The crop is scaled to fit into `crop_size` (height, width) and padded with black. Its sides are at least
+    `min_crop_ratio` of those of the page. If `max_tries` crops contain no text, the whole page is used. Ignored texts
+    may be cut.
     """
     canvas = (crop_size[0], crop_size[1])
 
@@ -165,13 +95,13 @@ def crop(
 def crop_with_text(
     *,
     size: Sequence[int],
-    main_key: str = "gt_text",  # noqa: ARG001  # MindOCR's way to say what is cropped: here all is, and drawn afterwards
+    main_key: str = "gt_text",  # noqa: ARG001  # what MindOCR crops: here the page, before targets are drawn
     crop_keys: Sequence[str] = ("image", "gt_text", "gt_kernels", "mask"),  # noqa: ARG001
     p: float = 3 / 8,
 ) -> Transform[Page]:
-    """A part of `size` (height, width), with probability `p` anywhere, else where it is likely to hold text.
+    """A crop of `size` (height, width), with probability `p` anywhere, else where it is likely to contain text.
 
-    Where the page is smaller, black fills the rest.
+    A smaller page is padded with black.
     """
     canvas = (size[0], size[1])
 
@@ -195,8 +125,9 @@ def iaa_augment(
     Fliplr: Mapping[str, float] | None = None,  # noqa: N803
     Affine: Mapping[str, Any] | None = None,  # noqa: N803
 ) -> Transform[Page]:
-    """MindOCR's scale, flip and rotation in one step: `Resize: {size: [0.5, 3.0]}`, `Fliplr: {p: 0.5}`, `Affine:
-    {rotate: [-10, 10], p: 1.0}`.
+    """Scale, flip and rotation in one transform.
+
+    Such as `Resize: {size: [0.5, 3.0]}`, `Fliplr: {p: 0.5}`, `Affine: {rotate: [-10, 10], p: 1.0}`.
     """
     moves: list[Transform[Any]] = [Moves(())]
     if Resize is not None:
@@ -211,30 +142,16 @@ def iaa_augment(
     return join(moves)[0]
 
 
-def enlarged(view: View, shortest: int) -> View:
-    """The view with a shorter side of at least so many pixels."""
-    factor = shortest / min(view.size)
-    if factor <= 1:
-        return view
-    height, width = (max(shortest, round(side * factor)) for side in view.size)
-    return view.moved(scaling(factor), (height, width))
-
-
 def _start(low: float, high: float, side: int, length: int, generator: np.random.Generator) -> int:
-    """Where a part of `length` begins that holds some of what lies between `low` and `high`, on a side that long."""
+    """A random start of a crop of `length` on a side, such that it overlaps the range from `low` to `high`."""
     first, last = int(max(low - length + 1, 0)), int(min(max(high - length, 0), side - length))
     return int(generator.integers(first, last)) if first < last else 0
-
-
-def scaling(factor: float) -> Matrix:
-    """Scale as `cv2.resize` does: the outer edges of the pixels stay in place, not the centres of the outer pixels."""
-    return np.array([[factor, 0, (factor - 1) / 2], [0, factor, (factor - 1) / 2]])
 
 
 def _text_part(
     view: View, generator: np.random.Generator, max_tries: int, min_crop_ratio: float
 ) -> tuple[int, int, int, int] | None:
-    """Top, left, bottom and right of a part; None where there is no text or no part was found."""
+    """Top, left, bottom and right of a crop; None if there is no text or no crop was found."""
     polys = view.polys[~view.ignored]
     lows, highs = polys.min(axis=1), polys.max(axis=1)
     free = [_free(lows[:, 1 - axis], highs[:, 1 - axis], view.size[axis]) for axis in (0, 1)]
@@ -251,41 +168,11 @@ def _text_part(
 
 
 def _free(lows: NDArray[Any], highs: NDArray[Any], length: int) -> NDArray[np.intp]:
-    """The rows (or columns) out of `length` that no text touches."""
+    """The rows (or columns) of `length` that no text touches."""
     taken = np.zeros(length, bool)
     for low, high in zip(np.rint(lows).astype(int), np.rint(highs).astype(int), strict=True):
         taken[max(low, 0) : max(high + 1, 0)] = True
     return np.flatnonzero(~taken)
-
-
-def _draw(image: NDArray[Any], view: View) -> NDArray[Any]:
-    """The pixels of a view."""
-    height, width = view.size
-    if view.size == image.shape[:2] and (view.matrix == np.eye(2, 3)).all():
-        drawn = image
-    else:
-        assert_drawable(height, width)
-        image, matrix = _reduced(image, view.matrix)
-        # Beyond a page that is turned there is black. One that only grows reaches half a pixel beyond the centres of
-        # its outer pixels: that is still the page, not a mixture with black.
-        beyond = cv2.BORDER_CONSTANT if matrix[0, 1] or matrix[1, 0] else cv2.BORDER_REPLICATE
-        drawn = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_LINEAR, borderMode=beyond)
-    if view.canvas is None or view.canvas == view.size:
-        return drawn
-    below, right = view.canvas[0] - height, view.canvas[1] - width
-    return cv2.copyMakeBorder(drawn, 0, below, 0, right, cv2.BORDER_CONSTANT, value=(0, 0, 0))
-
-
-def _reduced(image: NDArray[Any], matrix: Matrix) -> tuple[NDArray[Any], Matrix]:
-    """An image that shrinks to less than half is averaged first: interpolation alone sees 2 x 2 pixels."""
-    shrink = int(1 / np.sqrt(abs(np.linalg.det(matrix[:, :2]))))
-    if shrink < 2:
-        return image, matrix
-    height, width = (max(1, side // shrink) for side in image.shape[:2])
-    y, x = image.shape[0] / height, image.shape[1] / width
-    small = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
-    back = np.array([[x, 0, (x - 1) / 2], [0, y, (y - 1) / 2], [0, 0, 1]])
-    return small, matrix @ back
 
 
 def _range(name: str, values: Sequence[float]) -> tuple[float, float]:

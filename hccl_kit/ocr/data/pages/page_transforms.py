@@ -1,6 +1,6 @@
-"""The steps of `transform_pipeline` for pages that are neither random nor targets, as MindOCR names them.
+"""The deterministic transforms of pages, with MindOCR's names and options.
 
-RandomRotate and its like are in `page_moves`, ShrinkBinaryMap and BorderMap in the modules of these names.
+Random geometric transforms are in `page_moves`, targets in `shrink_map`, `border_map`, `pse_maps` and `east_maps`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
 NO_LIMIT = (None, "None", "none")
-"""What MindOCR's files write where no side is limited; to YAML, None is a text."""
+"""Values of `limit_type` in MindOCR's files for no limit; YAML reads None as a string."""
 GRID = 32
-"""What MindOCR's DetResize rounds sides to where it keeps the ratio, whatever its `divisor` is."""
+"""MindOCR's DetResize rounds sides to multiples of this if it keeps the ratio, whatever its `divisor` is."""
 
 
 def encode_label() -> Transform[Page]:
-    """A page without a text region is a bad sample, and so is one with a polygon that lies off its image.
+    """A page without regions, or with a polygon completely outside its image, is a bad sample.
 
-    Where label and image do not belong together, that is how it shows. A polygon that is partly off is kept.
+    The latter happens if label and image do not belong together. A polygon that is partly outside is kept.
     """
 
     def apply(page: Page, _: np.random.Generator) -> Page:
@@ -42,7 +42,7 @@ def encode_label() -> Transform[Page]:
                 number = int(off.argmax())
                 corners = page.polys[number].round(1).tolist()
                 raise BadSampleError(
-                    f"polygon {number + 1} of {len(off)} lies off the image of {width} x {height}: {corners}"
+                    f"polygon {number + 1} of {len(off)} lies outside the image of {width} x {height}: {corners}"
                 )
         return page
 
@@ -52,11 +52,10 @@ def encode_label() -> Transform[Page]:
 def validate_polygons(
     *, min_area: float = 1.0, clip_to_visible_area: bool = False, min_vertices: int = 4
 ) -> Transform[Page]:
-    """Leaves out polygons that lie outside the image or cross themselves. What the image shows less than `min_area`
-    pixels of is ignored from now on.
+    """Drop polygons that are outside the image or cross themselves, and ignore those with too little visible area.
 
-    `clip_to_visible_area`: a polygon that is partly outside is cut to what the image shows, the largest piece where it
-    falls apart; one of fewer than `min_vertices` corners is then ignored too.
+    A region with less than `min_area` visible pixels is ignored. `clip_to_visible_area` clips a polygon to the image,
+    to its largest piece if it splits; one with fewer than `min_vertices` corners is then ignored too.
     """
 
     def apply(page: Page, _: np.random.Generator) -> Page:
@@ -83,7 +82,7 @@ def validate_polygons(
 
 
 def _largest(shape: Any) -> Any:
-    """The largest polygon of a shape; None where it has none. Two that only touch share a line or a point."""
+    """The largest polygon of a shape; None if there is none, as two that only touch share a line or a point."""
     polygons = [part for part in shapely.get_parts(shape) if part.geom_type == "Polygon" and not part.is_empty]
     return max(polygons, key=shapely.area, default=None)
 
@@ -97,15 +96,15 @@ def resize(
     limit_side_len: int = 736,
     force_divisable: bool = True,
     divisor: int = 32,
-    force_divisible: bool | None = None,  # noqa: ARG001  # so written in a file of MindOCR, which ignores it too
+    force_divisible: bool | None = None,  # noqa: ARG001  # a misspelling in a file of MindOCR, which ignores it too
 ) -> Transform[Page]:
-    """To `target_size` (height, width), or until the shorter or longer side keeps to `limit_side_len`.
+    """Resize to `target_size` (height, width), or so that the shorter or longer side keeps to `limit_side_len`.
 
-    `target_size` wins over `limit_type`. `keep_ratio`: as large as fits into it, and with `padding` black fills the
-    rest below and on the right. `limit_type` "min": the shorter side is at least so long; "max": the longer side at
-    most; None: neither. Where the ratio is kept, sides are rounded to multiples of 32 first, as in MindOCR: before the
-    padding too, and whatever the other two options say. `force_divisable`: the target is rounded to multiples of
-    `divisor`, and so are, upwards, sides that are not padded. The page's `shape` leads back to the source.
+    `target_size` has priority over `limit_type`. `keep_ratio`: as large as fits into it, with `padding` black below and
+    on the right. `limit_type` "min": the shorter side has at least this length; "max": the longer side at most; None:
+    no limit. If the ratio is kept, sides are first rounded to multiples of 32, as in MindOCR, before padding too and
+    independent of the other options. `force_divisable`: the target is rounded to multiples of `divisor`, and so are,
+    upwards, sides that are not padded. The page's `shape` leads back to the source.
     """
     if target_size is None and limit_type not in (*NO_LIMIT, "min", "max"):
         raise KitError(f"DetResize: limit_type is {limit_type!r}; accepted: min, max, None")
@@ -133,13 +132,13 @@ def resize(
 def target_of(
     target_size: Sequence[int], *, force_divisable: bool = True, divisor: int = 32, **_: object
 ) -> tuple[int, int]:
-    """What `resize` with these options takes for its `target_size`."""
+    """The rounded `target_size` of `resize` with these options."""
     unit = divisor if force_divisable else 1
     return _nearest(target_size[0], unit), _nearest(target_size[1], unit)
 
 
 def scale_pad(*, target_size: Sequence[int]) -> Transform[Page]:
-    """As large as fits into `target_size`, in the same ratio to the pixel; black fills the rest (ScalePadImage)."""
+    """Resize to fit into `target_size` with the exact ratio, padded with black (ScalePadImage)."""
     canvas = (target_size[0], target_size[1])
 
     def apply(page: Page, _: np.random.Generator) -> Page:
@@ -152,12 +151,12 @@ def scale_pad(*, target_size: Sequence[int]) -> Transform[Page]:
 
 
 def grid_resize(*, factor: int = 32) -> Transform[Page]:
-    """Each side up to the next multiple of `factor` (MindOCR's GridResize)."""
+    """Round each side up to a multiple of `factor` (GridResize)."""
     return resize(limit_type=None, divisor=factor)
 
 
 def _resized(page: Page, size: tuple[int, int], canvas: tuple[int, int] | None) -> Page:
-    """The page at another size, on a black canvas that is at least so large."""
+    """The page at another size, on a black canvas if one is given."""
     image = image_of(page)
     height, width = image.shape[:2]
     assert_drawable(*size)
@@ -173,12 +172,12 @@ def _resized(page: Page, size: tuple[int, int], canvas: tuple[int, int] | None) 
 
 
 def _scaled(height: int, width: int, ratio: float) -> tuple[int, int]:
-    """The sides times a ratio, cut to whole pixels and then rounded to multiples of 32: the order is MindOCR's."""
+    """The sides times a ratio, truncated to whole pixels and then rounded to multiples of 32, as in MindOCR."""
     return _nearest(int(height * ratio), GRID), _nearest(int(width * ratio), GRID)
 
 
 def _limit_ratio(height: int, width: int, limit_type: str | None, side: int) -> float:
-    """What an image is scaled by so that its sides keep to the limit."""
+    """The scale by which the sides of an image keep to the limit."""
     if limit_type == "min":
         return max(1.0, side / min(height, width))
     if limit_type == "max":
@@ -187,5 +186,5 @@ def _limit_ratio(height: int, width: int, limit_type: str | None, side: int) -> 
 
 
 def _nearest(side: int, unit: int) -> int:
-    """The nearest multiple that is not zero; of two that are as near, the even one."""
+    """The nearest positive multiple of `unit`; ties go to the even multiple."""
     return max(round(side / unit), 1) * unit

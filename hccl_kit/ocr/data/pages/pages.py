@@ -1,4 +1,4 @@
-"""Pages: images with the regions of their text, on their way to a detection network."""
+"""Pages: images with the regions of their texts."""
 
 from __future__ import annotations
 
@@ -13,25 +13,21 @@ from numpy.typing import NDArray
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
 Polygons = NDArray[np.float32]
-"""Shape (N, P, 2): x and y of the corners in pixels; a polygon of fewer corners repeats its last one."""
+"""Shape (N, P, 2): x and y of the corners in pixels; a polygon with fewer corners repeats its last one."""
 
 UNREADABLE = frozenset({"*", "###"})
-"""What stands for a text that nobody could read: its region is neither asked for nor counted as wrong."""
-
-
+"""Transcriptions of illegible texts: their regions are ignored, neither learnt nor counted."""
 MAX_PIXELS = 1 << 26
-"""Of an image that a step makes larger: 200 MB, and 800 MB as float32."""
-
-
+"""Of an image that a transform enlarges: 200 MB, and 800 MB as float32."""
 MAX_REGIONS, MAX_CORNERS = 10_000, 256
 MAX_COORDINATE = 1 << 20
-"""More than OpenCV reads; a polygon beyond it would stop the arithmetic of polygons."""
+"""Larger than any image that OpenCV reads; polygon arithmetic fails beyond it."""
 Region = tuple[str, Sequence[Sequence[float]]]
-"""A text and the corners (x, y) around it."""
+"""A text and the corners (x, y) of its polygon."""
 
 
 class Shape(NamedTuple):
-    """The way back from an image that was resized to its source, as MindOCR's `shape_list`: source * scale = image."""
+    """From a resized image back to its source, as MindOCR's `shape_list`: source * scale = image."""
 
     src_h: float
     src_w: float
@@ -41,12 +37,12 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page(Sample):
-    """An image of any number of texts.
+    """An image with any number of texts.
 
-    `polys` (N, P, 2) float32 lie in the pixels of `image` and move with it, `texts` and `ignored` (N,) bool are theirs.
-    `shape` leads from the image back to its source; None as long as nothing resized it. `content` is the height and
-    width of what a crop left, where black fills up the rest below and on the right; None: all of the image. `maps` are
-    the targets of a loss, in its order, each float32.
+    `polys` (N, P, 2) float32 are in pixels of `image` and are transformed with it; `texts` and `ignored` (N,) bool
+    belong to them. `shape` leads from the image back to its source; None if it was not resized. `content` is the height
+    and width of the unpadded part of the image; None: all of it. `maps` are the targets of a loss, in its order, each
+    float32.
     """
 
     polys: Polygons = field(default_factory=lambda: pad_polygons([]))
@@ -57,7 +53,7 @@ class Page(Sample):
     maps: tuple[NDArray[Any], ...] = ()
 
     def reduced(self, factor: int) -> Page:
-        """The page whose image was decoded at 1/factor of its size."""
+        """The page after its image was decoded at 1/factor of its size."""
         assert self.image is not None
         height, width = self.image.shape[:2]
         shape = Shape(height * factor, width * factor, 1 / factor, 1 / factor)
@@ -65,21 +61,21 @@ class Page(Sample):
 
     @property
     def source_polys(self) -> Polygons:
-        """The polygons in the pixels of the source, where a detection is judged."""
+        """The polygons in pixels of the source, in which detections are scored."""
         if self.shape is None:
             return self.polys
         return (self.polys / np.array([self.shape.scale_w, self.shape.scale_h])).astype(np.float32)
 
 
 def checked_page(path: Path, regions: Sequence[Region]) -> Page:
-    """The page of these regions; BadSampleError where they are more or larger than any page has."""
+    """The page of these regions. Raises BadSampleError if their number or size exceeds the limits."""
     if len(regions) > MAX_REGIONS:
         raise BadSampleError(f"{len(regions)} text regions; accepted: up to {MAX_REGIONS}")
     for number, (_, corners) in enumerate(regions, 1):
         if len(corners) > MAX_CORNERS:
             raise BadSampleError(f"region {number} has {len(corners)} corners; accepted: up to {MAX_CORNERS}")
         if not all(abs(value) <= MAX_COORDINATE for corner in corners for value in corner):
-            raise BadSampleError(f"region {number} reaches beyond {MAX_COORDINATE}: {str(corners)[:60]}")
+            raise BadSampleError(f"region {number} has coordinates beyond {MAX_COORDINATE}: {str(corners)[:60]}")
     texts = tuple(text for text, _ in regions)
     return Page(
         path,
@@ -101,11 +97,11 @@ def pad_polygons(polys: Iterable[Sequence[Any] | NDArray[Any]]) -> Polygons:
 
 
 def unreadable(texts: Iterable[str]) -> NDArray[np.bool_]:
-    """Which of the texts stand for one that nobody could read."""
+    """Which texts are transcriptions of illegible ones."""
     return np.array([text in UNREADABLE for text in texts], bool)
 
 
 def assert_drawable(height: int, width: int) -> None:
-    """BadSampleError where an image would become larger than any that a network takes, as a thin strip may."""
+    """Raises BadSampleError if an image would become too large, as an enlarged thin strip may."""
     if height * width > MAX_PIXELS:
         raise BadSampleError(f"it would become {width} x {height} pixels; accepted: up to {MAX_PIXELS} in all")

@@ -1,4 +1,4 @@
-"""PSEGtDecode: texts and their kernels of falling size, the targets of PSENet.
+"""PSEGtDecode: texts and their kernels of decreasing size, the targets of PSENet.
 
 After Wang et al. 2019, "Shape Robust Text Detection with Progressive Scale Expansion Network", 3.3.
 """
@@ -11,22 +11,22 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.data.pages.page_moves import Moves, View, enlarged
 from hccl_kit.ocr.data.pages.pages import Page, Polygons
+from hccl_kit.ocr.data.pages.views import Moves, View, enlarged
 from hccl_kit.ocr.data.transforms import Transform, image_of
 from hccl_kit.ocr.polygons import area_by_perimeter, offset
 
 FARTHEST = 20
-"""Pixels that an edge is moved inwards at most."""
+"""Largest inward shift of an edge, in pixels."""
 
 
 def pse_gt_decode(
     *, kernel_num: int = 7, min_shrink_ratio: float = 0.4, min_shortest_edge: int = 640
 ) -> Transform[Page]:
-    """Makes a page with a shorter side than `min_shortest_edge` pixels that long, and adds three maps to it: texts
-    (H, W), kernels (`kernel_num` - 1, H, W) from large to small, and mask (H, W), 0 where nothing is learnt.
+    """Enlarge a page to a shorter side of at least `min_shortest_edge` pixels, and add three maps.
 
-    What follows and moves the page moves the polygons; the maps are drawn where they lie at last.
+    Texts (H, W), kernels (`kernel_num` - 1, H, W) from large to small, and mask (H, W), 0 where nothing is learnt. The
+    maps are drawn after the geometric transforms that follow.
     """
 
     def grow(view: View, _: np.random.Generator) -> View:
@@ -50,8 +50,7 @@ def draw_kernels(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Texts (H, W), a kernel for each ratio (n, H, W), 1 inside, and mask (H, W), 0 in what is ignored.
 
-    A kernel is its text moved inwards by area * (1 - ratio^2) / perimeter; one that vanishes is drawn as large as the
-    text.
+    A kernel is its text shrunk by area * (1 - ratio^2) / perimeter; if it vanishes, the whole text is drawn.
     """
     texts, mask = np.zeros(size, np.float32), np.ones(size, np.float32)
     kernels = np.zeros((len(ratios), *size), np.float32)

@@ -1,7 +1,7 @@
-"""ShrinkBinaryMap: where the kernels of the texts are, the target of DBNet's probability map.
+"""ShrinkBinaryMap: the kernels of the texts, the target of DBNet's probability map.
 
 After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.4; the distance is Vatti's
-as in Wang et al. 2019 (PSENet): a polygon is moved inwards by area * (1 - ratio^2) / perimeter.
+as in Wang et al. 2019 (PSENet): a polygon is shrunk by area * (1 - ratio^2) / perimeter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hccl_kit.ocr.polygons import area_by_perimeter, offset
 
 
 def shrink_binary_map(*, min_text_size: float = 8, shrink_ratio: float = 0.4) -> Transform[Page]:
-    """Adds two maps to a page: kernels (1, H, W) and mask (H, W). What cannot be drawn is ignored from now on."""
+    """Add two maps to a page: kernels (1, H, W) and mask (H, W). Regions too small to shrink become ignored."""
 
     def apply(page: Page, _: np.random.Generator) -> Page:
         height, width = image_of(page).shape[:2]
@@ -38,9 +38,9 @@ def draw_kernels(
     min_text_size: float,
     shrink_ratio: float,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
-    """Kernels (H, W), 1 inside; mask (H, W), 0 where nothing is learnt; and what is ignored (N,) bool.
+    """Kernels (H, W), 1 inside; mask (H, W), 0 where nothing is learnt; and the ignored regions (N,) bool.
 
-    Ignored is what was before, what is lower or narrower than `min_text_size` pixels, and what vanishes as it shrinks.
+    Regions become ignored if they are lower or narrower than `min_text_size` pixels, or vanish when they shrink.
     """
     kernels, mask = np.zeros(size, np.float32), np.ones(size, np.float32)
     extents = (polys.max(axis=1) - polys.min(axis=1)).min(axis=1)

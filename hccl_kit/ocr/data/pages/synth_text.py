@@ -1,7 +1,7 @@
-"""The labels of SynthText (Gupta, Vedaldi, Zisserman 2016): one file of MATLAB for all images.
+"""The labels of SynthText (Gupta, Vedaldi, Zisserman 2016): one MATLAB file for all images.
 
-`imnames` holds the paths, `wordBB` the corners (2, 4, n) of the words of each, `txt` their texts, with blanks and line
-ends between words. MindOCR's gt_processed.mat is the same with fewer variables.
+`imnames` holds the paths, `wordBB` the corners (2, 4, n) of the words of each image, `txt` their texts, separated by
+white space. MindOCR's gt_processed.mat has the same format with fewer variables.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MAX_PAGES = 10_000_000
 
 
 def read_mat(path: Path, images: Path) -> Iterator[Page | str]:
-    """A page for each image, `path: reason` for one that cannot be used; KitError where the file is not such a file.
+    """A page for each image, `path: reason` for one that cannot be used. Raises KitError if the file is not valid.
 
-    No text is ignored, whatever it says: nobody had to read these.
+    No text is ignored: transcriptions of synthetic texts are always legible.
     """
     for name, corners, texts in zip(*_columns(path), strict=True):
         try:
@@ -51,21 +51,21 @@ def _columns(path: Path) -> list[NDArray[Any]]:
         rows = loadmat(str(path), appendmat=False, variable_names=[NAMES, CORNERS, TEXTS])
     except KitError:
         raise
-    except Exception as error:  # scipy's reader raises of every kind at a damaged file
-        said = str(error).strip().split("\n")[0][:200] or type(error).__name__
-        raise KitError(f"{path} is damaged or not a MATLAB file: {said}") from error
+    except Exception as error:  # scipy's reader may raise anything for a damaged file
+        reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
+        raise KitError(f"{path} is damaged or not a MATLAB file: {reason}") from error
     return [rows[name].reshape(-1) for name in (NAMES, CORNERS, TEXTS)]
 
 
 def _assert_columns(path: Path, shapes: dict[str, tuple[int, ...]]) -> None:
-    """KitError where a variable is missing or they are not of one length, which is told without reading them."""
+    """Raises KitError if a variable is missing or their lengths differ, without reading them."""
     counts = {name: int(np.prod(shapes[name])) for name in (NAMES, CORNERS, TEXTS) if name in shapes}
     missing = [name for name in (NAMES, CORNERS, TEXTS) if name not in counts]
     if missing:
         raise KitError(f"{path} has no variable {', '.join(missing)}", hint="label_file is SynthText's gt.mat")
     if len(set(counts.values())) > 1 or not 0 < counts[NAMES] <= MAX_PAGES:
-        said = ", ".join(f"{count} {name}" for name, count in counts.items())
-        raise KitError(f"{path} holds {said}; accepted: as many of each, from 1 to {MAX_PAGES}")
+        sizes = ", ".join(f"{count} {name}" for name, count in counts.items())
+        raise KitError(f"{path} holds {sizes}; accepted: equally many of each, from 1 to {MAX_PAGES}")
 
 
 def _page(path: Path, corners: Any, texts: Any) -> Page:
@@ -81,7 +81,7 @@ def _page(path: Path, corners: Any, texts: Any) -> Page:
 
 
 def _text(value: Any) -> str:
-    """A text in as many arrays as MATLAB likes."""
+    """A text in nested MATLAB arrays."""
     parts = np.ravel(value)
     if len(parts) != 1 or not isinstance(parts[0], str) or "\0" in parts[0]:
         raise BadSampleError(f"{NAMES} must hold texts, found {str(value)[:60]}")

@@ -1,4 +1,4 @@
-"""Texts drawn with fonts that the user names (TrueType and OpenType), by Pillow."""
+"""Texts drawn with the user's fonts (TrueType and OpenType), by Pillow."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 
 SMALLEST, LARGEST = 24, 36
-"""Pixels of a letter's body."""
+"""Font sizes in pixels."""
 KEPT = 64
-"""Fonts of one size that stay loaded."""
+"""Cached fonts, each of one size."""
 MAX_BYTES = 1 << 28
-"""Of a font; collections of all CJK characters have half of that."""
+"""Of a font file; collections of all CJK characters have half of it."""
 MAX_PIXELS = 1 << 24
-"""Of a text that is drawn; a damaged font may have letters of any size."""
+"""Of a drawn text; the glyphs of a damaged font may have any size."""
 
 
 class Font:
-    """A font file; KitError where it is none."""
+    """A font file. Raises KitError if it is not a usable font."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,14 +36,14 @@ class Font:
                 self._known = frozenset(font.getBestCmap() or ())
             _loaded(path, SMALLEST)
         except (KitError, OSError, TTLibError, AssertionError, KeyError, ValueError) as error:
-            raise KitError(f"{path} is no font that can be used: {error}", hint="accepted: .ttf, .otf, .ttc") from error
+            raise KitError(f"{path} is not a usable font: {error}", hint="accepted: .ttf, .otf, .ttc") from error
 
     def lacks(self, text: str) -> str:
-        """The characters of a text that the font has no picture of."""
+        """The characters of a text that the font has no glyph for."""
         return "".join(sorted({character for character in text if ord(character) not in self._known}))
 
     def coverage(self, text: str, size: int) -> NDArray[np.uint8]:
-        """How much ink is on each pixel (H, W), 0 to 255, of a text that is `size` pixels high; no margin."""
+        """The coverage of each pixel (H, W), 0 to 255, of a text in a font size, without margin."""
         font = _loaded(self.path, size)
         left, top, right, bottom = map(int, font.getbbox(text))
         width, height = max(1, right - left), max(1, bottom - top)
@@ -58,21 +58,21 @@ class Font:
 
 
 class Fonts:
-    """Several fonts: which of them can draw a text."""
+    """Several fonts, and which of them can draw a text."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self.fonts = [Font(path) for path in paths]
 
     def assert_complete(self, texts: Iterable[str]) -> None:
-        """KitError names the first text that no font has all characters of."""
+        """Raises KitError for the first text that no font has all characters of."""
         for text in texts:
             if not self._able(text):
                 lacking = {font.path.name: font.lacks(text)[:5] for font in self.fonts}
-                said = ", ".join(f"{name} lacks {characters!r}" for name, characters in lacking.items())
-                raise KitError(f"no font draws {text[:40]!r}: {said}", hint="name a font that has them with --font")
+                reasons = ", ".join(f"{name} lacks {characters!r}" for name, characters in lacking.items())
+                raise KitError(f"no font draws {text[:40]!r}: {reasons}", hint="name a font that has them with --font")
 
     def draw(self, text: str, generator: np.random.Generator) -> NDArray[np.uint8]:
-        """The coverage of a text in a font and a size of the generator's choice."""
+        """The coverage of a text in a random font and size."""
         able = self._able(text)
         font = able[int(generator.integers(len(able)))]
         return font.coverage(text, int(generator.integers(SMALLEST, LARGEST + 1)))

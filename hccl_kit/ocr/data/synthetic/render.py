@@ -1,7 +1,7 @@
-"""Word images made by the project itself, so that a first training needs no download.
+"""Rendered word images, so that a first training needs no download.
 
-The strokes are OpenCV's built-in Hershey fonts, or what the caller draws; size, tilt, colours, blur and noise vary with
-the generator.
+Texts are drawn in OpenCV's built-in Hershey fonts or by a function of the caller; size, tilt, colours, blur and noise
+are random.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ REAL_WORDS = tuple(
     library school hospital coffee orange pepper butter cheese breakfast dinner kitchen window garden summer
     winter spring autumn morning evening thunder lightning silver copper golden yellow purple crimson quick
     brown jumps lazy zebra quartz sphinx 910a 910b 8p 4p 2026 1024 4567 60000 port22 room101 gate7 line12 bus66
-    """.split()  # noqa: SIM905  # ninety words read better as text than as a column
+    """.split()  # noqa: SIM905  # ninety words are easier to read as text than as a column
 )
-"""Words that people write; the training strings are random, so none of these is learnt by heart."""
+"""Test words; the training strings are random and never one of these."""
 
 SHORTEST, LONGEST = 2, 9
 
 
 def random_text(generator: np.random.Generator, characters: str = ALPHANUMERIC) -> str:
-    """A string of 2 to 9 of the characters that is none of REAL_WORDS."""
+    """A random string of 2 to 9 of the characters that is not in REAL_WORDS."""
     while True:
         length = generator.integers(SHORTEST, LONGEST + 1)
         text = "".join(characters[n] for n in generator.integers(0, len(characters), length))
-        if text not in REAL_WORDS:  # "8p" is drawn now and then
+        if text not in REAL_WORDS:  # such as "8p"
             return text
 
 
 Draw = Callable[[str, np.random.Generator], NDArray[np.uint8]]
-"""From a text to how much ink is on each pixel (H, W), 0 to 255, without a margin."""
+"""From a text to the coverage of each pixel (H, W), 0 to 255, without margin."""
 
 
 def strokes(text: str, generator: np.random.Generator) -> NDArray[np.uint8]:
-    """The text in one of OpenCV's fonts, which have the letters of ASCII only."""
+    """The text in one of OpenCV's fonts, which have ASCII characters only."""
     font = FONTS[generator.integers(len(FONTS))]
     scale, thickness = generator.uniform(0.9, 1.3), int(generator.integers(1, 3))
     (width, height), baseline = cv2.getTextSize(text, font, scale, thickness)
@@ -74,7 +74,7 @@ def render(text: str, generator: np.random.Generator, draw: Draw = strokes) -> N
 
 
 def _colours(generator: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Paper and ink, light on dark or dark on light, far enough apart to be read."""
+    """Colours of background and text, dark on light or light on dark, with enough contrast."""
     light, dark = generator.integers(150, 256, 3), generator.integers(0, 90, 3)
     pair = (light, dark) if generator.random() < 0.7 else (dark, light)
     return tuple(map(int, pair[0])), tuple(map(int, pair[1]))

@@ -98,11 +98,11 @@ def a_pipe(path: Path) -> None:
 
 
 BROKEN: dict[str, Callable[[Path], object]] = {
-    "is no LMDB that can be read": lambda path: (path / "data.mdb").write_bytes(b"damaged" * 1000),
+    "is not a readable LMDB": lambda path: (path / "data.mdb").write_bytes(b"damaged" * 1000),
     "num-samples is ''": lambda path: (
         base(path / "x", {"a": b"1"}) and (path / "x/data.mdb").replace(path / "data.mdb")
     ),
-    "num-samples is 999999999, and the data base has 1 rows": counted("999999999"),
+    "num-samples is 999999999, but the database has only 1 rows": counted("999999999"),
     "is not a regular file": a_pipe,
     **{f"num-samples is '{count}'": counted(count) for count in ("-1", "0", "1000000000")},
 }

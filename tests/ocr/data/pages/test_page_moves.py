@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.pages import page_moves
-from hccl_kit.ocr.data.pages.page_moves import Moves, join
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons, unreadable
+from hccl_kit.ocr.data.pages.views import Moves, enlarged, join
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.transforms import Transform
 
@@ -200,7 +200,7 @@ def test_a_page_that_shrinks_much_is_averaged() -> None:
         page_moves.scale(scale_range=[3, 3], p=1),
         page_moves.crop(crop_size=[3 * HEIGHT, 3 * WIDTH], p=0),
         pipeline([{"RandomHorizontalFlip": {"p": 1}}, {"RandomScale": {"scale_range": [3, 3], "p": 1}}]),
-        page_moves.Moves((lambda view, _: page_moves.enlarged(view, 3 * HEIGHT),)),
+        Moves((lambda view, _: enlarged(view, 3 * HEIGHT),)),
     ],
     ids=["scale", "crop", "flip and scale", "shortest edge"],
 )

@@ -47,7 +47,7 @@ def test_a_page_without_text_is_nothing_to_learn_from() -> None:
 @pytest.mark.parametrize(("x", "y"), [(80, 0), (-31, 0), (0, 50), (0, -21)])
 def test_a_polygon_off_the_image_makes_the_page_bad(x: float, y: float) -> None:
     page = page_of(SQUARE, shifted(x, y))
-    with pytest.raises(BadSampleError, match=r"polygon 2 of 2 lies off the image of 80 x 50: \[\["):
+    with pytest.raises(BadSampleError, match=r"polygon 2 of 2 lies outside the image of 80 x 50: \[\["):
         page_transforms.encode_label()(page, GENERATOR)
     partly = page_of(shifted(x - 15 * np.sign(x), y - 15 * np.sign(y)))
     assert page_transforms.encode_label()(partly, GENERATOR) is partly

@@ -134,7 +134,7 @@ def test_a_page_is_not_moved_after_its_targets_are_drawn() -> None:
         {"RandomColorAdjust": None},
         {"RandomCropWithMask": {"size": [96, 128]}},
     ]
-    with pytest.raises(KitError, match="moves the page after its targets are drawn"):
+    with pytest.raises(KitError, match="a geometric transform follows the transforms that draw the targets"):
         pipeline(steps)(page_of(TEXT), np.random.default_rng(0))
 
 

@@ -56,8 +56,8 @@ def test_its_words_become_pages(tmp_path: Path) -> None:
         ({"txt": cells(np.array(["one"]), np.array(["two"]))}, "2 boxes and 1 words"),
         ({"wordBB": cells(np.zeros((3, 4, 2)), QUAD.T)}, "wordBB must be 2 x 4 x words"),
         ({"wordBB": cells(np.array(["x"]), QUAD.T)}, "wordBB must be 2 x 4 x words"),
-        ({"wordBB": cells(WORDS * 1e9, QUAD.T)}, "region 1 reaches beyond"),
-        ({"wordBB": cells(WORDS * np.nan, QUAD.T)}, "region 1 reaches beyond"),
+        ({"wordBB": cells(WORDS * 1e9, QUAD.T)}, "region 1 has coordinates beyond"),
+        ({"wordBB": cells(WORDS * np.nan, QUAD.T)}, "region 1 has coordinates beyond"),
         ({"imnames": cells(3.5, "8/b.jpg")}, "imnames must hold texts"),
     ],
 )
@@ -72,7 +72,7 @@ def test_a_page_that_cannot_be_used_is_named(tmp_path: Path, columns: dict[str, 
     [
         ({"txt": None}, "has no variable txt"),
         ({"wordBB": None, "txt": None}, "has no variable wordBB, txt"),
-        ({"txt": cells(np.array(["two"]))}, "holds 2 imnames, 2 wordBB, 1 txt; accepted: as many of each"),
+        ({"txt": cells(np.array(["two"]))}, "holds 2 imnames, 2 wordBB, 1 txt; accepted: equally many of each"),
     ],
 )
 def test_a_file_without_its_columns_is_refused(tmp_path: Path, columns: dict[str, Any], reason: str) -> None:

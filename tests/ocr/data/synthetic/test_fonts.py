@@ -60,7 +60,7 @@ def test_what_is_no_font_is_refused(tmp_path: Path, content: bytes | None) -> No
     path = tmp_path / "a.ttf"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(KitError, match=r"a\.ttf is no font that can be used") as caught:
+    with pytest.raises(KitError, match=r"a\.ttf is not a usable font") as caught:
         Font(path)
     assert ".otf" in str(caught.value.hint)
 
@@ -111,7 +111,7 @@ def test_the_program_draws_strings_of_a_dictionary(tmp_path: Path) -> None:
         (["--texts", "tab.txt"], "cannot have a TAB"),
         (["--texts", "gone.txt"], "gone.txt"),
         (["--dict", "empty.txt"], "the dictionary empty.txt holds no character"),
-        (["--font", "one.txt"], "one.txt is no font"),
+        (["--font", "one.txt"], "one.txt is not a usable font"),
     ],
 )
 def test_the_program_refuses_what_it_cannot_draw(

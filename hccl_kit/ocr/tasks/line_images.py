@@ -1,0 +1,57 @@
+"""The size of the images that the pipelines of a line task make, and the widths of its length buckets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.pixel_format import RESIZE_FOR_INFERENCE
+from hccl_kit.ocr.data.samples import TextLine
+
+RESIZES = ("RecResizeImg", "SVTRRecResizeImg")
+BLANK = np.zeros((32, 100, 3), np.uint8)
+"""Replaces an image that cannot be read."""
+
+
+def blank(line: TextLine) -> TextLine:
+    """The line with a black image."""
+    return replace(line, image=BLANK)
+
+
+def image_width(config: Config, height: int | None) -> int:
+    """The width of the images. Raises KitError if the two pipelines do not make images of one size, or of `height`."""
+    train, evaluation = (image_shape(config, section) for section in ("train", "eval"))
+    if train != evaluation:
+        raise KitError(f"images are {train} in train and {evaluation} in eval", hint="see image_shape of the resizing")
+    if height not in (None, train[0]):
+        name = config["model"]["backbone"]["name"]
+        raise KitError(f"images are {train}; {name} takes images {height} high", hint=f"image_shape: [{height}, ...]")
+    return train[1]
+
+
+def image_shape(config: Config, section: str) -> list[int]:
+    """Height and width of the images of a pipeline; the largest width if it varies."""
+    for name, options in config.transforms(section):
+        if name in RESIZES:
+            shape: list[int] = options["image_shape"]
+            return shape
+        if name == RESIZE_FOR_INFERENCE:
+            return [options.get(f"target_{side}", size) for side, size in (("height", 32), ("width", 320))]
+    raise KitError(f"{section}.dataset.transform_pipeline lacks a transform that resizes, such as {RESIZES[0]}")
+
+
+def bucket_widths(config: Config, width: int) -> list[int]:
+    """The widths below that of the images to which batches of shorter lines are cropped; empty without buckets.
+
+    Raises KitError if bucketing or stretching is on and the training does not pad its lines on the right: then there
+    is no padding to crop, and no line that could be stretched.
+    """
+    loader = config["train"]["loader"]
+    pads = any(options.get("padding", name in RESIZES) for name, options in config.transforms("train"))
+    for key in ("bucket_widths", "stretch"):
+        if loader[key] and not pads:
+            raise KitError(f"train.loader.{key} needs a resizing with padding: True")
+    return sorted(bucket for bucket in loader["bucket_widths"] or () if bucket < width)
