@@ -1,30 +1,48 @@
-"""hccl-kit VERB: one door to all programs of the kit. A verb's module is imported when it is asked for."""
+"""hccl-kit VERB: single entry point for all subcommands. The module of a verb is imported when it is run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from itertools import chain
 
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.cli import complain
 
-VERBS: Mapping[str, str] = {
-    "check": "judge rank tables before a job does (also: hccl-check)",
-    "gen": "write a rank table and the script that starts its ranks (also: hccl-gen)",
-    "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",
-    "preflight": "look at this machine, or at all of a table's, before a job starts",
-    "merge": "put the tables of several servers together (also: hccl-merge)",
-    "convert": "write a table in another version",
-    "diff": "compare two tables by what they mean",
-    "show": "draw the servers, cards and ranks of a table",
-    "split": "write a table of its own for every server",
-    "digest": "print a sum that is equal for tables that mean the same",
-    "explain": "explain a rule, an error code of HCCL or a line of its log",
-    "rules": "list the rules by which tables are judged",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "rank tables": {
+        "gen": "write a rank table and the script that starts its ranks (also: hccl-gen)",
+        "check": "check rank tables before a job starts (also: hccl-check)",
+        "merge": "merge the tables of several servers into one (also: hccl-merge)",
+        "split": "write a table for each server",
+        "convert": "write a table in another version",
+        "diff": "compare the content of two tables",
+        "show": "draw the servers, cards and ranks of a table",
+        "digest": "print a digest that ignores formatting and order",
+    },
+    "before the start": {
+        "preflight": "check this machine, or every server of the table, before a job starts",
+    },
+    "starting": {
+        "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",
+    },
+    "after a failure": {
+        "explain": "explain a rule, an error code of HCCL or a line of its log",
+        "rules": "list the rules that tables, launch plans and servers are checked against",
+    },
 }
-"""Verb, which is the name of its module too, to what it does."""
+"""Verb to what it does, under the heading of --help. A verb is the name of its module in `hccl_kit.cli` too."""
+VERBS: tuple[str, ...] = tuple(chain.from_iterable(GROUPS.values()))
+
+_EXAMPLES = """\
+examples:
+  hccl-kit gen --device_num "[0,8)" -- python -u train.py
+  hccl-kit check hccl_2s_16p.json
+  hccl-kit preflight hccl_2s_16p.json --all
+
+`hccl-kit VERB --help` describes one of them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,18 +62,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def usage() -> str:
-    """What --help prints: every verb with its line."""
+    """What --help prints: every verb with its line, in groups."""
     width = max(map(len, VERBS))
-    verbs = "\n".join(f"  {verb.ljust(width)}  {line}" for verb, line in VERBS.items())
-    return f"usage: hccl-kit VERB ...\n\n{verbs}\n\n`hccl-kit VERB --help` tells more about one of them."
+    blocks = ["usage: hccl-kit VERB ..."]
+    for heading, verbs in GROUPS.items():
+        lines = [f"  {verb.ljust(width)}  {line}" for verb, line in verbs.items()]
+        blocks.append("\n".join([f"{heading}:", *lines]))
+    return "\n\n".join([*blocks, _EXAMPLES])
 
 
 def _unknown(verb: str) -> KitError:
-    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a slip
+    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
 
     near = get_close_matches(verb[:20], VERBS, n=1, cutoff=0.5)
-    hint = f"did you mean hccl-kit {near[0]}?" if near else "hccl-kit --help tells what each does"
-    return KitError(f"{verb[:80]!r} is no verb; accepted: {', '.join(VERBS)}", hint=hint)
+    hint = f"did you mean hccl-kit {near[0]}?" if near else "hccl-kit --help lists them"
+    return KitError(f"{verb[:80]!r} is not a verb; accepted: {', '.join(VERBS)}", hint=hint)
 
 
 if __name__ == "__main__":
