@@ -46,7 +46,7 @@ def script(ranks: int, folder: Path, command: list[str]) -> list[str]:
     """The script that hccl-gen writes."""
     gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", f"[0,{ranks})", "--simulate"]
     environ = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-    written = [*gen, "--output-dir", str(folder), "--", *command]
+    written = [*gen, "-o", str(folder), "--", *command]
     subprocess.run(written, env=environ, check=True, capture_output=True, timeout=PATIENCE)
     return ["bash", str(folder / f"ascend{ranks}p.sh")]
 

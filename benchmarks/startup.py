@@ -27,9 +27,7 @@ def seconds(argv: tuple[str, ...]) -> float:
 def main() -> None:
     """Time each program in turn with the interpreter and print medians and the median of the ratios."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            [*GEN, "--device_num", "[0,8)", "--simulate", "--output-dir", folder], check=True, capture_output=True
-        )
+        subprocess.run([*GEN, "--device_num", "[0,8)", "--simulate", "-o", folder], check=True, capture_output=True)
         table = next(str(path) for path in Path(folder).glob("hccl_*.json"))
         rows = {"hccl-gen --help": (*GEN, "--help"), "hccl-check of 8 devices": (*CHECK, table)}
         print(f"{'':28}{'bare python':>14}{'program':>12}{'ratio':>9}   medians of {ROUNDS} runs in turn")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
+from hccl_kit import __version__
 from hccl_kit.base.colors import with_labels
-from hccl_kit.base.errors import EXIT_CANNOT_RUN
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, KitError
 from hccl_kit.base.terminal import wants_color
 
 _MISSING = "the following arguments are required"
@@ -16,13 +19,16 @@ _UNKNOWN = "unrecognized arguments"
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser whose programs call `parse`.
+    """An ArgumentParser whose programs call `parse`. It knows --version and keeps the lines of description and epilog.
 
-    `takes_command`: the words after "--" are a command to start; the caller splits them off.
+    A `type` may raise KitError, which `parse` lets pass. `takes_command`: see `split_command`.
     """
 
     def __init__(self, *, takes_command: bool = False, **options: Any) -> None:
-        super().__init__(**options)
+        # The width is given, since argparse imports shutil to find it (4 ms).
+        formatter = partial(argparse.RawDescriptionHelpFormatter, width=_width())
+        super().__init__(**{"formatter_class": formatter, "allow_abbrev": False, **options})
+        self.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
         self.takes_command = takes_command
         self._given: Sequence[str] = ()
 
@@ -76,3 +82,24 @@ class Parser(argparse.ArgumentParser):
         option = word.partition("=")[0]
         is_option = word.startswith("-") and word != "-" and not word[1:2].isdigit()
         return is_option and option not in self._option_string_actions and word[:2] not in self._option_string_actions
+
+
+def split_command(argv: Sequence[str] | None) -> tuple[list[str], tuple[str, ...] | None]:
+    """The words before "--" in `argv` (None: of this process), and the command after it; None if there is no "--"."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], tuple(words[at + 1 :]) if at < len(words) else None
+
+
+def command_or(default: Callable[[], tuple[str, ...]], command: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The command of `split_command`, or that of `default`. Raises KitError if nothing follows the "--"."""
+    if command == ():
+        raise KitError("no command follows --", hint="omit -- to run the default command")
+    return default() if command is None else command
+
+
+def _width() -> int:
+    try:
+        return min(100, os.get_terminal_size().columns - 2)
+    except OSError:  # standard output is not a terminal
+        return 100

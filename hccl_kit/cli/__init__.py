@@ -1,4 +1,4 @@
-"""The command-line programs: parse arguments, do the input and output, print. Everything they decide is below."""
+"""The command-line programs: parse the arguments into a request, call the package, print."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from hccl_kit.base.terminal import wants_color
 
 
 def run(program: Callable[[], int]) -> int:
-    """Run a program's body, its output to the last byte; what stops it becomes a text on stderr and an exit code.
+    """Run the body of a program and flush its output; returns the exit code, after printing an error to stderr.
 
-    A KitError has both; a full disk or a closed standard output is 2, Ctrl-C 130, a reader (head, less) that went
-    away 141.
+    Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of
+    the output (head, less) has ended.
     """
-    gc.disable()  # tables are bounded and hold no cycles; looking for some takes a third of the time of a large one
+    gc.disable()  # tables are bounded and have no cycles; the collector takes a third of the time of a large one
     try:
         if sys.stdout is None:
             raise KitError("standard output is closed")
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows any text too
+            sys.stdout.reconfigure(errors="backslashreplace")  # so that a terminal without UTF-8 prints any text
         code = program()
         sys.stdout.flush()
     except KitError as error:
@@ -36,21 +36,21 @@ def run(program: Callable[[], int]) -> int:
     except BrokenPipeError:
         return _stopped(EXIT_PIPE)
     except OSError as error:
-        stuck = KitError(f"{error.filename or 'standard output'}: {error.strerror}")
-        return _stopped(EXIT_CANNOT_RUN, stuck.render())
+        failed = KitError(f"{error.filename or 'standard output'}: {error.strerror}")
+        return _stopped(EXIT_CANNOT_RUN, failed.render())
     finally:
-        gc.enable()  # for those who call a program from Python
+        gc.enable()  # for callers from Python
     return code
 
 
 def complain(text: str) -> None:
-    """Print to stderr; where it is closed, `print` would take stdout."""
+    """Print to stderr; nothing if it is closed, since `print` would then write to stdout."""
     if sys.stderr is not None:
         print(with_labels(text) if wants_color(sys.stderr) else text, file=sys.stderr)
 
 
 def _stopped(code: int, why: str | None = None) -> int:
-    """Say why, and let what no stream takes go nowhere: the interpreter would stumble over it at its end."""
+    """Print the reason, and discard output that cannot be written: the interpreter would fail on it at exit."""
     if why is not None:
         with suppress(OSError):
             complain(why)

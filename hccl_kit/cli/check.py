@@ -1,20 +1,18 @@
-"""hccl-check: judge rank tables before a job does.
+"""hccl-check: check rank tables before a job starts.
 
     hccl-check PATH [PATH...] [--product 910] [--format json] [--strict] [--ignore HK210]
 
-Exit code 0: no error in any file. 1: errors. 2: a file could not be read, or the command line is wrong.
+Exit code 0: no error in any file. 1: errors. 2: a file could not be read, or the command line is not valid.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from hccl_kit import __version__
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_changes
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
@@ -24,76 +22,48 @@ from hccl_kit.check.engine import Report, check_text
 from hccl_kit.check.report import as_json, as_text
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.product_option import add_product_option, chosen_product
+from hccl_kit.cli.options import add_product, add_selection, product_name, product_or_auto
 from hccl_kit.cli.settings import Settings, settings_for
 from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
 
 _EPILOG = """\
-A folder is searched for JSON files that hold a rank table. Options that are not given come from the nearest
-.hccl-kit.toml, or [tool.hccl-kit] of pyproject.toml, above a file: select, ignore, strict, product.
+A folder is searched for JSON files that hold a rank table. Options that are not given come from the
+nearest .hccl-kit.toml, or [tool.hccl-kit] of pyproject.toml, above a file: select, ignore, strict,
+product.
 
-RULES are ids, beginnings of ids or names, separated by commas: HK3,duplicate-device. A finding that keeps a file from
-being checked is always shown. `hccl-kit rules` lists the rules, `hccl-kit explain HK203` explains one.
+RULES are ids, prefixes of ids or names, separated by commas: HK3,duplicate-device. What keeps a
+file from being checked at all is always reported. `hccl-kit rules` lists the rules, and
+`hccl-kit explain HK203` explains one.
+
+examples:
+  hccl-check hccl_2s_16p.json
+  hccl-check tables/ --product 910 --netmask 24 --strict
+  hccl-check hccl_2s_16p.json --fix
 
 Exit code: 0 no error, 1 errors, 2 could not run.
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; returns its exit code."""
-    arguments = _parser().parse(argv)
-    return run(lambda: _check(arguments))
+class CheckRequest(NamedTuple):
+    """The command line of hccl-check. None in the first four options: the settings of each file decide."""
 
+    paths: Sequence[str]
+    select: Sequence[str] | None
+    ignore: Sequence[str] | None
+    strict: bool | None
+    product: str | None
+    netmask: str | None
+    format: str
+    quiet: bool
+    fix: bool
+    diff: bool
 
-def _parser() -> Parser:
-    parser = Parser(
-        prog="hccl-check",
-        description="Judge HCCL rank tables by the rules of HCCL's parser and of the manuals.",
-        epilog=_EPILOG,
-        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=100),  # asking the terminal takes 4 ms
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="PATH",
-        help='a rank table, a folder with rank tables, or "-" for standard input',
-    )
-    add_product_option(
-        parser,
-        "the hardware that the table is for; auto is derived from the version, and for version 1.0 means the rules"
-        " common to all products, without topology",
-    )
-    parser.set_defaults(product=None)  # the settings decide
-    parser.add_argument(
-        "--netmask",
-        metavar="MASK",
-        help="of the RoCE networks: 255.255.255.0 or 24; with --product, holds the addresses to the planes (HK319)",
-    )
-    parser.add_argument(
-        "--format", choices=["text", "json", "github", "sarif"], default="text", help="of the findings (default: text)"
-    )
-    which = parser.add_argument_group("which findings are told")
-    which.add_argument("--select", metavar="RULES", action="append", help="only of these rules; may be repeated")
-    which.add_argument(
-        "--ignore", metavar="RULES", action="append", help="not of these rules, selected or not; repeatable"
-    )
-    which.add_argument(
-        "--strict", action=argparse.BooleanOptionalAction, default=None, help="warnings are errors, or are not"
-    )
-    which.add_argument("--quiet", action="store_true", help="errors only, and not a word on a file without error")
-    mend = parser.add_argument_group("mending").add_mutually_exclusive_group()
-    mend.add_argument(
-        "--fix",
-        action="store_true",
-        help='mend what has one right answer in the files, show the difference, then judge them; with "-" the mended'
-        " table goes to standard output and all else to standard error",
-    )
-    mend.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
-    return parser
+    @property
+    def prints_table(self) -> bool:
+        """Standard output is the fixed table, so everything else goes to standard error."""
+        return self.fix and "-" in self.paths
 
 
 class _Choice(NamedTuple):
@@ -104,31 +74,71 @@ class _Choice(NamedTuple):
     strict: bool
 
 
-def _check(arguments: argparse.Namespace) -> int:
-    files, unread = _files(arguments.files)
-    choices = {file: _choice(arguments, settings_for(file)) for file in files}
-    reports: list[Report] = []  # of the forms that are one text; people read one after the other
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    return run(lambda: _check(_request(argv)))
+
+
+def _request(argv: Sequence[str] | None) -> CheckRequest:
+    parser = Parser(
+        prog="hccl-check",
+        description="Check HCCL rank tables against the rules of HCCL's parser and of the manuals.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help='a rank table, a folder with rank tables, or "-" for standard input'
+    )
+    add_product(
+        parser,
+        "the hardware that the table is for; auto: derived from the version, and for version 1.0 the rules common to"
+        " all products, topology not checked",
+        product_name,
+    )
+    parser.add_argument(
+        "--netmask",
+        metavar="MASK",
+        help="of the RoCE networks, 255.255.255.0 or 24: checks which cards share a network (HK319); needs --product",
+    )
+    parser.add_argument(
+        "--format", choices=["text", "json", "github", "sarif"], default="text", help="of the findings (default: text)"
+    )
+    add_selection(parser)
+    fix = parser.add_argument_group("fixing").add_mutually_exclusive_group()
+    fix.add_argument(
+        "--fix",
+        action="store_true",
+        help='fix what has exactly one correct value, print the diff, then check the result; with "-" the fixed table'
+        " goes to standard output and everything else to standard error",
+    )
+    fix.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    return CheckRequest(**vars(parser.parse(argv)))
+
+
+def _check(request: CheckRequest) -> int:
+    files, unread = _files(request.paths)
+    choices = {file: _choice(request, settings_for(file)) for file in files}
+    reports: list[Report] = []  # printed at the end, unless the format is text
     failed = 0
-    on_stderr = arguments.fix and "-" in files
-    say, color = (complain, wants_color(sys.stderr)) if on_stderr else (print, wants_color(sys.stdout))
+    say, stream = (complain, sys.stderr) if request.prints_table else (print, sys.stdout)
+    color = wants_color(stream)
     for file in files:
         choice = choices[file]
         try:
             data, name = load(file)
-            judged, text = _judged(name, data, choice, arguments)
+            checked, text = _checked(name, data, choice, request)
         except KitError as error:
             complain(error.render())
             unread += 1
             continue
-        report = narrowed(choice.narrow(judged), strict=choice.strict, errors_only=arguments.quiet)
+        report = narrowed(choice.narrow(checked), strict=choice.strict, errors_only=request.quiet)
         failed += not report.ok
-        if arguments.format != "text":
+        if request.format != "text":
             reports.append(report)
-        elif not (arguments.quiet and report.ok):
+        elif not (request.quiet and report.ok):
             say(as_text(report, text, color))
-    if arguments.format != "text":
-        say(_for_programs(reports, arguments.format))
-    elif files != arguments.files and not (arguments.quiet and not failed):
+    if request.format != "text":
+        say(_for_programs(reports, request.format))
+    elif files != request.paths and not (request.quiet and not failed):
         say(f"checked {counted(len(files), 'file')}, {failed or 'none'} with errors")
     if unread:
         return EXIT_CANNOT_RUN
@@ -153,54 +163,55 @@ def _files(paths: Sequence[str]) -> tuple[list[str], int]:
     return files, unread
 
 
-def _choice(arguments: argparse.Namespace, settings: Settings) -> _Choice:
-    """The options, over the settings of the file; raises KitError if no rule is left."""
+def _choice(request: CheckRequest, settings: Settings) -> _Choice:
+    """The options, over the settings of the file. Raises KitError if no rule is left."""
     chosen = settings.with_options(
-        select=arguments.select, ignore=arguments.ignore, strict=arguments.strict, product=arguments.product
+        select=request.select, ignore=request.ignore, strict=request.strict, product=request.product
     )
     select, ignore = selection(chosen.select, chosen.ignore)
-    product = _product(chosen.product, arguments.netmask)
+    product = _with_netmask(product_or_auto(chosen.product), request.netmask)
     return _Choice(product, partial(narrowed, select=select, ignore=ignore), chosen.strict)
 
 
-def _product(name: str, netmask: str | None) -> Product | None:
-    """The product called `name`, with the prefix of its networks; None: it follows from the version of each table."""
-    product = chosen_product(name)
+def _with_netmask(product: Product | None, netmask: str | None) -> Product | None:
+    """The product, with the prefix length of its networks if --netmask gives it."""
     if netmask is None:
         return product
     if product is None:
-        raise KitError("--netmask needs --product: it tells how many networks the ports of a server form")
-    from hccl_kit.table.hosts import prefix_length  # noqa: PLC0415 - a check without netmask starts without it
+        raise KitError(
+            "--netmask needs --product, since the number of networks of a server depends on it",
+            hint=f"--product 910 --netmask {netmask}",
+        )
+    from hccl_kit.table.hosts import prefix_length  # noqa: PLC0415 - only a check with --netmask loads it
 
     prefix = prefix_length(netmask.removeprefix("/"))
     if prefix is None:
-        raise KitError(f"--netmask {netmask!r} is no netmask; accepted: 255.255.255.0, 24")
+        raise KitError(f"--netmask {netmask!r} is not a valid netmask; accepted: 255.255.255.0, 24")
     return product._replace(prefix=prefix)
 
 
-def _judged(name: str, data: bytes, choice: _Choice, arguments: argparse.Namespace) -> tuple[Report, str]:
-    """The report on a table and the text that it speaks of, after mending where that is asked for."""
-    if not (arguments.fix or arguments.diff):
+def _checked(name: str, data: bytes, choice: _Choice, request: CheckRequest) -> tuple[Report, str]:
+    """The report on a table and the text that it refers to, after fixing if that is requested."""
+    if not (request.fix or request.diff):
         return check_text(data, name, choice.product), decode(data)
     from hccl_kit.check.fix import fix_text  # noqa: PLC0415
-    from hccl_kit.cli import fixing  # noqa: PLC0415 - a plain check starts without these
+    from hccl_kit.cli import fixing  # noqa: PLC0415 - a check without --fix does not load these
 
     outcome = fix_text(data, name, choice.product, narrow=choice.narrow)
-    if arguments.fix:
+    if request.fix:
         fixing.write(outcome, name, data)
-    changes = fixing.difference(outcome, data, name, is_done=arguments.fix)
+    changes = fixing.difference(outcome, data, name, is_done=request.fix)
     if changes:
-        is_for_people = arguments.format == "text" and not (arguments.fix and "-" in arguments.files)
-        stream = sys.stdout if is_for_people else sys.stderr
-        paint = with_changes if wants_color(stream) else str
-        (print if is_for_people else complain)(paint(changes))
-    if arguments.fix:
+        on_stdout = request.format == "text" and not request.prints_table
+        paint = with_changes if wants_color(sys.stdout if on_stdout else sys.stderr) else str
+        (print if on_stdout else complain)(paint(changes))
+    if request.fix:
         return outcome.report, decode(outcome.text)
     return check_text(data, name, choice.product), decode(data)
 
 
 def _for_programs(reports: Sequence[Report], form: str) -> str:
-    """All reports in one text; what writes it is imported here, because most checks do without."""
+    """All reports in one text. The writers are imported here, because most checks do not need them."""
     if form == "github":
         from hccl_kit.check.report.github import as_github  # noqa: PLC0415
 

@@ -2,50 +2,75 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.base.terminal import printable
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
-from hccl_kit.cli.tables import read_table, sound_text
+from hccl_kit.cli.tables import read_table, valid_text
 from hccl_kit.table.document import STDIN
 from hccl_kit.table.operations.convert import TARGETS, convert
 
+_EPILOG = """\
+examples:
+  hccl-kit convert template2.json --to 1.0
+  hccl-kit convert hccl_2s_16p.json --to 1.2 -o super_pods.json
+
+Exit code: 0 written, 2 nothing was written.
+"""
+
+
+class ConvertRequest(NamedTuple):
+    """The command line of hccl-kit convert; `output` is None for standard output."""
+
+    table: str
+    to: str
+    output: Path | None
+    force: bool
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the converted table; the exit code is 0, or 2 where nothing was written."""
+    """Write the converted table; the exit code is 0, or 2 if nothing was written."""
+    return run(lambda: _convert(_request(argv)))
+
+
+def _request(argv: Sequence[str] | None) -> ConvertRequest:
     parser = Parser(
         prog="hccl-kit convert",
-        description="Write a rank table in another version. What the other version cannot hold, or has and the table"
-        " does not say, is named on standard error.",
-        epilog="Exit code: 0 written, 2 nothing was written.",
-        allow_abbrev=False,
+        description="Write a rank table in another version. What the other version cannot hold, or needs and the\n"
+        "table does not contain, is reported on standard error.",
+        epilog=_EPILOG,
     )
-    parser.add_argument("table", metavar="TABLE", help='a rank table, or "-"')
+    parser.add_argument("table", metavar="TABLE", help='a rank table, or "-" for standard input')
     parser.add_argument("--to", choices=[*TARGETS], required=True, help="the version to write")
-    parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (default: standard output)")
-    parser.add_argument("--force", action="store_true", help="overwrite a file that holds something else")
-    options = parser.parse(argv)
-    return run(lambda: _convert(options))
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=_path, help='where to write (default: "-", standard output)'
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    return ConvertRequest(**vars(parser.parse(argv)))
 
 
-def _convert(options: argparse.Namespace) -> int:
-    path = None if options.output == "-" else Path(options.output)
+def _path(text: str) -> Path | None:
+    return None if text == "-" else Path(text)
+
+
+def _convert(request: ConvertRequest) -> int:
+    path = request.output
     if path:
         check_folder(path.parent)
         check_file(path)
-    table, lost = convert(read_table(options.table), options.to)
+    table, lost = convert(read_table(request.table), request.to)
     for line in lost:
         complain(printable(f"note: {line}"))
+    text = valid_text(table, str(path or STDIN))
     if path is None:
-        print(sound_text(table, STDIN))
-        return EXIT_OK
-    text = sound_text(table, str(path))
-    print(*write_files([OutputFile(path, text)], force=options.force), sep="\n")
+        print(text)
+    else:
+        print(*write_files([OutputFile(path, text)], force=request.force), sep="\n")
     return EXIT_OK
 
 

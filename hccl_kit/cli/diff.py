@@ -1,13 +1,13 @@
-"""hccl-kit diff: compare two tables by what they mean."""
+"""hccl-kit diff: compare the content of two tables."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import added, removed
@@ -22,29 +22,49 @@ MAX_CHANGES = 200
 MAX_VALUE = 80
 """Characters of a value that the text shows."""
 MANY = 4
-"""A change that so many servers or devices have in common is shown once."""
+"""A change that this many servers or devices have in common is shown once."""
+
+_EPILOG = """\
+The JSON is {"version": 1, "changes": [{"what", "before", "after", "server", "device"}]}; before or
+after is null if the value is absent.
+
+examples:
+  hccl-kit diff hccl_2s_16p.json /etc/hccl/hccl_2s_16p.json
+  hccl-kit diff before.json after.json --format json
+
+Exit code: 0 equal, 1 different, 2 could not compare.
+"""
+
+
+class DiffRequest(NamedTuple):
+    """The command line of hccl-kit diff."""
+
+    first: str
+    second: str
+    format: str
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what differs; the exit code is 0 for nothing, 1 for something, 2 where a table cannot be read."""
+    """Print the differences; the exit code is 0 if there are none, 1 if there are, 2 if a table cannot be read."""
+    return run(lambda: _diff(_request(argv)))
+
+
+def _request(argv: Sequence[str] | None) -> DiffRequest:
     parser = Parser(
         prog="hccl-kit diff",
-        description="Compare two rank tables by what they mean: text, the order of keys, of servers and of devices do"
-        " not count.",
-        epilog='The JSON is {"version": 1, "changes": [{"what", "before", "after", "server", "device"}]}'
-        "; before or after is null where there is nothing. Exit code: 0 the same, 1 different, 2 could not compare.",
-        allow_abbrev=False,
+        description="Compare the content of two rank tables. Formatting and the order of keys, servers and devices\n"
+        "are ignored.",
+        epilog=_EPILOG,
     )
-    parser.add_argument("first", metavar="A", help='a rank table, or "-"')
+    parser.add_argument("first", metavar="A", help='a rank table, or "-" for standard input')
     parser.add_argument("second", metavar="B", help="the other one")
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="default: text")
-    options = parser.parse(argv)
-    return run(lambda: _diff(options))
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="of the changes (default: text)")
+    return DiffRequest(**vars(parser.parse(argv)))
 
 
-def _diff(options: argparse.Namespace) -> int:
-    changes = diff(read_any_table(options.first), read_any_table(options.second))
-    if options.format == "json":
+def _diff(request: DiffRequest) -> int:
+    changes = diff(read_any_table(request.first), read_any_table(request.second))
+    if request.format == "json":
         print(json.dumps({"version": 1, "changes": [change._asdict() for change in changes]}, indent=2))
     else:
         print(as_text(changes, color=wants_color(sys.stdout)))
@@ -52,7 +72,7 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def as_text(changes: Sequence[Change], *, color: bool = False) -> str:
-    """A line for each change, those of a server under its name; what many have in common is one line."""
+    """A line for each change, grouped by server; a change that many have in common is one line."""
     if not changes:
         return "the same"
     times = Counter(map(_outcome, changes))

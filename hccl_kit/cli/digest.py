@@ -1,4 +1,4 @@
-"""hccl-kit digest: a sum that is equal for tables that mean the same."""
+"""hccl-kit digest: a digest of a table that ignores formatting and order."""
 
 from __future__ import annotations
 
@@ -11,20 +11,31 @@ from hccl_kit.cli import complain, run
 from hccl_kit.cli.tables import read_any_table
 from hccl_kit.table.operations.digest import digest
 
+_EPILOG = """\
+examples:
+  hccl-kit digest hccl_2s_16p.json
+  mpirun --map-by ppr:1:node hccl-kit digest /data/hccl_2s_16p.json
+
+Exit code: 0 done, 2 a table could not be read.
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print a line for every table; the exit code is 0, or 2 where one cannot be read."""
+    """Print a line for each table; the exit code is 0, or 2 if one cannot be read."""
+    return run(lambda: _digest(_files(argv)))
+
+
+def _files(argv: Sequence[str] | None) -> Sequence[str]:
     parser = Parser(
         prog="hccl-kit digest",
-        description="Print the SHA-256 of what each rank table means, one line a file as sha256sum does. White space"
-        " and the order of keys, servers, devices, super pods and groups do not count; ranks, addresses, the status,"
-        " wrong counts and unknown keys do. Tables of two versions always differ.",
-        epilog="Exit code: 0 done, 2 a table could not be read.",
-        allow_abbrev=False,
+        description="Print the SHA-256 of the content of each rank table, one line per file like sha256sum.\n"
+        "White space and the order of keys, servers, devices, super pods and groups are ignored; ranks,\n"
+        "addresses, the status, wrong counts and unknown keys are not. Tables of different versions always\ndiffer.",
+        epilog=_EPILOG,
     )
-    parser.add_argument("tables", nargs="+", metavar="TABLE", help='a rank table, or "-"')
-    options = parser.parse(argv)
-    return run(lambda: _digest(options.tables))
+    parser.add_argument("tables", nargs="+", metavar="TABLE", help='a rank table, or "-" for standard input')
+    files: list[str] = parser.parse(argv).tables
+    return files
 
 
 def _digest(files: Sequence[str]) -> int:

@@ -1,21 +1,24 @@
-"""hccl-gen: the rank table of one server and its launch script, or the rank table of many, from a range of cards.
+"""hccl-gen: write the rank table of one server and its launch script, or the rank table of many servers.
 
-Only the parser is here, so that `--help` is quick; the work is in `gen_steps`.
+Only the parser is here, so that `--help` starts quickly; the work is in `gen_steps`.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from hccl_kit import __version__
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, command_or, split_command
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
 
+if TYPE_CHECKING:
+    from hccl_kit.cli.gen_request import GenRequest
+    from hccl_kit.table.products import Product
+
 _EPILOG = f"""\
-Everything after -- is the command that each rank runs; without it, in a checkout of hccl-kit and elsewhere:
+Everything after -- is the command that each rank runs. The default in a checkout of hccl-kit, and elsewhere:
   {" ".join(IN_CHECKOUT)}
   {" ".join(INSTALLED)}
 
@@ -33,34 +36,64 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Write `hccl_{n}p_{ids}_{server}.json` and `ascend{n}p.sh`, or for several servers `hccl_{s}s_{n}p.json`.
 
-    The exit code is 0, or 2 where nothing was done.
+    The exit code is 0, or 2 if nothing was written.
     """
-    given = list(sys.argv[1:] if argv is None else argv)
-    at = given.index("--") if "--" in given else len(given)
-    options = _parser().parse(given[:at])
+    words, command = split_command(argv)
 
     def program() -> int:
-        command = default_command(complain) if at == len(given) else tuple(given[at + 1 :])
-        # Here and not above: --help and --version must not pay for it.
-        from hccl_kit.cli.gen_steps import generate_files  # noqa: PLC0415
+        if "--mpi" not in words:
+            request = _request(words, command)
+            from hccl_kit.cli.gen_steps import generate_files  # noqa: PLC0415 - --help does not load it
 
-        return generate_files(options, command)
+            return generate_files(request)
+        from hccl_kit.cli.gen_steps import generate_by_mpi  # noqa: PLC0415
+
+        return generate_by_mpi(lambda: _request(words, command))
 
     return run(program)
+
+
+def _request(words: Sequence[str], command: tuple[str, ...] | None) -> GenRequest:
+    options = _parser().parse(words)
+    from pathlib import Path  # noqa: PLC0415 - --help does not load these
+
+    from hccl_kit.cli.gen_devices import Devices  # noqa: PLC0415
+    from hccl_kit.cli.gen_request import GenRequest, check_request, hosts_of  # noqa: PLC0415
+
+    return check_request(
+        GenRequest(
+            command=command_or(lambda: default_command(complain), command),
+            devices=Devices.parse(options.device_num, options.visible_devices),
+            product=options.product,
+            version=options.table_version,
+            server=options.server_ip,
+            hosts=None if options.hosts is None else hosts_of(options.hosts, simulate=options.simulate),
+            mpi=options.mpi,
+            hccn_conf=Path(options.hccn_conf) if options.hccn_conf is not None else None,
+            inventory=Path(options.inventory) if options.inventory is not None else None,
+            simulate=options.simulate,
+            output=Path(options.output),
+            force=options.force,
+            dry_run=options.dry_run,
+        )
+    )
+
+
+def _product(name: str) -> Product:
+    from hccl_kit.table.products import find_product  # noqa: PLC0415 - --help does not load it
+
+    return find_product(name)
 
 
 def _parser() -> Parser:
     parser = Parser(
         prog="hccl-gen",
         usage="hccl-gen --device_num RANGE [options] [-- COMMAND ...]",
-        description="Write the HCCL rank table of this server and the script that starts one process per card,"
-        " or the one table of many servers.",
+        description="Write the HCCL rank table of this server and the script that starts one process per card, or the\n"
+        "one table of many servers.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
         takes_command=True,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     job = parser.add_argument_group("the job")
     job.add_argument(
         "--device_num",
@@ -73,41 +106,45 @@ def _parser() -> Parser:
         "--visible_devices",
         "--visible-devices",
         metavar="IDS",
-        help="physical ids this process may see; --device_num then counts from 0 within them",
+        help="physical ids that the job may use; --device_num then counts within them, from 0",
     )
     job.add_argument(
         "--server_ip",
         "--server-ip",
         metavar="ADDRESS",
-        help="the server's id in the table (default: the address HCCL itself would choose)",
+        help="the id of this server in the table (default: the address that HCCL would choose)",
     )
     job.add_argument(
         "--product",
         metavar="NAME",
+        type=_product,
         default="910",
-        help="whose rules apply: 910 (default), a2, a2-box16, a3, a5, 300i-duo",
+        help="the hardware that the table is for: 910, a2, a2-box16, a3, a5, 300i-duo (default: 910)",
     )
     job.add_argument(
         "--table-version",
         metavar="VERSION",
         choices=("1.0", "1.2", "2.0"),
-        help="1.0, 1.2 or 2.0 (default: 2.0 on a5; 1.2 on a3 where its super pods are known; else 1.0)",
+        help="1.0, 1.2 or 2.0 (default: 2.0 on a5; 1.2 on a3 if the super pods are known; else 1.0)",
     )
     many = job.add_mutually_exclusive_group()
     many.add_argument(
         "--hosts",
         metavar="LIST",
-        help='one table of many servers: "node[01-16]", "10.0.0.1,10.0.0.2", or all of the inventory: "all"',
+        help='one table of many servers: "node[01-16]", "10.0.0.1,10.0.0.2", or "all": every server of the inventory',
     )
     many.add_argument("--mpi", action="store_true", help="one table of all servers that mpirun started a process on")
     source = parser.add_argument_group("where card addresses come from (default: hccn_tool, else /etc/hccn.conf)")
     one = source.add_mutually_exclusive_group()
     one.add_argument("--hccn-conf", metavar="FILE", help="the driver's file, or a copy of it")
-    one.add_argument("--inventory", metavar="FILE", help="YAML: server to device id to address, or more")
-    one.add_argument("--simulate", action="store_true", help="no hardware: addresses that no network has")
+    one.add_argument("--inventory", metavar="FILE", help="a YAML file: server to device id to address, or more")
+    one.add_argument("--simulate", action="store_true", help="no hardware needed: addresses that exist in no network")
     output = parser.add_argument_group("what is written")
-    output.add_argument("--output-dir", metavar="DIR", default=".", help="where to write (default: the current folder)")
-    output.add_argument("--force", action="store_true", help="overwrite files that hold something else")
+    output.add_argument(
+        "-o", "--output", metavar="DIR", default=".", help="where to write (default: the current folder)"
+    )
+    output.add_argument("--output-dir", dest="output", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    output.add_argument("--force", action="store_true", help="overwrite files with other content")
     output.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
     return parser
 

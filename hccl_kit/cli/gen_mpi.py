@@ -1,6 +1,6 @@
-"""hccl-gen under mpirun: every process finds out about its own server, process 0 makes the one table of all.
+"""hccl-gen under mpirun: every process inspects its own server, process 0 writes the one table of all.
 
-What goes wrong on a server is told to process 0 like an answer, so nobody waits for it, and all end with one code.
+An error on a server is sent to process 0 like an answer, so no process waits for it, and all end with one exit code.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _Answer = Mapping[str, Any]
 
 
 def gather_servers(find: Callable[[bool], Found], finish: Callable[[Found], int]) -> int:
-    """`find` out about this server (True on process 0); there, `finish` with all of them.
+    """`find` this server on every process (its argument: is this process 0?), then `finish` with all on process 0.
 
-    Returns the exit code, the same on every process. KitError where MPI cannot be started here.
+    Returns the exit code, the same on every process. Raises KitError if MPI cannot be started.
     """
     team = MpiGroup()
     with team.abort_on_error():
@@ -47,18 +47,18 @@ def gather_servers(find: Callable[[bool], Found], finish: Callable[[Found], int]
 def _answer(found: Found) -> dict[str, Any]:
     (host,) = found.hosts
     cards = [(i, card.ip, card.prefix, card.on_vnic, card.sdid) for i, card in host.cards.items()]
-    return {"host": (host.id, host.host_ip, host.super_pod), "cards": cards, "said": found.said}
+    return {"host": (host.id, host.host_ip, host.super_pod), "cards": cards, "notes": found.notes}
 
 
 def _together(answers: Sequence[_Answer], own_error: KitError | None) -> Found:
-    """All servers in the order of their processes; KitError where one has none, or two have the same."""
+    """All servers in the order of their processes. Raises KitError if a process failed, or two have the same server."""
     _refuse_errors(answers, own_error)
-    _refuse_doubles(answers)
+    _refuse_duplicates(answers)
     hosts = []
     for answer in answers:
         name, host_ip, super_pod = answer["host"]
         hosts.append(Host(name, {i: Card(*facts) for i, *facts in answer["cards"]}, host_ip, super_pod))
-    first = tuple(answers[0]["said"])
+    first = tuple(answers[0]["notes"])
     if len(hosts) == 1:
         return Found(tuple(hosts), first)
     return Found(tuple(hosts), (f"servers: {len(hosts)}, one process on each", *first[-1:]))
@@ -74,22 +74,22 @@ def _refuse_errors(answers: Sequence[_Answer], own: KitError | None) -> None:
     texts = {answers[number]["error"] for number in failed}
     if own and len(texts) == 1 and len(failed) == len(answers):
         raise own  # the same everywhere, such as a wrong option
-    lines = [f"process {n} on {answers[n]['machine']}: {answers[n]['error']}" for n in failed]
+    lines = shortened([f"process {n} on {answers[n]['machine']}: {answers[n]['error']}" for n in failed], _SHOWN)
     hints = list(dict.fromkeys(answers[number]["hint"] for number in failed if answers[number]["hint"]))
     raise KitError(
-        f"{len(failed)} of {len(answers)} servers cannot take part:" + indented(shortened(lines, _SHOWN)),
+        f"{len(failed)} of {len(answers)} servers failed:" + indented(lines),
         hint="\n".join(hints[:_SHOWN]) or None,
     )
 
 
-def _refuse_doubles(answers: Sequence[_Answer]) -> None:
+def _refuse_duplicates(answers: Sequence[_Answer]) -> None:
     processes: dict[str, list[int]] = {}
     for number, answer in enumerate(answers):
         processes.setdefault(answer["host"][0], []).append(number)
-    doubles = [f"{name}: processes {', '.join(map(str, n[:_SHOWN]))}" for name, n in processes.items() if len(n) > 1]
-    if doubles:
+    duplicates = [f"{name}: processes {', '.join(map(str, n[:_SHOWN]))}" for name, n in processes.items() if len(n) > 1]
+    if duplicates:
         raise KitError(
-            "with --mpi every process is a server of its own, and these are the same:"
-            + indented(shortened(doubles, _SHOWN)),
+            "with --mpi every process must run on another server; these run on the same one:"
+            + indented(duplicates[:_SHOWN]),
             hint="start one process per server: mpirun --map-by ppr:1:node",
         )

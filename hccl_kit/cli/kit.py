@@ -1,47 +1,66 @@
-"""hccl-kit VERB: one door to all programs of the kit. A verb's module is imported when it is asked for."""
+"""hccl-kit VERB: single entry point for all subcommands. The module of a verb is imported when it is run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from itertools import chain
 
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.cli import complain
 
-VERBS: Mapping[str, str] = {
-    "check": "judge rank tables before a job does (also: hccl-check)",
-    "gen": "write a rank table and the script that starts its ranks (also: hccl-gen)",
-    "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",
-    "preflight": "look at this machine, or at all of a table's, before a job starts",
-    "merge": "put the tables of several servers together (also: hccl-merge)",
-    "convert": "write a table in another version",
-    "diff": "compare two tables by what they mean",
-    "show": "draw the servers, cards and ranks of a table",
-    "split": "write a table of its own for every server",
-    "digest": "print a sum that is equal for tables that mean the same",
-    "explain": "explain a rule, an error code of HCCL or a line of its log",
-    "rules": "list the rules by which tables are judged",
-    "report": "print versions, environment and what works on this machine, for a bug report",
-    "completion": "print the script that completes options in bash, zsh or fish",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "rank tables": {
+        "gen": "write a rank table and the script that starts its ranks (also: hccl-gen)",
+        "check": "check rank tables before a job starts (also: hccl-check)",
+        "merge": "merge the tables of several servers into one (also: hccl-merge)",
+        "split": "write a table for each server",
+        "convert": "write a table in another version",
+        "diff": "compare the content of two tables",
+        "show": "draw the servers, cards and ranks of a table",
+        "digest": "print a digest that ignores formatting and order",
+    },
+    "before the start": {
+        "preflight": "check this machine, or every server of the table, before a job starts",
+    },
+    "starting": {
+        "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",
+    },
+    "after a failure": {
+        "explain": "explain a rule, an error code of HCCL or a line of its log",
+        "rules": "list the rules that tables, launch plans and servers are checked against",
+        "report": "print versions, environment and what works on this machine, for a bug report",
+    },
+    "training": {
+        "train": "train a network, on one device or many",
+        "eval": "evaluate trained weights on a data set",
+        "predict": "find and read texts with trained weights",
+        "export": "write a trained network as MINDIR or ONNX",
+        "render-words": "render a data set of word images",
+        "convert-dataset": "convert a published data set into label files",
+    },
+    "this program": {
+        "completion": "print the script that completes options in bash, zsh or fish",
+    },
 }
-"""Verb, which is the name of its module too, to what it does."""
-TRAINING: Mapping[str, str] = {
-    "train": "train a network, on one device or many",
-    "eval": "evaluate trained weights on a data set",
-    "predict": "find and read texts with trained weights",
-    "export": "write a trained network as MINDIR or ONNX",
-    "render-words": "render a data set of word images",
-    "convert-dataset": "convert a published data set into label files",
-}
-"""Verb to what it does; the modules of the training wing are known by name only, since it is optional."""
+"""Verb to what it does, under the heading of --help."""
+VERBS: tuple[str, ...] = tuple(chain.from_iterable(GROUPS.values()))
+
+_EXAMPLES = """\
+examples:
+  hccl-kit gen --device_num "[0,8)" -- python -u train.py
+  hccl-kit check hccl_2s_16p.json
+  hccl-kit preflight hccl_2s_16p.json --all
+
+`hccl-kit VERB --help` describes one of them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code, which is that of the verb."""
     verb, *rest = [*(sys.argv[1:] if argv is None else argv)] or [""]
-    if verb in VERBS or verb in TRAINING:
+    if verb in VERBS:
         code: int = import_module(module_of(verb)).main(rest)
         return code
     if verb in ("-h", "--help", "help"):
@@ -56,27 +75,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def module_of(verb: str) -> str:
     """The module of a verb, whose `main` is the program."""
-    folder = "hccl_kit.ocr.programs" if verb in TRAINING else "hccl_kit.cli"
+    # The training wing is optional and known by name only.
+    folder = "hccl_kit.ocr.programs" if verb in GROUPS["training"] else "hccl_kit.cli"
     return f"{folder}.{verb.replace('-', '_')}"
 
 
 def usage() -> str:
-    """What --help prints: every verb with its line."""
-    width = max(map(len, (*VERBS, *TRAINING)))
-    verbs, training = (
-        "\n".join(f"  {verb.ljust(width)}  {line}" for verb, line in group.items()) for group in (VERBS, TRAINING)
-    )
-    more = "`hccl-kit VERB --help` explains one of them."
-    return f"usage: hccl-kit VERB ...\n\n{verbs}\n\ntraining:\n{training}\n\n{more}"
+    """What --help prints: every verb with its line, in groups."""
+    width = max(map(len, VERBS))
+    blocks = ["usage: hccl-kit VERB ..."]
+    for heading, verbs in GROUPS.items():
+        lines = [f"  {verb.ljust(width)}  {line}" for verb, line in verbs.items()]
+        blocks.append("\n".join([f"{heading}:", *lines]))
+    return "\n\n".join([*blocks, _EXAMPLES])
 
 
 def _unknown(verb: str) -> KitError:
-    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a slip
+    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
 
-    verbs = (*VERBS, *TRAINING)
-    near = get_close_matches(verb[:20], verbs, n=1, cutoff=0.5)
-    hint = f"did you mean hccl-kit {near[0]}?" if near else "hccl-kit --help tells what each does"
-    return KitError(f"{verb[:80]!r} is no verb; accepted: {', '.join(verbs)}", hint=hint)
+    near = get_close_matches(verb[:20], VERBS, n=1, cutoff=0.5)
+    hint = f"did you mean hccl-kit {near[0]}?" if near else "hccl-kit --help lists them"
+    return KitError(f"{verb[:80]!r} is not a verb; accepted: {', '.join(VERBS)}", hint=hint)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,29 @@
-"""hccl-merge: put the tables of several servers together."""
+"""hccl-merge: merge the tables of several servers into one."""
 
 from __future__ import annotations
 
-import argparse
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from glob import escape, glob, has_magic
 from pathlib import Path
+from typing import NamedTuple
 
-from hccl_kit import __version__
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.progress import track
+from hccl_kit.base.wording import listed
 from hccl_kit.cli import complain, run
+from hccl_kit.cli.options import add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
-from hccl_kit.cli.product_option import add_product_option, chosen_product
-from hccl_kit.cli.tables import read_table, sound_text
-from hccl_kit.table.operations.merge import file_name, is_merged, merge, natural
+from hccl_kit.cli.tables import read_table, valid_text
+from hccl_kit.table.operations.merge import Order, file_name, is_merged, merge, natural
+from hccl_kit.table.products import Product
 
 _EPILOG = """\
-A folder stands for its hccl_*.json, a pattern in quotes for the files that it fits. What hccl-merge wrote before
-(hccl_2s_16p.json) is left out of both. Unknown keys are kept; a key of the whole table must be equal in all.
+A folder stands for the hccl_*.json files in it, a quoted pattern for the files that match. What an
+earlier merge wrote (hccl_2s_16p.json) is left out of both. Unknown keys are kept; keys of the whole
+table must be equal in all.
 
 examples:
   hccl-merge hccl_8p_01234567_10.0.0.1.json hccl_8p_01234567_10.0.0.2.json
@@ -30,82 +34,100 @@ Exit code: 0 written, 2 nothing was written.
 """
 
 
+class MergeRequest(NamedTuple):
+    """The command line of hccl-merge. `output` is None if the name is made of the numbers of servers and devices."""
+
+    tables: Sequence[str]
+    output: Path | None
+    order: Order
+    product: Product | None
+    force: bool
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write one table of all servers; the exit code is 0, or 2 where nothing was done."""
-    options = _parser().parse(argv)
-    return run(lambda: _merge(options))
+    """Write one table of all servers; the exit code is 0, or 2 if nothing was written."""
+    return run(lambda: _merge(_request(argv)))
 
 
-def _parser() -> Parser:
+def _request(argv: Sequence[str] | None) -> MergeRequest:
     parser = Parser(
         prog="hccl-merge",
-        description="Put the rank tables of several servers together: ranks are numbered anew, server by server.",
+        description="Merge the rank tables of several servers: ranks are numbered anew, server by server.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    parser.add_argument("tables", nargs="+", metavar="TABLE", help="a rank table, a folder, or a pattern in quotes")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to write (default: ./hccl_{s}s_{n}p.json)")
+    parser.add_argument("tables", nargs="+", metavar="TABLE", help="a rank table, a folder, or a quoted pattern")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="where to write (default: ./hccl_{s}s_{n}p.json)"
+    )
     parser.add_argument(
         "--order",
         choices=["natural", "as-given"],
         default="natural",
-        help="of the servers: 10.0.0.2 before 10.0.0.10, or as their tables are given (default: natural)",
+        help="of the servers: 10.0.0.2 before 10.0.0.10, or in the order of the tables (default: natural)",
     )
-    add_product_option(parser, "the hardware that the merged table is checked for")
-    parser.add_argument("--force", action="store_true", help="overwrite a file that holds something else")
-    return parser
+    add_product(parser, "the hardware that the merged table is for")
+    parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    return MergeRequest(**vars(parser.parse(argv)))
 
 
-def _merge(options: argparse.Namespace) -> int:
-    files = _files(options.tables)
-    if options.output:
-        _refuse_input(Path(options.output), files)
-        check_file(Path(options.output))
-    check_folder(Path(options.output or ".").parent)
-    table = merge([read_table(file) for file in files], names=files, order=options.order)
-    path = Path(options.output or file_name(table))
+def _merge(request: MergeRequest) -> int:
+    files = _files(request.tables)
+    if request.output:
+        _refuse_input(request.output, files)
+        check_file(request.output)
+    check_folder((request.output or Path()).parent)
+    with track(files, len(files), "reading tables") as tracked:
+        tables = [read_table(file) for file in tracked]
+    table = merge(tables, names=files, order=request.order)
+    path = request.output or Path(file_name(table))
     _refuse_input(path, files)
-    text = sound_text(table, str(path), chosen_product(options.product))
-    said = write_files([OutputFile(path, text)], force=options.force)
-    print(f"merged: {len(files)} tables, {len(table.servers)} servers, {table.world_size} devices", *said, sep="\n")
+    text = valid_text(table, str(path), request.product)
+    written = write_files([OutputFile(path, text)], force=request.force)
+    print(f"merged: {len(files)} tables, {len(table.servers)} servers, {table.world_size} devices", *written, sep="\n")
     return EXIT_OK
 
 
 def _refuse_input(path: Path, files: Sequence[str]) -> None:
-    """KitError where `path` is a file that is read, too, and would be written over."""
+    """Raises KitError if `path` is one of the files to read, which would be overwritten."""
     if path.exists() and any(Path(file).exists() and path.samefile(file) for file in files):
         raise KitError(
-            f"{path} is to be written, and is one of the tables to merge",
+            f"{path} is both the output and one of the tables to merge",
             hint="-o OTHER.json; or move it away, if an earlier merge wrote it",
         )
 
 
 def _files(given: Sequence[str]) -> list[str]:
-    """The files meant, in the order given, those of a folder or pattern in natural order; none of them twice."""
+    """The files to read, in the order given, those of a folder or pattern in natural order, without duplicates."""
     files: list[str] = []
     for one in given:
         if Path(one).is_dir():
-            files += _found(f"{escape(one.rstrip('/') or one)}/hccl_*.json", one)
+            files += _in_folder(escape(one.rstrip("/") or one), one)
         elif has_magic(one) and not Path(one).exists():
-            files += _found(one, one)
+            files += _matching(one, one)
         else:
             files.append(one)
     twice = [file for file, times in Counter(files).items() if times > 1]
     if twice:
-        raise KitError(f"{twice[0]} is named twice")
+        raise KitError(f"{twice[0]} is listed twice")
     return files
 
 
-def _found(pattern: str, given: str) -> list[str]:
+def _in_folder(folder: str, given: str) -> list[str]:
+    found = _matching(f"{folder}/hccl_*.json", given, hint=f"hccl-merge {shlex.quote(f'{folder}/*.json')}")
+    others = sorted(set(glob(f"{folder}/*.json")) - set(glob(f"{folder}/hccl_*.json")), key=natural)  # noqa: PTH207
+    if others:
+        complain(f"note: not named hccl_*.json, so left out: {listed(others)}")
+    return found
+
+
+def _matching(pattern: str, given: str, hint: str | None = None) -> list[str]:
     found = sorted(glob(pattern), key=natural)  # noqa: PTH207 - pathlib takes no absolute pattern
-    mine = [file for file in found if is_merged(Path(file).name)]
-    for file in mine:
+    merged = [file for file in found if is_merged(Path(file).name)]
+    for file in merged:
         complain(f"note: {file} is left out, an earlier merge wrote it")
-    rest = [file for file in found if file not in set(mine)]
+    rest = [file for file in found if file not in set(merged)]
     if not rest:
-        raise KitError(f"{given} holds no rank table; looked for {pattern}")
+        raise KitError(f"{given} contains no rank table; looked for {pattern}", hint=hint)
     return rest
 
 

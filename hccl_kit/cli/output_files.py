@@ -1,4 +1,4 @@
-"""The last step of what writes files: all are looked at before one is written."""
+"""Writing output files: all are checked before the first is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ State = Literal["new", "same", "other"]
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """A file to be: its place, its whole text, its permission bits."""
+    """A file to write: its path, its whole text, its permission bits."""
 
     path: Path
     text: str
@@ -25,7 +25,7 @@ class OutputFile:
 
 
 def check_folder(folder: Path) -> None:
-    """Raises KitError if tables cannot be written into `folder`, or HCCL would not read one there (R2, HK008)."""
+    """Raises KitError if tables cannot be written into `folder`, or HCCL would not read one in there (R2, HK008)."""
     check_writable(folder)
     if ".json" in str(folder.resolve()):
         raise KitError(
@@ -35,14 +35,14 @@ def check_folder(folder: Path) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raises KitError if a file cannot be written at `path`; asked before the work that makes its content."""
+    """Raises KitError if a file cannot be written at `path`; called before the work that makes its content."""
     check_writable(path.parent)
     if path.is_dir():
-        raise KitError(f"{path} is a folder, a file of that name cannot be written")
+        raise KitError(f"{path} is a folder, so the file cannot be written")
 
 
 def check_writable(folder: Path) -> None:
-    """Raises KitError if no file can be made in `folder`."""
+    """Raises KitError if no file can be created in `folder`."""
     try:
         is_folder, is_there = folder.is_dir(), folder.exists()
     except (OSError, ValueError) as error:  # ValueError: a NUL character
@@ -54,7 +54,7 @@ def check_writable(folder: Path) -> None:
 
 
 def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
-    """Write what is not there yet; a line to print for each. KitError, and nothing written, if one holds other text."""
+    """Write the files; returns a line for each. Raises KitError, with nothing written, if one would be overwritten."""
     states = [(file, _state(file)) for file in files]
     _refuse_to_overwrite(states, force=force)
     for file, state in states:
@@ -64,7 +64,7 @@ def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
 
 
 def show_files(files: Sequence[OutputFile], *, force: bool) -> None:
-    """Print what `write_files` would write; KitError where it would refuse."""
+    """Print what `write_files` would write. Raises KitError if it would."""
     states = [(file, _state(file)) for file in files]
     for file, state in states:
         print(f"{'unchanged' if state == 'same' else 'would write'}: {file.path}\n{file.text.rstrip()}\n")
@@ -74,18 +74,18 @@ def show_files(files: Sequence[OutputFile], *, force: bool) -> None:
 def _refuse_to_overwrite(states: Sequence[tuple[OutputFile, State]], *, force: bool) -> None:
     other = ", ".join(str(file.path) for file, state in states if state == "other")
     if other and not force:
-        raise KitError(f"{other} exists and holds something else", hint="--force overwrites it, or write elsewhere")
+        raise KitError(f"{other} exists with other content", hint="--force overwrites it, or write to another folder")
 
 
 def _state(file: OutputFile) -> State:
-    """How the place of `file` looks now; KitError where it is no place for a file."""
+    """Whether the file exists, with this text or another. Raises KitError if it is a folder or cannot be read."""
     if not os.path.lexists(file.path):
         return "new"
     data = file.text.encode()
     try:
         if file.path.is_dir():
             raise KitError(f"{file.path} is a folder, a file of that name cannot be written")
-        # The size first: a large file of that name is not read to learn that it differs.
+        # The size first, so that a large file of that name is not read.
         same = file.path.is_file() and file.path.stat().st_size == len(data) and file.path.read_bytes() == data
     except OSError as error:
         raise KitError(f"cannot read {file.path}: {error.strerror}") from error

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from hccl_kit import __version__
 from hccl_kit.base.arguments import Parser
-from hccl_kit.cli.kit import TRAINING, VERBS, module_of
+from hccl_kit.cli.kit import VERBS, module_of
 
 PROGRAMS = ("check", "gen", "merge")
 """The verbs that are installed as programs too: hccl-check, hccl-gen, hccl-merge."""
@@ -19,7 +19,7 @@ DESCRIPTION = "HCCL rank tables, launch scripts and checks for distributed jobs 
 
 def programs() -> Mapping[str, argparse.ArgumentParser]:
     """Every program and its parser; that of hccl-kit has a subparser for each verb."""
-    verbs = {verb: parser_of(verb) for verb in (*VERBS, *TRAINING)}
+    verbs = {verb: parser_of(verb) for verb in VERBS}
     kit = argparse.ArgumentParser(prog="hccl-kit", description=DESCRIPTION)
     kit.add_argument("--version", action="version", version=f"hccl-kit {__version__}")
     choices = kit.add_subparsers(title="verbs", metavar="VERB", required=True)

@@ -1,4 +1,4 @@
-"""hccl-kit rules: the table of all rules; as Markdown with the page of each. It makes docs/rules.md."""
+"""hccl-kit rules: list all rules; as Markdown with the page of each, which is docs/rules.md."""
 
 from __future__ import annotations
 
@@ -13,24 +13,36 @@ from hccl_kit.check.rule_pages import as_json, as_lines, as_markdown
 from hccl_kit.cli import run
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 
-_FORMS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
+_FORMATS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
+_EPILOG = """\
+`hccl-kit explain HK203` prints the page of one rule.
+
+examples:
+  hccl-kit rules
+  hccl-kit rules --format markdown > rules.md
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
+    return run(lambda: _list(_format(argv)))
+
+
+def _format(argv: Sequence[str] | None) -> str:
     parser = Parser(
         prog="hccl-kit rules",
-        description="List the rules of tables, plans and nodes: id, severity by product, HCCL's error, what it finds.",
-        epilog="`hccl-kit explain HK203` shows one page.",
-        allow_abbrev=False,
+        description="List the rules for tables, launch plans and nodes: id, severity by product, HCCL's error, title.",
+        epilog=_EPILOG,
     )
-    parser.add_argument("--format", choices=list(_FORMS), default="text", help="default: text; markdown has the pages")
-    arguments = parser.parse(argv)
-    return run(lambda: _list(arguments.format))
+    parser.add_argument(
+        "--format", choices=list(_FORMATS), default="text", help="of the list; markdown has the pages (default: text)"
+    )
+    form: str = parser.parse(argv).format
+    return form
 
 
 def _list(form: str) -> int:
-    text = _FORMS[form](CATALOGUE).removesuffix("\n")
+    text = _FORMATS[form](CATALOGUE).removesuffix("\n")
     print(with_labels(text) if form == "text" and wants_color(sys.stdout) else text)
     return EXIT_OK
 

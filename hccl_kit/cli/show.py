@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
@@ -15,51 +15,83 @@ from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report import as_text as report_as_text
 from hccl_kit.cli import run
+from hccl_kit.cli.options import add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
-from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.show.layout import picture
 from hccl_kit.show.svg import as_svg
 from hccl_kit.show.text import MIN_WIDTH, as_text
 from hccl_kit.table.document import decode
+from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
+
+_EPILOG = """\
+examples:
+  hccl-kit show hccl_2s_16p.json --product 910
+  hccl-kit show hccl_2s_16p.json -o cluster.svg
+
+Exit code: 0 no error, 1 errors in the table or not a table, 2 could not run.
+"""
+
+
+class ShowRequest(NamedTuple):
+    """The command line of hccl-kit show. `output` is None if no file is written, `width` if the terminal decides."""
+
+    table: str
+    product: Product | None
+    output: Path | None
+    force: bool
+    width: int | None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Draw a table, with its faults marked; returns the exit code."""
+    """Draw a table with its findings marked; returns the exit code."""
+    return run(lambda: _show(_request(argv)))
+
+
+def _request(argv: Sequence[str] | None) -> ShowRequest:
     parser = Parser(
         prog="hccl-kit show",
-        description="Draw the super pods, servers, linked cards and ranks of a rank table, with its faults marked.",
-        epilog="Exit code: 0 no error, 1 errors in the table or no table in the file, 2 could not run.",
-        allow_abbrev=False,
+        description="Draw the super pods, servers, linked cards and ranks of a rank table, with its findings marked.",
+        epilog=_EPILOG,
     )
-    parser.add_argument("table", metavar="FILE", help='a rank table, or "-" for standard input')
-    add_product_option(parser, "the hardware that the table is for, which tells the groups of linked cards")
-    parser.add_argument("--svg", metavar="FILE", help="write a drawing there too; its name ends in .svg")
-    parser.add_argument("--force", action="store_true", help="overwrite a drawing that is another one")
+    parser.add_argument("table", metavar="TABLE", help='a rank table, or "-" for standard input')
+    add_product(parser, "the hardware that the table is for, which determines the groups of linked cards")
     parser.add_argument(
-        "--width", type=int, metavar="N", help=f"of the lines, {MIN_WIDTH} at least (default: that of the terminal)"
+        "-o", "--output", metavar="FILE", type=_svg, help="also write the drawing to FILE, which ends in .svg"
     )
-    options = parser.parse(argv)
-    return run(lambda: _show(options))
+    parser.add_argument("--svg", dest="output", type=_svg, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    parser.add_argument(
+        "--width", type=_width, metavar="N", help=f"of the lines, at least {MIN_WIDTH} (default: that of the terminal)"
+    )
+    return ShowRequest(**vars(parser.parse(argv)))
 
 
-def _show(options: argparse.Namespace) -> int:
-    gc.disable()  # as in hccl-check: a table is bounded and has no cycles
-    if options.width is not None and options.width < MIN_WIDTH:
-        raise KitError(f"--width {options.width} is too narrow; accepted: {MIN_WIDTH} or more")
-    if options.svg:
-        if not options.svg.endswith(".svg"):  # so that a typo does not write over a table
-            raise KitError(f"--svg {options.svg!r} does not end in .svg, by which viewers know a drawing")
-        check_file(Path(options.svg))
-    data, name = load(options.table)
-    report = check_text(data, name, chosen_product(options.product))
+def _svg(text: str) -> Path:
+    if not text.endswith(".svg"):  # so that a typo does not overwrite a table
+        raise KitError(f"--output {text!r} does not end in .svg, the only format of a drawing")
+    return Path(text)
+
+
+def _width(text: str) -> int:
+    if not text.isdecimal() or int(text) < MIN_WIDTH:
+        raise KitError(f"--width {text} is not a valid width; accepted: {MIN_WIDTH} or more")
+    return int(text)
+
+
+def _show(request: ShowRequest) -> int:
+    if request.output:
+        check_file(request.output)
+    data, name = load(request.table)
+    report = check_text(data, name, request.product)
+    color = wants_color(sys.stdout)
     if report.table is None:
-        print(report_as_text(report, decode(data), wants_color(sys.stdout)))
+        print(report_as_text(report, decode(data), color))
         return EXIT_FINDINGS
     drawn = picture(report, report.table)
-    print(as_text(drawn, options.width or shutil.get_terminal_size().columns, color=wants_color(sys.stdout)))
-    if options.svg:
-        print(*write_files([OutputFile(Path(options.svg), as_svg(drawn))], force=options.force), sep="\n")
+    print(as_text(drawn, request.width or shutil.get_terminal_size().columns, color=color))
+    if request.output:
+        print(*write_files([OutputFile(request.output, as_svg(drawn))], force=request.force), sep="\n")
     return EXIT_OK if report.ok else EXIT_FINDINGS
 
 

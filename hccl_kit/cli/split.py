@@ -1,10 +1,11 @@
-"""hccl-kit split: a table of its own for every server."""
+"""hccl-kit split: write a table for each server of a table."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
@@ -15,32 +16,51 @@ from hccl_kit.table.formats import write
 from hccl_kit.table.operations.generate import file_name
 from hccl_kit.table.operations.split import split
 
+_EPILOG = """\
+examples:
+  hccl-kit split hccl_2s_16p.json
+  hccl-kit split hccl_2s_16p.json -o tables
+
+Exit code: 0 written, 2 nothing was written.
+"""
+
+
+class SplitRequest(NamedTuple):
+    """The command line of hccl-kit split."""
+
+    table: str
+    output: Path
+    force: bool
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write one table per server; the exit code is 0, or 2 where nothing was done."""
+    """Write one table per server; the exit code is 0, or 2 if nothing was written."""
+    return run(lambda: _split(_request(argv)))
+
+
+def _request(argv: Sequence[str] | None) -> SplitRequest:
     parser = Parser(
         prog="hccl-kit split",
-        description="Write a rank table of its own for every server of a table, each with ranks from 0;"
-        " hccl-merge puts them together again.",
-        epilog="Exit code: 0 written, 2 nothing was written.",
-        allow_abbrev=False,
+        description="Write a rank table for each server of a table, with ranks from 0. hccl-merge reverses this.",
+        epilog=_EPILOG,
     )
     parser.add_argument("table", metavar="TABLE", help='a rank table of version 1.0, 1.2 or 2.0, or "-"')
-    parser.add_argument("--output-dir", metavar="DIR", default=".", help="where to write (default: the current folder)")
-    parser.add_argument("--force", action="store_true", help="overwrite files that hold something else")
-    options = parser.parse(argv)
-    return run(lambda: _split(options))
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, default=".", help="where to write (default: the current folder)"
+    )
+    parser.add_argument("--output-dir", dest="output", type=Path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.add_argument("--force", action="store_true", help="overwrite files with other content")
+    return SplitRequest(**vars(parser.parse(argv)))
 
 
-def _split(options: argparse.Namespace) -> int:
-    folder = Path(options.output_dir)
-    check_folder(folder)
-    tables = split(read_table(options.table))
-    parts = {folder / file_name(part): part for part in tables}
+def _split(request: SplitRequest) -> int:
+    check_folder(request.output)
+    tables = split(read_table(request.table))
+    parts = {request.output / file_name(part): part for part in tables}
     if len(parts) < len(tables):
-        raise KitError("two servers would get one file: their ids differ in what cannot stand in a file name")
+        raise KitError("two servers would share a file: their ids differ only in characters not allowed in file names")
     files = [OutputFile(path, write(part)) for path, part in parts.items()]
-    print(*write_files(files, force=options.force), sep="\n")
+    print(*write_files(files, force=request.force), sep="\n")
     return EXIT_OK
 
 

@@ -1,4 +1,4 @@
-"""Tables that a verb works on, judged before, and those that it makes, judged by the same rules."""
+"""Reading tables that must be valid, and writing tables that are checked by the same rules."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import shlex
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import Report, check_text
+from hccl_kit.check.gate import checked_text
 from hccl_kit.check.rule import ANY_PRODUCT, TOPOLOGY
 from hccl_kit.cli import complain
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import DEFAULT_PRODUCT, Product, find_product
 from hccl_kit.table.reading import load
@@ -19,50 +19,44 @@ MAX_WARNINGS = 20
 
 
 def read_table(file: str) -> RankTable:
-    """The sound table in `file` ("-" is standard input); KitError names the first error in it."""
-    return _sound(file, _report(file))
+    """The table in `file` ("-" is standard input). Raises KitError with its first error if it is not valid."""
+    return _valid(file, _report(file))
 
 
-def sound_table(data: bytes, name: str, file: str, product: Product | None = None) -> RankTable:
-    """The sound table in the bytes of `file`, which messages call `name`; KitError names the first error in it."""
-    return _sound(file, check_text(data, name, product))
+def table_of(data: bytes, name: str, file: str, product: Product | None = None) -> RankTable:
+    """The table in the bytes of `file`, called `name` in messages. Raises KitError with its first error."""
+    return _valid(file, check_text(data, name, product))
 
 
 def topology_warning(data: bytes, name: str) -> str | None:
-    """What the default product has against the cards of a table that does not tell its product."""
+    """Why the default product cannot link the cards of a table from which no product is derived; None if it can."""
     if check_text(data, name).product != ANY_PRODUCT:
         return None
     for found in check_text(data, name, find_product(DEFAULT_PRODUCT)).findings:
         if found.severity == "error" and found.rule.startswith(TOPOLOGY):
             return printable(
-                f"warning: {found.rule}: {found.message}; this holds for {DEFAULT_PRODUCT},"
-                " and --product NAME judges by another"
+                f"warning: {found.rule}: {found.message}; this is for {DEFAULT_PRODUCT}, --product NAME chooses another"
             )
     return None
 
 
 def read_any_table(file: str) -> RankTable:
-    """The table in `file`, sound or not; KitError where the document holds none that could be read."""
+    """The table in `file`, valid or not. Raises KitError if the file contains no readable table."""
     return _table(file, _report(file))
 
 
-def sound_text(table: RankTable, name: str, product: Product | None = None) -> str:
-    """The text of a file `name` of a table that a verb made, after its warnings are told; KitError for an error."""
-    text = write(table)
-    report = check_text(text, name, product)
-    wrong = _first_error(report)
-    if wrong is not None:
-        raise KitError(f"the table that this makes would break {wrong.rule}: {wrong.message}", hint=wrong.hint)
-    warnings = [found for found in report.findings if found.severity == "warning"]
-    for found in warnings[:MAX_WARNINGS]:
+def valid_text(table: RankTable, name: str, product: Product | None = None, *, strict_topology: bool = False) -> str:
+    """The text of a new table for the file `name`; its warnings are printed. Raises KitError as `checked_text`."""
+    checked = checked_text(table, name, product, strict_topology=strict_topology)
+    for found in checked.warnings[:MAX_WARNINGS]:
         complain(printable(f"warning: {found.rule}: {found.message}"))
-    if len(warnings) > MAX_WARNINGS:
-        complain(f"warning: {len(warnings) - MAX_WARNINGS} more of these; hccl-check tells all")
-    return text
+    if len(checked.warnings) > MAX_WARNINGS:
+        complain(f"warning: {len(checked.warnings) - MAX_WARNINGS} more; hccl-check reports all")
+    return checked.text
 
 
-def _sound(file: str, report: Report) -> RankTable:
-    first = _first_error(report)
+def _valid(file: str, report: Report) -> RankTable:
+    first = next((found for found in report.findings if found.severity == "error"), None)
     if first is not None:
         raise _refused(file, report, first)
     return _table(file, report)
@@ -77,10 +71,6 @@ def _table(file: str, report: Report) -> RankTable:
     if report.table is None:
         raise _refused(file, report, report.findings[0])
     return report.table
-
-
-def _first_error(report: Report) -> Finding | None:
-    return next((found for found in report.findings if found.severity == "error"), None)
 
 
 def _refused(file: str, report: Report, found: Finding) -> KitError:

@@ -1,1 +1,1 @@
-"""This node against its rank table, before anything is started: rules HK6. It looks and tells; it changes nothing."""
+"""Check servers against a rank table before a job starts: rules HK6. Nothing is changed, no process is ended."""

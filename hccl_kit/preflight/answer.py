@@ -1,4 +1,4 @@
-"""What one server answers: the report on it, and facts that are to be alike on all. It travels as JSON."""
+"""The answer of one server: the report on it, and facts that must be equal on all servers. It travels as JSON."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from hccl_kit.table.document import MAX_BYTES
 from hccl_kit.table.finding import Finding
 
 TABLE = "table"
-"""The fact that is the SHA-256 of the table's file there."""
+"""The fact that holds the SHA-256 of the table's file on that server."""
 ABSENT = "absent"
 _FAMILIES = ("HCCL_", "ASCEND_GLOBAL_", "ASCEND_RT_", RANK_TABLE_FILE)
-_OWN_OF_EACH = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_KIT_")
-"""Beginnings of variables that differ by right; where they lead is judged on each server (HK610, HK611)."""
+_PER_SERVER = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_KIT_")
+"""Prefixes of variables that may differ between servers; each server checks its own (HK610, HK611)."""
 _FIELDS = ("rule", "name", "severity", "message", "hint", "hccl_error", "device")
-"""The fields of a finding that travel; a server has no places in a text."""
+"""The fields of a finding that travel; a finding on a server has no place in a text."""
 MAX_VALUE = 1000
 """Characters of a variable that are compared."""
 
 
 class Answer(NamedTuple):
-    """What is known of a server of the table.
+    """What is known about a server of the table.
 
-    `server` is its id there, `machine` the host name of who answered. `facts` and `variables` are to be alike on all
-    servers. `clock` is in seconds since 1970. `error`: why nothing could be looked at; then all else is empty.
+    `server` is its id in the table, `machine` its host name. `facts` and `variables` must be equal on all servers.
+    `clock` is in seconds since 1970. `error`: why the server could not be checked; then everything else is empty.
     """
 
     server: str
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 
 def answer(node: Node, report: Report | None = None) -> Answer:
-    """Look at this machine; `report` where that was done before."""
+    """Check this machine, unless its `report` exists already, and collect its facts."""
     report = report or inspect(node)
     return Answer(
         server=node.server.id if node.server else "",
@@ -57,14 +57,14 @@ def answer(node: Node, report: Report | None = None) -> Answer:
         variables={
             name: value[:MAX_VALUE]
             for name, value in sorted(node.environ.items())
-            if name.startswith(_FAMILIES) and not name.startswith(_OWN_OF_EACH)
+            if name.startswith(_FAMILIES) and not name.startswith(_PER_SERVER)
         },
         clock=time.time(),
     )
 
 
 def to_value(found: Answer) -> dict[str, Any]:
-    """The answer as JSON knows it."""
+    """The answer as a JSON value."""
     report = found.report
     return {
         "server": found.server,
@@ -81,12 +81,12 @@ def to_value(found: Answer) -> dict[str, Any]:
 
 
 def finding_to_value(found: Finding) -> dict[str, Any]:
-    """A finding of a server as JSON knows it."""
+    """A finding on a server as a JSON value."""
     return {field: getattr(found, field) for field in _FIELDS}
 
 
 def from_value(value: Mapping[str, Any]) -> Answer:
-    """Law: `from_value(to_value(a)) == a`. KeyError, TypeError or ValueError where it is no answer."""
+    """Law: `from_value(to_value(a)) == a`. Raises KeyError, TypeError or ValueError if it is not an answer."""
     found = tuple(Finding(**{field: one[field] for field in _FIELDS if field in one}) for one in value["findings"])
     skipped = tuple((one["rule"], one["reason"]) for one in value["skipped"])
     server = value["server"]

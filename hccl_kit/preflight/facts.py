@@ -1,4 +1,4 @@
-"""What is to be alike on all servers of a job, as this one has it: versions, and the TLS switch of its cards."""
+"""What must be equal on all servers of a job: versions, and the TLS setting of the cards."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hccl_kit.preflight.rules.card_links import tls_switches
 from hccl_kit.preflight.rules.versions import boards_of_cards
 
 TLS = "TLS"
-"""The fact whether the cards ask for TLS (HK617)."""
+"""The fact whether the cards use TLS (HK617)."""
 FRAMEWORK = ("MindSpore", "Python")
 """Versions that HCCL does not compare (HK660); all others it does (HK616)."""
 
 
 def facts(node: Node) -> Mapping[str, str]:
-    """Name to value, such as "CANN" to "8.0.RC2" and TLS to "off"; what is not known here is left out."""
+    """Name to value, such as "CANN" to "8.0.RC2" and TLS to "off"; what this server does not know is left out."""
     cann = packages.cann(node.root, node.environ)
     found = {
         "driver": _driver(node),
@@ -36,7 +36,7 @@ def _driver(node: Node) -> str | None:
 
 
 def _firmware(node: Node) -> str | None:
-    """As the cards say it, which is what runs; the file tells what was installed last."""
+    """As reported by the cards, which run it; the file has the version installed last."""
     firmware = packages.firmware(node.root)
     return _of_boards(node, "Firmware Version") or (firmware.version if firmware else None)
 
@@ -59,7 +59,7 @@ def _tls(node: Node) -> str | None:
 
 
 def _installed(name: str) -> str | None:
-    """The version of a package for the Python that runs here; the package is not imported."""
+    """The installed version of a package, which is not imported; None if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - 20 ms
 
     try:

@@ -1,4 +1,4 @@
-"""Put one question to many servers over ssh: bounded in time, size and number at once."""
+"""Run a command on many servers over ssh: limited in time, output size and number at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from subprocess import PIPE, Popen, TimeoutExpired
@@ -15,92 +15,101 @@ from typing import IO, NamedTuple, cast
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.progress import track
 from hccl_kit.discovery.driver_tool import killed_on_error
 
 AT_ONCE = 32
 TIMEOUT = 60.0
-"""Seconds one server may take; asking 16 cards takes a few."""
+"""Seconds for one server; the tools take a few for 16 cards."""
 CONNECT = 10
-"""Seconds until ssh gives up."""
-MAX_ANSWER = 4 << 20
-"""Bytes; 64 cards with all that can be wrong are some hundred KB."""
-MAX_COMPLAINT = 4096
+"""Seconds until ssh gives up connecting."""
+MAX_OUTPUT = 4 << 20
+"""Bytes; the report on 64 cards with every possible finding is some hundred KB."""
+MAX_STDERR = 4096
 SSH_VARIABLE = "HCCL_KIT_SSH"
 OPTIONS = ("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}", "-o", "ServerAliveInterval=5")
 
-_BEAT = 0.2
-"""Seconds after which who waits looks whether somebody gave up."""
+_POLL = 0.2
+"""Seconds between two looks at the stop event."""
 
 
-class Said(NamedTuple):
-    """What came of asking one server, between `asked` and `answered` by our clock (seconds since 1970).
+class Reply(NamedTuple):
+    """What a command printed on one server, between `started` and `ended` by our clock (seconds since 1970).
 
-    `text` is what it printed, `complaint` a line of what it or ssh complained of; `error` why there is no text.
+    `text` is its standard output, `stderr` one line of its standard error or of ssh's; `error`: why there is no text.
     """
 
     text: str
-    asked: float
-    answered: float
+    started: float
+    ended: float
     error: str | None = None
-    complaint: str = ""
+    stderr: str = ""
 
 
 def ssh_command(environ: Mapping[str, str], options: Sequence[str]) -> tuple[str, ...]:
-    """The command up to the address: HCCL_KIT_SSH in place of `ssh`, and `options` for its -o."""
+    """The command up to the address: HCCL_KIT_SSH in place of `ssh`, and -o for each of `options`."""
     try:
         start = shlex.split(environ.get(SSH_VARIABLE) or "ssh")
     except ValueError as error:
-        raise KitError(f"{SSH_VARIABLE} cannot be read as a command: {error}") from error
+        raise KitError(f"{SSH_VARIABLE} cannot be parsed as a command: {error}") from error
     return (*start, *(word for option in options for word in ("-o", option)), *OPTIONS)
 
 
-def ask_all(
-    ssh: Sequence[str], questions: Sequence[tuple[str, str]], stdin: bytes, *, timeout: float = TIMEOUT
-) -> list[Said]:
-    """What each address says to its question, a line of shell, in their order; each is given `stdin`.
+def run_on_all(
+    ssh: Sequence[str], commands: Sequence[tuple[str, str]], stdin: bytes, *, timeout: float = TIMEOUT
+) -> list[Reply]:
+    """The replies to pairs of an address and a shell command, in their order; each command reads `stdin`.
 
-    Who interrupts this leaves no ssh behind.
+    If this is interrupted, no ssh is left running.
     """
     stop = Event()
     with tempfile.NamedTemporaryFile() as file, ThreadPoolExecutor(AT_ONCE) as pool:
         file.write(stdin)
         file.flush()
-        commands = [(*ssh, "--", address, question) for address, question in questions]
+        started = [
+            pool.submit(_run, (*ssh, "--", address, command), Path(file.name), timeout, stop)
+            for address, command in commands
+        ]
         try:
-            asked = [pool.submit(_ask, command, Path(file.name), timeout, stop) for command in commands]
-            return [one.result() for one in asked]
+            with track(as_completed(started), len(started), "checking servers") as replies:
+                for _ in replies:
+                    pass
+            return [one.result() for one in started]
         finally:
-            stop.set()  # those that still run have nobody to answer
+            stop.set()  # nothing reads the output of those that still run
             pool.shutdown(cancel_futures=True)
 
 
 def refusal(address: str) -> str | None:
-    """Why ssh is not asked to go there."""
-    return None if is_host(address) else "it is no address or host name that ssh could reach"
+    """Why ssh is not given this address; None if it is."""
+    return None if is_host(address) else "not a valid address or host name for ssh"
 
 
-def _ask(command: Sequence[str], stdin: Path, timeout: float, stop: Event) -> Said:
-    asked = time.time()
+def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event) -> Reply:
+    started = time.time()
     try:
         with stdin.open("rb") as source:
             process = Popen(command, stdin=source, stdout=PIPE, stderr=PIPE, bufsize=0, start_new_session=True)
     except OSError as error:
-        return Said("", asked, time.time(), f"{command[0]} cannot be started: {error.strerror}")
+        return Reply("", started, time.time(), f"{command[0]} cannot be started: {error.strerror}")
     try:
         with killed_on_error(process):
-            text, complaint = _to_its_end(process, time.monotonic() + timeout, stop)
+            text, stderr = _output(process, time.monotonic() + timeout, stop)
     except TimeoutExpired:
-        return Said("", asked, time.time(), f"no answer in {timeout:g} s")
-    line = _telling_line(complaint)
+        return Reply("", started, time.time(), f"no answer in {timeout:g} s")
+    line = _error_line(stderr)
     if text.strip():
-        return Said(text, asked, time.time(), complaint=line)
-    return Said("", asked, time.time(), line or f"it printed nothing, exit code {process.returncode}")
+        return Reply(text, started, time.time(), stderr=line)
+    return Reply("", started, time.time(), line or f"it printed nothing, exit code {process.returncode}")
 
 
-def _to_its_end(process: Popen[bytes], deadline: float, stop: Event) -> tuple[str, str]:
-    """What it prints and what it complains of, until it ends; TimeoutExpired at `deadline` (monotonic) or by `stop`."""
+def _output(process: Popen[bytes], deadline: float, stop: Event) -> tuple[str, str]:
+    """Standard output and error until the process ends.
+
+    Raises TimeoutExpired at `deadline` (monotonic), or if `stop` is set.
+    """
     kept = {process.stdout: bytearray(), process.stderr: bytearray()}
-    most = {process.stdout: MAX_ANSWER, process.stderr: MAX_COMPLAINT}
+    most = {process.stdout: MAX_OUTPUT, process.stderr: MAX_STDERR}
     with DefaultSelector() as selector:
         for stream in kept:
             assert stream is not None
@@ -109,18 +118,18 @@ def _to_its_end(process: Popen[bytes], deadline: float, stop: Event) -> tuple[st
             left = deadline - time.monotonic()
             if left <= 0 or stop.is_set():
                 raise TimeoutExpired(process.args, left)
-            for key, _ in selector.select(min(left, _BEAT)):
+            for key, _ in selector.select(min(left, _POLL)):
                 stream = cast("IO[bytes]", key.fileobj)
                 piece = stream.read(1 << 16)
                 kept[stream] += piece[: most[stream] - len(kept[stream])]
                 if not piece:
                     selector.unregister(stream)
     process.wait(max(0.0, deadline - time.monotonic()))
-    text, complaint = (part.decode("utf-8", "replace") for part in kept.values())
-    return text, complaint
+    text, stderr = (part.decode("utf-8", "replace") for part in kept.values())
+    return text, stderr
 
 
-def _telling_line(text: str) -> str:
-    """An error of ours, else the last line: before it come banners and warnings."""
+def _error_line(text: str) -> str:
+    """An error of hccl-kit, else the last line: banners and warnings come before it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return next((line for line in lines if line.startswith("error: ")), lines[-1] if lines else "")[:200]

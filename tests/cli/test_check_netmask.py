@@ -25,7 +25,7 @@ def test_without_netmask_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize("mask", ["", "24x", "255.255.255", "129", "-1", "255.0.255.0", "٢٤", "fd00::"])
 def test_what_is_no_netmask_is_refused_with_what_is_accepted(mask: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--product", "910", f"--netmask={mask}", BAD]) == 2
-    assert "is no netmask; accepted: 255.255.255.0, 24" in capsys.readouterr().err
+    assert "is not a valid netmask; accepted: 255.255.255.0, 24" in capsys.readouterr().err
 
 
 def test_it_needs_a_product_since_the_planes_are_not_known_else(capsys: pytest.CaptureFixture[str]) -> None:

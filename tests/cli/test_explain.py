@@ -11,7 +11,7 @@ from tests.places import ROOT
 from tests.tables import text
 
 COUNT = text(1, 2).replace('"server_count": "1"', '"server_count": "2"')
-NEXT = "next: add FILE.json to this command to see where it is in a table, or `hccl-check FILE.json` for all\n"
+NEXT = "next: add FILE.json to this command to find it in a table; `hccl-check FILE.json` checks everything\n"
 
 
 def explain(*arguments: str, cwd: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
@@ -66,8 +66,7 @@ def test_a_file_without_the_fault_is_told_to_have_none_and_is_not_praised(tmp_pa
     (tmp_path / "good.json").write_text(text())
     done = explain("HK207", "bad.json", "good.json", cwd=tmp_path)
     assert done.stdout.endswith(
-        "\nbad.json: nothing of this kind; hccl-check finds HK201 there\n"
-        "\ngood.json: nothing of this kind, nor any other fault\n"
+        "\nbad.json: no such finding; hccl-check reports HK201\n\ngood.json: no such finding, nor any other finding\n"
     )
 
 
@@ -77,14 +76,14 @@ def test_standard_input_is_a_table(tmp_path: Path) -> None:
 
 def test_the_product_decides(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text(1, 3))
-    assert "nothing of this kind" in explain("HK401", "t.json", cwd=tmp_path).stdout
+    assert "no such finding" in explain("HK401", "t.json", cwd=tmp_path).stdout
     assert "HK401 error" in explain("HK401", "t.json", "--product", "910", cwd=tmp_path).stdout
 
 
 def test_what_no_table_shows_looks_at_none(tmp_path: Path) -> None:
     done = explain("ranktable config devId[1],but local devId[3]", "t.json", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stdout.endswith("\nt.json: not looked at, since no rule of a table leads there\n")
+    assert done.stdout.endswith("\nt.json: not checked, since no rule for tables reports this\n")
     assert NEXT not in explain("EI0006", cwd=tmp_path).stdout
 
 
@@ -99,10 +98,10 @@ def test_a_file_is_told_from_a_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (("HK999",), "error: no rule, code or message matches 'HK999'\n  fix: pass a rule"),
-        (("what is this",), "error: no rule, code or message matches 'what is this'\n"),
-        (("t.json",), "error: there is nothing to explain: only files are named\n  fix: hccl-check t.json"),
-        ((" ",), "error: there is nothing to explain"),
+        (("HK999",), "error: nothing is known of 'HK999'\n  fix: give a rule"),
+        (("what is this",), "error: nothing is known of 'what is this'\n"),
+        (("t.json",), "error: nothing to explain: only files are given\n  fix: hccl-check t.json"),
+        ((" ",), "error: nothing to explain"),
         (("HK203", "missing.json"), "error: cannot read missing.json: "),
         ((), "usage: "),
     ],

@@ -139,9 +139,7 @@ def test_script_runs_the_command_after_two_dashes(desk: Desk) -> None:
 def test_options_take_dashes_too_and_another_folder(desk: Desk) -> None:
     out = desk.work / "o ut"
     out.mkdir()
-    done = desk.gen(
-        "--device-num", "0,1,2,3", "--visible-devices", "4-7", "--server-ip", "node7", "--output-dir", "o ut"
-    )
+    done = desk.gen("--device-num", "0,1,2,3", "--visible-devices", "4-7", "--server-ip", "node7", "-o", "o ut")
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(path.name for path in out.iterdir()) == ["ascend4p.sh", "hccl_4p_4567_node7.json"]
     assert "next: bash 'o ut/ascend4p.sh'" in done.stdout
@@ -219,8 +217,8 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
         (("--device_num", "[0,8)", "--inventory", "x", "--hccn-conf", "x"), "not allowed with argument"),
         (("--device_num", "[0,8)", "--hccn-conf", "none.conf"), "cannot read none.conf: No such file"),
         (("--device_num", "[0,8)", "--inventory", "none.yaml"), "cannot read none.yaml: No such file"),
-        (("--device_num", "[0,8)", "--output-dir", "none"), "none is not a folder"),
-        (("--device_num", "[0,8)", "--output-dir", "n" * 300), "File name too long"),
+        (("--device_num", "[0,8)", "-o", "none"), "none is not a folder"),
+        (("--device_num", "[0,8)", "-o", "n" * 300), "File name too long"),
     ],
 )
 def test_wrong_usage_is_one_clear_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
@@ -231,7 +229,7 @@ def test_wrong_usage_is_one_clear_error(desk: Desk, arguments: tuple[str, ...], 
 
 def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:
     (desk.work / "t.json.d").mkdir()
-    done = desk.gen("--device_num", "[0,8)", "--server_ip", "a", "--output-dir", "t.json.d")
+    done = desk.gen("--device_num", "[0,8)", "--server_ip", "a", "-o", "t.json.d")
     assert (done.returncode, list((desk.work / "t.json.d").iterdir())) == (2, [])
     assert "contains .json, which HCCL takes for the end" in done.stderr
 
@@ -239,7 +237,7 @@ def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:
 @pytest.mark.usefixtures("no_privileges")
 def test_folder_that_may_not_be_looked_into_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "closed" / "inside"
-    assert main(["--device_num", "0", "--simulate", "--output-dir", str(folder), "--", "true"]) == 2
+    assert main(["--device_num", "0", "--simulate", "-o", str(folder)]) == 2
     assert capsys.readouterr().err == f"error: cannot write to {folder}: Permission denied\n"
 
 
@@ -353,7 +351,7 @@ def test_file_with_other_content_needs_force(desk: Desk) -> None:
     arguments = ("--device_num", "[4,8)", "--server_ip", "a")
     done = desk.gen(*arguments)
     assert (done.returncode, desk.written(), mine.read_text()) == (2, ["ascend4p.sh"], "mine\n")
-    assert done.stderr.startswith("error: ascend4p.sh exists and holds something else\n  fix: --force")
+    assert done.stderr.startswith("error: ascend4p.sh exists with other content\n  fix: --force")
     done = desk.gen(*arguments, "--force")
     assert (done.returncode, mine.read_text() == "mine\n") == (0, False)
     mine.write_text(mine.read_text().replace("a", "b"))  # as long, but other
@@ -378,7 +376,7 @@ def test_dry_run_shows_everything_and_writes_nothing(desk: Desk) -> None:
     dry = desk.gen(*arguments, "--dry-run")
     assert (dry.returncode, (desk.work / "ascend4p.sh").read_text()) == (2, "mine\n")
     assert "unchanged: hccl_4p_4567_127.0.0.1.json" in dry.stdout
-    assert "exists and holds something else" in dry.stderr
+    assert "exists with other content" in dry.stderr
 
 
 def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
@@ -398,6 +396,7 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
         "hccl_kit",
         "hccl_kit.base",
         "hccl_kit.base.arguments",
+        "hccl_kit.base.colors",
         "hccl_kit.cli",
         "hccl_kit.cli.default_command",
         "hccl_kit.cli.gen",

@@ -97,7 +97,7 @@ def test_host_address_of_the_inventory_goes_into_the_table(desk: Desk) -> None:
 def test_many_servers_can_be_simulated(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,8)", "--hosts", "node[0001-8192]", "--simulate", tool=False)
     assert (done.returncode, done.stderr, desk.written()) == (0, "", ["ascend65536p.sh", "hccl_8192s_65536p.json"])
-    assert "reserved for benchmarks; no card was asked" in done.stdout
+    assert "kept for benchmarks; no card was queried" in done.stdout
     assert check_text((desk.work / "hccl_8192s_65536p.json").read_bytes(), "t.json", find_product("910")).ok
 
 
@@ -113,20 +113,20 @@ def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--hosts", "node[01-02]"), "--hosts names servers, but not where the addresses of their cards are"),
-        (("--hosts", "a", "--server_ip", "b", "--simulate"), "one of the two must go"),
+        (("--hosts", "node[01-02]"), "--hosts names servers, but not where the addresses of their cards come from"),
+        (("--hosts", "a", "--server_ip", "b", "--simulate"), "--hosts and --server_ip are mutually exclusive"),
         (("--hosts", "a[1-", "--simulate"), "--hosts: the bracket is not closed"),
         (("--hosts", "a,b,a", "--simulate"), "--hosts: a listed twice"),
         (("--hosts", "a/b,c", "--simulate"), "'a/b' contains '/'"),
         (("--hosts", "10.0.0.1,127.0.0.1", "--simulate"), "HK209"),
         (("--hosts", "a[1-70000]", "--simulate"), "more than 65536 hosts"),
         (("--hosts", "a", "--mpi"), "not allowed with argument"),
-        (("--mpi", "--simulate"), "--mpi asks the servers, --simulate asks none"),
+        (("--mpi", "--simulate"), "--mpi and --simulate are mutually exclusive"),
         (("--hosts", "a,b", "--simulate", "--"), "no command follows --"),
-        (("--hosts", "a,b", "--simulate", "--table-version", "1.2"), "reads rank tables of version 1.0, and --table"),
+        (("--hosts", "a,b", "--simulate", "--table-version", "1.2"), "reads rank tables of version 1.0, not 1.2"),
         (("--simulate", "--table-version", "3"), "invalid choice: '3'"),
-        (("--hosts", "a", "--simulate", "--product", "a5"), "which name the local id of every card"),
-        (("--product", "a5"), "no program of the driver prints them"),
+        (("--hosts", "a", "--simulate", "--product", "a5"), "which contain the local id of every card"),
+        (("--product", "a5"), "no tool of the driver prints them"),
     ],
 )
 def test_wrong_usage_is_one_clear_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
@@ -186,7 +186,7 @@ def test_a3_as_plain_servers(desk: Desk) -> None:
 def test_a3_whose_places_are_not_known_is_plain_and_told_so(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,16)", "--hosts", "a[1-2]", "--simulate", "--product", "a3")
     assert done.returncode == 0
-    assert done.stderr.startswith("note: no place in a super pod is known")
+    assert done.stderr.startswith("note: super pod and SDID are unknown")
     assert table(desk, "hccl_2s_32p.json")["version"] == "1.0"
     text = desk.gen(
         *("--device_num", "[0,16)", "--hosts", "a[1-2]", "--simulate", "--product", "a3", "--table-version", "1.2")
@@ -239,7 +239,7 @@ def test_cards_without_roce_address_meet_inside_the_super_pod(desk: Desk) -> Non
     (desk.cards / "vnic.9").write_text("vnic link status: UP\nvnic ipaddr: 192.1.3.190\nvnic netmask: 255.0.0.0\n")
     done = desk.gen("--device_num", "[0,16)", "--server_ip", "a", "--product", "a3", variables=variables)
     assert done.returncode == 0
-    assert done.stderr.startswith("note: card 9 of a has no RoCE address; its vNIC address, which is taken, serves")
+    assert done.stderr.startswith("note: card 9 of a has no RoCE address; its vNIC address is used")
 
 
 CARD = """\

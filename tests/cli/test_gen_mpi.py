@@ -147,7 +147,7 @@ def test_faults_of_all_servers_are_said_once(tmp_path: Path) -> None:
     (tmp_path / "2" / "ipv4.1").unlink()
     (tmp_path / "2" / "ipv4.3").unlink()
     text = refused(servers.gen("--device_num", "[0,8)"), servers)
-    assert text.startswith("error: 2 of 3 servers cannot take part:\n    process 0 on ")
+    assert text.startswith("error: 2 of 3 servers failed:\n    process 0 on ")
     assert "        card 7: Get ipconf failed, because no ip was preset there!\n    process 2 on " in text
     assert "        card 1: Get ipconf failed" in text
     assert "        card 3: Get ipconf failed" in text
@@ -159,7 +159,7 @@ def test_a_silent_server_keeps_nobody_waiting(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 2)
     servers.put(1, "hang", "")
     text = refused(servers.gen("--device_num", "0"), servers)
-    assert "error: 1 of 2 servers cannot take part:\n    process 1 on" in text
+    assert "error: 1 of 2 servers failed:\n    process 1 on" in text
     assert "card 0: no answer in 10 s" in text
 
 
@@ -167,7 +167,7 @@ def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 3)
     servers.put(2, "id", "10.0.0.20")
     text = refused(servers.gen("--device_num", "[0,8)"), servers)
-    assert "every process is a server of its own, and these are the same:\n    10.0.0.20: processes 0, 2" in text
+    assert "every process must run on another server; these run on the same one:\n    10.0.0.20: processes 0, 2" in text
     assert "fix: start one process per server: mpirun --map-by ppr:1:node" in text
 
 
@@ -175,9 +175,9 @@ def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--device_num", "[0,8]"), "HK401"),
-        (("--device_num", "[0,8)", "--simulate"), "--mpi asks the servers"),
+        (("--device_num", "[0,8)", "--simulate"), "--mpi and --simulate are mutually exclusive"),
         (("--device_num", "[0,8)", "--"), "no command follows --"),
-        (("--device_num", "[0,8)", "--output-dir", "none"), "none is not a folder"),
+        (("--device_num", "[0,8)", "-o", "none"), "none is not a folder"),
     ],
 )
 def test_a_wrong_option_is_said_once(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

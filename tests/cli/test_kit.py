@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.cli.kit import TRAINING, VERBS, main, module_of
+from hccl_kit import __version__
+from hccl_kit.cli.kit import GROUPS, VERBS, main, module_of
 from tests.places import ROOT
 from tests.tables import text
 
@@ -19,13 +20,46 @@ def kit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, env=environ, check=False, timeout=60, text=True)
 
 
-def test_help_lists_every_verb_with_a_line(tmp_path: Path) -> None:
+def test_help_lists_every_verb_with_a_line_in_its_group(tmp_path: Path) -> None:
     for option in ("--help", "-h", "help"):
         done = kit(option, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
-        listed = [line.split()[0] for line in done.stdout.split("\n") if line.startswith("  ")]
-        assert listed == [*VERBS, *TRAINING]
+        _usage, *groups, examples, _more = done.stdout.split("\n\n")
+        listed = [line.split()[0] for group in groups for line in group.split("\n")[1:]]
+        assert listed == list(VERBS)
+        assert [group.split("\n")[0].removesuffix(":") for group in groups] == list(GROUPS)
+        assert examples.startswith("examples:\n  hccl-kit gen ")
         assert max(map(len, done.stdout.split("\n"))) <= 100
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_a_version_and_a_help_with_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program = importlib.import_module(f"hccl_kit.cli.{verb}").main
+    for option in ("--version", "--help"):
+        with pytest.raises(SystemExit) as end:
+            program([option])
+        assert end.value.code == 0
+    printed = capsys.readouterr().out
+    first, rest = printed.split("\n", 1)
+    assert first in (f"hccl-kit {verb} {__version__}", f"hccl-{verb} {__version__}")
+    assert "examples:\n  " in rest
+    assert "--output-dir" not in rest, "one name for one thing"
+    assert max(map(len, rest.split("\n"))) <= 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        (("gen", "--device_num", "0", "--simulate", "--output-dir", "out"), "hccl_1p_0_127.0.0.1.json"),
+        (("split", "t.json", "--output-dir", "out"), "hccl_8p_01234567_10.0.0.1.json"),
+        (("show", "t.json", "--svg", "out/t.svg"), "t.svg"),
+    ],
+)
+def test_earlier_names_of_the_output_are_still_read(arguments: tuple[str, ...], written: str, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text())
+    (tmp_path / "out").mkdir()
+    done = kit(*arguments, cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "out" / written).exists()) == (0, True), done.stderr
 
 
 def test_nothing_asked_for_is_exit_2_with_the_usage(tmp_path: Path) -> None:
@@ -49,15 +83,15 @@ def test_what_is_no_verb_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["\x1b[2J" * 100]) == 2
     error = capsys.readouterr().err
     assert "\x1b" not in error
-    assert "hccl-kit --help tells what each does" in error
+    assert "hccl-kit --help lists them" in error
 
 
-@pytest.mark.parametrize("verb", [*VERBS, *TRAINING])
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_its_program(verb: str) -> None:
     assert callable(importlib.import_module(module_of(verb)).main)
 
 
-@pytest.mark.parametrize("verb", TRAINING)
+@pytest.mark.parametrize("verb", GROUPS["training"])
 def test_a_training_program_is_also_a_module_and_shows_its_help_without_mindspore(verb: str, tmp_path: Path) -> None:
     argv = [sys.executable, "-X", "importtime", "-m", module_of(verb), "--help"]
     done = subprocess.run(argv, capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, text=True)

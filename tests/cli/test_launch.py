@@ -70,7 +70,7 @@ def test_cards_that_the_default_product_cannot_link_are_told(no_ring: str, capsy
     assert main([no_ring, "--to", "bash", "--dry-run", "--", "true"]) == 0
     (warning,) = capsys.readouterr().err.splitlines()
     assert warning.startswith("warning: HK403: ")
-    assert warning.endswith("; this holds for 910, and --product NAME judges by another")
+    assert warning.endswith("; this is for 910, --product NAME chooses another")
 
 
 def test_the_table_is_judged_by_the_product_that_is_named(no_ring: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +92,7 @@ def test_the_table_goes_along_to_another_folder(table: Path) -> None:
 def test_a_script_of_another_command_is_not_overwritten(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([TABLE, "--to", "bash", "--", "true"]) == 0
     assert main([TABLE, "--to", "bash", "--", "false"]) == 2
-    assert "ascend4p.sh exists and holds something else" in capsys.readouterr().err
+    assert "ascend4p.sh exists with other content" in capsys.readouterr().err
     assert main([TABLE, "--to", "bash", "--force", "--", "false"]) == 0
 
 
@@ -132,7 +132,7 @@ def test_a_plan_that_the_launcher_cannot_start_is_refused(table: Path, capsys: p
 def test_a_table_whose_name_hccl_would_not_read_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table.rename(table.parent / "table.txt")
     assert main(["table.txt", "--to", "bash"]) == 2
-    assert "does not end in .json (R2)" in capsys.readouterr().err
+    assert "HCCL only reads rank tables whose name ends in .json, got 'table.txt'" in capsys.readouterr().err
 
 
 def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:

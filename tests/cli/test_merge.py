@@ -86,14 +86,27 @@ def test_its_own_output_among_the_named_inputs_is_refused(
     before = (desk / "hccl_3s_6p.json").read_bytes()
     capsys.readouterr()
     assert main([*output, "hccl_3s_6p.json"]) == 2
-    assert "is one of the tables to merge" in capsys.readouterr().err
+    assert "is both the output and one of the tables to merge" in capsys.readouterr().err
     assert (desk / "hccl_3s_6p.json").read_bytes() == before
 
 
 def test_an_output_inside_the_folder_is_not_read_as_an_input(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([".", "-o", "hccl_job.json"]) == 0
     assert main([".", "-o", "hccl_job.json", "--force"]) == 2
-    assert "hccl_job.json is to be written, and is one of the tables to merge" in capsys.readouterr().err
+    assert "hccl_job.json is both the output and one of the tables to merge" in capsys.readouterr().err
+
+
+def test_tables_of_a_folder_that_are_left_out_are_named(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (desk / "node9.json").write_text((desk / "hccl_2p_01_10.0.0.1.json").read_text().replace("10.0.0.1", "10.0.0.9"))
+    assert main(["."]) == 0
+    assert capsys.readouterr().err == "note: not named hccl_*.json, so left out: ./node9.json\n"
+    (desk / "others").mkdir()
+    (desk / "node9.json").rename(desk / "others" / "node9.json")
+    assert main(["others"]) == 2
+    assert capsys.readouterr().err == (
+        "error: others contains no rank table; looked for others/hccl_*.json\n  fix: hccl-merge 'others/*.json'\n"
+    )
+    assert main(["others/*.json"]) == 0
 
 
 def test_order_as_given(desk: Path) -> None:
@@ -106,7 +119,7 @@ def test_what_is_there_is_overwritten_with_force_only(desk: Path, capsys: pytest
     (desk / "job.json").write_text("mine")
     assert main([".", "-o", "job.json"]) == 2
     assert (desk / "job.json").read_text() == "mine"
-    assert "job.json exists and holds something else" in capsys.readouterr().err
+    assert "job.json exists with other content" in capsys.readouterr().err
     assert main([".", "-o", "job.json", "--force"]) == 0
     assert servers(desk / "job.json") == ["10.0.0.1", "10.0.0.2", "10.0.0.10"]
 
@@ -147,9 +160,9 @@ def test_an_address_that_two_servers_have_is_refused_with_both(desk: Path, capsy
     ("arguments", "words"),
     [
         (("none.json",), "cannot read none.json"),
-        (("no*.json",), "no*.json holds no rank table"),
+        (("no*.json",), "no*.json contains no rank table"),
         (("empty",), "looked for empty/hccl_*.json"),
-        (("hccl_2p_01_10.0.0.1.json",) * 2, "hccl_2p_01_10.0.0.1.json is named twice"),
+        (("hccl_2p_01_10.0.0.1.json",) * 2, "hccl_2p_01_10.0.0.1.json is listed twice"),
         ((".", "-o", "none/t.json"), "none is not a folder"),
     ],
 )
@@ -169,14 +182,14 @@ def test_what_only_the_rules_see_stops_it_too(desk: Path, capsys: pytest.Capture
         document["server_list"][0]["device"] = [{"device_id": "0", "rank_id": "0", "device_ip": spelled}]
         put(desk / f"{number}.json", document)
     assert main(["1.json", "2.json"]) == 2
-    assert "the table that this makes would break HK3" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("error: HK3")
 
 
 def test_the_merged_table_is_judged_for_the_product(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(desk / "b.json", value(1, 1))
     put(desk / "c.json", table(9))
     assert main(["b.json", "c.json", "-o", "t.json", "--product", "910"]) == 2
-    assert "the table that this makes would break HK4" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("error: HK4")
     assert main(["b.json", "c.json", "-o", "t.json", "--product", "a2"]) == 0
 
 
@@ -214,7 +227,7 @@ def test_thousands_of_tables_are_merged_in_seconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "error"), [("no/x.json", "no is not a folder"), ("folder", "folder is a folder, a file of that name")]
+    ("output", "error"), [("no/x.json", "no is not a folder"), ("folder", "folder is a folder, so the file")]
 )
 def test_the_place_is_tried_before_the_tables_are_read(
     desk: Path, output: str, error: str, capsys: pytest.CaptureFixture[str]

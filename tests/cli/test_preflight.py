@@ -79,7 +79,7 @@ def test_the_table_comes_first(folder: Path) -> None:
     done = preflight("bad.json", folder=folder)
     assert done.returncode == 1
     assert "bad.json:16:32: HK201 error" in done.stdout
-    assert done.stderr == "no machine was looked at: the table comes first\n"
+    assert done.stderr == "fix the table first; no machine was checked\n"
     told = preflight("bad.json", "--format", "json", folder=folder)
     document = json.loads(told.stdout)
     Draft202012Validator(load("preflight_report")).validate(document)
@@ -119,6 +119,16 @@ def test_warnings_are_errors_where_that_is_asked_for(folder: Path) -> None:
     assert (done.returncode, "HK608 error" in done.stdout) == (1, True)
     done = preflight("t.json", *HOST_SIDE, "--ignore", "HK608", "--strict", folder=folder, environ=left_over)
     assert (done.returncode, "HK608" in done.stdout) == (0, False)
+
+
+def test_quiet_prints_errors_only(folder: Path) -> None:
+    warning = {"MS_ROLE": "MS_WORKER"}
+    done = preflight("t.json", *HOST_SIDE, "--quiet", folder=folder, environ=warning)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = preflight("t.json", *HOST_SIDE, "--quiet", folder=folder, environ={**warning, "HCCL_BUFFSIZE": "0"})
+    assert done.returncode == 1
+    assert "HK606 error" in done.stdout
+    assert "HK608" not in done.stdout
 
 
 def test_rules_that_were_not_chosen_are_neither_fine_nor_left_out(folder: Path) -> None:
@@ -161,8 +171,8 @@ def test_a_table_from_standard_input_has_no_path_unless_it_is_said(folder: Path)
         (("none.json",), "error: cannot read none.json: No such file or directory"),
         (("t.json", "--server", "x"), 'error: the table has no server "x"'),
         (("t.json", "--select", "HK7"), "error: no rule is named 'HK7'; accepted: an id, its beginning or a name"),
-        (("t.json", "--all", "--timeout", "nan"), "error: --timeout nan is no time"),
-        (("t.json", "--all", "--remote", "'"), 'error: --remote "\'" cannot be read as a command'),
+        (("t.json", "--all", "--timeout", "nan"), "error: --timeout must be greater than 0 seconds, got nan"),
+        (("t.json", "--all", "--remote", "'"), 'error: --remote "\'" cannot be parsed as a command'),
         (("t.json", "--all", "--mpi"), "usage: "),
         ((), "usage: "),
     ],
@@ -180,9 +190,9 @@ def test_a_code_leads_to_the_rule_and_to_preflight(folder: Path) -> None:
         [*command, "EI0019", "t.json"], cwd=folder, env=clean_environ(), capture_output=True, text=True, check=True
     )
     assert "HK604  host-port-in-use  -  A port of the host that HCCL needs is taken" in done.stdout
-    assert "t.json: not looked at, since no rule of a table leads there" in done.stdout
+    assert "t.json: not checked, since no rule for tables reports this" in done.stdout
     assert done.stdout.endswith(
-        "next: `hccl-kit preflight FILE.json` looks for it on this machine, with --all on every server\n"
+        "next: `hccl-kit preflight FILE.json` checks this machine for it, with --all every server\n"
     )
 
 

@@ -88,7 +88,7 @@ def test_only_what_differs_is_shown_and_all_end_with_one_code(servers: Servers, 
 def test_a_server_without_process_and_one_that_cannot_look_are_named(servers: Servers, mpirun: Path) -> None:
     done = servers.look(mpirun, count=1)
     assert done.returncode == 2
-    assert "10.0.0.2 did not answer: no process of mpirun ran there\n" in done.stdout
+    assert "10.0.0.2 did not answer: no process of mpirun ran on this server\n" in done.stdout
     servers.put(1, "cd /")
     done = servers.look(mpirun, "--format", "json")
     assert done.returncode == 2
@@ -96,7 +96,7 @@ def test_a_server_without_process_and_one_that_cannot_look_are_named(servers: Se
     Draft202012Validator(load("preflight_report")).validate(document)
     assert [one["error"] for one in document["servers"]] == [
         None,
-        "no process of mpirun ran there",
+        "no process of mpirun ran on this server",
         "cannot read t.json: No such file or directory",
     ]
 
@@ -105,7 +105,7 @@ def test_two_processes_on_one_server_are_refused(servers: Servers, mpirun: Path)
     servers.put(1, "export HCCL_KIT_SERVER=10.0.0.1")
     done = servers.look(mpirun)
     assert (done.returncode, done.stdout) == (2, "")
-    assert 'error: processes 0, 1 all look at server "10.0.0.1"; one of them is enough' in done.stderr
+    assert 'error: processes 0, 1 all check server "10.0.0.1"; one is enough' in done.stderr
     assert done.stderr.count("error:") == 1
 
 
@@ -127,7 +127,7 @@ def test_the_error_of_a_table_is_told_and_not_a_warning_before_it(servers: Serve
     servers.put(1, f'cd "{servers.folder}/there"')
     done = servers.look(mpirun)
     assert done.returncode == 2
-    assert "the table there has errors: HK201: " in done.stdout
+    assert "the table on this server has errors: HK201: " in done.stdout
 
 
 def test_a_clock_that_is_off_is_told(servers: Servers, mpirun: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_server_without_the_kit_is_named(cluster: Cluster) -> None:
 def test_what_the_kit_says_there_is_the_reason(cluster: Cluster) -> None:
     code, out, _ = cluster.all("--remote", f"{REMOTE} --none")
     assert code == 2
-    assert "10.0.0.4 did not answer: error: '--none' is no verb; accepted: " in out
+    assert "10.0.0.4 did not answer: error: '--none' is not a verb; accepted: " in out
 
 
 def test_the_json_form_has_everything(cluster: Cluster) -> None:
@@ -179,7 +179,7 @@ def test_a_nasty_table_runs_nothing(tmp_path: Path) -> None:
         str(nasty / "t.json"), "--all", "--remote", REMOTE, *HOST_SIDE, folder=tmp_path, environ=cluster.variables
     )
     assert done.returncode == 2
-    assert "-oProxyCommand=touch x did not answer: it is no address" in done.stdout
+    assert "-oProxyCommand=touch x did not answer: not a valid address or host name" in done.stdout
     assert "2 of 3 servers answered" in done.stdout, done.stdout
     assert not [name for name in "xyz" if (tmp_path / name).exists() or (nasty / name).exists()]
 
@@ -190,7 +190,7 @@ def test_a_table_without_hosts_asks_nobody(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(ranks_value(2)))
     done = preflight("t.json", "--all", folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "a table of version 2.0 names no hosts" in done.stderr
+    assert "version 2.0 tables do not name hosts" in done.stderr
 
 
 @pytest.fixture(scope="module")

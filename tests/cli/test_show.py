@@ -23,7 +23,7 @@ def show(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_a_good_table_is_drawn(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
-    done = show("t.json", "--product", "910", "--svg", "t.svg", cwd=tmp_path)
+    done = show("t.json", "--product", "910", "-o", "t.svg", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "    rank 0 1 2 3 | 4 5 6 7\nwrote: t.svg\n" in done.stdout
     assert ElementTree.parse(tmp_path / "t.svg").getroot().tag.endswith("svg")
@@ -43,7 +43,7 @@ def test_what_is_no_table_is_reported_and_exit_1(tmp_path: Path) -> None:
     assert "HK001" in done.stdout
     waiting = text().replace('"completed"', '"initializing"')
     (tmp_path / "t.json").write_text(waiting)
-    done = show("t.json", "--svg", "t.svg", cwd=tmp_path)
+    done = show("t.json", "-o", "t.svg", cwd=tmp_path)
     assert done.returncode == 1
     assert "HK109" in done.stdout
     assert not (tmp_path / "t.svg").exists()
@@ -52,7 +52,7 @@ def test_what_is_no_table_is_reported_and_exit_1(tmp_path: Path) -> None:
 def test_what_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     assert show("missing.json", cwd=tmp_path).returncode == 2
-    done = show("t.json", "--svg", "no/folder/t.svg", cwd=tmp_path)
+    done = show("t.json", "-o", "no/folder/t.svg", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: no/folder is not a folder\n  fix: mkdir -p no/folder\n"
 
@@ -60,14 +60,14 @@ def test_what_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None:
 def test_another_drawing_is_not_overwritten_unasked(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     (tmp_path / "t.svg").write_text("mine")
-    done = show("t.json", "--svg", "t.svg", cwd=tmp_path)
-    assert (done.returncode, done.stderr.startswith("error: t.svg exists and holds something else")) == (2, True)
+    done = show("t.json", "-o", "t.svg", cwd=tmp_path)
+    assert (done.returncode, done.stderr.startswith("error: t.svg exists with other content")) == (2, True)
     assert (tmp_path / "t.svg").read_text() == "mine"
-    assert show("t.json", "--svg", "t.svg", "--force", cwd=tmp_path).returncode == 0
-    assert "unchanged: t.svg" in show("t.json", "--svg", "t.svg", cwd=tmp_path).stdout
+    assert show("t.json", "-o", "t.svg", "--force", cwd=tmp_path).returncode == 0
+    assert "unchanged: t.svg" in show("t.json", "-o", "t.svg", cwd=tmp_path).stdout
 
 
-@pytest.mark.parametrize("arguments", [("--svg", "t.json"), ("--width", "19")], ids=" ".join)
+@pytest.mark.parametrize("arguments", [("-o", "t.json"), ("--width", "19")], ids=" ".join)
 def test_an_argument_that_cannot_be_meant_is_exit_2(arguments: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     done = show("t.json", *arguments, cwd=tmp_path)

@@ -18,7 +18,7 @@ def test_every_server_gets_its_table_and_merging_them_gives_the_first(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.json").write_text(whole)
     (tmp_path / "parts").mkdir()
-    assert main(["job.json", "--output-dir", "parts"]) == 0
+    assert main(["job.json", "-o", "parts"]) == 0
     parts = sorted(path.name for path in (tmp_path / "parts").iterdir())
     assert len(parts) == len(json.loads(whole)["server_list"])
     assert sorted(capsys.readouterr().out.splitlines()) == [f"wrote: parts/{name}" for name in parts]
@@ -53,13 +53,13 @@ def test_two_servers_of_one_file_name_are_refused(
         server["server_id"] = name
     (tmp_path / "job.json").write_text(json.dumps(document))
     assert main(["job.json"]) == 2
-    assert "two servers would get one file" in capsys.readouterr().err
+    assert "two servers would share a file" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["job.json"]
 
 
 def test_a_folder_that_is_none_is_refused_before_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "job.json").write_text(text(2, 4))
-    assert main([str(tmp_path / "job.json"), "--output-dir", str(tmp_path / "none")]) == 2
+    assert main([str(tmp_path / "job.json"), "-o", str(tmp_path / "none")]) == 2
     assert "mkdir -p" in capsys.readouterr().err
 
 
@@ -69,5 +69,5 @@ def test_a_server_id_leads_out_of_no_folder(tmp_path: Path, monkeypatch: pytest.
     document["server_list"][0]["server_id"] = "../../x"
     (tmp_path / "job.json").write_text(json.dumps(document))
     (tmp_path / "parts").mkdir()
-    assert main(["job.json", "--output-dir", "parts"]) == 0
+    assert main(["job.json", "-o", "parts"]) == 0
     assert [path.name for path in (tmp_path / "parts").iterdir()] == ["hccl_1p_0_..-..-x.json"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.cli.tables import MAX_WARNINGS, read_any_table, read_table, sound_text
+from hccl_kit.cli.tables import MAX_WARNINGS, read_any_table, read_table, valid_text
 from hccl_kit.table.formats.server_list import from_value
 from hccl_kit.table.products import find_product
 from tests.tables import pods_value, value
@@ -51,10 +51,10 @@ def test_a_warning_keeps_no_table_from_being_read(tmp_path: Path) -> None:
 
 
 def test_what_would_be_refused_is_not_written() -> None:
-    with pytest.raises(KitError, match="would break HK201"):
-        sound_text(from_value(twice()), "t.json")
-    with pytest.raises(KitError, match="would break HK108"):
-        sound_text(from_value(value()), "t.json", find_product("a5"))
+    with pytest.raises(KitError, match=r"HK201: .*, in the table to be written"):
+        valid_text(from_value(twice()), "t.json")
+    with pytest.raises(KitError, match="HK108: "):
+        valid_text(from_value(value()), "t.json", find_product("a5"))
 
 
 def test_so_many_warnings_are_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,8 +62,8 @@ def test_so_many_warnings_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     for server in document["server_list"]:
         for device in server["device"]:
             device["backup_device_ip"] = "\x1bx"
-    sound_text(from_value(document), "t.json")
+    valid_text(from_value(document), "t.json")
     *lines, last, end = capsys.readouterr().err.split("\n")
     assert len(lines) == MAX_WARNINGS
     assert all(line.startswith("warning: HK314") and "\x1b" not in line for line in lines)
-    assert (last, end) == (f"warning: {32 - MAX_WARNINGS} more of these; hccl-check tells all", "")
+    assert (last, end) == (f"warning: {32 - MAX_WARNINGS} more; hccl-check reports all", "")

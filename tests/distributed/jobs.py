@@ -49,7 +49,7 @@ class Job:
     def script(self, *overrides: str, program: Path = TRAIN) -> list[str | Path]:
         """The command that starts two ranks by the script which hccl-gen writes into the folder."""
         gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", "[0,2)", "--simulate"]
-        done = self.run([*gen, "--output-dir", self.folder, "--", *self.train(*overrides, program=program)])
+        done = self.run([*gen, "-o", self.folder, "--", *self.train(*overrides, program=program)])
         assert done.returncode == 0, done.stderr
         return ["bash", self.folder / "ascend2p.sh"]
 

@@ -96,7 +96,7 @@ def test_a_disk_that_is_full_for_a_while_costs_a_restart(job: Job) -> None:
     once = 'if mkdir "$0/started_$RANK" 2>/dev/null; then ulimit -f 1024; fi; exec "$@"'
     gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", "[0,2)", "--simulate"]
     ranks = ["bash", "-c", once, str(job.folder), *job.train("train.resume_interval_steps=5")]
-    assert job.run([*gen, "--output-dir", str(job.folder), "--", *ranks]).returncode == 0
+    assert job.run([*gen, "-o", str(job.folder), "--", *ranks]).returncode == 0
     done = job.run(["bash", job.folder / "ascend2p.sh", "--max-restarts", "1"])
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"error: cannot write the checkpoint {job.folder / 'run' / 'train_resume.ckpt'}: " in done.stderr

@@ -8,7 +8,7 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.preflight import over_ssh
-from hccl_kit.preflight.over_ssh import AT_ONCE, MAX_ANSWER, OPTIONS, Said, ask_all, refusal, ssh_command
+from hccl_kit.preflight.over_ssh import AT_ONCE, MAX_OUTPUT, OPTIONS, Reply, refusal, run_on_all, ssh_command
 from tests.launch.jobs import wait_until
 
 
@@ -22,8 +22,8 @@ def fake_ssh(folder: Path, text: str) -> tuple[str, ...]:
 
 def ask(
     ssh: tuple[str, ...], questions: list[tuple[str, str]], stdin: bytes = b"", timeout: float = 30.0
-) -> list[Said]:
-    return ask_all(ssh, questions, stdin, timeout=timeout)
+) -> list[Reply]:
+    return run_on_all(ssh, questions, stdin, timeout=timeout)
 
 
 def test_each_server_gets_its_question_and_the_same_input(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_each_server_gets_its_question_and_the_same_input(tmp_path: Path) -> Non
     table = b"x" * 1_000_000
     said = ask(ssh, [("node1", "a b"), ("node2", "c")], table)
     assert [one.text for one in said] == ["--|node1|a b|1000000\n", "--|node2|c|1000000\n"]
-    assert all(one.error is None and one.asked <= one.answered for one in said)
+    assert all(one.error is None and one.started <= one.ended for one in said)
 
 
 def test_a_silent_server_is_ended_with_its_children_and_named(tmp_path: Path) -> None:
@@ -64,9 +64,9 @@ def test_the_reason_of_ssh_is_told(tmp_path: Path) -> None:
 
 def test_an_answer_without_end_does_not_fill_the_memory(tmp_path: Path) -> None:
     (said,) = ask(
-        fake_ssh(tmp_path, f"head -c {3 * MAX_ANSWER} /dev/zero; head -c 1000000 /dev/zero >&2"), [("node1", "")]
+        fake_ssh(tmp_path, f"head -c {3 * MAX_OUTPUT} /dev/zero; head -c 1000000 /dev/zero >&2"), [("node1", "")]
     )
-    assert (said.error, len(said.text)) == (None, MAX_ANSWER)
+    assert (said.error, len(said.text)) == (None, MAX_OUTPUT)
 
 
 def test_so_many_at_once_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_ssh_is_as_the_user_says() -> None:
     assert ssh_command({}, []) == ("ssh", *OPTIONS)
     found = ssh_command({"HCCL_KIT_SSH": "ssh -F 'my file' -p 2222"}, ["User=train", "-evil"])
     assert found == ("ssh", "-F", "my file", "-p", "2222", "-o", "User=train", "-o", "-evil", *OPTIONS)
-    with pytest.raises(KitError, match="HCCL_KIT_SSH cannot be read"):
+    with pytest.raises(KitError, match="HCCL_KIT_SSH cannot be parsed"):
         ssh_command({"HCCL_KIT_SSH": "ssh 'x"}, [])
 
 

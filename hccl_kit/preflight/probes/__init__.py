@@ -1,1 +1,1 @@
-"""What is read of this machine: tools, cards, ports and its place in the table."""
+"""What is read from this machine: the driver's tools, cards, ports, and which server of the table it is."""

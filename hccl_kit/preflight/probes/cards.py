@@ -1,4 +1,4 @@
-"""Which cards this machine has, as its folder dev and npu-smi show them."""
+"""The cards of this machine, according to /dev and npu-smi."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hccl_kit.preflight.probes import tools
 from hccl_kit.table.finding import Finding
 
 CONTROLS = ("davinci_manager", "devmm_svm", "hisi_hdc")
-"""What every program on an NPU opens besides its card."""
-NO_NPU = "this machine shows no NPU, see HK620"
-NOT_HERE = "none of the table's cards is here"
+"""The device files that every program on an NPU opens, apart from that of its card."""
+NO_NPU = "no NPU found on this machine, see HK620"
+NOT_HERE = "none of the table's cards is present"
 _DAVINCI = re.compile(r"davinci([0-9]{1,4})")
 
 Place = tuple[int, int]
@@ -29,7 +29,7 @@ def ids_in_dev(node: Node) -> tuple[int, ...]:
 
 
 def shows_npu(node: Node) -> bool:
-    """Whether anything of an NPU is to be seen here: a file in /dev, or a tool of the driver."""
+    """Whether this machine has any sign of an NPU: a device file, or a tool of the driver."""
     names = _names_in_dev(node)
     return bool(
         ids_in_dev(node)
@@ -39,13 +39,13 @@ def shows_npu(node: Node) -> bool:
 
 
 def need_npu(node: Node) -> None:
-    """CannotTellError where this machine shows no NPU at all."""
+    """Raises CannotTellError if this machine has no sign of an NPU."""
     if not shows_npu(node):
         raise CannotTellError(NO_NPU)
 
 
 def here(node: Node) -> tuple[int, ...]:
-    """The cards of the table that are on this machine, physical ids; CannotTellError where there is none."""
+    """The physical ids of the table's cards that are present. Raises CannotTellError if there are none."""
     need_npu(node)
     ids = tuple(sorted(set(node.device_ids) & set(ids_in_dev(node))))
     if not ids:
@@ -54,7 +54,7 @@ def here(node: Node) -> tuple[int, ...]:
 
 
 def info(node: Node) -> npu_smi_info.Info:
-    """What `npu-smi info` says; CannotTellError where it says nothing."""
+    """The output of `npu-smi info`. Raises CannotTellError if it has no table of cards."""
     need_npu(node)
     found = npu_smi_info.parse(tools.smi(node, "info"))
     if found is None or not found.chips:
@@ -63,19 +63,17 @@ def info(node: Node) -> npu_smi_info.Info:
 
 
 def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Place, int]:
-    """The physical id of every chip of which it can be told.
+    """The physical id of every chip for which it is known.
 
-    npu-smi says it on A3 (Phy-ID) and, with -m, on Atlas 950. Elsewhere its logic ids count the cards of this system
-    from 0, so the first is the first file in /dev. Where these do not fit, an NPU with one chip has its own number.
+    npu-smi prints it on A3 (Phy-ID) and, with -m, on Atlas 950. Elsewhere its logic ids number the cards of this system
+    from 0, so logic id 0 is the first file in /dev. If these do not match, an NPU with one chip has its own number.
     """
     chips = tuple(chips)
     if all(chip.physical is not None for chip in chips):
         return {(chip.npu, chip.chip): chip.physical for chip in chips if chip.physical is not None}
     mapped = {(one.npu, one.chip): one for one in npu_smi_map.parse(tools.smi(node, "info", "-m"))}
     in_dev = ids_in_dev(node)
-    counts_what_is_here = sorted(-1 if one.logic is None else one.logic for one in mapped.values()) == list(
-        range(len(in_dev))
-    )
+    matches_dev = sorted(-1 if one.logic is None else one.logic for one in mapped.values()) == list(range(len(in_dev)))
     single = {npu for npu, group in groupby(sorted(chip.npu for chip in chips)) if len(list(group)) == 1}
     found: dict[Place, int] = {}
     for chip in chips:
@@ -83,7 +81,7 @@ def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Plac
         one = mapped.get(place)
         if one and one.physical is not None:
             found[place] = one.physical
-        elif one and one.logic is not None and counts_what_is_here:
+        elif one and one.logic is not None and matches_dev:
             found[place] = in_dev[one.logic]
         elif chip.npu in single:
             found[place] = chip.npu
@@ -91,15 +89,15 @@ def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Plac
 
 
 def named(ids: Iterable[int]) -> str:
-    """Cards as a person writes them: "card 3", "cards 0 to 3 and 6"."""
+    """`named([3])` is "card 3", `named([0, 1, 2, 3, 6])` is "cards 0 to 3 and 6"."""
     numbers = sorted(ids)
     return f"{plural('card', len(numbers))} {joined(spans(numbers, ' to '))}"
 
 
-def folded(says: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
-    """One fault for every text, with all cards that it is said of."""
+def folded(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
+    """One finding for each text, with all cards that have it."""
     by_text: dict[str, list[int]] = {}
-    for device_id, text in says.items():
+    for device_id, text in texts.items():
         by_text.setdefault(text, []).append(device_id)
     for text, ids in by_text.items():
         yield Finding(f"{named(ids)}: {text}", hint, device=ids[0] if len(ids) == 1 else None)

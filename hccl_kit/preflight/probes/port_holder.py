@@ -1,4 +1,4 @@
-"""What holds a port, as far as /proc tells this user."""
+"""Which process holds a port, as far as this user may read /proc."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from hccl_kit.base.terminal import printable
 
 _LISTENS = "0A"
 _ENDED = "0"
-"""The inode of a connection that no process has any more, and that keeps its port for a minute."""
+"""The inode of a closed connection, which keeps its port for a minute (TIME_WAIT)."""
 
 
 class Holder(NamedTuple):
-    """Who, such as "python (process 4711)"; `listens`: it waits for others there, and has not just called somebody."""
+    """The holder, such as "python (process 4711)"; `listens`: it accepts connections, rather than having made one."""
 
     text: str
     listens: bool
 
 
 def holder(port: int, root: Path = Path("/")) -> Holder | None:
-    """The processes that listen on `port`, else those with a connection from it; None where nothing can be seen."""
+    """The processes that listen on `port`, else those with a connection from it; None if none is visible."""
     proc = root / "proc"
     sockets = [one for table in ("tcp", "tcp6") for one in _sockets(proc / "net" / table, port)]
     for listens in (True, False):
@@ -32,11 +32,11 @@ def holder(port: int, root: Path = Path("/")) -> Holder | None:
             names = " and ".join(f"{_name(process)} (process {process.name})" for process in found[:3])
             return Holder(names if listens else f"a connection of {names}", listens)
     is_over = sockets and all(inode == _ENDED for _, inode in sockets)
-    return Holder("a connection that has just ended", listens=False) if is_over else None
+    return Holder("a connection that was just closed", listens=False) if is_over else None
 
 
 def _sockets(table: Path, port: int) -> Iterator[tuple[str, str]]:
-    """State and inode of those that have the local port.
+    """State and inode of the sockets with this local port.
 
     Columns: number, local address:port in hex, remote, state, queues, timers, retransmits, user, timeout, inode.
     """
@@ -57,7 +57,7 @@ def _processes(proc: Path) -> Iterator[Path]:
 
 
 def _open_files(process: Path) -> Iterator[str]:
-    """Where the open files of a process lead; nothing for those of other users, and of one that has ended."""
+    """Targets of the open files of a process; none for processes of other users and those that have ended."""
     try:
         files = list((process / "fd").iterdir())
     except OSError:

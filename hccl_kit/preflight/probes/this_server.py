@@ -1,4 +1,4 @@
-"""Which server of a table is this machine?"""
+"""Find out which server of a table this machine is."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hccl_kit.table.model import RankTable, Server
 
 
 def find_server(table: RankTable, wanted: str | None = None) -> Server | None:
-    """The server with the id `wanted`; where nobody wants one, that which has an address or name of this machine.
+    """The server with the id `wanted`; without it, the one that has an address or name of this machine.
 
-    None where none has or several have. KitError where the table has no server `wanted`.
+    None if there is no such server, or more than one. Raises KitError if the table has no server `wanted`.
     """
     if wanted:
         for server in table.servers:
@@ -44,7 +44,7 @@ def names_here() -> frozenset[str]:
 
 
 def plain(name: object) -> str:
-    """An address in its one spelling, any other text as it is; what is no text is nobody's name."""
+    """An address in canonical form, other text unchanged; non-strings become "", which matches no host."""
     try:
         return str(ipaddress.ip_address(name)) if isinstance(name, str) else ""
     except ValueError:
@@ -52,5 +52,5 @@ def plain(name: object) -> str:
 
 
 def listed(servers: Iterable[Server]) -> str:
-    """The ids of servers, not all where they are many."""
+    """The ids of the first servers, and the number of the others."""
     return wording.listed(shown(server.id) for server in servers)

@@ -93,5 +93,5 @@ def test_cards_of_the_table_that_are_not_here_are_not_looked_at(
     assert here(machine.node()) == (0, 2, 3, 4, 6, 7)
     for card in (0, 2, 3, 4, 6, 7):
         (machine.root / f"dev/davinci{card}").unlink()
-    with pytest.raises(CannotTellError, match="none of the table's cards is here"):
+    with pytest.raises(CannotTellError, match="none of the table's cards is present"):
         here(machine.node())

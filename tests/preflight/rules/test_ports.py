@@ -110,7 +110,7 @@ def test_a_holder_that_cannot_be_seen_is_none(tmp_path: Path) -> None:
     (process / "fd" / "4").symlink_to("socket:[4712]")
     assert holder(60000, tmp_path) == ("a connection of py\N{REPLACEMENT CHARACTER}[2Jthon (process 99)", False)
     (tmp_path / "proc" / "net" / "tcp").write_text("head\n" + line.format("06", 0))
-    assert holder(60000, tmp_path) == ("a connection that has just ended", False)
+    assert holder(60000, tmp_path) == ("a connection that was just closed", False)
     assert PORTS == 32
 
 

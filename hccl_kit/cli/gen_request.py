@@ -1,0 +1,91 @@
+"""What the command line of hccl-gen asks for, as one value."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from hccl_kit.base import hostlist
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import listed
+from hccl_kit.cli.gen_devices import Devices, named_option
+from hccl_kit.table.ip import parse_address
+from hccl_kit.table.products import Product
+
+EVERY: Literal["all"] = "all"
+"""`--hosts all`: every server of the inventory."""
+_SHOWN = 16
+
+
+class GenRequest(NamedTuple):
+    """The servers and cards of a job, where their addresses come from, and what is written.
+
+    `hosts` are the servers of --hosts, None without it. `server` and `version` are None if they are to be found out.
+    Without `hccn_conf`, `inventory` and `simulate` the addresses come from this machine.
+    """
+
+    command: tuple[str, ...]
+    devices: Devices
+    product: Product
+    version: str | None
+    server: str | None
+    hosts: tuple[str, ...] | Literal["all"] | None
+    mpi: bool
+    hccn_conf: Path | None
+    inventory: Path | None
+    simulate: bool
+    output: Path
+    force: bool
+    dry_run: bool
+
+
+def hosts_of(text: str, *, simulate: bool) -> tuple[str, ...] | Literal["all"]:
+    """The servers that --hosts lists. Raises KitError for a duplicate or a misspelled address."""
+    if text == EVERY and not simulate:
+        return EVERY
+    with named_option("--hosts"):
+        names = hostlist.expand(text)
+        for name in names:
+            _refuse_misspelled_address(name)
+        duplicates = [name for name, count in Counter(names).items() if count > 1]
+        if duplicates:
+            raise KitError(f"{listed(duplicates, _SHOWN)} listed twice; each server may appear once")
+    return names
+
+
+def check_request(request: GenRequest) -> GenRequest:
+    """The request. Raises KitError if its options contradict each other."""
+    product = request.product
+    reads = f"HCCL of {product.title} reads rank tables of version {' and '.join(filter(None, product.table_versions))}"
+    if request.version not in (None, *product.table_versions):
+        raise KitError(f"{reads}, not {request.version} (--table-version)")
+    if "1.0" not in product.table_versions and (request.inventory is None or request.mpi):
+        raise KitError(
+            f"{reads}, which contain the local id of every card and its addresses in every network; no tool of the"
+            " driver prints them",
+            hint="give them as local_id and level_list of every card: --hosts all --inventory FILE\n"
+            "the rootinfo file of a server has them under these names",
+        )
+    if request.server is not None:
+        with named_option("--server_ip"):
+            _refuse_misspelled_address(request.server)
+        if request.hosts is not None:
+            raise KitError("--hosts and --server_ip are mutually exclusive")
+    if request.hosts is not None and request.inventory is None and not request.simulate:
+        raise KitError(
+            "--hosts names servers, but not where the addresses of their cards come from",
+            hint="--inventory FILE    a YAML file of servers and their cards\n"
+            "--simulate          addresses that exist in no network\n"
+            "or let mpirun start a process on every server, which queries its own cards: --mpi",
+        )
+    if request.mpi and request.simulate:
+        raise KitError("--mpi and --simulate are mutually exclusive", hint="hccl-gen --hosts LIST --simulate")
+    return request
+
+
+def _refuse_misspelled_address(name: str) -> None:
+    """Raises KitError if `name` is numbers and dots but not an IPv4 address; any other name may be a host."""
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)+\.?", name) and parse_address(name) is None:
+        raise KitError(f"{name!r} is not a valid IPv4 address; accepted: four numbers from 0 to 255, or a host name")

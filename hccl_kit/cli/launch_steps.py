@@ -1,0 +1,98 @@
+"""The steps of hccl-kit launch: read the table, check the plan for the launcher, write its files."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.terminal import printable
+from hccl_kit.cli import complain
+from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
+from hccl_kit.cli.tables import table_of, topology_warning
+from hccl_kit.launch.emitters import Launcher, emit
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import LaunchPlan, plan
+from hccl_kit.launch.rules import check_plan
+from hccl_kit.launch.secret_file import make_secret, secret_of
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.generate import file_name
+from hccl_kit.table.products import Product
+from hccl_kit.table.reading import load
+
+
+class LaunchRequest(NamedTuple):
+    """A table, a launcher and its options, the command of the ranks, and what is written.
+
+    `product` is None if it is derived from the table, `output` for the folder of the table.
+    """
+
+    table: str
+    launcher: Launcher
+    options: Mapping[str, Any]
+    command: tuple[str, ...]
+    product: Product | None
+    output: Path | None
+    force: bool
+    dry_run: bool
+
+
+def write_launch_files(request: LaunchRequest) -> int:
+    """Write the files; returns the exit code. Raises KitError, with nothing written, if that is not possible."""
+    launcher = request.launcher
+    folder = request.output or (Path(request.table).parent if request.table != "-" else Path())
+    check_folder(folder)
+    table, file, doubt = _table_file(request.table, request.product)
+    made, warnings = _checked_plan(table, file, request)
+    for warning in [*([doubt] if doubt else []), *warnings]:
+        complain(warning)
+    files = [
+        OutputFile(folder / name, text, mode) for name, text, mode in emit(launcher.name, made, file, **request.options)
+    ]
+    if launcher.reads_table:
+        files.append(OutputFile(folder / file.name, file.text))
+    several = len(made.nodes) > 1
+    secret = secret_of(files[0].path) if several and launcher.needs_secret else None
+    if request.dry_run:
+        show_files(files, force=request.force)
+        if secret and not secret.exists():
+            print(f"would write: {secret} (a random secret)")
+        return EXIT_OK
+    written = write_files(files, force=request.force)
+    if secret and make_secret(secret):
+        written.append(f"wrote: {secret}")
+    step = (several and launcher.next_step_of_several) or launcher.next_step
+    print(*written, f"next: {step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret)))}", sep="\n")
+    return EXIT_OK
+
+
+def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFile, str | None]:
+    """The table, its file, and a warning if the default product cannot link its cards.
+
+    Raises KitError with the first error of the table, or if HCCL does not read a file of this name.
+    """
+    data, name = load(given)
+    table = table_of(data, name, given, product)
+    warning = None if product else topology_warning(data, name)
+    file = Path(given).resolve().name if given != "-" else file_name(table)
+    if not file.endswith(".json"):
+        raise KitError(
+            f"HCCL only reads rank tables whose name ends in .json, got {file!r}",
+            hint=shlex.join(["mv", file, f"{Path(file).stem}.json"]),
+        )
+    return table, TableFile(file, data.decode()), warning
+
+
+def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> tuple[LaunchPlan, list[str]]:
+    """The plan, and warnings about it. Raises KitError if a rule says that the launcher cannot start it."""
+    made = plan(table, request.command)
+    findings = [*check_plan(made, file, request.launcher.name)]
+    errors = [found for found in findings if found.severity == "error"]
+    if errors:
+        first, more = errors[0], len(errors) - 1
+        raise KitError(
+            printable(f"{first.rule}: {first.message}") + (f" (and {more} more)" if more else ""), hint=first.hint
+        )
+    return made, [printable(f"{found.severity}: {found.rule}: {found.message}") for found in findings]

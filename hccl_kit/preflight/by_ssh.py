@@ -1,0 +1,108 @@
+"""Check every server of a table over ssh, and this one directly."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.plan import HOST_IP
+from hccl_kit.launch.shell import words
+from hccl_kit.preflight import over_ssh
+from hccl_kit.preflight.answer import Answer, answer
+from hccl_kit.preflight.cluster_rules import Round, differences
+from hccl_kit.preflight.job import Job
+from hccl_kit.preflight.json_form import read_answer
+from hccl_kit.preflight.over_ssh import Reply
+from hccl_kit.table.finding import Finding
+from hccl_kit.table.model import Server
+
+_WITHOUT_HOSTS = "2.0"
+
+
+class Ssh(NamedTuple):
+    """How to reach the other servers: values for ssh -o, the command of hccl-kit there, and seconds for one server."""
+
+    options: Sequence[str]
+    remote: str | None
+    timeout: float
+
+
+def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer], tuple[Finding, ...]]:
+    """The answers of all servers in the order of the table, and what differs between them.
+
+    `server` names this one. Raises KitError if the table names no hosts, or ssh cannot be run as asked.
+    """
+    if job.table.version == _WITHOUT_HOSTS:
+        raise KitError(
+            "version 2.0 tables do not name hosts, which ssh needs",
+            hint="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi",
+        )
+    this = job.node(os.environ, server)
+    others = [one for one in job.table.servers if one is not this.server]
+    refused = {one.id: why for one in others if (why := over_ssh.refusal(address_of(one)))}
+    asked = [one for one in others if one.id not in refused]
+    program = _program(ssh.remote)
+    commands = [(address_of(one), _command(program, job, one)) for one in asked]
+    start = over_ssh.ssh_command(os.environ, ssh.options)
+
+    with ThreadPoolExecutor(1) as side:
+        local = side.submit(answer, this) if this.server else None
+        replies = over_ssh.run_on_all(start, commands, job.data, timeout=ssh.timeout)
+        here = local.result() if local else None
+    found = {one.id: _answer(one, reply) for one, reply in zip(asked, replies, strict=True)}
+    found |= {name: Answer(name, error=why) for name, why in refused.items()}
+    if here:
+        found[here.server] = here
+    ahead = {one.id: _ahead(found[one.id], reply) for one, reply in zip(asked, replies, strict=True)}
+    answers = [found[one.id] for one in job.table.servers]
+    there = [one for one in answers if one.error is None]
+    return answers, differences(
+        Round(there, job.digest, {one.server: ahead.get(one.server, 0.0) for one in there}, job.path)
+    )
+
+
+def address_of(server: Server) -> str:
+    """The address or host name that ssh connects to."""
+    host_ip = server.extra.get(HOST_IP)
+    return host_ip if isinstance(host_ip, str) and host_ip else server.id
+
+
+def _command(program: Sequence[str], job: Job, server: Server) -> str:
+    """The command line for the shell of a server; the table comes over standard input."""
+    path = [f"--path={job.path}"] if job.path else []
+    ignore = [f"--ignore={','.join(sorted(job.ignore))}"] if job.ignore else []
+    product = f"--product={job.product.name}"
+    return words([*program, "preflight", "-", f"--server={server.id}", product, "--format=json", *path, *ignore])
+
+
+def _program(remote: str | None) -> list[str]:
+    """The command of hccl-kit on the other servers: `remote`, else the path of the program that runs here."""
+    if remote:
+        try:
+            return shlex.split(remote)
+        except ValueError as error:
+            raise KitError(f"--remote {remote!r} cannot be parsed as a command: {error}") from error
+    started = Path(sys.argv[0])
+    return [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]
+
+
+def _answer(server: Server, reply: Reply) -> Answer:
+    if reply.error is not None:
+        return Answer(server.id, error=reply.error)
+    try:
+        return read_answer(reply.text)._replace(server=server.id)
+    except ValueError as error:
+        return Answer(server.id, error=reply.stderr or str(error))
+
+
+def _ahead(found: Answer, reply: Reply) -> float:
+    """By how many seconds the clock there is ahead of ours at least; negative if it is behind."""
+    if found.error is not None:
+        return 0.0
+    return max(0.0, found.clock - reply.ended) or min(0.0, found.clock - reply.started)

@@ -1,0 +1,74 @@
+"""A valid table that servers are checked against, and which findings of the checks are reported."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.check.engine import Report as TableReport
+from hccl_kit.preflight.inspection import Report
+from hccl_kit.preflight.node import Node
+from hccl_kit.preflight.probes.this_server import find_server
+from hccl_kit.preflight.tool_queries import ToolQueries
+from hccl_kit.runtime.worker_env import SERVER
+from hccl_kit.table.finding import Finding
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.products import Product
+
+
+class Job(NamedTuple):
+    """A valid table: the file as the user named it, its bytes, and its path on every server (None: not known).
+
+    `select` are the rules to report (None: all), without those in `ignore`. `strict` turns warnings into errors, and
+    `quiet` drops everything that is not an error then.
+    """
+
+    file: str
+    data: bytes
+    table: RankTable
+    product: Product
+    path: Path | None
+    select: frozenset[str] | None
+    ignore: frozenset[str]
+    strict: bool
+    quiet: bool
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    def node(self, environ: Mapping[str, str], server: str | None) -> Node:
+        """This machine, as `server` of the table if it is named.
+
+        Raises KitError if the table has no such server.
+        """
+        wanted = server or environ.get(SERVER)
+        return Node(self.table, self.product, find_server(self.table, wanted), environ, ToolQueries(), path=self.path)
+
+    def selected(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """The findings to report, with their severity."""
+        kept = [one for one in findings if self._selects(one.rule)]
+        if self.strict:
+            kept = [one._replace(severity="error") if one.severity == "warning" else one for one in kept]
+        return tuple(one for one in kept if one.severity == "error" or not self.quiet)
+
+    def selected_report(self, report: Report) -> Report:
+        """The report on a server without the rules that are not selected, which count as neither passed nor skipped."""
+        return report._replace(
+            findings=self.selected(report.findings),
+            checked=tuple(rule for rule in report.checked if self._selects(rule)),
+            skipped=tuple(pair for pair in report.skipped if self._selects(pair[0])),
+        )
+
+    def _selects(self, rule: str) -> bool:
+        return rule not in self.ignore and (not self.select or rule in self.select)
+
+
+class Refused(NamedTuple):
+    """A table with errors, against which no server is checked; and its bytes."""
+
+    report: TableReport
+    data: bytes
