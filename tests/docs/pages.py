@@ -1,11 +1,16 @@
 """The pages of the documentation."""
 
+from pathlib import Path
+
 from tests.places import ROOT
 
 DOCS = ROOT / "docs"
+README = ROOT / "README.md"
 GENERATED = ("rules.md", "errors.md", "config.md")
-PAGES = [
-    *sorted(ROOT.glob("README*.md")),
-    *sorted(page for page in DOCS.rglob("*.md") if page.name not in GENERATED),
-]
-NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+IN_CHINESE = {ROOT / "README.zh-CN.md": README} | {page: DOCS / page.name for page in sorted(DOCS.glob("zh/*.md"))}
+"""A page in Chinese, and the page that it translates."""
+IN_ENGLISH = [README, *sorted(page for page in DOCS.glob("*.md") if page.name not in GENERATED)]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))

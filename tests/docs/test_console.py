@@ -1,6 +1,7 @@
 """Every page of the documentation from its top: commands are run as they stand there, and print what the page shows."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import Block, blocks_of, commands_of, fits
-from tests.docs.pages import NAMES
+from tests.docs.pages import IN_CHINESE, IN_ENGLISH, name_of
 from tests.places import FAKES, ROOT
 
 FAMILIES = ("HCCL_", "ASCEND_", "RANK_", "DEVICE_", "MS_", "OMPI_", "PMIX_", "SLURM_", "COLUMNS", "LINES")
@@ -58,32 +59,47 @@ class Desk:
 
 
 def pages() -> list[object]:
+    """Those whose commands are run; the Chinese pages have the same."""
     return [
-        pytest.param(name, marks=pytest.mark.train if "hccl-kit train" in (ROOT / name).read_text() else ())
-        for name in NAMES
+        pytest.param(page, id=name_of(page), marks=pytest.mark.train if "$ hccl-kit train" in page.read_text() else ())
+        for page in IN_ENGLISH
     ]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_block_says_how_it_is_tested(name: str) -> None:
-    blocks = blocks_of(ROOT / name)
-    fences = (ROOT / name).read_text(encoding="utf-8").count("\n```") / 2
-    assert len(blocks) == fences
-    unmarked = [block.line for block in blocks if block.kind not in KINDS and block.language in SHELL]
-    assert unmarked == []
-    for block in blocks:
-        assert block.kind != "tested" or (ROOT / block.value).exists()
+@pytest.mark.parametrize("page", [*IN_ENGLISH, *IN_CHINESE], ids=name_of)
+def test_every_block_says_how_it_is_tested(page: Path) -> None:
+    blocks = blocks_of(page)
+    assert len(blocks) == page.read_text(encoding="utf-8").count("\n```") / 2
+    assert [block.line for block in blocks if block.kind not in KINDS and block.language in SHELL] == []
+    assert [block.value for block in blocks if block.kind == "tested" and not (ROOT / block.value).exists()] == []
 
 
-@pytest.mark.parametrize("name", pages())
-def test_what_a_page_shows_is_what_its_reader_sees(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    page, desk = ROOT / name, Desk(tmp_path)
+@pytest.mark.parametrize("page", IN_CHINESE, ids=name_of)
+def test_a_translation_shows_the_same_blocks(page: Path, request: pytest.FixtureRequest) -> None:
+    """But for the comments, which are translated."""
+    pairs = list(zip(blocks_of(page), blocks_of(IN_CHINESE[page]), strict=True))
+    if request.config.getoption("--update-golden"):
+        text = page.read_text(encoding="utf-8")
+        for ours, theirs in pairs:
+            text = text if _code(ours) == _code(theirs) else text.replace(ours.text, theirs.text, 1)
+        page.write_text(text, encoding="utf-8")
+    assert [_code(block) for block in blocks_of(page)] == [_code(theirs) for _, theirs in pairs]
+
+
+def _code(block: Block) -> tuple[str, str, str, str]:
+    comment = r"(^|  )# .*$" if block.language != "console" else "(?!)"
+    return block.language, block.kind, block.value, re.sub(comment, "", block.text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", pages())
+def test_what_a_page_shows_is_what_its_reader_sees(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    desk = Desk(tmp_path)
     update = request.config.getoption("--update-golden")
     wrong = []
     for block in blocks_of(page):
         for shown, printed in _results(desk, block):
             if not fits(shown, printed):
-                wrong.append(f"{name}, block at line {block.line}: shown\n{shown}\nprinted\n{printed}")
+                wrong.append(f"block at line {block.line}: shown\n{shown}\nprinted\n{printed}")
                 if update:
                     page.write_text(page.read_text(encoding="utf-8").replace(shown, printed, 1), encoding="utf-8")
     assert update or not wrong, "\n".join(wrong)
