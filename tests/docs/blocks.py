@@ -43,6 +43,13 @@ def blocks_of(page: Path) -> list[Block]:
     return [_block(found, text) for found in _BLOCK.finditer(text)]
 
 
+def with_texts(page: Path, texts: list[str]) -> str:
+    """The page with other texts in its blocks."""
+    left = iter(texts)
+    start = re.compile(r"(^```\w+\n)(?:.*?)(^```$)", re.DOTALL | re.MULTILINE)
+    return start.sub(lambda found: f"{found[1]}{next(left)}{found[2]}", page.read_text(encoding="utf-8"))
+
+
 def _block(found: re.Match[str], text: str) -> Block:
     language = found["language"]
     kind, _, value = (found["mark"] or ("console" if language == "console" else "")).partition(": ")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import Block, blocks_of, commands_of, fits
+from tests.docs.blocks import Block, blocks_of, commands_of, fits, with_texts
 from tests.docs.pages import IN_CHINESE, IN_ENGLISH, name_of
 from tests.places import FAKES, ROOT
 
@@ -79,10 +79,8 @@ def test_a_translation_shows_the_same_blocks(page: Path, request: pytest.Fixture
     """But for the comments, which are translated."""
     pairs = list(zip(blocks_of(page), blocks_of(IN_CHINESE[page]), strict=True))
     if request.config.getoption("--update-golden"):
-        text = page.read_text(encoding="utf-8")
-        for ours, theirs in pairs:
-            text = text if _code(ours) == _code(theirs) else text.replace(ours.text, theirs.text, 1)
-        page.write_text(text, encoding="utf-8")
+        texts = [ours.text if _code(ours) == _code(theirs) else theirs.text for ours, theirs in pairs]
+        page.write_text(with_texts(page, texts), encoding="utf-8")
     assert [_code(block) for block in blocks_of(page)] == [_code(theirs) for _, theirs in pairs]
 
 
