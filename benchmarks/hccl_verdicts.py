@@ -1,8 +1,8 @@
 """Our verdicts on random rank tables against those of HCCL's own parser: which differ, and by which rule.
 
-python benchmarks/hccl_verdicts.py [TABLES.jsonl.gz] [--show 3]
+python benchmarks/hccl_verdicts.py TABLES.jsonl.gz [--show 3]
 
-A line of TABLES is {"product", "table", "hccl": "accept"|"reject"|"notready", "code"}; such a file is in ../shared.
+A line of TABLES is {"product", "table", "hccl": "accept"|"reject"|"notready", "code"}.
 Three ways to differ: "lax", HCCL refuses a table that has no error here; "strict", it takes one that has; "code", both
 refuse it, and the first code is another.
 """
@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from hccl_kit.check.engine import check_text
 from hccl_kit.table.products import find_product
 
-GIVEN = Path(__file__).parents[2] / "shared" / "corpus" / "hccl_verdicts" / "given.jsonl.gz"
 WAITING = {"HK109", "HK110"}
 """Rules for what HCCL waits for; it is no verdict of its own."""
 
@@ -36,7 +35,7 @@ class Difference(NamedTuple):
     table: str
 
 
-def differences(path: Path = GIVEN) -> Iterator[Difference | None]:
+def differences(path: Path) -> Iterator[Difference | None]:
     """One for each table of the file; None where both say the same."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
@@ -61,7 +60,7 @@ def compared(row: dict[str, Any]) -> Difference | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="?", type=Path, default=GIVEN)
+    parser.add_argument("tables", type=Path)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="N tables of every difference")
     arguments = parser.parse_args()
     judged = list(differences(arguments.tables))

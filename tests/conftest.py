@@ -13,10 +13,13 @@ settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:
-    """In the background (`pytest &` in a script, nohup) these are ignored, and what a test starts would inherit that.
+    """The programs that tests start inherit neither ignored signals nor the wish for colors.
 
-    A program with a handler starts others with the default.
+    In the background (`pytest &` in a script, nohup) signals are ignored; a program with a handler starts others with
+    the default.
     """
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        os.environ.pop(name, None)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
@@ -24,6 +27,22 @@ def pytest_configure() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew, then look at the diff")
+    parser.addoption("--corpus", type=Path, metavar="FOLDER", help="also check collections that are not in the project")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs --corpus if it is not given."""
+    if config.getoption("--corpus") is None:
+        without = [item for item in items if "corpus" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=without)
+        items[:] = [item for item in items if item not in without]
+
+
+@pytest.fixture(scope="session")
+def corpus(pytestconfig: pytest.Config) -> Path:
+    """The folder of --corpus: rank tables of others in `corpus`, images of text in `data`."""
+    folder: Path = pytestconfig.getoption("--corpus")
+    return folder
 
 
 @pytest.fixture

@@ -3,18 +3,14 @@
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
-from tests.shared import SHARED
+from tests.places import TESTS
 from tests.tables import text
 
-HERE = Path(__file__).parent
-CORPUS = SHARED / "corpus" / "ranktables"
 SEEDS = [
     *(text(servers, cards).encode() for servers, cards in ((1, 1), (1, 8), (3, 2))),
-    *(path.read_bytes() for path in sorted(HERE.glob("rules/HK*/*.json*"))),
-    *(path.read_bytes() for path in sorted(CORPUS.glob("*.json"))),
+    *(path.read_bytes() for path in sorted(TESTS.glob("check/rules/HK*/*.json*"))),
 ]
 TWISTS = (
     *(b'"', b"{", b"}", b"[", b"]", b",", b":", b"-", b".", b"e9", b"\\", b"\\u", b"\\ud800", b"\\udc00", b"\x00"),

@@ -40,17 +40,17 @@ def _prepare(config: Config, env: WorkerEnv) -> Sequence[str]:
 
 
 def _train(config: Config, world: World, notes: list[str]) -> None:
-    from hccl_kit.ocr.run.journal import Journal  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.run.log import RunLog  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.train.loop import train  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
-    journal = Journal(folder, world.rank, resumed=bool(wanted_start(config) or restarts(os.environ)))
+    log = RunLog(folder, world.rank, resumed=bool(wanted_start(config) or restarts(os.environ)))
     for note in notes:
-        journal.say(note)
+        log.say(note)
     try:
-        train(config, world, journal)
+        train(config, world, log)
     finally:
-        journal.close()
+        log.close()
 
 
 if __name__ == "__main__":

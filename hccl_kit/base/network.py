@@ -1,4 +1,4 @@
-"""The addresses by which a host means itself."""
+"""Loopback addresses, and ports that all processes of a job derive without communication."""
 
 from __future__ import annotations
 
@@ -15,3 +15,16 @@ def is_loopback(server_id: str) -> bool:
         return server_id == "localhost" or ip_address(server_id).is_loopback
     except ValueError:
         return False
+
+
+def port_from(number: int) -> int:
+    """A port that everyone who knows `number` derives.
+
+    20000 to 31999 lies below 32768, from where on Linux assigns ports to outgoing connections.
+    """
+    return 20000 + number % 12000
+
+
+def port_from_digest(digest: str) -> int:
+    """`port_from` the first 32 bits of a hexadecimal digest."""
+    return port_from(int(digest[:8], 16))

@@ -1,11 +1,26 @@
-"""Text of others on a screen: nothing in it moves the cursor, and carets stand where they should."""
+"""Text on a terminal: whether it has colors, without control characters, with carets in the right columns."""
 
 from __future__ import annotations
 
+import os
+from typing import TextIO
 from unicodedata import category, east_asian_width
 
 _EXCERPT = 100
 """Characters shown of a long line; a table may be one line of megabytes."""
+
+
+def wants_color(stream: TextIO | None) -> bool:
+    """Whether what is written to `stream` (None: it is closed) has colors.
+
+    A non-empty NO_COLOR turns them off and a non-empty FORCE_COLOR turns them on, in this order (no-color.org,
+    force-color.org). Otherwise they need a terminal, and TERM other than "dumb".
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def printable(text: str) -> str:

@@ -8,24 +8,22 @@ Exit code 0: no error in any file. 1: errors. 2: a file could not be read, or th
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from hccl_kit import __version__
 from hccl_kit.base.arguments import Parser
-from hccl_kit.base.bounded_file import read_descriptor, read_start
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import Report, check_text
 from hccl_kit.check.report import as_json, as_text
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.product_option import add_product_option, chosen_product
-from hccl_kit.table.document import MAX_BYTES, STDIN, decode
+from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
+from hccl_kit.table.reading import load
 
 _EPILOG = """\
 RULES are ids or beginnings of ids, parted by commas: HK2,HK301. What keeps a file from being judged at all is always
@@ -101,7 +99,7 @@ def _check(arguments: argparse.Namespace) -> int:
         if arguments.format != "text":
             reports.append(report)
         elif not (arguments.quiet and report.ok):
-            say(as_text(report, text, wants_color()))
+            say(as_text(report, text, wants_color(sys.stdout)))
     if arguments.format != "text":
         say(_for_programs(reports, arguments.format))
     if unread:
@@ -158,43 +156,6 @@ def _for_programs(reports: Sequence[Report], form: str) -> str:
 
         return as_sarif(reports)
     return as_json(reports)
-
-
-def load(file: str) -> tuple[bytes, str]:
-    """The bytes of a file, or of standard input for "-", and the name under which they are reported.
-
-    At most one byte more than is accepted, so that a device without end cannot fill the memory.
-    """
-    if file != "-":
-        path = Path(file)
-        if path.is_dir():
-            _name_the_table_in(path)
-        return read_start(path, MAX_BYTES + 1), file
-    if sys.stdin is None:
-        raise KitError("cannot read standard input: it is closed")
-    try:
-        return read_descriptor(sys.stdin.fileno(), MAX_BYTES + 1, STDIN), STDIN
-    except OSError as error:
-        raise KitError(f"cannot read standard input: {error.strerror}") from error
-
-
-_MOUNTED = {"jobstart_hccl.json": "ModelArts", "hccl.json": "Kubernetes"}
-"""The table in a folder that a platform mounts into a job's container, and the platform."""
-
-
-def _name_the_table_in(folder: Path) -> None:
-    """KitError where the folder holds a table of a platform; any other folder is refused by who reads it."""
-    for name, platform in _MOUNTED.items():
-        if (folder / name).exists():
-            table = shlex.quote(str(folder / name))
-            raise KitError(
-                f"{folder} is a folder that {platform} mounts; its table is {name}", hint=f"hccl-check {table}"
-            )
-
-
-def wants_color() -> bool:
-    """Whether standard output is a terminal that shows colors, and nobody said NO_COLOR."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 if __name__ == "__main__":

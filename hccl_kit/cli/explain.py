@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.terminal import printable
+from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report import as_text
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import narrowed
 from hccl_kit.cli import run
-from hccl_kit.cli.check import load, wants_color
 from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.diagnosis.lookup import Explanation, as_page, explained
 from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
+from hccl_kit.table.reading import load
 
 _OF_NODES = "HK6"
 
@@ -114,7 +115,7 @@ def _in_file(file: str, explanation: Explanation, product: Product | None) -> st
     report = check_text(data, name, product)
     narrow = narrowed(report, select=ids)
     if any(found.rule in ids for found in narrow.diagnostics):
-        return as_text(narrow, decode(data), wants_color())
+        return as_text(narrow, decode(data), wants_color(sys.stdout))
     others = sorted({found.rule for found in report.diagnostics})
     also = f"; hccl-check finds {', '.join(others)} there" if others else ", nor any other fault"
     return f"{printable(name)}: nothing of this kind{also}"

@@ -15,9 +15,9 @@ from hccl_kit.cli import complain
 from hccl_kit.cli.gen_mpi import gather_servers
 from hccl_kit.cli.gen_sources import Found, named_servers, this_server
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
-from hccl_kit.launch import plan
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import plan
 from hccl_kit.table.formats import write
 from hccl_kit.table.operations.generate import choose_version, file_name, generate_cluster
 from hccl_kit.table.products import Product, find_product

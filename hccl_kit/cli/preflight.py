@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import Report, any_product, check_text
 from hccl_kit.check.report import as_text as table_as_text
 from hccl_kit.check.rules import ANY_PRODUCT
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.check import load, wants_color
 from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.preflight.answer import Answer, answer
@@ -37,11 +37,13 @@ from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.this_server import find_server
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.preflight.text import all_as_text, as_text
+from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.document import decode
 from hccl_kit.table.finding import Diagnostic
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product, find_product
+from hccl_kit.table.reading import load
 
 _EPILOG = """\
 examples:
@@ -78,7 +80,7 @@ class Job(NamedTuple):
     def node(self, environ: Mapping[str, str], server: str | None) -> Node:
         """This machine; `server` where the user says which of the table it is."""
         wanted = server or environ.get(SERVER)
-        return Node(self.table, self.product, find_server(self.table, wanted), environ, path=self.path)
+        return Node(self.table, self.product, find_server(self.table, wanted), environ, ToolQueries(), path=self.path)
 
     def narrowed(self, findings: Sequence[Found]) -> tuple[Found, ...]:
         """Those of the rules that were chosen, warnings as errors where that is asked for."""
@@ -125,8 +127,10 @@ def _preflight(options: argparse.Namespace) -> int:
         from hccl_kit.cli.preflight_ssh import preflight_over_ssh  # noqa: PLC0415 - most look at one machine
 
         answers, differences = preflight_over_ssh(job, options)
-        return show(job, answers, differences, options.format, color=wants_color())
-    return show(job, [answer(job.node(os.environ, options.server))], None, options.format, color=wants_color())
+        return show(job, answers, differences, options.format, color=wants_color(sys.stdout))
+    return show(
+        job, [answer(job.node(os.environ, options.server))], None, options.format, color=wants_color(sys.stdout)
+    )
 
 
 def show(
@@ -183,7 +187,7 @@ def tell_refused(refused: Refused, form: str) -> int:
         subject = Subject(report.name, hashlib.sha256(data).hexdigest(), report.product)
         print(as_json(subject, (), table_findings=[_as_found(one) for one in report.diagnostics]))
     else:
-        print(table_as_text(report, decode(data), wants_color()))
+        print(table_as_text(report, decode(data), wants_color(sys.stdout)))
         complain("no machine was looked at: the table comes first")
     return EXIT_FINDINGS
 

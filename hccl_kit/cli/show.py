@@ -5,21 +5,23 @@ from __future__ import annotations
 import argparse
 import gc
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report import as_text as report_as_text
 from hccl_kit.cli import run
-from hccl_kit.cli.check import load, wants_color
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.cli.product_option import add_product_option, chosen_product
 from hccl_kit.show.layout import picture
 from hccl_kit.show.svg import as_svg
 from hccl_kit.show.text import MIN_WIDTH, as_text
 from hccl_kit.table.document import decode
+from hccl_kit.table.reading import load
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,10 +54,10 @@ def _show(options: argparse.Namespace) -> int:
     data, name = load(options.table)
     report = check_text(data, name, chosen_product(options.product))
     if report.table is None:
-        print(report_as_text(report, decode(data), wants_color()))
+        print(report_as_text(report, decode(data), wants_color(sys.stdout)))
         return EXIT_FINDINGS
     drawn = picture(report, report.table)
-    print(as_text(drawn, options.width or shutil.get_terminal_size().columns, color=wants_color()))
+    print(as_text(drawn, options.width or shutil.get_terminal_size().columns, color=wants_color(sys.stdout)))
     if options.svg:
         print(*write_files([OutputFile(Path(options.svg), as_svg(drawn))], force=options.force), sep="\n")
     return EXIT_OK if report.ok else EXIT_FINDINGS

@@ -9,11 +9,11 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import Report, check_text
 from hccl_kit.check.rules import ANY_PRODUCT
 from hccl_kit.cli import complain
-from hccl_kit.cli.check import load
 from hccl_kit.table.finding import Diagnostic
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import DEFAULT_PRODUCT, Product, find_product
+from hccl_kit.table.reading import load
 
 MAX_WARNINGS = 20
 TOPOLOGY = "HK4"

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
-from hccl_kit.cli.check import load
 from hccl_kit.cli.tables import sound_table, topology_warning
-from hccl_kit.launch import LaunchPlan, plan
-from hccl_kit.launch.files import LaunchFile, TableFile
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.rules import judge
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import file_name
 from hccl_kit.table.products import find_product
+from hccl_kit.table.reading import load
 
 
 def table_file(given: str, product: str | None) -> tuple[RankTable, TableFile, str | None]:
@@ -49,10 +47,3 @@ def judged_plan(table: RankTable, file: TableFile, command: Sequence[str], way: 
             printable(f"{first.id}: {fault.message}") + (f" (and {more} more)" if more else ""), hint=fault.hint
         )
     return made, lines
-
-
-def files_of(module: str, made: LaunchPlan, file: TableFile, wishes: Mapping[str, Any]) -> tuple[LaunchFile, ...]:
-    """What the emitter of a way makes of the plan."""
-    emit = import_module(f"hccl_kit.launch.emitters.{module}").emit
-    files: tuple[LaunchFile, ...] = emit(made, file, **wishes)
-    return files

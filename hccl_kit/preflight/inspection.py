@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.preflight.node import CannotTellError, Fault, Node, NodeRule
-from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.table.finding import Severity
 
@@ -45,7 +44,6 @@ class Report(NamedTuple):
 
 def inspect(node: Node, rules: Iterable[NodeRule] = NODE_RULES) -> Report:
     """Look at everything. Total: a check that stops with a KitError is a finding of its rule."""
-    tools.forget()
     findings: list[Found] = []
     checked: list[str] = []
     skipped: list[tuple[str, str]] = []

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table.finding import Rule, Severity
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import Product
@@ -15,7 +16,8 @@ class Node(NamedTuple):
     """This machine, and what the table says of it.
 
     `server` is the table's server that is this machine, None where none is. `root` is the folder in which dev, etc,
-    proc, sys and usr are looked for. Programs are found on PATH of `environ`, as a user's shell would. `path` is where
+    proc, sys and usr are looked for. Programs are found on PATH of `environ`, as a user's shell would;
+    `tools` holds what those of the driver answered. `path` is where
     the table's file is to lie on this machine, None where nobody says.
     """
 
@@ -23,6 +25,7 @@ class Node(NamedTuple):
     product: Product
     server: Server | None
     environ: Mapping[str, str]
+    tools: ToolQueries
     root: Path = Path("/")
     path: Path | None = None
 

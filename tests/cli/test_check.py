@@ -129,7 +129,7 @@ def on_a_terminal(*arguments: str, cwd: Path, **variables: str) -> str:
     """What the program writes to a terminal."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "hccl_kit.cli.check", *arguments]
-    environ = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    environ = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
     environ |= {"PYTHONPATH": str(ROOT), "TERM": "xterm"} | variables
     process = subprocess.Popen(command, cwd=cwd, stdout=theirs, env=environ)
     os.close(theirs)
@@ -150,6 +150,13 @@ def test_color_is_for_terminals_that_want_it(tmp_path: Path) -> None:
     assert "\x1b" not in on_a_terminal("t.json", cwd=tmp_path, NO_COLOR="1")
     assert "\x1b" not in on_a_terminal("t.json", cwd=tmp_path, TERM="dumb")
     assert b"\x1b" not in check("t.json", cwd=tmp_path).stdout
+
+
+def test_force_color_is_for_pipes_and_no_color_wins(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(BAD)
+    assert b"\x1b[31m" in check("t.json", cwd=tmp_path, FORCE_COLOR="1").stdout
+    assert b"\x1b" not in check("t.json", cwd=tmp_path, FORCE_COLOR="").stdout
+    assert b"\x1b" not in check("t.json", cwd=tmp_path, FORCE_COLOR="1", NO_COLOR="1").stdout
 
 
 LOOPBACK = BAD.replace("10.0.0.1", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""hccl-kit launch as a user runs it: the files of each way, what is refused, and a job that really starts."""
+"""hccl-kit launch as a user runs it: the files of each launcher, what is refused, and a job that really starts."""
 
 import json
 import subprocess
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.cli.launch import WAYS, main
+from hccl_kit.cli.launch import main
+from hccl_kit.launch.emitters import LAUNCHERS
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.launch.jobs import clean_environ
@@ -31,11 +32,11 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_writes_its_files_and_says_what_is_next(
-    table: Path, way: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_every_launcher_writes_its_files_and_says_what_is_next(
+    table: Path, launcher: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([TABLE, "--to", way, *NEEDED.get(way, ()), "--", "python", "-u", "train.py"]) == 0
+    assert main([TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--", "python", "-u", "train.py"]) == 0
     said = capsys.readouterr()
     written = [line.removeprefix("wrote: ") for line in said.out.splitlines() if line.startswith("wrote: ")]
     assert files(table.parent) == sorted([TABLE, *written])
@@ -43,14 +44,14 @@ def test_every_way_writes_its_files_and_says_what_is_next(
     assert written[0] in said.out.splitlines()[-1]
     first = (table.parent / written[0]).read_text(encoding="utf-8")
     assert "train.py" in first
-    again = main([TABLE, "--to", way, *NEEDED.get(way, ()), "--", "python", "-u", "train.py"])
+    again = main([TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--", "python", "-u", "train.py"])
     assert again == 0
     assert f"unchanged: {written[0]}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_dry_run_writes_nothing(table: Path, way: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([TABLE, "--to", way, *NEEDED.get(way, ()), "--dry-run", "--", "true"]) == 0
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_dry_run_writes_nothing(table: Path, launcher: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--dry-run", "--", "true"]) == 0
     assert files(table.parent) == [TABLE]
     assert "would write: " in capsys.readouterr().out
 
@@ -99,7 +100,7 @@ def test_without_a_command_it_is_the_trainer(table: Path) -> None:
     assert "tools/train.py" in (table.parent / "ascend4p.sh").read_text()
 
 
-def test_an_option_of_another_way_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_of_another_launcher_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([TABLE, "--to", "bash", "--gres", "npu:8"]) == 2
     assert capsys.readouterr().err == "error: --gres is for --to slurm, not for --to bash\n"
 
@@ -118,7 +119,7 @@ def test_a_table_that_breaks_a_rule_starts_nothing(table: Path, capsys: pytest.C
     assert files(table.parent) == [TABLE]
 
 
-def test_a_plan_that_the_way_cannot_start_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_that_the_launcher_cannot_start_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     value = json.loads(table.read_text())
     value["server_list"][1]["device"][0]["device_id"] = "5"
     table.write_text(json.dumps(value))
@@ -148,7 +149,7 @@ def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "step"),
+    ("launcher", "step"),
     [
         ("bash", "copy both files to one path on every server, then: bash {0}ascend4p.sh' --ssh"),
         ("mpirun", "bash {0}mpirun4p.sh'"),
@@ -158,29 +159,29 @@ def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_the_next_step_is_that_of_several_servers(
-    table: Path, way: str, step: str, capsys: pytest.CaptureFixture[str]
+    table: Path, launcher: str, step: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = table.parent / "two words"
     folder.mkdir()
-    assert main([TABLE, "--to", way, "-o", str(folder)]) == 0
+    assert main([TABLE, "--to", launcher, "-o", str(folder)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "next: " + step.format(f"'{folder}/")
 
 
-@pytest.mark.parametrize("way", ["bash", "msrun"])
+@pytest.mark.parametrize("launcher", ["bash", "msrun"])
 def test_the_next_step_of_one_server_names_no_others(
-    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, launcher: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.json").write_text(formats.write(table_of(("127.0.0.1",))), encoding="utf-8")
-    assert main(["table.json", "--to", way]) == 0
-    script = "ascend2p.sh" if way == "bash" else "msrun2p.sh"
+    assert main(["table.json", "--to", launcher]) == 0
+    script = "ascend2p.sh" if launcher == "bash" else "msrun2p.sh"
     assert capsys.readouterr().out.splitlines()[-1] == f"next: bash {script}"
 
 
-@pytest.mark.parametrize("way", ["bash", "msrun"])
-def test_the_secret_of_a_job_is_written_once(table: Path, way: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [TABLE, "--to", way, "--", "true"]
-    assert main([TABLE, "--to", way, "--dry-run"]) == 0
+@pytest.mark.parametrize("launcher", ["bash", "msrun"])
+def test_the_secret_of_a_job_is_written_once(table: Path, launcher: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [TABLE, "--to", launcher, "--", "true"]
+    assert main([TABLE, "--to", launcher, "--dry-run"]) == 0
     assert ".secret (a random secret)\n" in capsys.readouterr().out
     assert not list(table.parent.glob("*.secret"))
     assert main(arguments) == 0
@@ -189,6 +190,6 @@ def test_the_secret_of_a_job_is_written_once(table: Path, way: str, capsys: pyte
     text = secret.read_text()
     assert text not in capsys.readouterr().out
     assert text.strip() not in secret.with_name(secret.name.removesuffix(".secret")).read_text()
-    assert main([TABLE, "--to", way, "--force", "--", "false"]) == 0
+    assert main([TABLE, "--to", launcher, "--force", "--", "false"]) == 0
     assert secret.read_text() == text
     assert str(secret) not in capsys.readouterr().out

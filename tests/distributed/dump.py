@@ -2,7 +2,7 @@
 
 keys_<rank>.npy holds the keys of its dropouts: a row for every step.
 
-The loop itself is private and used here all the same: a copy of it would not be what trains.
+It goes the way of `loop.train`, which does not give its network away.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ def _train(config: Config, world: World, notes: list[str]) -> None:
 
     from hccl_kit.ocr.checkpoints.previous_run import restarts  # noqa: PLC0415
     from hccl_kit.ocr.models import dropout  # noqa: PLC0415
-    from hccl_kit.ocr.run.journal import Journal  # noqa: PLC0415
-    from hccl_kit.ocr.train.loop import _Run  # noqa: PLC0415
+    from hccl_kit.ocr.run.log import RunLog  # noqa: PLC0415
+    from hccl_kit.ocr.train import loop  # noqa: PLC0415
+    from hccl_kit.ocr.train.job import build_job  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
-    journal = Journal(folder, world.rank, resumed=bool(restarts(os.environ)))
+    log = RunLog(folder, world.rank, resumed=bool(restarts(os.environ)))
     for note in notes:
-        journal.say(note)
-    run = _Run(config, world, journal)
+        log.say(note)
+    job = build_job(config, world, log)
     keys, draw = [], dropout.draw
 
     def noted(dropouts: tuple[dropout.Dropout, ...], generator: np.random.Generator) -> None:
@@ -40,8 +41,8 @@ def _train(config: Config, world: World, notes: list[str]) -> None:
     dropout.draw = noted
     for when in ("before", "after"):
         if when == "after":
-            run.run()
-        values = {parameter.name: parameter.asnumpy() for parameter in run.network.get_parameters()}
+            loop.run(job)
+        values = {parameter.name: parameter.asnumpy() for parameter in job.network.get_parameters()}
         np.savez(folder / f"{when}_{world.rank}.npz", **values)
     np.save(folder / f"keys_{world.rank}.npy", np.array(keys))
 

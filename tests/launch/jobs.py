@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hccl_kit.launch import LaunchPlan, plan
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES
 from hccl_kit.table import formats
 from hccl_kit.table.model import RankTable

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hccl_kit.launch import plan
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import plan
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.lab.hosts import Hosts

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.launch import LaunchPlan
 from hccl_kit.launch.emitters import mpirun
+from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.model import RankTable
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch import jobs

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.launch import LaunchPlan
 from hccl_kit.launch.emitters import slurm
+from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.runtime.worker_env import MISLEADING, WorkerEnv
 from hccl_kit.table.model import RankTable
 from tests.lab.slurm import Cluster, cluster, needs_slurm

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from hccl_kit.launch import LaunchPlan, plan
 from hccl_kit.launch.files import LaunchFile, TableFile
+from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.secret_file import secret_of
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server

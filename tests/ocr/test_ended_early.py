@@ -21,25 +21,24 @@ PATIENCE = 200
 STUB = """
 import os, resource, runpy, shutil, signal, sys
 sys.path.insert(0, {root!r})
-from hccl_kit.ocr import loop
-run = loop._Run
+from hccl_kit.ocr.train import loop
 {patch}
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-KILL_AT_SUMMARY = "run._summarise = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
+KILL_AT_SUMMARY = "loop.summary.write = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
 KILL_IN_EVALUATION = """
-def killed(self):
+def killed(*_):
     os.kill(os.getpid(), signal.SIGKILL)
-run._evaluate = killed
+loop.evaluation.evaluate = killed
 """
 AT_STEP_8 = """
-report = run._report
-def reported(self, *args):
-    report(self, *args)
-    if self.progress.step == 8:
+report = loop._report
+def reported(job, step, *args):
+    report(job, step, *args)
+    if step == 8:
         {what}
-run._report = reported
+loop._report = reported
 """
 FULL_DISK = AT_STEP_8.format(what="resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, 1 << 18))")
 NO_DATA = AT_STEP_8.format(what="shutil.rmtree({words!r})")

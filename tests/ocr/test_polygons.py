@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.ocr.polygons import area_by_perimeter, offset
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 sides = st.integers(4, 400)
 RECTANGLE = [[10, 20], [110, 20], [110, 60], [10, 60]]
@@ -62,7 +62,7 @@ def test_the_sense_of_rotation_changes_nothing() -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_distances_and_polygons_are_those_of_the_reference(number: int) -> None:
-    values = fixture("db_targets.npz")
+    values = reference_arrays("db_targets.npz")
     poly = values["a_encoded_polys"][number]
     distance = area_by_perimeter(poly) * (1 - 0.4**2)
     assert distance == pytest.approx(values[f"poly{number}_distance"].item(), rel=1e-6)

@@ -11,7 +11,6 @@ import pytest
 
 from hccl_kit.preflight.inspection import Found, Report, inspect
 from hccl_kit.preflight.node import Node
-from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import CONTROLS
 from hccl_kit.preflight.rules import CARD_RULES
 from tests.places import FAKES
@@ -82,7 +81,6 @@ class Machine:
         self.environ["PATH"] = "/nowhere"
 
     def node(self, **given: Any) -> Node:
-        tools.forget()
         product = self.generation.product
         fields: dict[str, Any] = {
             "made": self.table,

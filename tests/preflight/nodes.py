@@ -12,6 +12,7 @@ from hccl_kit.check.engine import any_product, check_text
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.preflight.node import Fault, Node, NodeCheck
 from hccl_kit.preflight.rules.ports import PORTS, is_free
+from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table import formats
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import find_product
@@ -55,6 +56,7 @@ def node(
         find_product(product) if product else any_product(),
         None if server is None else table.servers[server],
         environ,
+        ToolQueries(),
         root=root,
         path=path,
     )

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch import plan
+from hccl_kit.launch.plan import plan
 from hccl_kit.runtime import detect
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server

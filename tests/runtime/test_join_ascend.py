@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.launch import plan
+from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.worker_env import RUN_ID
 from hccl_kit.table import formats
 from hccl_kit.table.operations.generate import generate

@@ -51,8 +51,9 @@ _BOUNDS = {
 
 @cache
 def root() -> Rule:
-    """The whole schema."""
-    return schemas.load(SCHEMA)
+    """The rule of a whole configuration, after files that build on each other are merged; with all definitions."""
+    schema = schemas.load(SCHEMA)
+    return {**schema["else"], "$defs": schema["$defs"]}  # "then" is for a file that still has __base__
 
 
 def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) -> None:

@@ -18,26 +18,20 @@ from hccl_kit.runtime import World
 
 
 class Evaluator:
-    """Judges a network by the data set of the section `eval`; built once, used after any number of epochs.
+    """Scores a network on the data set of the section `eval`; built once, used after any number of epochs."""
 
-    `alive` is called after every batch.
-    """
-
-    def __init__(
-        self, config: Config, world: World, warn: Callable[[str], None], *, alive: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, config: Config, world: World, warn: Callable[[str], None]) -> None:
         self.world = world
         self.warn = warn
-        self.alive = alive
         self.task = recipes.task(config)
         self.samples = self.task.eval_samples(warn)
         assert_one_data_set("eval", len(self.samples), world)
         self.inference = Inference(self.task, config["eval"])
         self.bad: set[str] = set()
 
-    def __call__(self, network: nn.Cell) -> tuple[Counts, list[Finding]]:
-        """The counts over all ranks, and what this rank found; every rank must call it."""
-        judged = list(self._judge(network))
+    def __call__(self, network: nn.Cell, *, alive: Callable[[], None] = lambda: None) -> tuple[Counts, list[Finding]]:
+        """The counts over all ranks, and what this rank found; every rank must call it. `alive` follows every batch."""
+        judged = list(self._judge(network, alive))
         rows = [self.task.nothing, *(self.task.count(one.sample, one.found).to_array() for one in judged)]
         unread = sum(str(one.sample.path) in self.bad for one in judged)
         sums = self.world.all_reduce(np.append(np.sum(rows, axis=0, dtype=np.float64), unread).astype(np.float32))
@@ -48,10 +42,10 @@ class Evaluator:
             )
         return self.task.total(sums[:-1]), judged
 
-    def _judge(self, network: nn.Cell) -> Iterator[Finding]:
+    def _judge(self, network: nn.Cell, alive: Callable[[], None]) -> Iterator[Finding]:
         share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
         for findings in self.inference.batches(network, self.samples, share):
-            self.alive()
+            alive()
             for one in findings:
                 if one.fault and str(one.sample.path) not in self.bad:
                     self.bad.add(str(one.sample.path))

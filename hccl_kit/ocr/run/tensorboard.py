@@ -14,7 +14,7 @@ from hccl_kit.base.errors import KitError
 FOLDER = "tensorboard"
 
 
-class Board:
+class TensorBoard:
     """Writes into `folder`; what an earlier run has written there for steps after `step` is hidden."""
 
     def __init__(self, folder: Path, *, step: int) -> None:

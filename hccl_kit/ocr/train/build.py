@@ -97,7 +97,7 @@ def batch_of_a_rank(config: Config, world: World) -> int:
     return samples
 
 
-def warn_of_the_schedule(config: Config, steps_per_epoch: int, warn: Warn) -> None:
+def warn_about_schedule(config: Config, steps_per_epoch: int, warn: Warn) -> None:
     """What the learning rate of this run makes a person doubt, before it begins."""
     for doubt in schedule.doubts(config["scheduler"], steps_per_epoch):
         warn(doubt)

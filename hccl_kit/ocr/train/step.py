@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,6 +96,10 @@ class TrainStep:
     def cells(self) -> tuple[nn.Cell, ...]:
         """What holds parameters of its own that a resumed run needs."""
         return (self.update, self.loss_scale, *((self.ema,) if self.ema is not None else ()))
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """Inside the with statement the network has the averaged weights, if an average is kept."""
+        return self.ema.applied() if self.ema is not None else nullcontext()
 
     @property
     def without_gradient(self) -> list[str]:

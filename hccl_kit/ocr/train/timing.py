@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.train.step import StepResult
 
 
 @dataclass
-class Clock:
+class StepTiming:
     """Seconds spent waiting for data, computing and communicating, and the samples of all ranks in that time."""
 
     data_s: float = 0.0
@@ -32,7 +37,7 @@ class Clock:
         return self.data_s + self.compute_s + self.communication_s
 
     def left(self, steps: int) -> str:
-        """How long so many steps more will take, in words; nothing where no step was clocked."""
+        """How long so many more steps will take, in words; empty if no step was timed."""
         seconds = self.total_s / self.steps * steps if self.steps else 0.0
         if seconds >= 5400:
             return f"{seconds / 3600:.1f} h left"
@@ -48,7 +53,7 @@ class Clock:
         }
 
     def __str__(self) -> str:
-        """The figures for a line of the log, and what a faster run would need more of."""
+        """The figures for a line of the log, with the bottleneck."""
         if not self.samples:
             return "only the first step, which compiles"
         whole = self.total_s or 1.0
@@ -56,3 +61,36 @@ class Clock:
         shares = " ".join(f"{name} {seconds / whole:.0%}" for name, seconds in parts.items())
         speed = self.samples / whole
         return f"{speed:.{0 if speed >= 10 else 2}f} samples/s, {shares}, bound by {max(parts, key=parts.__getitem__)}"
+
+
+@dataclass
+class Meter:
+    """Times and losses of a run: its first step, which compiles the network, the rest, and the current log interval."""
+
+    first: StepTiming = field(default_factory=StepTiming)
+    rest: StepTiming = field(default_factory=StepTiming)
+    interval: StepTiming = field(default_factory=StepTiming)
+    losses: list[float] = field(default_factory=list)
+
+    def add(self, result: StepResult, data_s: float, *, samples: int) -> None:
+        """Count one step; the first one of the run counts in no interval but for its loss."""
+        self.losses.append(result.loss)
+        for timing in (self.rest, self.interval) if self.first.steps else (self.first,):
+            timing.add(data_s, result, samples)
+
+    def begin_interval(self) -> None:
+        """Forget the steps of the interval that was logged."""
+        self.interval, self.losses = StepTiming(), []
+
+    @property
+    def loss(self) -> float:
+        """The mean loss of the interval."""
+        return float(np.mean(self.losses))
+
+
+def timed(batches: Iterator[tuple[int, Batch]]) -> Iterator[tuple[int, Batch, float]]:
+    """Every step and batch with the seconds that the loop waited for it."""
+    started = time.perf_counter()
+    for step, batch in batches:
+        yield step, batch, time.perf_counter() - started
+        started = time.perf_counter()

@@ -66,7 +66,7 @@ def sdid_differs(node: Node) -> Iterator[Fault]:
 
     def question(device_id: int) -> int:
         npu, chip = divmod(device_id, npu_smi.CHIPS)
-        return npu_smi.place(tools.put(tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip))).sdid
+        return npu_smi.place(node.tools.query(tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip))).sdid
 
     found, failures = ask_each(ids, question)
     if not found:

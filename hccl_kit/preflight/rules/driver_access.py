@@ -105,7 +105,7 @@ def tool_stopped_answering(node: Node) -> Iterator[Fault]:
     """
     need_npu(node)
     cards: dict[int, str] = {}
-    for command, reason in tools.silences():
+    for command, reason in node.tools.unanswered():
         name, *words = (Path(command[0]).name, *command[1:])
         if words[0] == "-i" and words[2:] != [*_ADDRESS]:
             cards[int(words[1])] = f"{name} {' '.join(words[2:])}: {reason}"
@@ -143,7 +143,7 @@ def _failures(node: Node) -> tuple[NoAnswerError | None, Mapping[int, NoAnswerEr
     tool = tools.find(node, tools.HCCN_TOOL)
     if tool is None or node.table.version == WITHOUT_ADDRESSES:
         return _failure_of_smi(node), {}
-    reasons, _ = ask_each(_cards(node), lambda device_id: _failure(tool, device_id))
+    reasons, _ = ask_each(_cards(node), lambda device_id: _failure(node, tool, device_id))
     return _failure_of_smi(node), {device_id: reason for device_id, reason in reasons.items() if reason}
 
 
@@ -152,7 +152,7 @@ def _failure_of_smi(node: Node) -> NoAnswerError | None:
     if tool is None:
         return None
     try:
-        answer = tools.put(tool, "info")
+        answer = node.tools.query(tool, "info")
     except NoAnswerError as reason:
         return reason
     info = npu_smi_info.parse(answer)
@@ -161,9 +161,9 @@ def _failure_of_smi(node: Node) -> NoAnswerError | None:
     return None if info.chips else NoAnswerError("it lists no chip")
 
 
-def _failure(tool: str, device_id: int) -> NoAnswerError | None:
+def _failure(node: Node, tool: str, device_id: int) -> NoAnswerError | None:
     try:
-        answer = tools.put(tool, "-i", str(device_id), *_ADDRESS)
+        answer = node.tools.query(tool, "-i", str(device_id), *_ADDRESS)
     except NoAnswerError as reason:
         return reason
     return None if hccn_tool.is_answer(answer) else NoAnswerError(complaint(answer))

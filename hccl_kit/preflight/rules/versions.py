@@ -107,7 +107,7 @@ def boards_of_cards(node: Node) -> Mapping[int, Mapping[str, str]]:
         return {}
 
     def question(npu: int) -> Mapping[str, str]:
-        rows = npu_smi_rows.parse(tools.put(tool, "info", "-t", "board", "-i", str(npu)))
+        rows = npu_smi_rows.parse(node.tools.query(tool, "info", "-t", "board", "-i", str(npu)))
         if "Software Version" not in rows:
             raise NoAnswerError("no version")
         return rows

@@ -1,6 +1,5 @@
 """Template 2: every count, name and list is judged, a mistake once, and at its place."""
 
-import csv
 import json
 import time
 from typing import Any
@@ -15,7 +14,6 @@ from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import find_product
 from tests.groups import cloud, lab
-from tests.places import ROOT
 
 GROUP: Pointer = ("group_list", 0)
 INSTANCE: Pointer = ("group_list", 0, "instance_list", 1)
@@ -218,38 +216,6 @@ def test_a_large_sound_table_is_judged_fast(document: dict[str, Any]) -> None:
             start = time.perf_counter()
             list(rule.check(table, product))
             assert time.perf_counter() - start < 0.2, rule.id
-
-
-CORPUS = ROOT.parent / "shared" / "corpus" / "ranktables"
-REASONS = {
-    "hcomm-ut_CfgGetCcInfo_device_num0_ERR.json": ["HK220", "HK220"],
-    "hcomm-ut_CfgGetCcInfo_instance_count0_ERR.json": ["HK220", "HK220"],
-    "hcomm-ut_CfgGetCcInfo_severnum0_ERR.json": ["HK220"],
-    "hcomm-ut_get_cloud_hcom_info1.json": [],
-    "hcomm-ut_get_hcom_info_boardType_arm880.json": [],
-    "hcomm-ut_get_hcom_info_deviceIpErr.json": ["HK302"],
-    "hcomm-ut_get_hcom_info_deviceidErrBig.json": ["HK405", "HK204"],
-    "hcomm-ut_get_hcom_info_ech_server_devNum_err.json": ["HK401"],
-    "hcomm-ut_get_hcom_info_instance_countIsZero.json": ["HK220", "HK405"],
-    "hcomm-ut_get_hcom_info_podnameEmpty.json": ["HK223", "HK405"],
-    "hcomm-ut_get_hcom_info_podnameErr.json": ["HK222"],
-    "hccl-doc_910_1.json": [],
-    "wild_dlws_template2_ints.json": ["HK102"] * 3,
-    "wild_ms_r0.1_trailing_comma.json": ["HK001"],
-    "wild_zhihu_template2_lab_8p.json": [],
-}
-"""Two of HCCL's tests name four servers where two are, beside the count they are about; in three
-others every pod is alone in its group, so that no address is read. HCCL stops at the first."""
-
-
-@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside this repository")
-def test_tables_met_in_the_wild_are_refused_for_the_reason_they_were_made_for() -> None:
-    with (CORPUS / "INDEX.tsv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
-    assert {row["file"] for row in rows if row["version"].startswith("template2")} == REASONS.keys()
-    for name, reasons in REASONS.items():
-        report = check_text((CORPUS / name).read_bytes(), name)
-        assert [found.rule for found in report.diagnostics if found.severity == "error"] == reasons, name
 
 
 @pytest.mark.parametrize("form", [cloud, lab])

@@ -8,10 +8,7 @@ import pytest
 from hccl_kit.check.engine import check_text
 from hccl_kit.table.finding import Diagnostic
 from hccl_kit.table.products import find_product
-from tests.places import ROOT
 from tests.tables import pods_value, sdid
-
-CORPUS = ROOT.parent / "shared" / "corpus" / "ranktables"
 
 
 def found(value: Any) -> list[str]:
@@ -93,14 +90,6 @@ def test_a_device_id_that_is_wrong_makes_no_sdid_look_wrong(card: str, rule: str
 def test_elsewhere_nobody_looks() -> None:
     report = check_text(json.dumps(with_sdids(sdid(0, 15), None)), "t.json", find_product("a2"))
     assert [found.rule for found in report.diagnostics] == ["HK111"]
-
-
-@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside this repository")
-@pytest.mark.parametrize(
-    ("name", "expected"), [("wild_vllm_log_pd_pair_A3.json", ["HK219 note"]), ("hccl-doc_a3_0.json", [])]
-)
-def test_tables_met_in_the_wild(name: str, expected: list[str]) -> None:
-    assert found(json.loads((CORPUS / name).read_text(encoding="utf-8"))) == expected
 
 
 @pytest.mark.parametrize("product", ["910", "a2", "a3"])

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli.gen import DEFAULT_COMMAND
-from hccl_kit.launch import plan
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
 from hccl_kit.table import formats
 from hccl_kit.table.operations.generate import file_name, generate

@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch import plan
 from hccl_kit.launch.emitters import volcano
 from hccl_kit.launch.files import LaunchFile, TableFile
+from hccl_kit.launch.plan import plan
 from hccl_kit.runtime import detect
 from hccl_kit.runtime.worker_env import MISLEADING
 from hccl_kit.table.model import Device, RankTable, Server

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.check.rule_pages import HEADINGS, as_sections
-from hccl_kit.launch import plan
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import plan
 from hccl_kit.launch.rules import PLAN_RULES, judge
 from hccl_kit.launch.rules.mpi import ROWS
 from hccl_kit.table.model import Device, RankTable, Server

@@ -3,8 +3,8 @@
 import pytest
 
 from hccl_kit.check.rule_pages import HEADINGS, as_sections
-from hccl_kit.launch import plan
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import plan
 from hccl_kit.launch.rules import judge
 from hccl_kit.launch.rules.slurm import ROWS
 from hccl_kit.table.model import RankTable

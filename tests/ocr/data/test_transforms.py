@@ -20,8 +20,8 @@ from hccl_kit.ocr.data.pipeline import TRANSFORMS, pipeline
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform
 from tests.ocr.data.images import PIPELINE, png_of, write_image
+from tests.ocr.reference import reference_arrays
 from tests.places import ROOT
-from tests.shared import fixture
 
 GENERATOR = np.random.default_rng(0)
 
@@ -346,7 +346,7 @@ def test_images_are_those_of_the_reference(key: str, shape: list[int], padding: 
     ]
     result = pipeline(steps)(TextLine(Path(), image), GENERATOR).image
     assert result is not None
-    np.testing.assert_allclose(result[part], fixture("input_transforms.npz")[key], atol=1e-5)
+    np.testing.assert_allclose(result[part], reference_arrays("input_transforms.npz")[key], atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_images_of_the_evaluation_are_those_of_the_reference(key: str, options: 
     steps: list[dict[str, Any]] = [{"RecResizeNormForInfer": options}, {"ToCHWImage": None}]
     result = pipeline(steps)(TextLine(Path(), image), GENERATOR).image
     assert result is not None
-    np.testing.assert_allclose(result[part], fixture("input_transforms.npz")[key], atol=1e-5)
+    np.testing.assert_allclose(result[part], reference_arrays("input_transforms.npz")[key], atol=1e-5)
 
 
 @pytest.mark.parametrize(("padding", "before", "rest"), [(True, False, -1.0), (True, True, 0.0)])

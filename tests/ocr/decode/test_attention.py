@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.decode.attention import decode
 from hccl_kit.ocr.decode.reading import Reading
-from tests.shared import shared
+from tests.ocr.reference import REFERENCE
 
 ABC = Charset("abc")
 
@@ -39,7 +39,7 @@ def test_confidence_is_the_mean_up_to_the_stop() -> None:
 
 
 def test_readings_are_those_of_the_reference() -> None:
-    with shared("fixtures", "metrics_and_labels.json").open(encoding="utf-8") as file:
+    with (REFERENCE / "metrics_and_labels.json").open(encoding="utf-8") as file:
         expected = json.load(file)["attn_decode"]
     charset = Charset.load(None, use_space_char=False)
     paths = np.array(expected["argmax_paths"])

@@ -14,7 +14,7 @@ from hccl_kit.ocr.decode.boxes import Box, to_source
 from hccl_kit.ocr.decode.db import db_postprocess
 from hccl_kit.ocr.metrics.boxes import compare
 from hccl_kit.ocr.polygons import area_by_perimeter, offset
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 SIZE = (160, 240)
 SHRINK = 1 - 0.4**2
@@ -138,7 +138,7 @@ def test_boxes_of_a_resized_image_lie_in_its_source() -> None:
 
 @pytest.mark.parametrize(("name", "box_thresh"), [("quad6", 0.6), ("quad7", 0.7)])
 def test_rectangles_are_those_of_the_reference(name: str, box_thresh: float) -> None:
-    values = fixture("db_postprocess.npz")
+    values = reference_arrays("db_postprocess.npz")
     decode = db_postprocess(box_thresh=box_thresh)
     for way, polys in ((None, "polys"), (Shape(*values["shape_list"][0].tolist()), "rescaled_polys")):
         boxes = decode(values["prob"][0], way)
@@ -147,7 +147,7 @@ def test_rectangles_are_those_of_the_reference(name: str, box_thresh: float) -> 
 
 
 def test_polygons_are_those_of_the_reference() -> None:
-    values = fixture("db_postprocess.npz")
+    values = reference_arrays("db_postprocess.npz")
     boxes = found(values["prob"][0, 0], box_type="polygon", box_thresh=0.6)
     assert len(boxes) == values["poly6_count"]
     np.testing.assert_allclose([box.score for box in boxes], values["poly6_scores"], rtol=1e-6)

@@ -8,7 +8,7 @@ from mindspore import Tensor, ops
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.losses.attention import AttentionLoss
 from hccl_kit.ocr.tasks.text_heads import ATTENTION
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -35,7 +35,7 @@ def test_what_follows_the_stop_has_no_gradient() -> None:
 
 
 def test_the_loss_is_that_of_the_reference() -> None:
-    expected = fixture("loss_attention.npz")
+    expected = reference_arrays("loss_attention.npz")
     charset = Charset.load(None, use_space_char=False)
     labels = [tuple(charset.encode(text, lower=True)) for text in ("hello", "a1", "mindspore")]
     logits = np.random.default_rng(13).standard_normal((3, 26, 38)).astype(np.float32)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.losses.db import DBLoss
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -136,7 +136,7 @@ def test_an_unknown_replacement_is_refused() -> None:
 
 
 def test_losses_and_gradients_are_those_of_the_reference() -> None:
-    values = fixture("loss_dbloss.npz")
+    values = reference_arrays("loss_dbloss.npz")
     names = ("binary", "thresh", "thresh_binary")
     maps, targets = [values[name] for name in names], [values[n] for n in ("gt", "mask", "thresh_map", "thresh_mask")]
     loss, gradients = ops.value_and_grad(OfThree(), (0, 1, 2), None)(*tensors(maps), *tensors(targets))

@@ -8,7 +8,7 @@ from mindspore import Tensor, ops
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.losses.east import EASTLoss
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -49,7 +49,7 @@ def expected(values: Arrays, *, geometric_iou: bool) -> float:
 
 
 def test_it_is_that_of_the_reference() -> None:
-    values = fixture("loss_east.npz")
+    values = reference_arrays("loss_east.npz")
     maps = np.concatenate([values["pred_score"], values["pred_geo"]], axis=1)
     found = loss_of((maps, values["gt_score"], values["gt_geo"], values["mask"]))
     assert found == pytest.approx(float(values["loss"]), rel=1e-5)

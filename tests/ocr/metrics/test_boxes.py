@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.metrics.boxes import BoxCounts, compare
-from tests.shared import shared
+from tests.ocr.reference import REFERENCE
 
 Quad = NDArray[np.float32]
 numbers = st.integers(0, 30)
@@ -104,7 +104,7 @@ def test_the_figures() -> None:
 
 
 def test_scores_are_those_of_the_reference() -> None:
-    values = json.loads(shared("fixtures", "metrics_and_labels.json").read_text())["det"]
+    values = json.loads((REFERENCE / "metrics_and_labels.json").read_text())["det"]
     pages = [values["image1"], values["image2"]]
     each = [
         compare([np.array(box) for box in page["pred"]], np.array(page["gt"]), np.array(page["ignore"]))

@@ -1,6 +1,6 @@
-"""Golden outputs of a reference implementation, for weights that are made of the parameters' names.
+"""Networks against a reference implementation, with weights that are made from the names of the parameters.
 
-The formula and the tables are those of the reference data's README; tests that ask for them are skipped without it.
+The formula is in tests/ocr/reference/README.md.
 """
 
 import csv
@@ -12,14 +12,14 @@ import pytest
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
-from tests.shared import shared
+from tests.ocr.reference import REFERENCE
 
 Table = list[tuple[str, tuple[int, ...], bool]]
 
 
 def parameter_table(model: str) -> Table:
     """Name, shape and whether it is trained, of every parameter in the order of the network."""
-    with shared("fixtures", f"{model}.parameters.tsv").open(encoding="utf-8", newline="") as file:
+    with (REFERENCE / f"{model}.parameters.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     return [
         (row["name"], tuple(int(side) for side in row["shape"].split("x")), row["requires_grad"] == "1") for row in rows

@@ -9,7 +9,7 @@ from mindspore import ops
 from hccl_kit.ocr.models import cls_mobilenet_v3
 from hccl_kit.ocr.models.cls_mobilenet_v3 import Classifier
 from tests.ocr.models import golden
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -33,7 +33,7 @@ def test_parameters_are_those_of_the_reference() -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_outputs_are_those_of_the_reference() -> None:
-    expected = fixture("cls_mobilenetv3.npz")
+    expected = reference_arrays("cls_mobilenetv3.npz")
     network = filled()
     images = golden.images(expected["input_shape"])
     golden.assert_close(network(images).asnumpy(), expected["eval0"], "eval")

@@ -10,7 +10,7 @@ from mindspore import Tensor, nn, ops
 from hccl_kit.ocr.models import crnn, dropout, rec_resnet34, vgg7
 from hccl_kit.ocr.models.pool import MaxPool
 from tests.ocr.models import golden
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -63,7 +63,7 @@ def test_size(name: str) -> None:
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs_are_those_of_the_reference(name: str) -> None:
-    expected = fixture(f"{name}.npz")
+    expected = reference_arrays(f"{name}.npz")
     in_eval, in_training = EVAL_SLICES.get(name, ...), TRAIN_SLICES.get(name, ...)
     network = filled(name)
     images = golden.images(expected["input_shape"])

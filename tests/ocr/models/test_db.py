@@ -11,7 +11,7 @@ from mindspore import Tensor, nn
 from hccl_kit.ocr.models import db
 from hccl_kit.ocr.models.fpn import Enlarge, FeaturePyramid, ScaleFusion
 from tests.ocr.models import golden
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -80,7 +80,7 @@ def test_size(name: str) -> None:
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs_are_those_of_the_reference(name: str) -> None:
-    expected = fixture(f"{name}.npz")
+    expected = reference_arrays(f"{name}.npz")
     network = built(name)
     golden.fill(network)
     images = golden.images(expected["input_shape"])
@@ -103,7 +103,7 @@ def test_outputs_are_those_of_the_reference(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_outputs_that_do_not_saturate_are_those_of_the_reference(name: str) -> None:
     """With smaller weights at the end; the plain ones drive nearly all of the sigmoid to 0 or 1."""
-    expected = fixture(f"{name}.npz")
+    expected = reference_arrays(f"{name}.npz")
     network = built(name)
     golden.fill(network)
     for parameter in network.get_parameters():

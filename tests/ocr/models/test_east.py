@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hccl_kit.ocr.models import east
 from tests.ocr.models import golden
 from tests.ocr.models.test_db import MOBILE
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -39,7 +39,7 @@ def test_parameters_are_those_of_the_reference(name: str) -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_outputs_are_those_of_the_reference() -> None:
-    expected = fixture("east_r50.npz")
+    expected = reference_arrays("east_r50.npz")
     network = built("east_r50")
     golden.fill(network)
     images = golden.images(expected["input_shape"])
@@ -61,7 +61,7 @@ def test_outputs_are_those_of_the_reference() -> None:
 @pytest.mark.usefixtures("pynative")
 def test_outputs_that_do_not_saturate_are_those_of_the_reference() -> None:
     """With smaller weights at the end."""
-    expected = fixture("east_r50.npz")
+    expected = reference_arrays("east_r50.npz")
     network = built("east_r50")
     golden.fill(network)
     for parameter in network.get_parameters():

@@ -8,7 +8,7 @@ from mindspore import nn
 from hccl_kit.ocr.models import pse
 from tests.ocr.models import golden
 from tests.ocr.models.test_db import MOBILE
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -46,7 +46,7 @@ def test_parameters_are_those_of_the_reference(name: str) -> None:
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", WITH_OUTPUTS)
 def test_outputs_are_those_of_the_reference(name: str) -> None:
-    expected = fixture(f"{name}.npz")
+    expected = reference_arrays(f"{name}.npz")
     network = built(name)
     golden.fill(network)
     images = golden.images(expected["input_shape"])

@@ -10,7 +10,7 @@ from mindspore import Tensor, ops
 from hccl_kit.ocr.models import rare
 from hccl_kit.ocr.models.attention_head import AttentionHead
 from tests.ocr.models import golden
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -41,7 +41,7 @@ def test_parameters_are_those_of_the_reference(name: str) -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_outputs_are_those_of_the_reference() -> None:
-    expected = fixture("rare_resnet34.npz")
+    expected = reference_arrays("rare_resnet34.npz")
     network = rare.build(MODELS["rare_resnet34"])
     golden.fill(network)
     images, targets = golden.images(expected["input_shape"]), Tensor(expected["targets"].astype(np.int32))

@@ -12,7 +12,7 @@ from hccl_kit.ocr.models import dropout, svtr
 from hccl_kit.ocr.models.dropout import DropPath
 from hccl_kit.ocr.models.svtr_blocks import Mixer, window
 from tests.ocr.models import golden
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -91,7 +91,7 @@ def test_size(name: str) -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_outputs_are_those_of_the_reference() -> None:
-    expected = fixture("svtr_tiny.npz")
+    expected = reference_arrays("svtr_tiny.npz")
     network = svtr.build(MODELS["svtr_tiny"])
     golden.fill(network)
     images = golden.images(expected["input_shape"])
@@ -104,7 +104,7 @@ def test_outputs_are_those_of_the_reference() -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_outputs_with_points_on_the_edges_are_those_of_the_reference() -> None:
-    expected = fixture("svtr_tiny.npz")
+    expected = reference_arrays("svtr_tiny.npz")
     network = filled(MODELS["svtr_tiny"])
     images = golden.images(expected["input_shape"])
     network.set_train(False)

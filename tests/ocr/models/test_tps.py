@@ -11,7 +11,7 @@ from mindspore import Tensor
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models import tps
 from tests.ocr.models import golden
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
 
@@ -53,7 +53,7 @@ def test_points_lie_on_both_edges_in_reading_order() -> None:
 
 
 def test_constants_are_those_of_the_reference() -> None:
-    expected = fixture("svtr_tiny.npz")
+    expected = reference_arrays("svtr_tiny.npz")
     np.testing.assert_allclose(tps.coefficients(TARGETS), expected["tps_inverse_kernel"][:, :20], atol=1e-4)
     start = tps.rectifier().stn_head.stn_fc2.bias.asnumpy()
     np.testing.assert_allclose(start, expected["stn_fc2_bias_init"], atol=1e-7)

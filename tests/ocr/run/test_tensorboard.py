@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from tensorboardX.proto.event_pb2 import Event
 
-from hccl_kit.ocr.run.tensorboard import FOLDER, Board
+from hccl_kit.ocr.run.tensorboard import FOLDER, TensorBoard
 
 
 def events(folder: Path) -> list[Event]:
@@ -22,7 +22,7 @@ def events(folder: Path) -> list[Event]:
 
 
 def test_numbers_become_scalars_of_their_step(tmp_path: Path) -> None:
-    board = Board(tmp_path, step=0)
+    board = TensorBoard(tmp_path, step=0)
     board.row({"step": 7, "loss": 0.5, "epoch": 2, "samples_per_s": None, "note": "x"})
     board.picture("first_batch", np.zeros((4, 6, 3), np.uint8), 0)
     board.close()
@@ -31,7 +31,7 @@ def test_numbers_become_scalars_of_their_step(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_hides_what_it_does_again(tmp_path: Path) -> None:
-    Board(tmp_path, step=20).close()
+    TensorBoard(tmp_path, step=20).close()
     assert [event.step for event in events(tmp_path) if event.HasField("session_log")] == [21]
 
 
@@ -39,7 +39,7 @@ def test_a_picture_has_red_first(tmp_path: Path) -> None:
     """As TensorBoard shows it; OpenCV has blue first."""
     image = np.zeros((4, 6, 3), np.uint8)
     image[..., 2] = 255
-    board = Board(tmp_path, step=0)
+    board = TensorBoard(tmp_path, step=0)
     board.picture("first_batch", image, 0)
     board.close()
     (data,) = (value.image.encoded_image_string for event in events(tmp_path) for value in event.summary.value)

@@ -7,13 +7,13 @@ import pytest
 
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.tasks.text_heads import ATTENTION, CTC, Coding
-from tests.shared import shared
+from tests.ocr.reference import REFERENCE
 
 ABC = Charset("abc")
 
 
 def test_targets_are_those_of_the_reference() -> None:
-    with shared("fixtures", "metrics_and_labels.json").open(encoding="utf-8") as file:
+    with (REFERENCE / "metrics_and_labels.json").open(encoding="utf-8") as file:
         expected = json.load(file)["attn_encode"]
     charset = Charset.load(None, use_space_char=False)
     for case in expected:

@@ -5,16 +5,16 @@ import math
 import pytest
 
 from hccl_kit.ocr.train.step import StepResult
-from hccl_kit.ocr.train.timing import Clock
+from hccl_kit.ocr.train.timing import StepTiming
 
 
 def test_steps_add_up() -> None:
-    clock = Clock()
+    timing = StepTiming()
     for _ in range(4):
-        clock.add(0.5, StepResult(loss=1.0, norm=1.0, compute_s=1.0, communication_s=0.5), samples=16)
-    assert clock.total_s == pytest.approx(8)
-    assert clock.row() == {"samples_per_s": 8.0, "data_s": 2.0, "compute_s": 4.0, "communication_s": 2.0}
-    assert str(clock) == "8.00 samples/s, data 25% compute 50% communication 25%, bound by compute"
+        timing.add(0.5, StepResult(loss=1.0, norm=1.0, compute_s=1.0, communication_s=0.5), samples=16)
+    assert timing.total_s == pytest.approx(8)
+    assert timing.row() == {"samples_per_s": 8.0, "data_s": 2.0, "compute_s": 4.0, "communication_s": 2.0}
+    assert str(timing) == "8.00 samples/s, data 25% compute 50% communication 25%, bound by compute"
 
 
 @pytest.mark.parametrize(
@@ -22,15 +22,15 @@ def test_steps_add_up() -> None:
     [(0, ""), (1, "2 s left"), (44, "88 s left"), (45, "2 min left"), (2699, "90 min left"), (9000, "5.0 h left")],
 )
 def test_the_time_that_is_left(steps: int, left: str) -> None:
-    clock = Clock()
-    assert clock.left(5) == ""
-    clock.add(0.5, StepResult(loss=1.0, norm=1.0, compute_s=1.0, communication_s=0.5), samples=16)
-    assert clock.left(steps) == left
+    timing = StepTiming()
+    assert timing.left(5) == ""
+    timing.add(0.5, StepResult(loss=1.0, norm=1.0, compute_s=1.0, communication_s=0.5), samples=16)
+    assert timing.left(steps) == left
 
 
 def test_no_step_takes_no_time() -> None:
-    assert Clock().row() == {"samples_per_s": None, "data_s": 0.0, "compute_s": 0.0, "communication_s": 0.0}
-    assert str(Clock()) == "only the first step, which compiles"
+    assert StepTiming().row() == {"samples_per_s": None, "data_s": 0.0, "compute_s": 0.0, "communication_s": 0.0}
+    assert str(StepTiming()) == "only the first step, which compiles"
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

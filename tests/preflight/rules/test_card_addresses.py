@@ -134,7 +134,7 @@ def test_without_the_tool_the_file_of_the_driver_is_read(machine: Machine) -> No
 
 def test_without_tool_and_file_nothing_is_said(machine: Machine) -> None:
     machine.without_tools()
-    with pytest.raises(CannotTellError, match="there is no hccn_tool here, see HK623"):
+    with pytest.raises(CannotTellError, match="hccn_tool not found, see HK623"):
         messages(address_differs, machine.node())
 
 

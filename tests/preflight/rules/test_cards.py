@@ -94,7 +94,7 @@ def test_every_rule_has_its_mistake() -> None:
 def test_one_mistake_is_found_by_its_rule_alone(rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3 if rule == "HK629" else A2, tmp_path, monkeypatch)
     if rule in ("HK624", "HK637"):
-        monkeypatch.setattr("hccl_kit.preflight.probes.tools._TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
+        monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
     BROKEN[rule](machine)
     found = machine.found()
     assert {one.rule for one in found} == {rule}, found
@@ -106,7 +106,7 @@ def test_tools_that_hang_are_asked_once(tmp_path: Path, monkeypatch: pytest.Monk
     machine = machine_of(A3, tmp_path, monkeypatch)
     (machine.hccn / "hang").touch()
     (machine.smi / "hang-smi").touch()
-    monkeypatch.setattr("hccl_kit.preflight.probes.tools._TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
+    monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
     report = machine.look()
     assert [(one.rule, one.message) for one in report.findings] == [
         ("HK624", "npu-smi info: no answer in 4 s"),
@@ -125,7 +125,7 @@ def test_a_card_that_hangs_is_named_once_and_the_others_are_looked_at(
     machine = machine_of(A2, tmp_path, monkeypatch)
     hang(machine.hccn / "ipv4.5")
     machine.say("link", 2, "link status: DOWN\n")
-    monkeypatch.setattr("hccl_kit.preflight.probes.tools._TIMEOUTS", {"hccn_tool": 4.0})
+    monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"hccn_tool": 4.0})
     assert machine.told() == [
         ("HK624", "card 5: hccn_tool -ip -g: no answer in 4 s"),
         ("HK630", "card 2: link status DOWN"),
@@ -144,7 +144,7 @@ def test_a_card_that_hangs_at_a_later_question_is_named_once(
         (machine.hccn / "ipv4.5").unlink()
         (machine.hccn / file).touch()
     hang(machine.hccn / file)
-    monkeypatch.setattr("hccl_kit.preflight.probes.tools._TIMEOUTS", {"hccn_tool": 4.0})
+    monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"hccn_tool": 4.0})
     (found,) = machine.found()
     assert (found.rule, found.severity, found.device) == ("HK637", "error", 5)
     assert found.message == f"card 5: hccn_tool {words}: no answer in 4 s"
@@ -153,7 +153,7 @@ def test_a_card_that_hangs_at_a_later_question_is_named_once(
 def test_npu_smi_that_hangs_at_a_later_question_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     hang(machine.smi / "board.3")
-    monkeypatch.setattr("hccl_kit.preflight.probes.tools._TIMEOUTS", {"npu-smi": 4.0})
+    monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0})
     assert ("HK637", "npu-smi info -t board -i 3: no answer in 4 s") in machine.told()
 
 

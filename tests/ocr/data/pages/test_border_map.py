@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.pages.border_map import border_map, draw_borders, edge_distances, steps_from_edges
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 GENERATOR = np.random.default_rng(0)
 RECTANGLE = [[10, 20], [110, 20], [110, 60], [10, 60]]
@@ -137,7 +137,7 @@ def test_limits_must_be_in_order() -> None:
 
 @pytest.mark.parametrize("case", ["a", "b"])
 def test_maps_are_those_of_the_reference(case: str) -> None:
-    values = fixture("db_targets.npz")
+    values = reference_arrays("db_targets.npz")
     polys, ignored = values[f"{case}_encoded_polys"], values[f"{case}_ignore_after"]
     page = Page(Path(), np.zeros((160, 160, 3), np.uint8), polys, ("",) * len(polys), ignored)
     thresholds, mask = drawn(page)

@@ -13,7 +13,6 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.pages.page_labels import parse_json, parse_rows, read_pages
 from hccl_kit.ocr.data.pages.pages import Region
 from hccl_kit.ocr.data.samples import BadSampleError
-from tests.shared import shared
 
 QUAD = "1,2,11,2,11,9,1,9"
 CORNERS = [[1, 2], [11, 2], [11, 9], [1, 9]]
@@ -204,9 +203,9 @@ def test_several_parts_have_their_own_share(tmp_path: Path) -> None:
         ("sroie", "test", (45, 2461)),
     ],
 )
-def test_the_real_sets_are_read_whole(name: str, part: str, counts: tuple[int, ...]) -> None:
+def test_the_real_sets_are_read_whole(corpus: Path, name: str, part: str, counts: tuple[int, ...]) -> None:
     labels = {"training": "ch4_training_localization_transcription_gt", "test": "Challenge4_Test_Task1_GT"}
-    root = shared("data", "det", name)
+    root = corpus / "data" / "det" / name
     dataset = {"dataset_root": str(root), "label_file": labels[part], "data_dir": f"ch4_{part}_images"}
     pages, bad = read_pages(dataset)
     found = (len(pages), sum(len(page.polys) for page in pages), sum(int(page.ignored.sum()) for page in pages))

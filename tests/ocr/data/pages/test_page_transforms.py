@@ -18,7 +18,7 @@ from hccl_kit.ocr.data.pages.page_labels import parse_json
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons, unreadable
 from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import BadSampleError
-from tests.shared import fixture, shared
+from tests.ocr.reference import REFERENCE, reference_arrays
 
 GENERATOR = np.random.default_rng(0)
 SQUARE: list[list[float]] = [[10, 10], [30, 10], [30, 20], [10, 20]]
@@ -255,7 +255,7 @@ def test_an_unknown_limit_is_refused() -> None:
 
 
 def test_sizes_are_those_of_the_reference() -> None:
-    rows = json.loads(shared("fixtures", "det_resize_shapes.json").read_text(encoding="utf-8"))
+    rows = json.loads((REFERENCE / "det_resize_shapes.json").read_text(encoding="utf-8"))
     assert len(rows) > 10
     for row in rows:
         height, width = row["in_hw"]
@@ -265,7 +265,7 @@ def test_sizes_are_those_of_the_reference() -> None:
 
 
 def test_pixels_are_those_of_the_reference() -> None:
-    arrays = fixture("input_transforms.npz")
+    arrays = reference_arrays("input_transforms.npz")
     image = np.random.default_rng(22).integers(0, 256, (45, 70, 3)).astype(np.uint8)
     page = page_transforms.resize(target_size=[64, 96], keep_ratio=False)(Page(Path(), image), GENERATOR)
     assert page.image is not None
@@ -277,7 +277,7 @@ def test_pixels_are_those_of_the_reference() -> None:
 
 @pytest.mark.parametrize("case", ["a", "b"])
 def test_labels_are_those_of_the_reference(case: str) -> None:
-    arrays = fixture("db_targets.npz")
+    arrays = reference_arrays("db_targets.npz")
     regions = parse_json(str(arrays[f"{case}_label_json"]))
     texts = tuple(text for text, _ in regions)
     polys = pad_polygons([corners for _, corners in regions])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
 from hccl_kit.ocr.data.pages.shrink_map import shrink_binary_map
-from tests.shared import fixture
+from tests.ocr.reference import reference_arrays
 
 GENERATOR = np.random.default_rng(0)
 SIZE = (80, 130)
@@ -94,7 +94,7 @@ def test_the_page_before_is_as_it_was() -> None:
 
 @pytest.mark.parametrize("case", ["a", "b"])
 def test_maps_are_those_of_the_reference(case: str) -> None:
-    values = fixture("db_targets.npz")
+    values = reference_arrays("db_targets.npz")
     polys, ignored = values[f"{case}_encoded_polys"], values[f"{case}_ignore_before"]
     page = Page(Path(), np.zeros((160, 160, 3), np.uint8), polys, ("",) * len(polys), ignored)
     made = drawn(page)

@@ -18,13 +18,13 @@ from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY
-from hccl_kit.ocr.run.tensorboard import Board
+from hccl_kit.ocr.run.tensorboard import TensorBoard
 
 MAX_BYTES = 1 << 30
 """Of metrics.jsonl: some million steps."""
 
 
-class Journal:
+class RunLog:
     """The files of one rank in `folder`; rank 0 also speaks on the screen and writes the files of the whole job.
 
     A resumed run goes on in the files that are there, any other one begins them anew.
@@ -33,7 +33,7 @@ class Journal:
     def __init__(self, folder: Path, rank: int, *, resumed: bool = False) -> None:
         self.folder = folder
         self.is_main = rank == 0
-        self._board: Board | None = None
+        self._board: TensorBoard | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if self.is_main and not resumed:
@@ -85,7 +85,7 @@ class Journal:
     def rewind(self, step: int) -> None:
         """Take back the lines of metrics.jsonl that lie after `step`, whose steps are to be done again (rank 0)."""
         if self.is_main:
-            self._board = Board(self.folder, step=step)
+            self._board = TensorBoard(self.folder, step=step)
         path = self.folder / METRICS
         if not self.is_main or not path.exists():
             return

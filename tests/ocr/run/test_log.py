@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.run.journal import Journal
+from hccl_kit.ocr.run.log import RunLog
 
 
 def speak(folder: Path, rank: int) -> None:
-    journal = Journal(folder, rank)
-    journal.say("hello")
-    journal.warn("odd")
-    journal.metrics({"step": 1})
-    journal.metrics({"step": 2})
-    journal.write("summary.json", "{}")
-    journal.close()
+    log = RunLog(folder, rank)
+    log.say("hello")
+    log.warn("odd")
+    log.metrics({"step": 1})
+    log.metrics({"step": 2})
+    log.write("summary.json", "{}")
+    log.close()
 
 
 def test_rank_0_writes_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,7 +36,7 @@ def test_rank_1_writes_its_own_log_only(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_second_journal_speaks_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_log_speaks_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     speak(tmp_path / "one", 0)
     speak(tmp_path / "two", 0)
     assert capsys.readouterr().out.count("hello") == 2
@@ -46,10 +46,10 @@ def test_a_second_journal_speaks_once(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize("resumed", [True, False])
 def test_only_a_resumed_run_goes_on_in_the_files_that_are_there(tmp_path: Path, resumed: bool) -> None:
     speak(tmp_path, 0)
-    journal = Journal(tmp_path, 0, resumed=resumed)
+    log = RunLog(tmp_path, 0, resumed=resumed)
     assert (tmp_path / "summary.json").exists() is resumed
-    journal.metrics({"step": 3})
-    journal.close()
+    log.metrics({"step": 3})
+    log.close()
     steps = [json.loads(line)["step"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert steps == ([1, 2, 3] if resumed else [3])
     assert ("hello" in (tmp_path / "log_0.txt").read_text()) is resumed
@@ -58,27 +58,27 @@ def test_only_a_resumed_run_goes_on_in_the_files_that_are_there(tmp_path: Path, 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(KitError, match=r"cannot write into .*file/run: Not a directory") as caught:
-        Journal(tmp_path / "file" / "run", 0)
+        RunLog(tmp_path / "file" / "run", 0)
     assert caught.value.hint == "see train.ckpt_save_dir"
 
 
 def test_what_lies_after_a_checkpoint_is_taken_back(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, 0)
+    log = RunLog(tmp_path, 0)
     rows: list[dict[str, float]] = [{"step": 1, "loss": 2}, {"step": 2, "loss": 1}, {"step": 2, "best": 1}, {"step": 3}]
     for row in rows:
-        journal.metrics(row)
+        log.metrics(row)
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 1, "lo')  # the process was killed here
-    journal.rewind(2)
+    log.rewind(2)
     assert [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()] == rows[:3]
-    journal.rewind(0)
+    log.rewind(0)
     assert (tmp_path / "metrics.jsonl").read_text() == ""
-    journal.close()
+    log.close()
 
 
 def test_where_there_is_nothing_there_is_nothing_to_take_back(tmp_path: Path) -> None:
     for rank in range(2):
-        journal = Journal(tmp_path, rank)
-        journal.rewind(0)
-        journal.close()
+        log = RunLog(tmp_path, rank)
+        log.rewind(0)
+        log.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log_0.txt", "log_1.txt", "tensorboard"]

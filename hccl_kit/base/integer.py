@@ -1,0 +1,17 @@
+"""Integers in texts that others write: environment variables, fields of a file."""
+
+from __future__ import annotations
+
+from hccl_kit.base.errors import KitError
+
+MAX_DIGITS = 10
+
+
+def parse_integer(name: str, text: str, *, least: int = 0, hint: str | None = None) -> int:
+    """The integer `text`, the value of the variable `name`: decimal ASCII digits without sign.
+
+    Raises KitError if it is not one, has more than MAX_DIGITS digits or is less than `least`.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS and int(text) >= least):
+        raise KitError(f"{name}={text!r} is not an integer >= {least}", hint=hint)
+    return int(text)

@@ -1,0 +1,79 @@
+"""Progress of long work on stderr: a bar on a terminal, now and then a line of text in a log.
+
+    with track(paths, len(paths), "reading tables") as tracked:
+        for path in tracked: ...
+
+Work that ends within DELAY shows nothing. The bar disappears when the block ends, so an error after it starts on a line
+of its own. tqdm draws the bar; it is imported only when a bar is shown, so quick commands and logs do not load it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, TypeVar
+
+DELAY = 0.5
+"""Seconds before a bar appears."""
+INTERVAL = 30.0
+"""Seconds between two lines where stderr is not a terminal."""
+T = TypeVar("T")
+
+
+@contextmanager
+def track(items: Iterable[T], total: int, what: str, *, quiet: bool = False) -> Iterator[Iterator[T]]:
+    """The same items, counted on stderr as they are taken; `what` names the work, such as "reading tables".
+
+    `quiet` shows nothing; nor does a process whose stderr is closed.
+    """
+    if quiet or sys.stderr is None:
+        yield iter(items)
+        return
+    with closing((_with_bar if sys.stderr.isatty() else _with_lines)(items, total, what)) as tracked:
+        yield tracked
+
+
+def say(text: str) -> None:
+    """Print a line to stderr, above the bar if one is shown."""
+    if sys.stderr is None:
+        return
+    tqdm = sys.modules.get("tqdm.std")
+    write: Callable[..., None] = print if tqdm is None else tqdm.tqdm.write
+    write(text, file=sys.stderr)
+
+
+def _with_bar(items: Iterable[T], total: int, what: str) -> Generator[T, None, None]:
+    started = time.monotonic()
+    bar: Any = None
+    try:
+        for done, item in enumerate(items):
+            if bar is None and time.monotonic() - started >= DELAY:
+                bar = _bar(done, total, what)
+            yield item
+            if bar is not None:
+                bar.update()
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _bar(done: int, total: int, what: str) -> Any:
+    from tqdm.std import tqdm  # noqa: PLC0415 - 50 ms, and only for a bar
+
+    tqdm.monitor_interval = 0  # no thread of its own
+    tqdm.set_lock(threading.RLock())  # no semaphore shared with other processes
+    return tqdm(total=total, initial=done, desc=what, leave=False, file=sys.stderr, dynamic_ncols=True)
+
+
+def _with_lines(items: Iterable[T], total: int, what: str) -> Generator[T, None, None]:
+    started = last = time.monotonic()
+    for done, item in enumerate(items):
+        now = time.monotonic()
+        if done and now - last >= INTERVAL:
+            last = now
+            left = (now - started) / done * (total - done)
+            say(f"{what}: {done} of {total}, about {left:.0f} s left")
+        yield item

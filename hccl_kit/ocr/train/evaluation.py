@@ -1,0 +1,66 @@
+"""Evaluations during a training: when they are due, and which weights are kept after them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, retention
+from hccl_kit.ocr.checkpoints.checkpoint import Progress
+from hccl_kit.ocr.config import BEST
+from hccl_kit.ocr.tasks.task import Counts
+from hccl_kit.ocr.train.job import Job
+
+
+def is_due(job: Job, step: int) -> bool:
+    """After every `val_interval` epochs from `val_start_epoch` on, unless `val_while_train` is off."""
+    system = job.config["system"]
+    epoch, rest = divmod(step, job.feed.steps_per_epoch)
+    due: bool = system["val_while_train"] and epoch >= system["val_start_epoch"]
+    return due and not rest and epoch % system["val_interval"] == 0
+
+
+def was_interrupted(job: Job) -> bool:
+    """Whether the evaluation is missing that was due after the checkpoint from which the run resumes.
+
+    Every rank must call it.
+    """
+    step = job.start.step
+    return bool(step and is_due(job, step) and job.world.share("again" * (not job.log.evaluated(step))))
+
+
+def evaluate(job: Job, progress: Progress) -> tuple[Counts, Progress]:
+    """Evaluate, with the averaged weights if there are any, and keep the weights; rank 0 writes the files."""
+    assert job.evaluator is not None
+    started = time.perf_counter()
+    with job.step.averaged():
+        counts, _ = job.evaluator(job.network, alive=lambda: job.heartbeat.beat(progress.step))
+        score = counts.score(job.config["metric"]["main_indicator"])
+        is_best = score > progress.best
+        progress = replace(progress, best=max(score, progress.best))
+        _keep(job, progress, score, is_best=is_best)
+    if is_best:
+        job.save(progress)
+    job.log.say(
+        f"evaluation after step {progress.step}: {counts}{', the best so far' if is_best else ''}, "
+        f"{time.perf_counter() - started:.1f} s"
+    )
+    job.log.metrics({"step": progress.step, **counts.row()})
+    return counts, progress
+
+
+def keep_last(job: Job, progress: Progress) -> None:
+    """Keep the last weights as the best: those of a run without an evaluation."""
+    with job.step.averaged():
+        _keep(job, progress, 0.0, is_best=True)
+
+
+def _keep(job: Job, progress: Progress, score: float, *, is_best: bool) -> None:
+    if not job.world.is_main:
+        return
+    system = job.config["system"]
+    weights = [*job.network.get_parameters(), *dictionary_mark.mark(job.task.dictionary)]
+    if is_best:
+        checkpoint.save(job.folder / BEST, weights)
+    policy, most = system["ckpt_save_policy"], system["ckpt_max_keep"]
+    retention.save(job.folder, weights, (progress.step, score), policy=policy, most=most)

@@ -1,0 +1,122 @@
+"""One training run: everything that is built before its first step."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from mindspore import Parameter, nn
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.checkpoints.checkpoint import Progress
+from hccl_kit.ocr.checkpoints.previous_run import restarts
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.feed import Feed
+from hccl_kit.ocr.infer.evaluate import Evaluator
+from hccl_kit.ocr.run.consistency import assert_one_data_set
+from hccl_kit.ocr.run.log import RunLog
+from hccl_kit.ocr.tasks import recipes
+from hccl_kit.ocr.tasks.task import Task
+from hccl_kit.ocr.train import build, parameters, resume
+from hccl_kit.ocr.train.step import TrainStep
+from hccl_kit.runtime import World
+from hccl_kit.runtime.heartbeat import Heartbeat
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The parts of a run. How far the run is, is not among them: the loop holds that."""
+
+    config: Config
+    world: World
+    log: RunLog
+    heartbeat: Heartbeat
+    task: Task
+    feed: Feed
+    evaluator: Evaluator | None
+    network: nn.Cell
+    step: TrainStep
+    start: Progress
+    """Step 0, or where the checkpoint stands from which the run resumes."""
+    initial: Mapping[str, NDArray[np.float32]]
+    """The trainable parameters at the start, by name."""
+    left_out: int
+    """Samples of the training set that cannot be used."""
+    began: float
+    """`time.perf_counter()` before anything was built."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return Path(self.config["train"]["ckpt_save_dir"])
+
+    @property
+    def last_step(self) -> int:
+        """The steps of the whole run, those before a resume included."""
+        steps: int = self.config["scheduler"]["num_epochs"] * self.feed.steps_per_epoch
+        return min(steps, self.config["train"]["max_steps"] or steps)
+
+    def save(self, progress: Progress) -> None:
+        """Write what a resumed run needs (rank 0)."""
+        if self.world.is_main:
+            resume.save(self.folder, parameters.state(self.network, self.step), progress)
+
+
+def build_job(config: Config, world: World, log: RunLog) -> Job:
+    """Read the data sets, build network and training step, and load the checkpoint if the run resumes.
+
+    Every rank must call it. Raises KitError if the configuration, the data or the checkpoint do not allow the run.
+    """
+    began = time.perf_counter()
+    task = recipes.task(config)
+    samples, left_out = task.train_samples(log.warn)
+    assert_one_data_set("train", len(samples), world)
+    feed = Feed(
+        config["train"],
+        samples,
+        task.collate,
+        lengths=task.lengths(samples, world),
+        batch=build.batch_of_a_rank(config, world),
+        rank=world.rank,
+        size=world.size,
+        warn=log.warn,
+    )
+    build.warn_about_schedule(config, feed.steps_per_epoch, log.warn)
+    evaluator = Evaluator(config, world, log.warn) if "eval" in config else None
+    network = build.network_to_train(config, world, log.say)
+    step = build.train_step(config, network, task, world)
+    return Job(
+        config=config,
+        world=world,
+        log=log,
+        heartbeat=Heartbeat.from_environ(os.environ, rank=world.rank),
+        task=task,
+        feed=feed,
+        evaluator=evaluator,
+        network=network,
+        step=step,
+        start=_start(config, world, log, parameters.state(network, step)),
+        initial=parameters.copy(network),
+        left_out=left_out,
+        began=began,
+    )
+
+
+def _start(config: Config, world: World, log: RunLog, state: list[Parameter]) -> Progress:
+    """Where the run begins, decided by rank 0; `state` is set to it, and later lines of metrics.jsonl are removed."""
+    restart = restarts(os.environ)
+    if world.is_main:
+        checkpoint.sweep(Path(config["train"]["ckpt_save_dir"]))
+    start = resume.begin(config, world, state, restart=restart)
+    for note in start.notes:
+        log.say(note)
+    if start.path is not None:
+        prefix = f"restart {restart}: " if restart else ""
+        log.say(f"{prefix}resumed from {start.path} after step {start.progress.step}")
+    log.rewind(start.progress.step)
+    return replace(start.progress, job=resume.job_of(config, world.size))

@@ -1,0 +1,59 @@
+"""What a finished training leaves: summary.json, the curves, and a warning about exports that are out of date."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+
+from hccl_kit.ocr.checkpoints.checkpoint import Progress
+from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY, stale_exports
+from hccl_kit.ocr.config import BEST
+from hccl_kit.ocr.run import curves
+from hccl_kit.ocr.tasks.task import Counts
+from hccl_kit.ocr.train import parameters
+from hccl_kit.ocr.train.checks import TrainingError
+from hccl_kit.ocr.train.job import Job
+from hccl_kit.ocr.train.timing import Meter
+
+CURVES = "curves.png"
+
+
+def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> dict[str, Any]:
+    """Write summary.json and curves.png (rank 0), and return the former's values.
+
+    `counts` are those of the last evaluation. Raises TrainingError if the ranks end with different parameters.
+    """
+    still = parameters.still(job.initial, job.network)
+    digests = parameters.gather_digests(job.network, job.world)
+    bad = job.world.all_reduce(np.array([len(job.feed.bad)], np.float32))
+    measured = meter.rest if meter.rest.samples else meter.first  # a run of one step has nothing else
+    moved = any(value.ndim > 1 and name not in still for name, value in job.initial.items())
+    summary = {
+        "world_size": job.world.size,
+        "launcher": job.world.launcher,
+        "device_target": job.world.device_target,
+        "steps": progress.step,
+        **(counts.row() if counts else {}),
+        "best": progress.best,
+        "wall_s": round(time.perf_counter() - job.began, 2),
+        "compile_s": round(meter.first.total_s, 2),
+        "train_s": round(meter.rest.total_s, 2),
+        **measured.row(),
+        "weights_changed": moved if measured.samples else None,
+        "ranks_equal": len(set(digests)) == 1,
+        "parameters_sha256": digests,
+        "bad_samples": int(bad[0]) + job.left_out,
+        "config_sha256": job.config.digest,
+    }
+    job.log.write(SUMMARY, json.dumps(summary, indent=4) + "\n")
+    if job.world.is_main:
+        curves.draw(job.folder / METRICS, job.folder / CURVES)
+    if not summary["ranks_equal"]:
+        raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
+    for path in stale_exports(job.folder) if job.world.is_main else ():
+        job.log.warn(f"{path} is older than {BEST}: export it again")
+    job.log.say(f"{counts or 'not evaluated'}; {measured}; see {job.folder}")
+    return summary

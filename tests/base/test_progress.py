@@ -1,0 +1,100 @@
+"""Progress as a user sees it: real processes, whose stderr is a terminal, a file or closed."""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+from tests.places import ROOT
+
+PROGRAM = """
+import sys
+from hccl_kit.base import progress
+progress.DELAY = progress.INTERVAL = {wait}
+with progress.track("abc", 3, "reading letters", quiet={quiet}) as tracked:
+    for letter in tracked:
+        print(letter)
+        {body}
+print("tqdm" in sys.modules)
+"""
+
+
+def run(*, wait: float = 0, quiet: bool = False, body: str = "pass", terminal: bool = False) -> tuple[str, str]:
+    """Standard output and what came on stderr."""
+    program = PROGRAM.format(wait=wait, quiet=quiet, body=body)
+    argv = [sys.executable, "-c", program]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    if not terminal:
+        done = subprocess.run(argv, capture_output=True, text=True, env=environ, check=False, timeout=60)
+        return done.stdout, done.stderr
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environ, check=False, timeout=60)
+    os.close(theirs)
+    shown = b""
+    while chunk := _read(ours):
+        shown += chunk
+    os.close(ours)
+    return done.stdout, shown.decode()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # EIO: the other end is closed, and all is read
+        return b""
+
+
+def last_line(shown: str) -> str:
+    """What a terminal shows in the end, of carriage returns and texts."""
+    row = ""
+    for part in shown.rstrip("\r\n").split("\r"):
+        row = part + row[len(part) :]
+    return row.rstrip()
+
+
+def test_a_terminal_shows_a_bar_that_disappears() -> None:
+    out, shown = run(terminal=True)
+    assert out == "a\nb\nc\nTrue\n"
+    assert "reading letters" in shown
+    assert "0/3" in shown
+    assert last_line(shown) == ""
+
+
+def test_an_error_follows_on_a_line_of_its_own() -> None:
+    _, shown = run(terminal=True, body="raise SystemExit('error: no more letters')")
+    assert "reading letters" in shown
+    assert last_line(shown) == "error: no more letters"
+
+
+def test_a_warning_does_not_run_into_the_bar() -> None:
+    _, shown = run(terminal=True, body="progress.say('warning: ' + letter)")
+    lines = [last_line(line) for line in shown.split("\n")]
+    assert [line for line in lines if "warning" in line] == ["warning: a", "warning: b", "warning: c"]
+
+
+def test_a_log_gets_lines_and_no_bar() -> None:
+    out, shown = run()
+    assert out == "a\nb\nc\nFalse\n"
+    assert shown == "reading letters: 1 of 3, about 0 s left\nreading letters: 2 of 3, about 0 s left\n"
+
+
+def test_quick_work_shows_nothing_and_loads_nothing() -> None:
+    for terminal in (False, True):
+        assert run(wait=60, terminal=terminal) == ("a\nb\nc\nFalse\n", "")
+
+
+def test_quiet_work_shows_nothing() -> None:
+    for terminal in (False, True):
+        assert run(quiet=True, terminal=terminal) == ("a\nb\nc\nFalse\n", "")
+
+
+def test_a_process_without_stderr_works() -> None:
+    assert run(body="sys.stderr = None; progress.say('nowhere')")[0] == "a\nb\nc\nFalse\n"
+    code = PROGRAM.format(wait=0, quiet=False, body="pass")
+    argv = ["bash", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, code]
+    done = subprocess.run(argv, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)
+    assert done.stdout == "a\nb\nc\nFalse\n"

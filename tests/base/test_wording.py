@@ -1,0 +1,38 @@
+import pytest
+
+from hccl_kit.base.wording import counted, joined, listed, shortened, spans
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 servers"), (1, "1 server"), (2, "2 servers")])
+def test_a_noun_agrees_with_its_number(number: int, text: str) -> None:
+    assert counted(number, "server") == text
+
+
+@pytest.mark.parametrize(("items", "text"), [([1], "1"), ([1, 2], "1 and 2"), ([1, 2, 4], "1, 2 and 4")])
+def test_joined_has_one_conjunction(items: list[int], text: str) -> None:
+    assert joined(items) == text
+
+
+def test_another_conjunction() -> None:
+    assert joined(["a", "b"], "or") == "a or b"
+
+
+@pytest.mark.parametrize(("limit", "text"), [(3, "a, b, c"), (2, "a, b and 1 more"), (1, "a and 2 more")])
+def test_a_list_counts_what_it_leaves_out(limit: int, text: str) -> None:
+    assert listed("abc", limit) == text
+
+
+def test_lines_count_what_they_leave_out() -> None:
+    assert shortened(["a", "b"], 2) == ["a", "b"]
+    assert shortened(["a", "b", "c"], 1) == ["a", "and 2 more"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "texts"), [([], []), ([3], ["3"]), ([0, 1], ["0-1"]), ([0, 4, 5, 6, 8], ["0", "4-6", "8"])]
+)
+def test_consecutive_numbers_are_one_span(numbers: list[int], texts: list[str]) -> None:
+    assert spans(numbers) == texts
+
+
+def test_a_span_in_words() -> None:
+    assert spans([4, 5], " to ") == ["4 to 5"]

@@ -1,0 +1,33 @@
+"""The table of launchers: a module for each row, whose `emit` takes the options of the row."""
+
+import inspect
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from hccl_kit.launch import emitters
+from hccl_kit.launch.emitters import LAUNCHERS
+
+SHARED = {"kubernetes", "manifest", "servers"}
+"""Modules that several emitters use."""
+
+
+def test_each_emitter_has_a_row() -> None:
+    assert {module.name for module in pkgutil.iter_modules(emitters.__path__)} - SHARED == set(LAUNCHERS)
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_the_options_of_a_row_are_the_keywords_of_its_emit(name: str) -> None:
+    row = LAUNCHERS[name]
+    parameters = inspect.signature(import_module(f"hccl_kit.launch.emitters.{name}").emit).parameters
+    keywords = {parameter.name for parameter in parameters.values() if parameter.kind is parameter.KEYWORD_ONLY}
+    assert keywords == {option.name for option in row.options} | ({"product"} if row.needs_product else set())
+
+
+def test_the_table_loads_no_emitter() -> None:
+    program = "import sys, hccl_kit.launch.emitters; print(*[m for m in sys.modules if m.startswith('hccl_kit')])"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["hccl_kit", "hccl_kit.launch", "hccl_kit.launch.emitters"]
