@@ -6,7 +6,8 @@ Every launcher of MindSpore runs the same program on CPU (launched_mindspore.py)
 of torch run a torch program with gloo (launched_torch.py). All start in turn, once a round. The baselines are the
 launchers that come with the frameworks: msrun and torchrun. Each job is ended in one of five ways: in
 order, by a rank that raises, by a rank that is killed, by SIGTERM and by SIGKILL to the launcher. Processes
-that are left are counted, then killed. srun is measured if a Slurm cluster answers (SLURM_CONF names it). Three rounds take half an hour.
+that are left are counted, then killed. srun is measured if a Slurm cluster answers (SLURM_CONF names it). Three rounds
+take half an hour.
 """
 
 from __future__ import annotations
@@ -150,9 +151,9 @@ def floor_of(here: list[Way], ranks: list[int], results: Results) -> list[str]:
 
 
 def end_table(here: list[Way], size: int, results: Results) -> list[str]:
-    """Rows of markdown: seconds until no process is left, the launcher's exit code, and the number of processes left."""
+    """Rows of markdown: seconds until no process is left, the launcher's exit code, and what is left."""
     lines = [
-        f"From what ended a job of {size} ranks until nothing of it was left, s, and the exit code of the launcher",
+        f"Seconds from the event that ended a job of {size} ranks until no process was left, and the launcher's exit code",
         "",
         "| started by | done in order | a rank raises | against the baseline | a rank gets SIGKILL | "
         "against the baseline | SIGTERM to the launcher | SIGKILL to the launcher |",
