@@ -153,7 +153,7 @@ def floor_of(here: list[Way], ranks: list[int], results: Results) -> list[str]:
 def end_table(here: list[Way], size: int, results: Results) -> list[str]:
     """Rows of markdown: seconds until no process is left, the launcher's exit code, and what is left."""
     lines = [
-        f"Seconds from the event that ended a job of {size} ranks until no process was left, and the launcher's exit code",
+        f"Seconds from the end of a job of {size} ranks until no process was left, and the launcher's exit code",
         "",
         "| started by | done in order | a rank raises | against the baseline | a rank gets SIGKILL | "
         "against the baseline | SIGTERM to the launcher | SIGKILL to the launcher |",
