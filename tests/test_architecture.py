@@ -54,6 +54,7 @@ FLOORS = {
         "gate": 2,
         "report": 2,
         "selection": 2,
+        "table_files": 2,
     },
     "launch": {"files": 0, "payload": 0, "plan": 0, "secret_file": 0, "shell": 0, "emitters": 1, "rules": 2},
     "preflight": {

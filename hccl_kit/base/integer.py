@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hccl_kit.base.errors import KitError
 
 MAX_DIGITS = 10
@@ -15,3 +17,8 @@ def parse_integer(name: str, text: str, *, least: int = 0, hint: str | None = No
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS and int(text) >= least):
         raise KitError(f"{name}={text!r} is not an integer >= {least}", hint=hint)
     return int(text)
+
+
+def environ_integer(environ: Mapping[str, str], name: str, *, least: int = 0) -> int:
+    """The integer in the variable `name`, as `parse_integer`; an unset variable is an empty text."""
+    return parse_integer(name, environ.get(name, ""), least=least)

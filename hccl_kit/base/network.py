@@ -1,4 +1,4 @@
-"""Loopback addresses, and ports that all processes of a job derive without communication."""
+"""Loopback addresses, and ports that the processes of a job derive without communication."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_loopback(server_id: str) -> bool:
         return False
 
 
-def port_from(number: int) -> int:
+def derived_port(number: int) -> int:
     """A port that everyone who knows `number` derives.
 
     20000 to 31999 lies below 32768, from where on Linux assigns ports to outgoing connections.
@@ -25,6 +25,6 @@ def port_from(number: int) -> int:
     return 20000 + number % 12000
 
 
-def port_from_digest(digest: str) -> int:
-    """`port_from` the first 32 bits of a hexadecimal digest."""
-    return port_from(int(digest[:8], 16))
+def port_of_digest(digest: str) -> int:
+    """The `derived_port` of the first 32 bits of a hexadecimal digest."""
+    return derived_port(int(digest[:8], 16))

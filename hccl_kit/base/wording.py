@@ -9,9 +9,14 @@ MAX_LISTED = 8
 """Items of a list in a message, unless the caller chooses another limit."""
 
 
+def plural(noun: str, number: int) -> str:
+    """The noun as it stands beside a number: `plural("card", 2)` is "cards"."""
+    return noun if number == 1 else f"{noun}s"
+
+
 def counted(number: int, noun: str) -> str:
     """`counted(1, "server")` is "1 server", `counted(2, "server")` is "2 servers"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {plural(noun, number)}"
 
 
 def joined(items: Iterable[object], conjunction: str = "and") -> str:
@@ -31,8 +36,13 @@ def shortened(lines: Sequence[str], limit: int) -> list[str]:
     return [*lines[:limit], *([f"and {len(lines) - limit} more"] if len(lines) > limit else [])]
 
 
+def indented(lines: Iterable[str]) -> str:
+    """Each line on a line of its own below the first line of a message, four spaces in."""
+    return "".join("\n    " + line.replace("\n", "\n    ") for line in lines)
+
+
 def spans(numbers: Iterable[int], to: str = "-") -> list[str]:
-    """Consecutive ascending numbers as one text: `spans([0, 4, 5, 6])` is ["0", "4-6"]."""
-    groups = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    """Numbers in ascending order, consecutive ones as one text: `spans([0, 4, 5, 6])` is ["0", "4-6"]."""
+    groups = groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])
     runs = [[number for _, number in group] for _, group in groups]
     return [str(run[0]) if len(run) == 1 else f"{run[0]}{to}{run[-1]}" for run in runs]

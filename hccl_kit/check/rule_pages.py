@@ -25,6 +25,8 @@ FAMILIES = {
 PAGES_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
 _HEADING = re.compile(rf"^({'|'.join(HEADINGS)}):[ ]*", re.MULTILINE)
+_SOURCE = re.compile(r"\bR([1-9][0-9]?)\b")
+"""A fact of docs/sources.md."""
 
 
 def as_sections(rule: Rule) -> tuple[str, Mapping[str, str]]:
@@ -89,7 +91,7 @@ def as_markdown(rules: Iterable[Rule]) -> str:
     for rule in rules:
         summary, _ = as_sections(rule)
         lines += ["", f"## {rule.id}", "", _plain(summary), "", markdown_page(rule)]
-    return "\n".join(lines) + "\n"
+    return _SOURCE.sub(r"[R\1](sources.md#r\1)", "\n".join(lines)) + "\n"
 
 
 def markdown_page(rule: Rule) -> str:

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import indented, listed, shortened
 from hccl_kit.discovery.inventory_levels import levels
 from hccl_kit.discovery.yaml_tree import Node, Tree, read_tree
 from hccl_kit.table.device_range import MAX_ID
@@ -48,15 +49,14 @@ def hosts(path: Path, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[
     unknown = [name for name in wanted if name not in servers]
     if unknown:
         hint = "--server_ip NAME takes one, --hosts LIST several"
-        raise KitError(f"{path} has no server {_few(unknown)}; it has: {_few(servers)}", hint=hint)
+        raise KitError(f"{path} has no server {listed(unknown, _SHOWN)}; it has: {listed(servers, _SHOWN)}", hint=hint)
     lacking = []
     for name in wanted:
         cards = servers[name].cards
         if missing := [device_id for device_id in ids if device_id not in cards]:
-            lacking.append(f"card {_few(missing)} of server {name}; it has: {_few(cards)}")
+            lacking.append(f"card {listed(missing, _SHOWN)} of server {name}; it has: {listed(cards, _SHOWN)}")
     if lacking:
-        more = f"\n    and {len(lacking) - _SHOWN} servers more" if len(lacking) > _SHOWN else ""
-        raise KitError(f"{path} has no address for " + "\n    nor for ".join(lacking[:_SHOWN]) + more)
+        raise KitError(f"{path} has no address for:" + indented(shortened(lacking, _SHOWN)))
     return tuple(_narrowed(servers[name], ids) for name in wanted)
 
 
@@ -149,9 +149,3 @@ def _address(tree: Tree, node: Node, text: str) -> str:
 def _narrowed(host: Host, ids: Sequence[int]) -> Host:
     cards: Mapping[int, Card] = {device_id: host.cards[device_id] for device_id in ids}
     return Host(host.id, cards, host.host_ip, host.super_pod)
-
-
-def _few(items: Iterable[object]) -> str:
-    """The first of them, and how many more there are."""
-    texts = [str(item) for item in items]
-    return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")

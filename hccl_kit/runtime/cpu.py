@@ -10,6 +10,7 @@ from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import is_loopback
+from hccl_kit.base.wording import listed, plural
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 JOIN_TIMEOUT = 120
@@ -90,7 +91,8 @@ def _call_roll(store: Any, env: WorkerEnv) -> None:
     clock = _Clock(f"rank {env.rank} of {env.size}", hint="the logs of those ranks say more")
     while here < env.size:
         if clock.is_time_to_say():
-            clock.say(_listed([rank for rank in range(env.size) if not store.add(f"{HERE}.{rank}", 0)]))
+            missing = [rank for rank in range(env.size) if not store.add(f"{HERE}.{rank}", 0)]
+            clock.say(f"{plural('rank', len(missing))} {listed(missing)}")
         time.sleep(POLL)
         here = store.add(HERE, 0)
 
@@ -112,11 +114,6 @@ class _Clock:
             raise KitError(f"{self.who} has waited {waited:.0f} s in vain for {whom}", hint=self.hint)
         sys.stderr.write(f"{self.who} waits for {whom}, {waited:.0f} s so far\n")
         sys.stderr.flush()
-
-
-def _listed(ranks: list[int]) -> str:
-    shown = ", ".join(map(str, ranks[:8])) + (f" and {len(ranks) - 8} more" if len(ranks) > 8 else "")
-    return f"rank{'s' * (len(ranks) > 1)} {shown}"
 
 
 def _assert_free(port: int) -> None:

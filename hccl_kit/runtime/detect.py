@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.network import LOOPBACK
+from hccl_kit.base.integer import environ_integer
+from hccl_kit.base.network import LOOPBACK, port_of_digest
 from hccl_kit.runtime import modelarts, slurm
 from hccl_kit.runtime.platform_table import published
 from hccl_kit.runtime.worker_env import NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv, consistent, integer
@@ -78,11 +79,11 @@ def _mpirun(environ: Mapping[str, str]) -> WorkerEnv:
     The meeting point is agreed on later, over MPI; MASTER_ADDR says where rank 0 is reached if not by its host name.
     """
     return WorkerEnv(
-        rank=_number(environ, "OMPI_COMM_WORLD_RANK"),
-        size=_number(environ, "OMPI_COMM_WORLD_SIZE"),
-        local_rank=_number(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
-        local_size=_number(environ, "OMPI_COMM_WORLD_LOCAL_SIZE"),
-        device=_number(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
+        rank=environ_integer(environ, "OMPI_COMM_WORLD_RANK"),
+        size=environ_integer(environ, "OMPI_COMM_WORLD_SIZE"),
+        local_rank=environ_integer(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
+        local_size=environ_integer(environ, "OMPI_COMM_WORLD_LOCAL_SIZE"),
+        device=environ_integer(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
         master_addr=environ.get("MASTER_ADDR") or None,
     )
 
@@ -92,7 +93,7 @@ def _msrun(environ: Mapping[str, str]) -> WorkerEnv:
 
     msrun says nowhere how many ranks a server holds: on the first one it is taken to hold them all.
     """
-    size = _number(environ, "MS_WORKER_NUM", least=1)
+    size = environ_integer(environ, "MS_WORKER_NUM", least=1)
     if consistent(environ, ("MS_ROLE",)) == MS_SCHEDULER:
         return WorkerEnv(rank=0, size=size, local_rank=0, local_size=size, device=0)
     rank, local_rank = integer(environ, "rank"), integer(environ, "device")
@@ -110,7 +111,7 @@ def _torchrun(environ: Mapping[str, str]) -> WorkerEnv:
         rank=rank,
         size=size,
         local_rank=local_rank,
-        local_size=_number(environ, "LOCAL_WORLD_SIZE", least=1) if environ.get("LOCAL_WORLD_SIZE") else size,
+        local_size=environ_integer(environ, "LOCAL_WORLD_SIZE", least=1) if environ.get("LOCAL_WORLD_SIZE") else size,
         device=integer(environ, "device") if environ.get("DEVICE_ID") else local_rank,
         master_addr=consistent(environ, ("MASTER_ADDR",)),
         master_port=port,
@@ -153,21 +154,10 @@ def _loop(environ: Mapping[str, str]) -> WorkerEnv:
 
 
 def _port(table: bytes, one_server: bool) -> int:
-    """A port that all ranks of a hand-written loop find without talking: from the table, and on one host the session.
-
-    20000..31999 lies below the range from which Linux hands out ports by itself.
-    """
+    """The port on which rank 0 of a shell loop listens, derived from the table and, on one host, from the session."""
     session = os.getsid(0) if one_server else 0
     text = hashlib.sha256(table).digest() + str(session).encode()
-    number = int.from_bytes(hashlib.sha256(text).digest()[:4], "big")
-    return 20000 + number % 12000
-
-
-def _number(environ: Mapping[str, str], name: str, *, least: int = 0) -> int:
-    value = environ.get(name, "")
-    if not (value.isascii() and value.isdecimal() and len(value) <= 9 and int(value) >= least):
-        raise KitError(f"{name}={value!r} is not a number from {least} on")
-    return int(value)
+    return port_of_digest(hashlib.sha256(text).hexdigest())
 
 
 LAUNCHERS: Mapping[str, Callable[[Mapping[str, str]], WorkerEnv]] = {

@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.network import LOOPBACK
+from hccl_kit.base.network import LOOPBACK, port_of_digest
+from hccl_kit.base.wording import listed
 from hccl_kit.runtime.platform_table import CLOCK, Clock, published
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv, consistent, integer
 from hccl_kit.table.model import Device, RankTable
@@ -55,7 +56,11 @@ def member(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
         local_size=len(own),
         device=next(cards.index(device.id) for device in own if device.rank == rank),
         master_addr=environ.get("MASTER_ADDR") or (LOOPBACK if one_server else table.by_rank()[0][0].id),
-        master_port=integer(environ, "master_port") if environ.get("MASTER_PORT") else _port(data),
+        master_port=(
+            integer(environ, "master_port")
+            if environ.get("MASTER_PORT")
+            else port_of_digest(hashlib.sha256(data).hexdigest())
+        ),
         table=str(path),
     )
 
@@ -73,11 +78,6 @@ def _containers(table: RankTable) -> Iterator[tuple[tuple[str, ...], tuple[Devic
         )
 
 
-def _port(data: bytes) -> int:
-    """Where the ranks meet: all find it in the table; below 32768, from where on the system hands ports out."""
-    return 20000 + int.from_bytes(hashlib.sha256(data).digest()[:4], "big") % 12000
-
-
 def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:
     """The devices of this container: by its name, which is its own, before its host, which it may share."""
     held = list(_containers(table))
@@ -88,9 +88,9 @@ def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:
         found = [devices for names, devices in held if here in names]
         if len(found) == 1:
             return found[0]
-    listed = ", ".join(names[0] for names, _ in held[:8]) + (f" and {len(held) - 8} more" if len(held) > 8 else "")
     raise KitError(
-        f"this container is not in the rank table: it is {', '.join(known) or 'nameless'}, the table has {listed}",
+        f"this container is not in the rank table: it is {', '.join(known) or 'nameless'}, the table has "
+        + listed(names[0] for names, _ in held),
         hint="export RANK_ID for every process, or MA_CURRENT_INSTANCE_NAME as the table calls this container",
     )
 

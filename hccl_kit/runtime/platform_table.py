@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.integer import parse_integer
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, TABLE_TIMEOUT
 from hccl_kit.table import document, formats
@@ -62,20 +63,13 @@ def published(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK) -> 
 
     KitError where it is not in time, and where it is none that this program reads.
     """
-    path, value, data = _wait(given, _limit(environ), clock)
+    path, value, data = _wait(given, parse_integer(TABLE_TIMEOUT, environ.get(TABLE_TIMEOUT) or str(LIMIT)), clock)
     kind = formats.recognise(value)
     has_servers = kind in (formats.SERVER_LIST, formats.SUPER_PODS, formats.TEMPLATE_2, formats.TEMPLATE_2_LAB)
     table = formats.read(value, kind) if kind and has_servers else None
     if not isinstance(table, RankTable):
         raise KitError(f"{path} is not a rank table that this program reads", hint=f"hccl-check {path}")
     return Published(table, data, path.resolve() if table.version else _as_version_1(table))
-
-
-def _limit(environ: Mapping[str, str]) -> float:
-    value = environ.get(TABLE_TIMEOUT) or str(LIMIT)
-    if not (value.isascii() and value.isdecimal() and len(value) <= 9):
-        raise KitError(f"{TABLE_TIMEOUT}={value!r} is not a number of seconds")
-    return float(value)
 
 
 def _wait(given: Path, limit: float, clock: Clock) -> tuple[Path, Any, bytes]:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
-from hccl_kit.base.network import LOOPBACK
+from hccl_kit.base.integer import environ_integer
+from hccl_kit.base.network import LOOPBACK, derived_port
 from hccl_kit.runtime.worker_env import NAMES, WorkerEnv, integer
 
 SIGN = ("SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
@@ -27,7 +28,7 @@ def read(environ: Mapping[str, str]) -> WorkerEnv:
 
     KitError where a variable is missing or cannot be meant, and where another says that the job is larger or smaller.
     """
-    size = _number(environ, "SLURM_STEP_NUM_TASKS")
+    size = environ_integer(environ, "SLURM_STEP_NUM_TASKS")
     for name in OTHER_SIZES:
         if environ.get(name) and environ[name] != str(size):
             raise KitError(
@@ -38,7 +39,7 @@ def read(environ: Mapping[str, str]) -> WorkerEnv:
         return WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0)
     nodes = _nodes(environ)
     counts = tasks_of_nodes(environ.get("SLURM_STEP_TASKS_PER_NODE", ""))
-    node, local_rank = _number(environ, "SLURM_NODEID"), _number(environ, "SLURM_LOCALID")
+    node, local_rank = environ_integer(environ, "SLURM_NODEID"), environ_integer(environ, "SLURM_LOCALID")
     if sum(counts) != size or len(counts) != len(nodes) or node >= len(nodes):
         raise KitError(
             f"SLURM_STEP_TASKS_PER_NODE={environ['SLURM_STEP_TASKS_PER_NODE']} does not fit {size} tasks, "
@@ -48,7 +49,7 @@ def read(environ: Mapping[str, str]) -> WorkerEnv:
     if environ.get("SLURM_DISTRIBUTION") == "arbitrary" and not environ.get("MASTER_ADDR"):
         raise KitError("with -m arbitrary, rank 0 may be on any node", hint="export MASTER_ADDR=<the host of rank 0>")
     return WorkerEnv(
-        rank=_number(environ, "SLURM_PROCID"),
+        rank=environ_integer(environ, "SLURM_PROCID"),
         size=size,
         local_rank=local_rank,
         local_size=counts[node],
@@ -79,15 +80,5 @@ def tasks_of_nodes(text: str) -> tuple[int, ...]:
 
 
 def _port(environ: Mapping[str, str]) -> int:
-    """A port that all tasks find without talking, and the steps of other jobs do not.
-
-    20000..31999 lies below the range from which Linux hands out ports by itself.
-    """
-    return 20000 + (31 * _number(environ, "SLURM_JOB_ID") + _number(environ, "SLURM_STEP_ID")) % 12000
-
-
-def _number(environ: Mapping[str, str], name: str) -> int:
-    value = environ.get(name, "")
-    if not (value.isascii() and value.isdecimal() and len(value) <= 10):
-        raise KitError(f"{name}={value!r} is not a number from 0 on")
-    return int(value)
+    """The port on which rank 0 listens: all tasks of a step derive the same one, other steps another."""
+    return derived_port(31 * environ_integer(environ, "SLURM_JOB_ID") + environ_integer(environ, "SLURM_STEP_ID"))

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.integer import parse_integer
 
 RANK_TABLE_FILE = "RANK_TABLE_FILE"
 VISIBLE_DEVICES = "ASCEND_RT_VISIBLE_DEVICES"
@@ -136,9 +137,5 @@ def consistent(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def integer(environ: Mapping[str, str], key: str) -> int:
-    """The field `key` of WorkerEnv as a number; KitError names the variable that is missing or no number."""
-    names = NAMES[key]
-    value = consistent(environ, names)
-    if not (value.isascii() and value.isdecimal() and len(value) <= 9):
-        raise KitError(f"{'/'.join(names)}={value!r} is not a number from 0 on")
-    return int(value)
+    """The field `key` of WorkerEnv as a number. Raises KitError if its variable is missing or not an integer."""
+    return parse_integer("/".join(NAMES[key]), consistent(environ, NAMES[key]))

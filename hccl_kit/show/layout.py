@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
+from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import Report
 from hccl_kit.table.finding import Diagnostic
 from hccl_kit.table.model import Device, RankTable, Server
@@ -119,20 +119,6 @@ def picture(report: Report, table: RankTable) -> Picture:
         planes=product.planes if product else 1,
         networks=tuple(_networks(table)),
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things: "1 server", "2 servers"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def spans(numbers: Sequence[int]) -> str:
-    """Numbers as people write them: "0-3,6"."""
-    pieces = []
-    for _, run in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
-        ids = [number for _, number in run]
-        pieces.append(str(ids[0]) if len(ids) == 1 else f"{ids[0]}-{ids[-1]}")
-    return ",".join(pieces)
 
 
 def _title(report: Report, table: RankTable) -> str:

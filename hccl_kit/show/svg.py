@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.wording import counted
 from hccl_kit.show.fitting import wrapped
 from hccl_kit.show.folding import folded, one_by_one, with_ends
-from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, counted
+from hccl_kit.show.layout import Card, Host, Picture, Pod, Run
 from hccl_kit.show.shapes import (
     FRAME,
     INK,

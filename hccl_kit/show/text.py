@@ -7,9 +7,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from hccl_kit.base.terminal import cells, printable
+from hccl_kit.base.wording import counted, plural, spans
 from hccl_kit.show.fitting import cut, padded, wrapped
 from hccl_kit.show.folding import folded, one_by_one
-from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, Told, counted, spans
+from hccl_kit.show.layout import Card, Host, Picture, Pod, Run, Told
 from hccl_kit.table.finding import Diagnostic
 
 MIN_WIDTH = 20
@@ -103,7 +104,7 @@ def _run(run: Run, noun: str, width: int) -> str:
     """Several servers in one line; `width` is what the names take."""
     if not run.are_alike:
         return f"and {counted(len(run.hosts), f'more {noun}')}"
-    cards = f"cards {spans([card.id for card in run.hosts[0].cards])}" if run.hosts[0].cards else "no cards"
+    cards = f"cards {','.join(spans(card.id for card in run.hosts[0].cards))}" if run.hosts[0].cards else "no cards"
     ranks = f"ranks {run.ranks}, " if run.ranks else ""
     return f"{padded(cut(_name(run), width), width)}  {counted(len(run.hosts), noun)}, {ranks}{cards} each"
 
@@ -123,7 +124,8 @@ def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
             yield _Line("         " + marks, _color([*faults.values()]))
         for rule, fault in faults.items():
             at = [card.id for card in row if card and rule in [one.rule for one in card.faults]]
-            yield _Line(f"         {'card' if len(at) == 1 else 'cards'} {spans(at)}: {rule}", _color([fault]))
+            where = f"{plural('card', len(at))} {','.join(spans(at))}"
+            yield _Line(f"         {where}: {rule}", _color([fault]))
     if len(rows) > _MAX_ROWS:
         yield _Line(f"    and {counted(sum(map(bool, chain(*rows[_MAX_ROWS:]))), 'more card')}")
 

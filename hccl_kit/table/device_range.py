@@ -10,10 +10,10 @@ White space between the parts is allowed. Digits are 0-9 only, ids go from 0 to 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hccl_kit.base.errors import ParseError
+from hccl_kit.base.wording import spans
 
 MAX_ID = 1023
 """No server holds more; ids are compared with it before a range is made of them."""
@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"\s*(?:([0-9]+)|(.))", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class DeviceRange:
-    """Device ids in ascending order, without doubles, at least one.
+    """Device ids in ascending order, without duplicates, at least one.
 
     Law: `DeviceRange.parse(str(r)) == r`.
     """
@@ -43,19 +43,8 @@ class DeviceRange:
 
     def __str__(self) -> str:
         """The canonical form: `[4,8)` for a run of ids, `4` for one, `0-1,4` for the rest."""
-        runs = list(self._runs())
-        if len(runs) == 1 and len(self.ids) > 1:
-            return f"[{self.ids[0]},{self.ids[-1] + 1})"
-        return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
-
-    def _runs(self) -> Iterator[tuple[int, int]]:
-        low = high = self.ids[0]
-        for device_id in self.ids[1:]:
-            if device_id != high + 1:
-                yield low, high
-                low = device_id
-            high = device_id
-        yield low, high
+        texts = spans(self.ids)
+        return f"[{self.ids[0]},{self.ids[-1] + 1})" if len(texts) == 1 < len(self.ids) else ",".join(texts)
 
 
 class _Scanner:
@@ -133,9 +122,9 @@ def _list(scanner: _Scanner) -> set[int]:
         width = high_column + len(str(high)) - low_column
         if high < low:
             raise scanner.error(f"{low}-{high} runs backwards", low_column, width, hint=f'did you mean "{high}-{low}"?')
-        doubles = ids.intersection(range(low, high + 1))
-        if doubles:
-            raise scanner.error(f"device {min(doubles)} is named twice", low_column, width)
+        duplicates = ids.intersection(range(low, high + 1))
+        if duplicates:
+            raise scanner.error(f"device {min(duplicates)} is listed twice", low_column, width)
         ids.update(range(low, high + 1))
         separator, column = scanner.take()
         if not separator:

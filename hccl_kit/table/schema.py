@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hccl_kit.base.schemas import load
 from hccl_kit.base.typos import MAX_UNKNOWN, slips
+from hccl_kit.base.wording import counted
 from hccl_kit.table.document import Fault, shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.hccl_parser.structure import code_of_missing, code_of_number, code_of_type
@@ -120,7 +121,7 @@ def _length(error: ValidationError) -> str:
     rules, value = cast("Mapping[str, Any]", error.schema), cast("str | list[Any]", error.instance)
     unit, noun = ("Length", "character") if isinstance(value, str) else ("Items", "item")
     least, most = rules.get(f"min{unit}", 0), rules.get(f"max{unit}")
-    return f"has {len(value)} {noun}{'' if len(value) == 1 else 's'}; {least} to {most} are accepted"
+    return f"has {counted(len(value), noun)}; {least} to {most} are accepted"
 
 
 def _quoted(value: float, pointer: Pointer) -> tuple[Edit, ...]:

@@ -1,6 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hccl_kit.base.wording import counted, joined, listed, shortened, spans
+from hccl_kit.base.wording import counted, indented, joined, listed, shortened, spans
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 servers"), (1, "1 server"), (2, "2 servers")])
@@ -22,6 +24,10 @@ def test_a_list_counts_what_it_leaves_out(limit: int, text: str) -> None:
     assert listed("abc", limit) == text
 
 
+def test_indented_lines_stay_below_the_message() -> None:
+    assert "lost:" + indented(["a\nb", "c"]) == "lost:\n    a\n    b\n    c"
+
+
 def test_lines_count_what_they_leave_out() -> None:
     assert shortened(["a", "b"], 2) == ["a", "b"]
     assert shortened(["a", "b", "c"], 1) == ["a", "and 2 more"]
@@ -32,6 +38,15 @@ def test_lines_count_what_they_leave_out() -> None:
 )
 def test_consecutive_numbers_are_one_span(numbers: list[int], texts: list[str]) -> None:
     assert spans(numbers) == texts
+
+
+@given(st.sets(st.integers(0, 40)))
+def test_spans_name_every_number(numbers: set[int]) -> None:
+    named: list[int] = []
+    for piece in spans(numbers):
+        first, _, last = piece.partition("-")
+        named += range(int(first), int(last or first) + 1)
+    assert named == sorted(numbers)
 
 
 def test_a_span_in_words() -> None:

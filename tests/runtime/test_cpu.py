@@ -52,12 +52,6 @@ def test_the_ranks_that_are_missing_are_named(
     assert set(lines) == {"rank 1 of 4 waits for ranks 2, 3, 0 s so far"}
 
 
-def test_many_missing_ranks_are_counted() -> None:
-    assert cpu._listed([5]) == "rank 5"
-    assert cpu._listed(list(range(8))) == "ranks 0, 1, 2, 3, 4, 5, 6, 7"
-    assert cpu._listed(list(range(100))) == "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 92 more"
-
-
 @pytest.mark.parametrize("host", ["192.0.2.1", "127.0.0.1", "fd00::1"])
 def test_an_address_is_taken_as_it_is(host: str) -> None:
     assert cpu._address(WorkerEnv(0, 2, 0, 1, 0), host) == host

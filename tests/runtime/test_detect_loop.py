@@ -131,7 +131,7 @@ def test_another_table_means_another_port(four: Path, tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"RANK_SIZE": "8"}, "RANK_SIZE=8, but .*four.json holds 4 ranks"),
-        ({"RANK_SIZE": "four"}, "RANK_SIZE/WORLD_SIZE='four' is not a number"),
+        ({"RANK_SIZE": "four"}, "RANK_SIZE/WORLD_SIZE='four' is not an integer"),
         ({"RANK_ID": "4"}, "RANK_ID=4 is not in .*four.json, which holds ranks 0..3"),
         ({"DEVICE_ID": "0"}, "DEVICE_ID=0 for rank 0, but .*four.json gives it device 4 .HCCL: EI0014."),
         ({"DEVICE_ID": ""}, "DEVICE_ID is not set"),

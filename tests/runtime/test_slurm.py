@@ -123,7 +123,7 @@ def test_nodes_are_counted_before_they_are_made(text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"SLURM_PROCID": "three"}, "SLURM_PROCID='three' is not a number from 0 on"),
+        ({"SLURM_PROCID": "three"}, "SLURM_PROCID='three' is not an integer >= 0"),
         ({"SLURM_PROCID": "4"}, "rank 4 is outside 0..3"),
         ({"SLURM_LOCALID": "2"}, "local rank 2 of 2 does not fit"),
         ({"SLURM_NODEID": "2"}, "does not fit 4 tasks, 2 nodes and SLURM_NODEID=2"),

@@ -4,10 +4,9 @@ import json
 from typing import Any
 
 from hypothesis import given
-from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.show.layout import picture, spans
+from hccl_kit.show.layout import picture
 from hccl_kit.table.formats import write
 from tests.show.pictures import broken, broken_pods, drawn, four_cards, many
 from tests.tables import pod_tables, pods_value, ranks_value, tables, value
@@ -96,12 +95,3 @@ def test_networks_are_bounded() -> None:
     networks = drawn(document).networks
     assert len(networks) == 10
     assert networks[-1] == "and 32 more networks"
-
-
-@given(st.sets(st.integers(0, 40), min_size=1))
-def test_spans_name_every_number(numbers: set[int]) -> None:
-    named: list[int] = []
-    for piece in spans(list(numbers)).split(","):
-        first, _, last = piece.partition("-")
-        named += range(int(first), int(last or first) + 1)
-    assert named == sorted(numbers)

@@ -70,7 +70,7 @@ def test_a_range_prints_as(found: tuple[int, ...], printed: str) -> None:
         ("[0,4)x", 5, 1, "nothing may follow"),
         ("[4,4)", 1, 3, "holds no device"),
         ("[8,4)", 1, 3, "holds no device"),
-        ("0-3,3", 4, 1, "device 3 is named twice"),
+        ("0-3,3", 4, 1, "device 3 is listed twice"),
         ("7-4", 0, 3, "runs backwards"),
         ("0,1024", 2, 4, "larger than 1023"),
         ("[0,999999999999)", 3, 12, "larger than 1023"),

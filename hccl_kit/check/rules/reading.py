@@ -193,7 +193,7 @@ What:           `version` names one format, and the file holds the list of anoth
 Why it matters: HCCL chooses its parser by the version alone, and then does not find what that one reads.
 Example:        "version": "2.0" above a server_list, which is of versions 1.0 and 1.2.
 Fix:            write the version of the list that is there, or make the table anew in the other format.
-HCCL:           EI0014, version, where it has no parser for it; else no code, the log only (section 1.0, R7), and EI0017
+HCCL:           EI0014, version, where it has no parser for it; else no code, the log only (R7), and EI0017
                 for the first text that the parser misses: on Atlas 950 rank_count.
 """
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import listed
 from hccl_kit.table.document import shown
 from hccl_kit.table.formats import server_list
 from hccl_kit.table.formats.shape import MisfitError
@@ -187,5 +188,4 @@ def _of_servers(table: RankTable) -> Iterator[str]:
 def _left_out(whose: str, extras: Iterable[Mapping[str, Any]], carried: frozenset[str] = frozenset()) -> Iterator[str]:
     keys = sorted(set().union(*extras) - carried)
     if keys:
-        more = [f"{len(keys) - MAX_KEYS} more"] if len(keys) > MAX_KEYS else []
-        yield f"keys of the {whose} are left out: {', '.join([*map(shown, keys[:MAX_KEYS]), *more])}"
+        yield f"keys of the {whose} are left out: {listed(map(shown, keys), MAX_KEYS)}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import indented, shortened
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.model import MAX_SERVER_ID, Device, PodServer, RankTable, Server, SuperPod
 from hccl_kit.table.products import Product
@@ -114,7 +115,7 @@ def _require_pods(hosts: Sequence[Host]) -> None:
     ]
     if lacking:
         raise KitError(
-            f"version 1.2 needs the super pod of every server and the SDID of every card; not known:{_few(lacking)}",
+            f"version 1.2 needs the super pod of every server and the SDID of every card; not known:{_lines(lacking)}",
             hint="npu-smi tells them on the server itself; an inventory has them as super_pod and sdid\n"
             "--table-version 1.0 writes a table of plain servers, which meet over RoCE",
         )
@@ -129,7 +130,7 @@ def _require_levels(hosts: Sequence[Host]) -> None:
     ]
     if lacking:
         raise KitError(
-            f"version 2.0 needs every card's local id and its addresses in every network; not known:{_few(lacking)}",
+            f"version 2.0 needs every card's local id and its addresses in every network; not known:{_lines(lacking)}",
             hint="an inventory has them as local_id and level_list of every card",
         )
 
@@ -141,15 +142,13 @@ def _refuse_vnic(hosts: Sequence[Host], version: str) -> None:
     cards = [f"{host.id}, card {i}" for host in hosts for i, card in host.cards.items() if card.on_vnic]
     if cards:
         raise KitError(
-            f"servers outside of one super pod meet over RoCE, and these cards have no RoCE address:{_few(cards)}",
+            f"servers outside of one super pod meet over RoCE, and these cards have no RoCE address:{_lines(cards)}",
             hint="set one with: hccn_tool -i N -ip -s address A.B.C.D netmask M.M.M.M",
         )
 
 
-def _few(lines: Sequence[str]) -> str:
-    """The first of them, each on a line, and how many more there are."""
-    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-    return "".join(f"\n    {line}" for line in [*lines[:_SHOWN], *more])
+def _lines(lines: Sequence[str]) -> str:
+    return indented(shortened(lines, _SHOWN))
 
 
 def _check_server_id(text: str) -> None:

@@ -88,7 +88,8 @@ def test_a_sparse_file_is_refused_unread(tmp_path: Path) -> None:
 
 READ = """
 import sys, pathlib
-from hccl_kit.ocr.data import image_file, image_shapes, samples
+from hccl_kit.ocr.data import image_file, samples
+from hccl_kit.ocr.data.lines import image_shapes
 sample = samples.Sample(pathlib.Path(sys.argv[1]))
 print(image_shapes.aspects([sample]).tolist())
 try:

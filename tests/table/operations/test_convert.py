@@ -129,7 +129,7 @@ def test_unknown_keys_of_other_versions_are_named_too(whose: str, document: Any,
 def test_only_so_many_keys_are_named() -> None:
     document = value(1, 1) | {f"x{number:02}": "" for number in range(MAX_KEYS + 3)}
     (line, *_) = convert(READERS["1.0"](document), "2.0")[1]
-    assert line.endswith('"x09", 3 more')
+    assert line.endswith('"x09" and 3 more')
 
 
 def test_ports_become_numbers_and_texts_again() -> None:

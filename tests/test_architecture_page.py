@@ -1,0 +1,84 @@
+"""docs/architecture.md: its floors are those of the test, and its examples work in a copy of the package."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.places import ROOT
+from tests.test_architecture import FLOORS
+
+TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+SECTIONS = {section.split("\n")[0]: section for section in TEXT.split("\n## ")[1:]}
+BLOCK = re.compile(r"(?:`([\w./]+)`:\n\n)?```(\w+)\n(.*?)```", re.DOTALL)
+PROGRAMS = {"hccl-kit": "hccl_kit.cli.kit", "hccl-gen": "hccl_kit.cli.gen", "hccl-check": "hccl_kit.cli.check"}
+
+
+class Desk:
+    """A copy of the package and an empty folder to work in, with the programs of the copy on PATH."""
+
+    def __init__(self, root: Path) -> None:
+        self.copy, self.work = root / "copy", root / "work"
+        for name in ("hccl_kit", "schemas", "configs"):
+            shutil.copytree(ROOT / name, self.copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        self.work.mkdir()
+        (root / "bin").mkdir()
+        for name, module in PROGRAMS.items():
+            program = root / "bin" / name
+            program.write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
+            program.chmod(0o755)
+        path = f"{root / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        self.environ = {**os.environ, "PATH": path, "PYTHONPATH": str(self.copy), "NO_COLOR": "1"}
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(command, cwd=self.work, env=self.environ, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    def edit(self, path: str, diff: str) -> None:
+        """Apply a diff without line numbers; what it changes stands once in the file."""
+        lines = diff.splitlines(keepends=True)
+        old = "".join(line[1:] for line in lines if line[0] != "+")
+        new = "".join(line[1:] for line in lines if line[0] != "-")
+        text = (self.copy / path).read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{path} holds {text.count(old)} times:\n{old}"
+        (self.copy / path).write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_the_floors_are_those_of_the_test() -> None:
+    shown: dict[str, int] = {}
+    for line in SECTIONS["Folders and floors"].split("```")[1].splitlines()[1:]:
+        floor, names = line[0], re.split(r"\s{3,}", line[1:].strip())[0]
+        shown |= {name: int(floor) for name in [*names.split(), *re.findall(r"\| (\w+)", line)]}
+    assert shown == {name: floor for name, floor in FLOORS[""].items() if not name.startswith("_")}
+
+
+def test_the_folders_of_the_way_exist() -> None:
+    named = re.findall(r"^\| \d+ \| `([\w/]+)`", SECTIONS['The way of "[4,8)"'], re.MULTILINE)
+    assert len(named) == 10
+    assert [name for name in named if not list((ROOT / "hccl_kit").glob(f"{name}*"))] == []
+
+
+@pytest.mark.parametrize("title", [title for title in SECTIONS if BLOCK.search(SECTIONS[title])])
+def test_the_examples_work(title: str, tmp_path: Path) -> None:
+    """A file is added, a row is added, commands and code run: all print what the page shows."""
+    if "hccl_kit.ocr" in SECTIONS[title] and not find_spec("mindspore"):
+        pytest.skip("needs MindSpore: install the extra train")
+    desk, printed = Desk(tmp_path), ""
+    for path, kind, content in BLOCK.findall(SECTIONS[title]):
+        if kind == "diff":
+            desk.edit(path, content)
+        elif path:
+            assert not (desk.copy / path).exists()
+            (desk.copy / path).write_text(content, encoding="utf-8")
+        elif kind == "python":
+            printed = desk.run(sys.executable, "-c", content)
+        elif kind == "console":
+            commands = re.findall(r"^\$ (.*)\n", content, re.MULTILINE)
+            assert "".join(f"$ {one}\n{desk.run('bash', '-c', one)}" for one in commands) == content
+        elif printed:
+            assert printed == content
