@@ -40,6 +40,7 @@ FLOORS = {
         "document": 2,
         "hccl_parser": 2,
         "hosts": 2,
+        "folder": 5,
         "reading": 3,
         "schema": 3,
         "formats": 4,

@@ -7,6 +7,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
+from hccl_kit.base.colors import with_labels
+from hccl_kit.base.errors import EXIT_CANNOT_RUN
+from hccl_kit.base.terminal import wants_color
+
 _MISSING = "the following arguments are required"
 _UNKNOWN = "unrecognized arguments"
 
@@ -38,7 +42,9 @@ class Parser(argparse.ArgumentParser):
         kind, _, words = message.partition(": ")
         if kind == _UNKNOWN:
             message += self._advice(words)
-        super().error(message)
+        self.print_usage(sys.stderr)
+        error = "error:" if sys.stderr is None or not wants_color(sys.stderr) else with_labels("error:")
+        self.exit(EXIT_CANNOT_RUN, f"{self.prog}: {error} {message}\n")
 
     def _advice(self, words: str) -> str:
         """What was probably meant by words that argparse has no use for."""

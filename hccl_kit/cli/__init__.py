@@ -10,7 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
+from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
+from hccl_kit.base.terminal import wants_color
 
 
 def run(program: Callable[[], int]) -> int:
@@ -44,7 +46,7 @@ def run(program: Callable[[], int]) -> int:
 def complain(text: str) -> None:
     """Print to stderr; where it is closed, `print` would take stdout."""
     if sys.stderr is not None:
-        print(text, file=sys.stderr)
+        print(with_labels(text) if wants_color(sys.stderr) else text, file=sys.stderr)
 
 
 def _stopped(code: int, why: str | None = None) -> int:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
 from hccl_kit.base.arguments import Parser
+from hccl_kit.base.colors import added, removed
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
-from hccl_kit.base.terminal import printable
+from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.cli import run
 from hccl_kit.cli.tables import read_any_table
 from hccl_kit.table.operations.diff import Change, diff
@@ -45,38 +47,39 @@ def _diff(options: argparse.Namespace) -> int:
     if options.format == "json":
         print(json.dumps({"version": 1, "changes": [change._asdict() for change in changes]}, indent=2))
     else:
-        print(as_text(changes))
+        print(as_text(changes, color=wants_color(sys.stdout)))
     return EXIT_FINDINGS if changes else EXIT_OK
 
 
-def as_text(changes: Sequence[Change]) -> str:
+def as_text(changes: Sequence[Change], *, color: bool = False) -> str:
     """A line for each change, those of a server under its name; what many have in common is one line."""
     if not changes:
         return "the same"
     times = Counter(map(_outcome, changes))
     common = {_outcome(change): change for change in changes if times[_outcome(change)] >= MANY}
     lines = [
-        f"{times[outcome]} {'servers' if change.device is None else 'devices'}: {_line(change)}"
+        f"{times[outcome]} {'servers' if change.device is None else 'devices'}: {_line(change, color)}"
         for outcome, change in common.items()
     ]
     rest = [change for change in changes if _outcome(change) not in common]
     for server, group in groupby(rest[:MAX_CHANGES], key=lambda change: change.server):
         if server is None:
-            lines += map(_line, group)
+            lines += [_line(one, color) for one in group]
             continue
-        lines.append(f"server {server}")
-        lines += [f"  {'' if one.device is None else f'device {one.device}: '}{_line(one)}" for one in group]
+        lines.append(printable(f"server {server}"))
+        lines += [f"  {'' if one.device is None else f'device {one.device}: '}{_line(one, color)}" for one in group]
     if len(rest) > MAX_CHANGES:
         lines.append(f"and {len(rest) - MAX_CHANGES} more; --format json lists all")
-    return "\n".join(map(printable, lines))
+    return "\n".join(lines)
 
 
 def _outcome(change: Change) -> tuple[object, ...]:
     return change.what, change.before, change.after, change.server is None, change.device is None
 
 
-def _line(change: Change) -> str:
-    return f"{change.what}: {_value(change.before)} -> {_value(change.after)}"
+def _line(change: Change, color: bool) -> str:
+    what, before, after = (printable(part) for part in (change.what, _value(change.before), _value(change.after)))
+    return f"{what}: {removed(before)} -> {added(after)}" if color else f"{what}: {before} -> {after}"
 
 
 def _value(text: str | None) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hccl_kit.base.arguments import Parser
+from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.check.engine import check_text
@@ -76,11 +77,12 @@ def _explain(arguments: argparse.Namespace) -> int:
         )
     explanation = explained(text)
     page = as_page(explanation)
-    print("\n".join(map(printable, page.split("\n"))))
+    paint = with_labels if wants_color(sys.stdout) else str
+    print(paint("\n".join(map(printable, page.split("\n")))))
     for file in files:
         print(f"\n{_in_file(file, explanation, product)}")
     for step in _next_steps(explanation, has_files=bool(files)):
-        print(f"\nnext: {step}")
+        print(paint(f"\nnext: {step}"))
     return EXIT_OK
 
 

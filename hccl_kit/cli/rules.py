@@ -6,7 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from hccl_kit.base.arguments import Parser
+from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_OK
+from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.rule_pages import as_json, as_lines, as_markdown
 from hccl_kit.cli import run
 from hccl_kit.diagnosis.catalogue import CATALOGUE
@@ -28,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _list(form: str) -> int:
-    sys.stdout.write(_FORMS[form](CATALOGUE).removesuffix("\n") + "\n")
+    text = _FORMS[form](CATALOGUE).removesuffix("\n")
+    print(with_labels(text) if form == "text" and wants_color(sys.stdout) else text)
     return EXIT_OK
 
 

@@ -252,9 +252,13 @@ def test_a_check_loads_only_what_it_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "platform"), [("jobstart_hccl.json", b"ModelArts"), ("hccl.json", b"Kubernetes")])
-def test_the_folder_of_a_platform_is_told_with_the_table_in_it(tmp_path: Path, name: str, platform: bytes) -> None:
+def test_the_table_in_the_folder_of_a_platform_is_named_where_a_file_is_needed(
+    tmp_path: Path, name: str, platform: bytes
+) -> None:
     (tmp_path / name).write_text(text())
-    done = check(str(tmp_path), cwd=tmp_path)
+    assert check(str(tmp_path), "--product", "910", cwd=tmp_path).returncode == 0
+    command = [sys.executable, "-m", "hccl_kit.cli.digest", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
     assert platform in done.stderr
     assert f"hccl-check {tmp_path / name}".encode() in done.stderr

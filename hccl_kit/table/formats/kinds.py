@@ -78,7 +78,7 @@ _FOREIGN = {
     "Servers": _ROLES,
     "Clients": _ROLES,
 }
-_LISTS = {"server_list": ("1.0", "1.2"), "node_list": ("1.1",), "rank_list": ("2.0",), "group_list": ("",)}
+LISTS = {"server_list": ("1.0", "1.2"), "node_list": ("1.1",), "rank_list": ("2.0",), "group_list": ("",)}
 """The list that a table hangs on, and the versions that have it."""
 _DRAFT_KEYS = frozenset(("level", "id", "fabric_type", "rank_addrs"))
 
@@ -125,14 +125,14 @@ def other_list(value: object, kind: Kind) -> str | None:
     """The key of the list that the document holds where it lacks that of its version, which it names."""
     if not isinstance(value, dict) or "version" not in value or kind.version is None:
         return None
-    if any(key in value for key, versions in _LISTS.items() if kind.version in versions):
+    if any(key in value for key, versions in LISTS.items() if kind.version in versions):
         return None
-    return next((key for key in _LISTS if key in value), None)
+    return next((key for key in LISTS if key in value), None)
 
 
 def versions_of(key: str) -> tuple[str, ...]:
     """The versions whose tables hang on the list `key`; "" is template 2."""
-    return _LISTS[key]
+    return LISTS[key]
 
 
 def is_draft(value: object) -> bool:

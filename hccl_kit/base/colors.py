@@ -1,0 +1,43 @@
+"""Colors of text on a terminal: severities, headings, lines of a diff. `terminal.wants_color` decides whether."""
+
+from __future__ import annotations
+
+import re
+
+_RED, _GREEN, _YELLOW, _CYAN, _BOLD, _PLAIN = (f"\033[{code}m" for code in (31, 32, 33, 36, 1, 0))
+_SEVERITIES = {"error": _RED, "warning": _YELLOW, "note": _CYAN}
+_WORD = "error|warning|note"
+_LABEL = re.compile(
+    rf"^(?:(?P<severity>{_WORD})(?=:)"
+    r"|(?P<name>HK\d{3}|E[IJ]\d{4}|[A-Z][a-z ]{2,20}:|next:|  fix:)"
+    rf"(?P<gap> +\(?)?(?P<of_rule>(?:{_WORD})\b)?)",
+    re.MULTILINE,
+)
+_CHANGES = {"+": _GREEN, "-": _RED, "@": _CYAN}
+
+
+def with_labels(text: str) -> str:
+    """The text with color for what its lines begin with: a severity, the id of a rule and its severity, a heading."""
+    return _LABEL.sub(_colored, text)
+
+
+def with_changes(diff: str) -> str:
+    """A unified diff with added lines in green, removed ones in red."""
+    lines = ((_CHANGES.get(line[:1]), line) for line in diff.split("\n"))
+    return "\n".join(f"{color}{line}{_PLAIN}" if color else line for color, line in lines)
+
+
+def removed(text: str) -> str:
+    """What is no longer there."""
+    return f"{_RED}{text}{_PLAIN}"
+
+
+def added(text: str) -> str:
+    """What is there now."""
+    return f"{_GREEN}{text}{_PLAIN}"
+
+
+def _colored(match: re.Match[str]) -> str:
+    severity = match["severity"] or match["of_rule"]
+    name = f"{_BOLD}{match['name']}{_PLAIN}{match['gap'] or ''}" if match["name"] else ""
+    return f"{name}{_SEVERITIES[severity]}{severity}{_PLAIN}" if severity else name

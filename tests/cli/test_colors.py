@@ -1,0 +1,68 @@
+"""Colors in the programs: FORCE_COLOR and NO_COLOR, whatever the stream is."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.places import ROOT
+from tests.tables import text
+
+RED, GREEN, YELLOW, CYAN, BOLD, PLAIN = (f"\033[{code}m" for code in (31, 32, 33, 36, 1, 0))
+BAD = text().replace('"rank_id": "1"', '"rank_id": "0"').replace('"server_count": "1"', '"server_count": 1')
+
+
+def kit(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hccl_kit.cli.kit", *arguments]
+    environ = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    environ |= {"PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "good.json").write_text(text())
+    (tmp_path / "two.json").write_text(text().replace("192.168.100.1", "192.168.100.2"))
+    (tmp_path / "bad.json").write_text(BAD)
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+EXPECTED = [
+    (("check", "bad.json"), f"{RED}HK102 error:{PLAIN}"),
+    (("check", "bad.json", "--diff"), f'{RED}-    "server_count": 1,{PLAIN}\n{GREEN}+    "server_count": "1",{PLAIN}'),
+    (("diff", "good.json", "two.json"), f'{RED}"192.168.100.1"{PLAIN} -> {GREEN}"192.168.100.2"{PLAIN}'),
+    (("rules",), f"{BOLD}HK201{PLAIN}  {RED}error{PLAIN}"),
+    (("explain", "HK203"), f"{BOLD}HK203{PLAIN} ({RED}error{PLAIN}): "),
+    (("explain", "HK203"), f"{BOLD}Fix:{PLAIN} "),
+    (("show", "bad.json"), f"{RED}HK"),
+    (("preflight", "good.json", "--product", "910"), f"{RED}HK600 error"),
+    (("check", "none.json"), f"{RED}error{PLAIN}: cannot read none.json"),
+    (("check", "--prodct"), f"hccl-check: {RED}error{PLAIN}: unrecognized"),
+    (("chek",), f"{RED}error{PLAIN}: 'chek'"),
+    (("gen", "--device_num", "[0,3)", "--simulate", "--output", "out"), f"{RED}error{PLAIN}: "),
+    (("launch", "good.json", "--to", "bash", "-o", "missing", "--", "true"), f"{RED}error{PLAIN}: "),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), EXPECTED, ids=lambda value: " ".join(value[:2]))
+def test_colors_are_forced_and_refused(folder: Path, arguments: tuple[str, ...], expected: str) -> None:
+    forced = kit(*arguments, cwd=folder, FORCE_COLOR="1")
+    assert expected in forced.stdout + forced.stderr
+    for variables in ({}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}):
+        done = kit(*arguments, cwd=folder, **variables)
+        assert "\033" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("check", "bad.json"), ("rules",), ("diff", "good.json", "two.json")])
+def test_what_programs_read_has_no_colors(folder: Path, arguments: tuple[str, ...]) -> None:
+    assert "\033" not in kit(*arguments, "--format", "json", cwd=folder, FORCE_COLOR="1").stdout
+
+
+def test_text_of_a_table_brings_no_escapes_of_its_own(folder: Path) -> None:
+    (folder / "two.json").write_text(text().replace("10.0.0.1", "\\u001b[2J"))
+    done = kit("diff", "good.json", "two.json", cwd=folder, FORCE_COLOR="1")
+    assert "\033[2J" not in done.stdout
+    assert "\N{REPLACEMENT CHARACTER}[2J" in done.stdout
