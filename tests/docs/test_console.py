@@ -133,5 +133,3 @@ def test_a_page_that_is_wrong_is_seen(tmp_path: Path) -> None:
 def test_three_dots_stand_for_anything() -> None:
     assert fits("took ... s\n...\nend\n", "took 1.2 s\nx\ny\nend\n")
     assert not fits("took ... s\n", "took 1.2 min\n")
-
-

@@ -36,5 +36,3 @@ def test_links_to_files_lead_to_files(page: Path) -> None:
     beside = [page.parent / target for target in targets if "://" not in target]
     repository = ROOT / REPOSITORY
     assert [str(target) for target in (*inside, *beside) if target != repository and not target.exists()] == []
-
-
