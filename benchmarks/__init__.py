@@ -1,1 +1,1 @@
-"""Measurements, each against a baseline in the same run. Not tests: nothing here passes or fails."""
+"""Measurements, each against a baseline of the same run. They are not tests: nothing here passes or fails."""

@@ -3,8 +3,8 @@ ranks with one thread each, whose gradients (33 MB) go over MPI, against one pro
 
     PYTHONPATH=. python benchmarks/crnn_vgg7.py [--torch-python PYTHON]
 
-One process each, two threads, and then the two ranks, one after the other in this run. Processor time is of both
-threads; it says more than the clock where other programs run beside. torch comes with the extra `bench`;
+One process each with two threads, then the two ranks, in turn. Processor time counts both threads; it is more reliable
+than wall time when other programs run. torch comes with the extra `bench`;
 --torch-python names an interpreter that has it.
 """
 

@@ -1,11 +1,11 @@
-"""What a training page of DBNet costs: images per second of our pipeline against the plain way to write it.
+"""Images per second of DBNet's training pipeline, against a plain implementation.
 
 python benchmarks/detection_pipeline.py [--dataset_root DIR --data_dir IMAGES --label_file LABELS] [--size 640]
 
 The steps are those of db_r18_icdar15 in MindOCR: decode, colour, flip, rotate, scale, crop that keeps text, the four
-target maps, normalise. The plain way does each step on the whole image with Pillow and numpy, one after the other, as
-papers describe them; it is written here for this comparison. Both read the same pages, in turn, in this run; the
-images are drawn for it (1280 x 720 JPEG, 20 texts) unless a data set is named.
+target maps, normalise. The plain way does each step on the whole image with Pillow and numpy, as papers describe it;
+it exists only for this comparison. Both read the same pages in turn. The pages are drawn (1280 x 720 JPEG, 20 texts)
+unless a data set is given.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a training step of DBNet costs on this CPU: seconds, images per second and peak memory.
+"""A training step of DBNet on this CPU: seconds, images per second and peak memory.
 
     PYTHONPATH=. python benchmarks/detection_step.py [--config FILE] [--batch 2] [--size 640]
 
-The baseline is MindOCR with the same network, batch and size in graph mode, on two cores of the machine that this
-was written on: 0.49 images per second and 9.4 GB. It does not run on today's MindSpore unmended, so it is no part of
+The baseline is MindOCR with the same network, batch and size in graph mode, measured once on two
+cores: 0.49 images per second and 9.4 GB. MindOCR does not run on MindSpore 2.10 without changes, so it is not part of
 this run.
 """
 
@@ -25,7 +25,7 @@ MINDOCR_IMAGES_PER_S, MINDOCR_GB = 0.49, 9.4
 
 
 def main() -> None:
-    """Take some steps on one random batch and print what the median costs."""
+    """Run some steps on one random batch and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--batch", type=int, default=2)

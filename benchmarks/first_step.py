@@ -1,9 +1,9 @@
-"""Where the time from the command to the first step goes, for tools/train.py as a user starts it.
+"""Time from the command to the end of the first step of tools/train.py, by parts.
 
     PYTHONPATH=. python benchmarks/first_step.py [--config configs/rec/crnn/crnn_small.yaml] [--rounds 3]
 
-Recognition configurations only: the words are rendered for it. The parts are told apart by when the program says what,
-and the first step by its own clock; the median of the rounds.
+Recognition configurations only; the words are rendered first. Lines of the program's output mark the parts, and the
+program times the first step itself. Figures are medians of the rounds.
 """
 
 from __future__ import annotations

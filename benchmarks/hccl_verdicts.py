@@ -1,10 +1,10 @@
-"""Our verdicts on random rank tables against those of HCCL's own parser: which differ, and by which rule.
+"""Verdicts on random rank tables against those of HCCL's own parser: which differ, and by which rule.
 
 python benchmarks/hccl_verdicts.py TABLES.jsonl.gz [--show 3]
 
 A line of TABLES is {"product", "table", "hccl": "accept"|"reject"|"notready", "code"}.
-Three ways to differ: "lax", HCCL refuses a table that has no error here; "strict", it takes one that has; "code", both
-refuse it, and the first code is another.
+Verdicts differ in three ways. "lax": HCCL rejects a table without errors here. "strict": HCCL accepts a table with
+errors here. "code": both reject it, with different first codes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hccl_kit.check.engine import check_text
 from hccl_kit.table.products import find_product
 
 WAITING = {"HK109", "HK110"}
-"""Rules for what HCCL waits for; it is no verdict of its own."""
+"""Rules about states that HCCL waits for; HCCL gives no verdict on them."""
 
 
 class Difference(NamedTuple):
-    """One table that is judged otherwise: `way` is lax, strict or code."""
+    """A table with different verdicts; `way` is lax, strict or code."""
 
     way: str
     kind: str
@@ -36,7 +36,7 @@ class Difference(NamedTuple):
 
 
 def differences(path: Path) -> Iterator[Difference | None]:
-    """One for each table of the file; None where both say the same."""
+    """One for each table of the file; None if the verdicts agree."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield compared(json.loads(line))

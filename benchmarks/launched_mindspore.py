@@ -1,4 +1,4 @@
-"""The program that launchers.py starts in every way there is for MindSpore: join on CPU, all-reduce, end as ordered.
+"""The MindSpore program that launchers.py starts: join on CPU, all-reduce, end as ordered.
 
 It joins by hccl_kit.runtime and ends by hccl_kit.ocr.run.program.leave, as tools/train.py does.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Everything between the first line of a rank and its end."""
+    """Run one rank."""
     launch = detect(os.environ)
     os.environ.setdefault("GLOG_v", "3")
     env = prepare(launch, "", os.environ)
@@ -30,7 +30,7 @@ def main() -> None:
 
     ms.set_device("CPU")
     imported = time.time()
-    # Private, and not there under msrun: then the floor is not known.
+    # Private, and missing under msrun: the floor is unknown then.
     floor = Timed(getattr(management, "_init_with_store", None))
     management._init_with_store = floor
     world = join(launch, env, "CPU")
@@ -64,7 +64,7 @@ class Timed:
 
 
 def end(world: World, all_reduce: Callable[[float], float]) -> None:
-    """As ordered: exit code 0 when all are done, or 1 at once after a traceback."""
+    """End with exit code 0 when all ranks are done, or with 1 at once after a traceback."""
     from hccl_kit.ocr.run.program import leave  # noqa: PLC0415
 
     try:

@@ -1,4 +1,4 @@
-"""The other worker of launchers.py: a plain torch program that joins by gloo. Knows nothing of hccl_kit."""
+"""The torch program that launchers.py starts: it joins by gloo and does not use hccl_kit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One job of launchers.py: started, brought to an end in one of five ways, and nothing of it left."""
+"""One job of launchers.py: start it, end it in one of five ways, and wait until no process is left."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ OF_LAUNCHERS = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "MS_", "TORCHELASTIC_", "GLOG
 
 
 class JobError(Exception):
-    """The job never came to its first all-reduce; the message has the end of what was said."""
+    """The job did not reach its first all-reduce; the message ends with its last output."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """Seconds from the start of the launcher to the moment when the last rank was done with its first all-reduce, and
-    parts of it: each moment is that of the last rank to come to it. `floor` is that of the rank that waited longest."""
+    """Seconds from the start of the launcher to the end of the last rank's first all-reduce, and the parts of it, each
+    by its last rank. `floor` belongs to the rank that waited longest."""
 
     total: float
     imports: float
@@ -45,15 +45,15 @@ class Start:
 
     @property
     def launcher(self) -> float:
-        """What is neither MindSpore's (or torch's) import nor the forming of the group."""
+        """Time that is neither the import of MindSpore or torch nor forming the group."""
         return self.total - self.imports - self.join
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Seconds from what ended the job until nothing of it was left, inf where something was: `left` processes.
+    """Seconds from the event that ended the job until no process was left; inf if `left` processes stayed.
 
-    `code` is the launcher's, 128 + signal where one killed it; None where it did not end.
+    `code` is the launcher's exit code, 128 + signal if a signal killed it; None if it did not end.
     """
 
     start: Start
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def run(way: Way, ranks: int, end: str) -> Outcome:
-    """Start a job of `way` and end it; JobError where it did not start."""
+    """Start a job of `way` and end it. Raises JobError if it does not start."""
     with tempfile.TemporaryDirectory(prefix="launchers") as name:
         folder = Path(name)
         command = way.command(ranks, folder)
@@ -95,7 +95,7 @@ def run(way: Way, ranks: int, end: str) -> Outcome:
 
 
 def environ(folder: Path) -> dict[str, str]:
-    """That of this process, without what another launcher has left in it."""
+    """The environment of this process without the variables of other launchers."""
     names = {RUN_ID, *MISLEADING, *(name for group in NAMES.values() for name in group)}
     kept = {
         name: value
@@ -107,7 +107,7 @@ def environ(folder: Path) -> dict[str, str]:
 
 
 def wait_for_ranks(folder: Path, ranks: int, launcher: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
-    """What the ranks wrote down, in their order."""
+    """The records of the ranks, in order."""
     files = [folder / f"rank_{rank}.json" for rank in range(ranks)]
     last = time.monotonic() + LIMIT
     while not all(file.exists() for file in files):
@@ -120,7 +120,7 @@ def wait_for_ranks(folder: Path, ranks: int, launcher: subprocess.Popen[bytes]) 
 
 
 def bring_about(end: str, folder: Path, rows: list[dict[str, Any]], launcher: subprocess.Popen[bytes]) -> None:
-    """What is to end the job."""
+    """Cause the event that ends the job."""
     if end == KILL:
         os.kill(rows[VICTIM]["pid"], signal.SIGKILL)
     elif end == TERM_LAUNCHER:
@@ -134,7 +134,7 @@ def bring_about(end: str, folder: Path, rows: list[dict[str, Any]], launcher: su
 
 
 def until_gone(folder: Path, launcher: subprocess.Popen[bytes], since: float, limit: float) -> tuple[float, int]:
-    """Seconds until the launcher and all that it started are gone and 0; inf and their number where they are not."""
+    """Seconds until the launcher and its processes are gone, and 0; or inf and the number that is left."""
     while True:
         launcher.poll()
         left = processes(folder)
@@ -147,18 +147,18 @@ def until_gone(folder: Path, launcher: subprocess.Popen[bytes], since: float, li
 
 
 def processes(folder: Path) -> list[int]:
-    """What runs with the mark of the job in its environment, the launcher included; a zombie has none."""
+    """Processes with the mark of the job in their environment, the launcher included, zombies not."""
     mark = os.fsencode(f"{FOLDER}={folder}")
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # it ended meanwhile, or is another user's
+        with suppress(OSError):  # it has ended, or belongs to another user
             if mark in path.read_bytes().split(b"\0"):
                 found.append(int(path.parent.name))
     return found
 
 
 def sweep(folder: Path, launcher: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the job, until nothing is."""
+    """Kill the processes of the job until none is left."""
     last = time.monotonic() + ORPHAN_LIMIT
     while left := processes(folder):
         for process in left:
@@ -173,7 +173,7 @@ def sweep(folder: Path, launcher: subprocess.Popen[bytes]) -> None:
 
 
 def start_of(rows: list[dict[str, Any]], began: float) -> Start:
-    """The parts of the start, from what all ranks wrote down."""
+    """The parts of the start, from the records of all ranks."""
     last = {name: max(row[name] for row in rows) for name in ("ready", "imported", "joined", "reduced")}
     floors = [row["floor"] for row in rows if row["floor"] is not None]
     return Start(

@@ -1,4 +1,4 @@
-"""The launchers that launchers.py compares: how each starts a worker on this host, and whether it is there."""
+"""The launchers that launchers.py compares: how each starts a worker on this host, and whether it is installed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ PATIENCE = 20.0
 
 @dataclass(frozen=True)
 class Way:
-    """A launcher. `command` makes the argv for a number of ranks that write into a folder; what it needs to prepare is
-    not timed. `cancel` ends what the launcher has left behind elsewhere than in processes. `absent` says why it cannot
-    be measured here."""
+    """A launcher. `command` makes the argv for a number of ranks that write into a folder; its preparation is not
+    timed. `cancel` removes what the launcher leaves besides processes. `absent` says why it cannot be measured here."""
 
     name: str
     framework: str
@@ -33,7 +32,7 @@ class Way:
 
     @property
     def baseline(self) -> str:
-        """The way that people have without us."""
+        """Whether users have it without hccl_kit."""
         return "msrun" if self.framework == MINDSPORE else "torchrun"
 
 
@@ -63,7 +62,7 @@ def ours_torch(name: str, python: str) -> Way:
 
 
 def msrun(name: str) -> Way:
-    """As its tutorial has it, but on a port that is free, and with --join, without which it waits for no worker."""
+    """As in its tutorial, but on a free port and with --join: without it msrun does not wait for its workers."""
 
     def command(ranks: int, folder: Path) -> list[str]:
         with socket.socket() as probe:
@@ -76,7 +75,7 @@ def msrun(name: str) -> Way:
 
 
 def mpirun(name: str, program: str) -> Way:
-    """Open MPI, 4 or 5: with as many slots as ranks, and the cores left to the ranks."""
+    """Open MPI 4 or 5 with as many slots as ranks, and no binding to cores."""
 
     def command(ranks: int, folder: Path) -> list[str]:
         hosts = folder / "hosts"
@@ -90,7 +89,7 @@ def mpirun(name: str, program: str) -> Way:
 
 
 def srun(name: str, *options: str) -> Way:
-    """Slurm, where one answers (SLURM_CONF says which): a job of one node."""
+    """Slurm, if a cluster answers (SLURM_CONF names it): a job of one node."""
 
     def command(ranks: int, folder: Path) -> list[str]:
         job = ["-N", "1", "-n", str(ranks), f"--job-name={folder.name}", f"--chdir={folder}", *options]
@@ -103,7 +102,7 @@ def srun(name: str, *options: str) -> Way:
 
 
 def torchrun(name: str, python: str) -> Way:
-    """The launcher that torch brings."""
+    """The launcher of torch."""
 
     def command(ranks: int, folder: Path) -> list[str]:
         launcher = [python, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
@@ -113,7 +112,7 @@ def torchrun(name: str, python: str) -> Way:
 
 
 def torch_of(python: str) -> tuple[str, str]:
-    """The version of an interpreter's torch, or why there is none."""
+    """The version of an interpreter's torch, or why it has none."""
     version = first_line([python, "-c", "import torch; print('torch', torch.__version__)"])
     return version, "" if version else f"{python} has no torch; --torch-python names one that has"
 
@@ -125,7 +124,7 @@ def path_without_ours() -> str:
 
 
 def first_line(argv: list[str]) -> str:
-    """What a program prints first, empty where it does not run."""
+    """The first line that a program prints; empty if it does not run."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -2,11 +2,12 @@
 
     python -m benchmarks.launchers [--quick] [--only NAME ...] [--ranks N ...] [--torch-python PYTHON]
 
-Every way of starting MindSpore runs one and the same program on CPU (launched_mindspore.py), which joins by
-hccl_kit.runtime; those of torch run a plain torch program with gloo (launched_torch.py). All are started in turn, once
-a round. The baselines are what people use without us: msrun, and torchrun. Each job is ended in one of five ways: in
-order, by a rank that raises, by a rank that is killed, by SIGTERM and by SIGKILL to the launcher. What is left of a job
-is counted, then killed. srun is measured where a Slurm answers (SLURM_CONF says which). Three rounds take half an hour.
+Every launcher of MindSpore runs the same program on CPU (launched_mindspore.py), which joins by hccl_kit.runtime; those
+of torch run a torch program with gloo (launched_torch.py). All start in turn, once a round. The baselines are the
+launchers that come with the frameworks: msrun and torchrun. Each job is ended in one of five ways: in
+order, by a rank that raises, by a rank that is killed, by SIGTERM and by SIGKILL to the launcher. Processes
+that are left are counted, then killed. srun is measured if a Slurm cluster answers (SLURM_CONF names it). Three rounds
+take half an hour.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def machine(here: Iterable[Way], rounds: int) -> str:
-    """What this was measured on, and when it was how busy."""
+    """The machine, and its load at the time."""
     versions = [f"mindspore {importlib.metadata.version('mindspore')}"]
     versions += [f"{way.name}: {way.version}" for way in here if way.version]
     return (
@@ -95,12 +96,12 @@ def machine(here: Iterable[Way], rounds: int) -> str:
 
 
 def load() -> str:
-    """Of the last minute, five and fifteen."""
+    """The load of the last 1, 5 and 15 minutes."""
     return " ".join(f"{value:.1f}" for value in os.getloadavg())
 
 
 def measure(here: list[Way], ranks: list[int], rounds: int) -> Results:
-    """All jobs, the ways in turn; those of more ranks than the first number are only ended in order."""
+    """Run all jobs, the launchers in turn; jobs with more ranks than the first number only end in order."""
     kinds = [(ranks[0], end) for end in ENDS] + [(size, END) for size in ranks[1:]]
     results: Results = {(way.name, *kind): [] for way, kind in product(here, kinds)}
     for number, (size, end), way in product(range(rounds), kinds, here):
@@ -113,7 +114,7 @@ def measure(here: list[Way], ranks: list[int], rounds: int) -> Results:
 
 
 def start_table(here: list[Way], ranks: list[int], results: Results) -> list[str]:
-    """Rows of markdown: medians over all jobs of a size, however they were ended afterwards."""
+    """Rows of markdown: medians over all jobs of a size, however they ended."""
     lines = [
         "From start to first all-reduce, s",
         "",
@@ -135,7 +136,7 @@ def start_table(here: list[Way], ranks: list[int], results: Results) -> list[str
 
 
 def floor_of(here: list[Way], ranks: list[int], results: Results) -> list[str]:
-    """What no launcher can take off: MindSpore's own."""
+    """The part that no launcher can reduce: MindSpore's own."""
     lines = ["", "launcher: the total without import and join."]
     for size in ranks:
         found = [s for way in here if way.framework == MINDSPORE for s in starts(results, way.name, size)]
@@ -150,9 +151,9 @@ def floor_of(here: list[Way], ranks: list[int], results: Results) -> list[str]:
 
 
 def end_table(here: list[Way], size: int, results: Results) -> list[str]:
-    """Rows of markdown: seconds until nothing of the job is left, the launcher's exit code, and what is left."""
+    """Rows of markdown: seconds until no process is left, the launcher's exit code, and what is left."""
     lines = [
-        f"From what ended a job of {size} ranks until nothing of it was left, s, and the exit code of the launcher",
+        f"Seconds from the end of a job of {size} ranks until no process was left, and the launcher's exit code",
         "",
         "| started by | done in order | a rank raises | against the baseline | a rank gets SIGKILL | "
         "against the baseline | SIGTERM to the launcher | SIGKILL to the launcher |",
@@ -177,7 +178,7 @@ def end_table(here: list[Way], size: int, results: Results) -> list[str]:
 
 
 def ended(outcomes: list[Outcome], limit: float) -> str:
-    """A cell: "1.20, code 1", or with what was left after the limit."""
+    """A cell: "1.20, code 1", or the number of processes left after the limit."""
     if not outcomes:
         return NONE
     codes = sorted({NONE if outcome.code is None else str(outcome.code) for outcome in outcomes})
@@ -198,17 +199,17 @@ def starts(results: Results, name: str, size: int) -> list[Start]:
 
 
 def middle(rows: Sequence[Row], part: Callable[[Row], float]) -> float:
-    """The median of a part of each; inf where there is none."""
+    """The median of a part; inf if there is none."""
     return statistics.median(map(part, rows)) if rows else NEVER
 
 
 def seconds(value: float, limit: float) -> str:
-    """A number, or that it took longer than the limit."""
+    """A number, or a note that the limit was exceeded."""
     return f"{value:.2f}" if value < NEVER else f">{limit:.0f}"
 
 
 def against(way: Way, value: float, baseline: float) -> str:
-    """The ratio to the baseline, where both came to an end."""
+    """The ratio to the baseline if both ended."""
     return f"{value / baseline:.3g}x {way.baseline}" if max(value, baseline) < NEVER else NONE
 
 

@@ -1,6 +1,6 @@
 """The other side of train_step.py: our training step on the same batches, compiled, without the first steps.
 
-Started by train_step.py, one process per rank: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say which.
+train_step.py starts one process per rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 """
 
 from __future__ import annotations

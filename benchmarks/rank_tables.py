@@ -1,9 +1,9 @@
-"""What a rank table costs: checked, written and merged, against the plainest ways to do the same.
+"""Time and memory to check, write and merge rank tables, against simple baselines.
 
 python benchmarks/rank_tables.py [--largest 1000000]
 
-Each ratio compares two things that were timed in turn in this run. Whole processes are timed from start to end, and
-the time of a bare interpreter is taken off on both sides.
+Each ratio compares two things that are timed in turn. Whole processes are timed from start to end, minus the time of a
+bare interpreter on both sides.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CHECK = (sys.executable, "-m", "hccl_kit.cli.check")
 
 
 def table_of(devices: int) -> RankTable:
-    """A sound table of servers with eight cards each, every card with an address of its own."""
+    """A valid table of servers with eight cards each."""
     servers = tuple(
         Server(
             id=host(number),
@@ -57,7 +57,7 @@ def host(number: int, network: int = 10) -> str:
 
 
 def process_seconds(argv: tuple[str, ...]) -> float:
-    """Start to end of a whole process; its exit code may be 0 or 1 (a file too large for HCCL)."""
+    """The time of a whole process; its exit code may be 0 or 1 (a file too large for HCCL)."""
     started = time.perf_counter()
     code = subprocess.run(argv, stdout=subprocess.DEVNULL, check=False).returncode
     if code not in (0, 1):
@@ -68,7 +68,7 @@ def process_seconds(argv: tuple[str, ...]) -> float:
 def peak(argv: tuple[str, ...]) -> float:
     """MiB of resident memory of a process at its peak.
 
-    A child's figure starts with that of the process that made it, so a bare interpreter makes it.
+    A child's figure includes its parent's, so a bare interpreter starts it.
     """
     measure = (
         "import resource, subprocess, sys;"
@@ -80,7 +80,7 @@ def peak(argv: tuple[str, ...]) -> float:
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """One run in this process, without what the collector left over from the run before."""
+    """One run in this process, after garbage collection."""
     gc.collect()
     started = time.perf_counter()
     work()
@@ -88,7 +88,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def in_turn(rounds: int, *runs: Callable[[], float]) -> list[float]:
-    """The median of each, all of them run once per round."""
+    """Medians; each runs once per round."""
     return [statistics.median(column) for column in zip(*([run() for run in runs] for _ in range(rounds)), strict=True)]
 
 
@@ -118,7 +118,7 @@ def writing(size: int) -> str:
 
 
 def judging(size: int) -> str:
-    """A row: check against jsonschema alone, which looks at the structure and at nothing else."""
+    """A row: check against jsonschema alone, which checks structure only."""
     text = write(table_of(size))
     validator = Draft202012Validator(schemas.load("rank_table_1.0"))
     judged, ours = in_turn(
@@ -130,7 +130,7 @@ def judging(size: int) -> str:
 
 
 def merging(size: int) -> str:
-    """A row: one text per server put together, against the way of the known script, which checks nothing."""
+    """A row: one text per server merged, against a script that checks nothing."""
     parts = [
         write(generate(host(number), [(card, host(number, 100 + card)) for card in range(CARDS)]))
         for number in range(size // CARDS)
@@ -157,7 +157,7 @@ def our_way(parts: list[str]) -> str:
 
 
 def rounds(size: int) -> int:
-    """How often a thing is timed."""
+    """Number of repetitions."""
     return 15 if size < 65536 else 3
 
 

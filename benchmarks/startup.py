@@ -1,4 +1,4 @@
-"""How long the command-line programs take as whole processes, against a bare interpreter.
+"""Time of the command-line programs as whole processes, against a bare interpreter.
 
 python benchmarks/startup.py
 """
@@ -18,7 +18,7 @@ CHECK = (sys.executable, "-m", "hccl_kit.cli.check")
 
 
 def seconds(argv: tuple[str, ...]) -> float:
-    """One run, started to ended."""
+    """The time of one run."""
     started = time.perf_counter()
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - started

@@ -1,6 +1,6 @@
-"""The baseline of train_step.py: a PyTorch CRNN of the same shape, one step after another on the same batches.
+"""The baseline of train_step.py: a PyTorch CRNN of the same shape, on the same batches.
 
-Started by train_step.py, one process per rank: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say which.
+train_step.py starts one process per rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 """
 
 from __future__ import annotations

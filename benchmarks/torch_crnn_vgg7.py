@@ -1,4 +1,4 @@
-"""The baseline of crnn_vgg7.py: the same network in PyTorch, one step after another on one batch."""
+"""The baseline of crnn_vgg7.py: the same network in PyTorch, on one batch."""
 
 from __future__ import annotations
 

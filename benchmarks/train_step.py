@@ -2,8 +2,8 @@
 
     python benchmarks/train_step.py [--torch-python PYTHON]
 
-Both train the same network on the same batches, one after the other in this run; PyTorch on as many ranks is the
-baseline. torch comes with the extra `bench`; --torch-python names an interpreter that has it.
+Both train the same network on the same batches, in turn; PyTorch with as many ranks is the baseline.
+torch comes with the extra `bench`; --torch-python names an interpreter that has it.
 """
 
 from __future__ import annotations

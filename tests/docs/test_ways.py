@@ -1,4 +1,4 @@
-"""The lines that the README shows for each way of starting a job are run as they stand there, on hosts of a lab."""
+"""The commands of the launch page for each way of starting a job are run as they stand there, on hosts of a lab."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ from tests.launch.nodes import table_of
 from tests.places import ROOT
 
 TABLE = "hccl_2s_4p.json"
-LANGUAGES = ("README.md", "README.zh-CN.md")
+PAGES = ("docs/launch.md", "docs/zh/launch.md")
 TRAIN = """
 import os, sys
 sys.path.insert(0, {root!r})
@@ -31,9 +31,9 @@ with open(f"rank_{{env.rank}}", "w") as file:
 PROGRAMS = {"hccl-kit": "hccl_kit.cli.kit", "hccl-gen": "hccl_kit.cli.gen"}
 
 
-def shown(way: str, language: str = "README.md") -> list[str]:
-    """The commands under `<!-- way: ... -->`, comments left out."""
-    text = (ROOT / language).read_text(encoding="utf-8")
+def shown(way: str, page: str = PAGES[0]) -> list[str]:
+    """The commands under `<!-- way: ... -->`, without comments."""
+    text = (ROOT / page).read_text(encoding="utf-8")
     (block,) = re.findall(rf"<!-- way: {way} -->\n```bash\n(.*?)```", text, re.DOTALL)
     return [line.split("  #")[0].strip() for line in block.splitlines() if not line.startswith("#")]
 
@@ -78,8 +78,8 @@ def assert_ranks(desk: Path, *, cards: tuple[int, ...] = (0, 1, 0, 1)) -> None:
 
 
 @pytest.mark.parametrize("way", ["bash", "mpirun", "msrun", "slurm", "kubernetes", "torch"])
-def test_a_way_takes_five_lines_at_most_in_every_language(way: str) -> None:
-    lines = [shown(way, language) for language in LANGUAGES]
+def test_a_way_takes_five_lines_at_most_in_both_languages(way: str) -> None:
+    lines = [shown(way, page) for page in PAGES]
     assert lines[0] == lines[1]
     assert 1 <= len(lines[0]) <= 5
 

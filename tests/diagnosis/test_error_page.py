@@ -1,0 +1,22 @@
+"""The page of HCCL's error codes is that of the code."""
+
+import pytest
+
+from hccl_kit.diagnosis.catalogue import CATALOGUE
+from hccl_kit.diagnosis.error_page import as_markdown
+from hccl_kit.diagnosis.hccl_errors import CODES
+from tests.places import ROOT
+
+PAGE = ROOT / "docs" / "errors.md"
+
+
+def test_the_published_page_is_current(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(as_markdown(), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == as_markdown(), "pytest --update-golden writes it"
+
+
+def test_every_code_has_a_section_and_every_rule_with_a_code_stands_in_it() -> None:
+    sections = {part[:6]: part for part in as_markdown().split("\n## ")[1:]}
+    assert sections.keys() == CODES.keys()
+    assert [rule.id for rule in CATALOGUE if rule.hccl_error and f"[{rule.id}]" not in sections[rule.hccl_error]] == []

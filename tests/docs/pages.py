@@ -1,0 +1,17 @@
+"""The pages of the documentation."""
+
+from pathlib import Path
+
+from tests.places import ROOT
+
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+ELSEWHERE = ("rules.md", "errors.md", "config.md", "api.md", "architecture.md")
+"""Pages that are generated, and those whose blocks have tests of their own."""
+IN_CHINESE = {ROOT / "README.zh-CN.md": README} | {page: DOCS / page.name for page in sorted(DOCS.glob("zh/*.md"))}
+"""A page in Chinese, and the page that it translates."""
+IN_ENGLISH = [README, *sorted(page for page in DOCS.glob("*.md") if page.name not in ELSEWHERE)]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
