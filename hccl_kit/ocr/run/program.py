@@ -14,7 +14,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from hccl_kit import __version__
 from hccl_kit.base import progress, shipped
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import (
@@ -74,7 +73,6 @@ def plain_parser(description: str | None, verb: str | None = None) -> Parser:
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--version", action="version", version=f"hccl-kit {__version__}")
     return made
 
 
