@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SAID = ("launcher ", "samples, ")
-"""What the program says when the group is joined, and when data, network and optimizer are there."""
+"""Lines of the program's log: the group is joined; data, network and optimizer are ready."""
 BARE = 'for comparison, python -c "import mindspore"'
 
 

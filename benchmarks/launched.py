@@ -11,7 +11,7 @@ from pathlib import Path
 FOLDER = "LAUNCHED_FOLDER"
 """The folder that the ranks of a job write to. In the environment it also marks the processes of that job."""
 ORDER = "order"
-"""The file in which the benchmark says how the job is to end: END or RAISE."""
+"""The file with the end that the benchmark orders: END or RAISE."""
 END, RAISE = "end", "raise"
 VICTIM = 1
 """The rank that raises or is killed; rank 0 holds the store."""

@@ -21,11 +21,11 @@ from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RUN_ID
 KILL, TERM_LAUNCHER, KILL_LAUNCHER = "kill", "TERM to the launcher", "KILL to the launcher"
 ENDS = (END, RAISE, KILL, TERM_LAUNCHER, KILL_LAUNCHER)
 LIMIT = 60.0
-"""Seconds that a job has to come to its first all-reduce, and to end."""
+"""Seconds that a job has to reach its first all-reduce, and to end."""
 ORPHAN_LIMIT = 10.0
 """Seconds after a signal to the launcher in which its processes have to be gone."""
 SETTLED = 1.0
-"""Seconds from the first all-reduce to what ends the job."""
+"""Seconds from the first all-reduce to the event that ends the job."""
 OF_LAUNCHERS = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "MS_", "TORCHELASTIC_", "GLOG_")
 
 
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def run(way: Way, ranks: int, end: str) -> Outcome:
-    """Start a job of `way` and end it. Raises JobError if it does not start."""
+    """Start a job with the launcher `way` and end it. Raises JobError if it does not start."""
     with tempfile.TemporaryDirectory(prefix="launchers") as name:
         folder = Path(name)
         command = way.command(ranks, folder)
@@ -165,7 +165,7 @@ def sweep(folder: Path, launcher: subprocess.Popen[bytes]) -> None:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         if time.monotonic() > last:
-            print(f"processes {left} do not die", file=sys.stderr)
+            print(f"cannot end the processes {left}", file=sys.stderr)
             break
         time.sleep(0.05)
     launcher.kill()

@@ -15,13 +15,13 @@ BIN = Path(sys.executable).parent
 HERE = Path(__file__).parent
 MINDSPORE, TORCH = "MindSpore", "torch"
 PATIENCE = 20.0
-"""Seconds in which a launcher says its version, or Slurm runs `true`."""
+"""Seconds in which a launcher prints its version, or Slurm runs `true`."""
 
 
 @dataclass(frozen=True)
 class Way:
     """A launcher. `command` makes the argv for a number of ranks that write into a folder; its preparation is not
-    timed. `cancel` removes what the launcher leaves besides processes. `absent` says why it cannot be measured here."""
+    timed. `cancel` removes what the launcher leaves besides processes. `absent` is why it cannot be measured here."""
 
     name: str
     framework: str
@@ -142,4 +142,4 @@ WAYS: Mapping[str, Callable[[str, str], Way]] = {
     "torchrun": torchrun,
     "ours-torch": ours_torch,
 }
-"""Name -> what looks for this way; it is given its name, and the interpreter that has torch."""
+"""Name -> function that finds this launcher, given its name and the interpreter that has torch."""

@@ -1,4 +1,4 @@
-"""The launchers side by side: from start to first all-reduce, and how a job ends.
+"""Compare launchers: from start to first all-reduce, and how a job ends.
 
     python -m benchmarks.launchers [--quick] [--only NAME ...] [--ranks N ...] [--torch-python PYTHON]
 
@@ -172,7 +172,7 @@ def end_table(here: list[Way], size: int, results: Results) -> list[str]:
         *lines,
         "",
         "Ranks that lose another give up by themselves: under MindSpore on CPU after 30 s, under gloo at once.",
-        f"left: processes of the job that were still there {LIMIT:.0f} s after its end had been brought about, or "
+        f"left: processes of the job that still ran {LIMIT:.0f} s after the event that ended it, or "
         f"{ORPHAN_LIMIT:.0f} s after a signal to the launcher.",
     ]
 

@@ -4,7 +4,7 @@ A comment directly above a block says what it is:
 
     <!-- file: NAME -->           the block is the content of a file that later blocks use
     <!-- run -->                  the commands are run; their output is not shown
-    <!-- way: NAME -->            commands for several servers, which `test_ways` runs on hosts of a lab
+    <!-- launcher: NAME -->       commands for several servers, which `test_launchers` runs on hosts of a lab
     <!-- tested: PATH -->         installation and the like; the named test does the same
     <!-- excerpt -->              part of a file or of an output, not to be run
 
@@ -23,7 +23,7 @@ _BLOCK = re.compile(
 
 
 class Block(NamedTuple):
-    """`kind` is "console", "file", "run", "way", "tested", "excerpt" or "" for a block that nobody marked."""
+    """`kind` is "console", "file", "run", "launcher", "tested", "excerpt" or "" for a block without a comment."""
 
     language: str
     kind: str

@@ -14,8 +14,8 @@ from tests.places import FAKES, ROOT
 
 FAMILIES = ("HCCL_", "ASCEND_", "RANK_", "DEVICE_", "MS_", "OMPI_", "PMIX_", "SLURM_", "COLUMNS", "LINES")
 TOOLS = "/usr/local/Ascend/driver/tools"
-"""Where a server has what is a fake here."""
-KINDS = {"console", "file", "run", "way", "tested", "excerpt"}
+"""The folder of the driver's tools on a server; here they are fakes."""
+KINDS = {"console", "file", "run", "launcher", "tested", "excerpt"}
 SHELL = ("bash", "console", "sh")
 
 
@@ -104,7 +104,7 @@ def test_what_a_page_shows_is_what_its_reader_sees(page: Path, tmp_path: Path, r
 
 
 def _results(desk: Desk, block: Block) -> list[tuple[str, str]]:
-    """What the block shows and what came, for each of its commands."""
+    """What the block shows and what its commands print."""
     if block.kind == "file":
         path = desk.folder / block.value
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,8 +121,8 @@ def _results(desk: Desk, block: Block) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_page_that_is_wrong_is_seen(tmp_path: Path) -> None:
-    """The check can fail: another output, and a command that fails."""
+def test_a_wrong_page_fails(tmp_path: Path) -> None:
+    """With another output, and with a command that fails."""
     page = tmp_path / "page.md"
     page.write_text("```console\n$ echo a\nb\n```\n<!-- run -->\n```bash\nfalse\n```\n")
     desk = Desk(tmp_path)

@@ -1,4 +1,4 @@
-"""The commands of the launch page for each way of starting a job are run as they stand there, on hosts of a lab."""
+"""The commands of the launch page are run as they stand there, for each launcher, on hosts of a lab."""
 
 import re
 import shutil
@@ -31,10 +31,10 @@ with open(f"rank_{{env.rank}}", "w") as file:
 PROGRAMS = {"hccl-kit": "hccl_kit.cli.kit", "hccl-gen": "hccl_kit.cli.gen"}
 
 
-def shown(way: str, page: str = PAGES[0]) -> list[str]:
-    """The commands under `<!-- way: ... -->`, without comments."""
+def shown(launcher: str, page: str = PAGES[0]) -> list[str]:
+    """The commands under `<!-- launcher: ... -->`, without comments."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    (block,) = re.findall(rf"<!-- way: {way} -->\n```bash\n(.*?)```", text, re.DOTALL)
+    (block,) = re.findall(rf"<!-- launcher: {launcher} -->\n```bash\n(.*?)```", text, re.DOTALL)
     return [line.split("  #")[0].strip() for line in block.splitlines() if not line.startswith("#")]
 
 
@@ -73,13 +73,13 @@ def assert_runs(process: subprocess.Popen[str]) -> None:
 
 def assert_ranks(desk: Path, *, cards: tuple[int, ...] = (0, 1, 0, 1)) -> None:
     """All ranks of the table ran, each with its card."""
-    told = [(desk / f"rank_{rank}").read_text().split() for rank in range(len(cards))]
-    assert [(row[0], row[2]) for row in told] == [(str(len(cards)), str(card)) for card in cards]
+    rows = [(desk / f"rank_{rank}").read_text().split() for rank in range(len(cards))]
+    assert [(row[0], row[2]) for row in rows] == [(str(len(cards)), str(card)) for card in cards]
 
 
-@pytest.mark.parametrize("way", ["bash", "mpirun", "msrun", "slurm", "kubernetes", "torch"])
-def test_a_way_takes_five_lines_at_most_in_both_languages(way: str) -> None:
-    lines = [shown(way, page) for page in PAGES]
+@pytest.mark.parametrize("launcher", ["bash", "mpirun", "msrun", "slurm", "kubernetes", "torch"])
+def test_a_launcher_takes_five_lines_at_most_in_both_languages(launcher: str) -> None:
+    lines = [shown(launcher, page) for page in PAGES]
     assert lines[0] == lines[1]
     assert 1 <= len(lines[0]) <= 5
 
@@ -135,7 +135,7 @@ def test_slurm(desk: Path) -> None:
 
 
 def test_kubernetes(desk: Path) -> None:
-    """There is no cluster: kubectl notes what it is given."""
+    """There is no cluster: a fake kubectl records what it is given."""
     (desk / TABLE).write_text(formats.write(table_of(("10.0.0.1", "10.0.0.2"))))
     kubectl = desk / "bin" / "kubectl"
     kubectl.write_text('#!/bin/sh\n[ "$1 $2" = "apply -f" ] && cat "$3" >> applied.yaml && echo --- >> applied.yaml\n')
