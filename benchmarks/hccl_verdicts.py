@@ -63,10 +63,10 @@ def main() -> None:
     parser.add_argument("tables", type=Path)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="N tables of every difference")
     arguments = parser.parse_args()
-    judged = list(differences(arguments.tables))
-    found = [one for one in judged if one]
+    checked = list(differences(arguments.tables))
+    found = [one for one in checked if one]
     ways = Counter(one.way for one in found)
-    print(f"{len(judged)} tables: " + ", ".join(f"{ways[way]} {way}" for way in ("lax", "strict", "code")))
+    print(f"{len(checked)} tables: " + ", ".join(f"{ways[way]} {way}" for way in ("lax", "strict", "code")))
     groups: dict[Any, list[Difference]] = {}
     for one in found:
         groups.setdefault((one.way, one.kind, one.rules, one.codes), []).append(one)

@@ -59,7 +59,7 @@ def test_the_floors_are_those_of_the_test() -> None:
 
 
 def test_the_folders_of_the_way_exist() -> None:
-    named = re.findall(r"^\| \d+ \| `([\w/]+)`", SECTIONS['The way of "[4,8)"'], re.MULTILINE)
+    named = re.findall(r"^\| \d+ \| `([\w/]+)`", SECTIONS['The path of "[4,8)"'], re.MULTILINE)
     assert len(named) == 10
     assert [name for name in named if not list((ROOT / "hccl_kit").glob(f"{name}*"))] == []
 
