@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr import interrupt
+from hccl_kit.ocr import drawing, interrupt
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY
 from hccl_kit.ocr.run.tensorboard import TensorBoard
 
@@ -76,9 +75,7 @@ class RunLog:
     def picture(self, name: str, image: NDArray[np.uint8], step: int) -> None:
         """Write a PNG, also to TensorBoard (rank 0)."""
         if self.is_main:
-            done, data = cv2.imencode(".png", image)
-            assert done
-            _write(self.folder / f"{name}.png", data.tobytes())
+            _write(self.folder / f"{name}.png", drawing.encoded(image))
         if self._tensorboard is not None:
             self._tensorboard.picture(name, image, step)
 

@@ -14,7 +14,7 @@ from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task, Warn
-from hccl_kit.ocr.train import optimizer, parallel, parameters, schedule
+from hccl_kit.ocr.train import optimizer, parallel, parameters
 from hccl_kit.ocr.train.ema import Ema
 from hccl_kit.ocr.train.step import TrainStep
 from hccl_kit.runtime import World
@@ -95,9 +95,3 @@ def batch_of_a_rank(config: Config, world: World) -> int:
         size //= world.size
     samples: int = size * parts
     return samples
-
-
-def warn_about_schedule(config: Config, steps_per_epoch: int, warn: Warn) -> None:
-    """Warn about a learning rate that is 0 for part of the run."""
-    for warning in schedule.warnings(config["scheduler"], steps_per_epoch):
-        warn(warning)

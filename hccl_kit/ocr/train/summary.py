@@ -11,8 +11,8 @@ import numpy as np
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY, stale_exports
 from hccl_kit.ocr.config import BEST
+from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.run import curves
-from hccl_kit.ocr.tasks.task import Counts
 from hccl_kit.ocr.train import parameters
 from hccl_kit.ocr.train.checks import TrainingError
 from hccl_kit.ocr.train.job import Job
