@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from mindspore import nn
@@ -10,12 +11,12 @@ from mindspore import nn
 from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.mobilenet_v3 import mobilenet_v3
 from hccl_kit.ocr.models.network import Network
-from hccl_kit.ocr.models.resnet import resnet18, resnet50, resnet152
+from hccl_kit.ocr.models.resnet import BasicBlock, Bottleneck, ResNet
 
 BACKBONES: dict[str, Callable[..., nn.Cell]] = {
-    "det_resnet18": resnet18,
-    "det_resnet50": resnet50,
-    "det_resnet152": resnet152,
+    "det_resnet18": partial(ResNet, BasicBlock, (2, 2, 2, 2)),
+    "det_resnet50": partial(ResNet, Bottleneck, (3, 4, 6, 3)),
+    "det_resnet152": partial(ResNet, Bottleneck, (3, 8, 36, 3)),
     "det_mobilenet_v3": mobilenet_v3,
 }
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     First = Callable[[Config, WorkerEnv], Sequence[str]]
 
 
-CONTINUE = "continue with -o system.resume=auto"
-"""How to go on after an interrupted training."""
 OVERRIDES: Mapping[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "KEY=VALUE"}
 """Of an option that takes overrides, for `add_argument`."""
 
@@ -137,7 +135,7 @@ def run(
         if env.rank == 0:
             note_shipped(options.config, config)
         config = config.of_run() if training else config
-        interrupt.listen(CONTINUE if training else "", speaks=env.rank == 0)
+        interrupt.listen("continue with -o system.resume=auto" if training else "", speaks=env.rank == 0)
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
         from hccl_kit.ocr.run.consistency import assert_one_job  # noqa: PLC0415  # loads numpy
         from hccl_kit.ocr.run.start import start  # noqa: PLC0415  # loads numpy and MindSpore
@@ -191,10 +189,7 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
 
 
 def assert_weights(config: Config, option: str = "-o") -> None:
-    """Raises KitError if the checkpoint of `config` does not exist; `option` is the one that names another.
-
-    Programs check this before anything heavy is imported.
-    """
+    """Raises KitError if the checkpoint of `config` does not exist; `option` is the one that names another."""
     if not config.weights.exists():
         name = shlex.quote(shipped.short_name(config.source))
         raise KitError(

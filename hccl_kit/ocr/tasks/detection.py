@@ -23,7 +23,7 @@ from hccl_kit.ocr.metrics.boxes import BoxCounts, compare
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import detection_heads
 from hccl_kit.ocr.tasks.detection_heads import HEADS, PSE, DetectionHead
-from hccl_kit.ocr.tasks.task import Warn
+from hccl_kit.ocr.tasks.task import Warn, assert_names
 from hccl_kit.runtime import World
 
 TARGETS = frozenset(name for head in HEADS.values() for name in head.targets)
@@ -132,9 +132,7 @@ def _assert_parts(config: Config, head: DetectionHead) -> None:
     The loss takes its targets in one order, and the second transform must ignore a text that the first one ignores.
     """
     model, transforms = config["model"]["head"], config.transforms("train")
-    for section, name in (("postprocess", head.postprocess), ("loss", head.criterion)):
-        if section in config and config[section]["name"] != name:
-            raise KitError(f"{section}.name is {config[section]['name']}; {model['name']} needs {name}")
+    assert_names(config, postprocess=head.postprocess, loss=head.criterion)
     drawn = tuple(name for name, _ in transforms if name in TARGETS)
     if drawn != head.targets:
         found = ", ".join(drawn) or "none of them"

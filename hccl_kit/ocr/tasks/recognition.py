@@ -25,7 +25,7 @@ from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.metrics.words import WordCounts, compare, letters
 from hccl_kit.ocr.tasks import line_images, text_heads
-from hccl_kit.ocr.tasks.task import Warn
+from hccl_kit.ocr.tasks.task import Warn, assert_names
 from hccl_kit.runtime import World
 
 LABEL_TRANSFORMS = frozenset(line_transforms.MAX_TEXT_LEN)
@@ -164,12 +164,7 @@ def _charset_of(config: Config) -> Charset:
     """The dictionary of a configuration, checked against the network's classes and the dictionary of the labels."""
     post, head = config["postprocess"], text_heads.of(config)
     model = config["model"]["head"]
-    for section, name in (("postprocess", head.postprocess), ("loss", head.criterion)):
-        if config[section]["name"] != name:
-            raise KitError(
-                f"{section}.name is {config[section]['name']}; {model['name']} needs {name}",
-                hint=f"-o {section}.name={name}",
-            )
+    assert_names(config, postprocess=head.postprocess, loss=head.criterion)
     charset = Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
     classes = len(head.classes(charset))
     if model["out_channels"] != classes:

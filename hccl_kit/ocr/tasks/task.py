@@ -9,6 +9,8 @@ import numpy as np
 from mindspore import nn
 from numpy.typing import NDArray
 
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch, Targets
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.runtime import World
@@ -57,3 +59,13 @@ class Task(Protocol):
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """The images of a training batch with their targets: HxWx3, BGR."""
+
+
+def assert_names(config: Config, **needed: str) -> None:
+    """Raises KitError if a section has another name than its head needs: `loss="CTCLoss"`. A section may be missing."""
+    for section, name in needed.items():
+        if section in config and config[section]["name"] != name:
+            raise KitError(
+                f"{section}.name is {config[section]['name']}; {config['model']['head']['name']} needs {name}",
+                hint=f"-o {section}.name={name}",
+            )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from mindspore import nn
 
+from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt import batch_norm, freeze, instruction_set, matrix_convolution, precision, pretrained
 from hccl_kit.ocr.adapt.precision import Scaling
@@ -52,13 +52,10 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
 def trained_network(config: Config) -> nn.Cell:
     """The network with `config.weights`. Raises KitError if they are missing or do not fit."""
     path, network = config.weights, recipes.network(config)
-    dictionary_mark.assert_same(path, checkpoint.read(path, say=_warn), recipes.task(config).dictionary)
+    rows = checkpoint.read(path, say=lambda note: progress.say(f"warning: {note}"))
+    dictionary_mark.assert_same(path, rows, recipes.task(config).dictionary)
     checkpoint.load(path, network.get_parameters())
     return network
-
-
-def _warn(message: str) -> None:
-    sys.stderr.write(f"warning: {message}\n")
 
 
 def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> TrainStep:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hccl_kit.ocr.config import page
 from hccl_kit.ocr.config.schema import root
+from tests.ocr.config import page
 from tests.places import ROOT
 
 DOCUMENT = ROOT / "docs" / "config.md"
