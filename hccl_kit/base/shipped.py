@@ -23,6 +23,12 @@ def config(name: Path) -> Path | None:
         return None
 
 
+def short_name(path: str) -> str:
+    """The name of the shipped file at `path`, such as `rec/crnn/crnn_small.yaml`; any other path unchanged."""
+    configs = folder("configs")
+    return str(Path(path).relative_to(configs)) if configs and Path(path).is_relative_to(configs) else path
+
+
 def config_names() -> list[str]:
     """The names of all shipped configurations, such as `rec/crnn/crnn_small.yaml`."""
     configs = folder("configs")

@@ -85,6 +85,13 @@ def draw_targets(images: Sequence[Image], targets: Sequence[tuple[NDArray[Any], 
     return np.vstack([_header(strip.shape[1], legend), strip])
 
 
+def encoded(image: NDArray[Any], suffix: str = ".png") -> bytes:
+    """The image as a file in the format of the suffix."""
+    done, data = cv2.imencode(suffix, image)
+    assert done
+    return data.tobytes()
+
+
 def _line(row: Row) -> Image:
     line = np.full((ROW, sum(COLUMNS), 3), 255, np.uint8)
     room, text, share, truth = np.cumsum((0, *COLUMNS))[:4].tolist()

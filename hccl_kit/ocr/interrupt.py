@@ -55,11 +55,6 @@ def listen(next_step: str = "", *, speaks: bool = True) -> None:
     threading.Thread(target=_wait, args=(signals, next_step if speaks else None), daemon=True).start()
 
 
-def message(what: str, next_step: str) -> str:
-    """The message that ends a program."""
-    return f"{what}; {next_step}" if next_step else what
-
-
 def _wait(signals: set[signal.Signals], next_step: str | None) -> None:
     if not signals:
         return
@@ -75,5 +70,5 @@ def _end(what: str, code: int, next_step: str | None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     if next_step is not None:
         with suppress(OSError):
-            os.write(2, f"{line_break()}{message(what, next_step)}\n".encode())
+            os.write(2, f"{line_break()}{'; '.join(filter(None, [what, next_step]))}\n".encode())
     os._exit(code)

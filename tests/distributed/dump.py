@@ -48,4 +48,5 @@ def _train(config: Config, world: World, notes: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    program.run(program.parser(__doc__).parse_args(), _train)
+    args = program.parser(__doc__).parse(None)
+    program.run(program.Options(args.config, args.opt, args.launcher), _train)

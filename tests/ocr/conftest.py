@@ -19,7 +19,7 @@ else:  # installed without the extra `train`: what needs neither MindSpore nor O
     heavy = ("[abd-z]*", "c[lu]*", "che*", "cod*", "conv*")  # left are the dictionary and the configurations
     collect_ignore_glob = ["models", "*/test_*.py", *(f"test_{name}.py" for name in heavy)]
 
-from tests.ocr.programs import tool, train
+from tests.ocr.run_tool import tool, train
 
 TRAIN, TEST = 96, 20
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.jobs import clean_environ
-from tests.ocr.programs import CONFIG, OURS
+from tests.ocr.run_tool import CONFIG, OURS
 from tests.places import ROOT
 
 PATIENCE = 120

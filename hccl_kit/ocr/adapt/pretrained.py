@@ -44,7 +44,7 @@ def load(path: Path, network: nn.Cell, *, strict: bool, key: str = "model.pretra
         if p.name in rows and rows[p.name].shape != p.shape
     ]
     skipped = [
-        f"{len(names)} {what}: {_listed(names)}"
+        f"{len(names)} {what}: {listed(names, SHOWN)}"
         for names, what in ((missing, "not in the file"), (mismatched, "of another shape"))
         if names
     ]
@@ -87,7 +87,3 @@ def _assert_known_types(path: Path) -> None:
 
 def _shape(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape)) or "one number"
-
-
-def _listed(names: list[str]) -> str:
-    return listed(names, SHOWN)

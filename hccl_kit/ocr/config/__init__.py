@@ -55,10 +55,10 @@ class Config:
         If it is null: best.ckpt in the folder of the configuration file, as in that of a run, or in `ckpt_save_dir`.
         """
         wanted = self["eval"]["ckpt_load_path"]
-        beside = Path(self.source).with_name(BEST)
         if wanted is not None:
             return Path(wanted)
-        return beside if beside.exists() else Path(self.values["train"]["ckpt_save_dir"], BEST)
+        own = Path(self.source).with_name(BEST)
+        return own if own.exists() else Path(self.values["train"]["ckpt_save_dir"], BEST)
 
     def of_run(self) -> Config:
         """The configuration that a training archives: `eval` uses its own weights, even if the folder is moved."""

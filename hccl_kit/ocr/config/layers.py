@@ -17,6 +17,7 @@ from hccl_kit.base import shipped
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import yaml_text
+from hccl_kit.ocr.config.yaml_text import dotted, value_at
 from hccl_kit.table.pointer import Pointer
 
 MAX_BYTES = 1 << 20
@@ -73,10 +74,10 @@ class Parts:
         """Apply another file on top of this one: sections are merged, everything else is replaced, lists as a whole."""
         for pointer in list(_leaves(other.values, self.values)):
             depth = len(pointer)
-            if pointer in TWINS and _at(other.values, TWINS[pointer]) is None:
+            if pointer in TWINS and value_at(other.values, TWINS[pointer]) is None:
                 self._drop(TWINS[pointer])
             below = {place[depth:]: where for place, where in other.places.items() if place[:depth] == pointer}
-            self.put(pointer, _at(other.values, pointer), {(): other.places[()], **below})
+            self.put(pointer, value_at(other.values, pointer), {(): other.places[()], **below})
         self.places[()] = other.places[()]
         for pointer, using in other.uses.items():
             self.uses.setdefault(pointer, set()).update(using)
@@ -104,31 +105,31 @@ class Parts:
         for key in keys:
             if isinstance(target, list):
                 if not _INDEX.fullmatch(key) or int(key) >= len(target):
-                    raise KitError(f"{source}: {_dotted(pointer)} is a list; accepted: 0 to {len(target) - 1}")
+                    raise KitError(f"{source}: {dotted(pointer)} is a list; accepted: 0 to {len(target) - 1}")
                 pointer, target = (*pointer, int(key)), target[int(key)]
             elif isinstance(target, (dict, type(None))):
                 pointer, target = (*pointer, key), (target or {}).get(key)
             else:
-                raise KitError(f"{source}: {_dotted(pointer)} is a value, not a section")
+                raise KitError(f"{source}: {dotted(pointer)} is a value, not a section")
         return pointer
 
     def _drop(self, pointer: Pointer | None) -> None:
         """Remove the other place of a key that gets a new value: the later one wins, under either name."""
-        section = _at(self.values, pointer[:-1]) if pointer else None
+        section = value_at(self.values, pointer[:-1]) if pointer else None
         if pointer and isinstance(section, dict) and section.pop(pointer[-1], None) is not None:
             self._forget(pointer)
 
     def settle(self) -> None:
         """Convert MindOCR's other places and names of keys to those of the schema."""
         for old, new in MOVED.items():
-            value, section = _at(self.values, old), _at(self.values, new[:-1])
+            value, section = value_at(self.values, old), value_at(self.values, new[:-1])
             if value is not None and (section is None or (isinstance(section, dict) and new[-1] not in section)):
-                self.put(new, value, {(): self.places.get(old, _dotted(old))})
-                del _at(self.values, old[:-1])[old[-1]]
+                self.put(new, value, {(): self.places.get(old, dotted(old))})
+                del value_at(self.values, old[:-1])[old[-1]]
         for place, names in RENAMED.items():
-            name = _at(self.values, place)
+            name = value_at(self.values, place)
             if isinstance(name, str) and name in names:
-                _at(self.values, place[:-1])[place[-1]] = names[name]
+                value_at(self.values, place[:-1])[place[-1]] = names[name]
         post = self.values.get("postprocess")
         if isinstance(post, dict) and isinstance(post.get("output_polygon"), bool) and "box_type" not in post:
             post["box_type"] = "poly" if post.pop("output_polygon") else "quad"
@@ -190,14 +191,3 @@ def _leaves(values: dict[str, Any], over: dict[str, Any], pointer: Pointer = ())
             yield from _leaves(value, other, (*pointer, key))
         else:
             yield (*pointer, key)
-
-
-def _at(values: Any, pointer: Pointer) -> Any:
-    """The value at a place; None if there is none."""
-    for key in pointer:
-        values = values.get(key) if isinstance(values, dict) else None
-    return values
-
-
-def _dotted(pointer: Pointer) -> str:
-    return ".".join(map(str, pointer))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_kit.base import schemas
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import shortened
-from hccl_kit.ocr.config.yaml_text import copied
+from hccl_kit.ocr.config.yaml_text import copied, dotted, value_at
 from hccl_kit.table.pointer import Pointer
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def ineffective(values: Mapping[str, Any]) -> list[str]:
     """A line for every reason why keys of `values` have no effect."""
     found: dict[str, list[str]] = {}
     for pointer, rule in _present(values, root(), ()):
-        found.setdefault(rule[NO_EFFECT], []).append(_dotted(*pointer))
+        found.setdefault(rule[NO_EFFECT], []).append(dotted(pointer))
     return [f"no effect: {', '.join(dict.fromkeys(keys))}: {reason}" for reason, keys in found.items()]
 
 
@@ -140,18 +140,18 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
     pointer: Pointer = tuple(error.absolute_path)
     found: Any = error.instance
     rule: Any = error.validator_value
-    name = _dotted(*pointer)
+    name = dotted(pointer)
     known = list(error.schema.get("properties", ())) if isinstance(error.schema, Mapping) else []
     if error.validator == "additionalProperties":
         if len(found) > error.schema.get("maxProperties", len(found)):  # type: ignore[union-attr]  # an object, here
             return  # reported by another rule
         for key in found.keys() - known:
             near = _nearest(key, known) or _elsewhere(key, values)
-            yield (*pointer, key), f"{_dotted(*pointer, key)} is not a key of this release{near}"
+            yield (*pointer, key), f"{dotted((*pointer, key))} is not a key of this release{near}"
     elif error.validator == "required":
         for key in rule:
             if key not in found and not difflib.get_close_matches(key, found.keys() - known):
-                yield pointer, f"{_dotted(*pointer, key)} is missing"
+                yield pointer, f"{dotted((*pointer, key))} is missing"
     elif error.validator in ("enum", "const"):
         accepted = rule if error.validator == "enum" else [rule]
         near = _nearest(str(found), accepted)
@@ -172,20 +172,14 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
 def _elsewhere(key: str, values: Mapping[str, Any]) -> str:
     """Where a key belongs that is unknown in its section, and the value elsewhere that it needs."""
     found = [
-        (pointer, next((one for one in conditions if _at(values, one[0]) != one[1]), None))
+        (pointer, next((one for one in conditions if value_at(values, one[0]) != one[1]), None))
         for pointer, conditions in _all_keys(root(), ())
         if pointer[-1] == key
     ]
     for pointer, unmet in sorted(found, key=lambda row: row[1] is not None):
-        where = f" where {_dotted(*unmet[0])} is {unmet[1]}" if unmet else ""
-        return f"; {_dotted(*pointer)} is one{where}"
+        where = f" where {dotted(unmet[0])} is {unmet[1]}" if unmet else ""
+        return f"; {dotted(pointer)} is one{where}"
     return ""
-
-
-def _at(values: Any, pointer: Pointer) -> Any:
-    for key in pointer:
-        values = values.get(key) if isinstance(values, Mapping) else None
-    return values
 
 
 Conditions = tuple[tuple[Pointer, Any], ...]
@@ -208,10 +202,6 @@ def _condition(rule: Rule, pointer: Pointer) -> tuple[Pointer, Any]:
         ((key, rule),) = rule["properties"].items()
         pointer = (*pointer, key)
     return pointer, rule["const"]
-
-
-def _dotted(*parts: str | int) -> str:
-    return ".".join(map(str, parts))
 
 
 def _nearest(word: str, known: Iterable[Any]) -> str:

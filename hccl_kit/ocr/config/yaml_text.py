@@ -91,6 +91,18 @@ def copied(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
+def value_at(values: Any, pointer: Pointer) -> Any:
+    """The value at a place outside lists; None if there is none."""
+    for key in pointer:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
+
+
+def dotted(pointer: Pointer) -> str:
+    """A place as users write it: `train.loader.batch_size`."""
+    return ".".join(map(str, pointer))
+
+
 def _bound(node: yaml.Node, source: str, counter: Iterator[int]) -> None:
     """Bound the number of nodes before values are constructed: nested aliases, also by '<<', grow exponentially."""
     if next(counter) > MAX_VALUES:

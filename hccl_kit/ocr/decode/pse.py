@@ -20,12 +20,7 @@ STRIDE = 4
 
 
 def pse_postprocess(
-    *,
-    binary_thresh: float = 0.5,
-    box_thresh: float = 0.85,
-    min_area: int = 16,
-    box_type: str = "quad",
-    scale: int = 4,
+    *, binary_thresh: float = 0.5, box_thresh: float = 0.85, min_area: int = 16, box_type: str = "quad", scale: int = 4
 ) -> Decode:
     """A decoder of logits (kernels + 1, H/4, W/4) with MindOCR's options.
 

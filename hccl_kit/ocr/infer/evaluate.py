@@ -13,9 +13,9 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.infer.inference import Inference, Prediction
+from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.run.consistency import assert_one_data_set
 from hccl_kit.ocr.tasks import recipes
-from hccl_kit.ocr.tasks.task import Counts
 from hccl_kit.runtime import World
 
 Watch = Callable[[Iterator[Prediction], int], AbstractContextManager[Iterator[Prediction]]]
@@ -50,7 +50,10 @@ class Evaluator:
         share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
         with watch(self._predict(network, share, alive), len(share)) as predicted:
             predictions = list(predicted)
-        rows = [self.task.zero, *(self.task.count(one.sample, one.value).to_array() for one in predictions)]
+        rows = [
+            self.task.counts().to_array(),
+            *(self.task.count(one.sample, one.value).to_array() for one in predictions),
+        ]
         unread = sum(str(one.sample.path) in self.bad for one in predictions)
         sums = self.world.all_reduce(np.append(np.sum(rows, axis=0, dtype=np.float64), unread).astype(np.float32))
         if sums[-1] == len(self.samples):
@@ -58,7 +61,7 @@ class Evaluator:
                 f"none of the {len(self.samples)} images of the evaluation can be read",
                 hint="check eval.dataset: dataset_root, data_dir, label_file",
             )
-        return self.task.total(sums[:-1]), predictions
+        return self.task.counts.from_array(sums[:-1]), predictions
 
     def _predict(self, network: nn.Cell, share: NDArray[np.intp], alive: Callable[[], None]) -> Iterator[Prediction]:
         for predictions in self.inference.batches(network, self.samples, share):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
+
+from hccl_kit.ocr.metrics.counts import Counts
 
 IOU = 0.5
 """Intersection over union above which a box matches a text."""
@@ -17,33 +19,20 @@ IGNORED_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class BoxCounts:
+class BoxCounts(Counts):
     """Sums over pages: ground truth texts, those `found`, and `false` positives."""
 
     texts: float = 0.0
     found: float = 0.0
     false: float = 0.0
 
-    def __add__(self, other: BoxCounts) -> BoxCounts:
-        """The counts of both."""
-        return BoxCounts(self.texts + other.texts, self.found + other.found, self.false + other.false)
-
     def __str__(self) -> str:
         """`12 of 15 found, 2 false: h-mean 82.76%`."""
         counts = f"{int(self.found)} of {int(self.texts)} found, {int(self.false)} false"
         return f"{counts}: h-mean {self.f_score:.2%}"
 
-    def to_array(self) -> NDArray[np.float32]:
-        """For an all-reduce: shape (3,). Exact up to 16 million boxes."""
-        return np.array(astuple(self), np.float32)
-
-    @classmethod
-    def from_array(cls, array: NDArray[np.float32]) -> BoxCounts:
-        """The inverse of `to_array`."""
-        return cls(*map(float, array))
-
     def row(self) -> dict[str, float]:
-        """The scores by the names they have in metrics.jsonl and summary.json."""
+        """The counts and the scores."""
         counts = {"texts": int(self.texts), "found": int(self.found), "false": int(self.false)}
         return {**counts, "recall": self.recall, "precision": self.precision, "f-score": self.f_score}
 

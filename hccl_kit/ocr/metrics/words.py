@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import re
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from hccl_kit.ocr.metrics.counts import Counts
 
 SYMBOLS = re.compile(r"[^A-Za-z0-9^\u4e00-\u9fa5]")
 """The characters that MindOCR calls symbols: ^ is not among them."""
 
 
 @dataclass(frozen=True, slots=True)
-class WordCounts:
+class WordCounts(Counts):
     """Sums over words: all, those exactly right, and `similarity`, 1 - edit distance / length of the longer text."""
 
     words: float = 0.0
     right: float = 0.0
     similarity: float = 0.0
 
-    def __add__(self, other: WordCounts) -> WordCounts:
-        """The counts of both."""
-        return WordCounts(self.words + other.words, self.right + other.right, self.similarity + other.similarity)
-
     def __str__(self) -> str:
         """`136 of 140 words right (97.14%)`."""
         return f"{int(self.right)} of {int(self.words)} words right ({self.accuracy:.2%})"
 
-    def to_array(self) -> NDArray[np.float32]:
-        """For an all-reduce: shape (3,). Exact up to 16 million words."""
-        return np.array(astuple(self), np.float32)
-
-    @classmethod
-    def from_array(cls, array: NDArray[np.float32]) -> WordCounts:
-        """The inverse of `to_array`."""
-        return cls(*map(float, array))
-
     def row(self) -> dict[str, float]:
-        """The scores by the names they have in metrics.jsonl and summary.json."""
+        """The counts and the scores."""
         return {
             "words": int(self.words),
             "right": int(self.right),

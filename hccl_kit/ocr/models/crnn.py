@@ -16,6 +16,7 @@ from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.models.lstm import BidirectionalLSTM
+from hccl_kit.ocr.models.network import Network
 
 
 class RNNEncoder(nn.Cell):
@@ -35,24 +36,12 @@ class RNNEncoder(nn.Cell):
         return self.behind(self.seq_encoder(self.before(ops.cast(columns, ms.float32))))
 
 
-class Crnn(nn.Cell):
-    """Images (N, 3, 32, W) to logits (T, N, classes) in training, else to probabilities (N, T, classes).
+def build(model: Mapping[str, Any], *, backbone: Callable[..., nn.Cell]) -> Network:
+    """The network of a section `model`; `backbone` makes features (N, C, 1, T) of images, C in its `out_channels`.
 
-    T is the `sequence_length` of the backbone's module.
+    From images (N, 3, 32, W) to logits (T, N, classes) in training, else to probabilities (N, T, classes). T is the
+    `sequence_length` of the backbone's module.
     """
-
-    def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: nn.Cell) -> None:
-        super().__init__()
-        self.backbone = backbone
-        self.neck = neck
-        self.head = head
-
-    def construct(self, images: Tensor) -> Tensor:
-        return self.head(self.neck(self.backbone(images)))
-
-
-def build(model: Mapping[str, Any], *, backbone: Callable[..., nn.Cell]) -> Crnn:
-    """The network of a section `model`; `backbone` makes features (N, C, 1, T) of images, C in its `out_channels`."""
     features = backbone(**options_of(model["backbone"]))
     neck = RNNEncoder(features.out_channels, **options_of(model["neck"]))
-    return Crnn(features, neck, CTCHead(neck.out_channels, **options_of(model["head"])))
+    return Network(features, neck, CTCHead(neck.out_channels, **options_of(model["head"])))

@@ -14,8 +14,8 @@ from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import HeUniform
 
 from hccl_kit.ocr.models import detector
-from hccl_kit.ocr.models.detector import Detector
 from hccl_kit.ocr.models.fpn import FeaturePyramid, convolution
+from hccl_kit.ocr.models.network import Network
 
 Maps: TypeAlias = "Tensor | tuple[Tensor, Tensor, Tensor]"
 
@@ -65,6 +65,6 @@ class DBHead(nn.Cell):
         return probability, threshold, ops.sigmoid(self.k * probability - self.threshold_scale * threshold)
 
 
-def build(model: Mapping[str, Any]) -> Detector:
+def build(model: Mapping[str, Any]) -> Network:
     """The network of a section `model`; the keys of its parts are their options."""
     return detector.build(model, neck=FeaturePyramid, head=DBHead)

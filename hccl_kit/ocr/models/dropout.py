@@ -1,6 +1,6 @@
 """Dropout with a key that the training step sets, so that a resumed run drops the same values as an uninterrupted one.
 
-MindSpore's own dropout keeps its random state inside its kernels, where it cannot be saved.
+MindSpore's own dropout keeps its random state inside its kernels, from where it cannot be saved.
 """
 
 from __future__ import annotations

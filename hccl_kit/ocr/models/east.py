@@ -15,6 +15,7 @@ from mindspore import Tensor, nn, ops
 from hccl_kit.ocr.models import detector
 from hccl_kit.ocr.models.bilinear import CORNERS, bilinear
 from hccl_kit.ocr.models.fpn import convolution
+from hccl_kit.ocr.models.network import Network
 
 FARTHEST = 512
 """Largest distance to an edge of the text, in pixels."""
@@ -89,6 +90,6 @@ class EASTHead(nn.Cell):
         return ops.concat((ops.sigmoid(score), ops.sigmoid(far) * FARTHEST, (ops.sigmoid(angle) - 0.5) * pi), 1)
 
 
-def build(model: Mapping[str, Any]) -> detector.Detector:
+def build(model: Mapping[str, Any]) -> Network:
     """The network of a section `model`; the keys of its parts are their options."""
     return detector.build(model, neck=EASTFPN, head=EASTHead)

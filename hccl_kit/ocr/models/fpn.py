@@ -53,13 +53,7 @@ class FeaturePyramid(nn.Cell):
     """
 
     def __init__(
-        self,
-        channels: tuple[int, ...],
-        *,
-        out_channels: int,
-        bias: bool,
-        use_asf: bool,
-        channel_attention: bool,
+        self, channels: tuple[int, ...], *, out_channels: int, bias: bool, use_asf: bool, channel_attention: bool
     ) -> None:
         super().__init__()
         self.out_channels = out_channels

@@ -110,12 +110,7 @@ class InvertedResidual(nn.Cell):
     """
 
     def __init__(
-        self,
-        before: int,
-        row: Row,
-        *,
-        always_expand: bool = True,
-        squeeze: Callable[[int], nn.Cell] = SqueezeExcite,
+        self, before: int, row: Row, *, always_expand: bool = True, squeeze: Callable[[int], nn.Cell] = SqueezeExcite
     ) -> None:
         super().__init__()
         inside, after = row.inside, row.after

@@ -14,6 +14,7 @@ from mindspore.common.initializer import TruncatedNormal
 
 from hccl_kit.ocr.models import detector
 from hccl_kit.ocr.models.bilinear import ORIGIN, bilinear
+from hccl_kit.ocr.models.network import Network
 
 MOMENTUM = 0.1
 """Of the moving statistics of neck and head: the last batch has a weight of 0.9."""
@@ -77,6 +78,6 @@ class PSEHead(nn.Cell):
         return self.conv2(ops.relu(self.bn1(self.conv1(features))))
 
 
-def build(model: Mapping[str, Any]) -> detector.Detector:
+def build(model: Mapping[str, Any]) -> Network:
     """The network of a section `model`; the keys of its parts are their options."""
     return detector.build(model, neck=PSEFPN, head=PSEHead)

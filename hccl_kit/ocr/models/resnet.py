@@ -1,7 +1,7 @@
 """ResNet-18, ResNet-50 and ResNet-152 as feature extractors: from images to one feature map of each stage.
 
 After He, Zhang, Ren, Sun 2015, "Deep Residual Learning for Image Recognition". Parameters have MindOCR's names,
- and as there the first pooling pads at the bottom and on the right only, so that its checkpoints fit.
+and as there the first pooling pads at the bottom and on the right only, so that its checkpoints fit.
 """
 
 from __future__ import annotations
@@ -115,18 +115,3 @@ def _stage(block: Block, before: int, *, depth: int, width: int, stride: int) ->
     """`depth` blocks; the first one has the stride."""
     first = block(before, width, stride)
     return nn.SequentialCell(first, *[block(block.expansion * width, width, 1) for _ in range(depth - 1)])
-
-
-def resnet18() -> ResNet:
-    """Feature maps of 64, 128, 256, 512 channels."""
-    return ResNet(BasicBlock, (2, 2, 2, 2))
-
-
-def resnet50() -> ResNet:
-    """Feature maps of 256, 512, 1024, 2048 channels."""
-    return ResNet(Bottleneck, (3, 4, 6, 3))
-
-
-def resnet152() -> ResNet:
-    """Feature maps of 256, 512, 1024, 2048 channels."""
-    return ResNet(Bottleneck, (3, 8, 36, 3))

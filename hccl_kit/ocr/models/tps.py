@@ -133,8 +133,7 @@ def rectifier(
         )
     if stn_activation != "none":
         raise KitError(
-            f"model.transform.stn_activation is {stn_activation}; only none is supported",
-            hint="leave the key out",
+            f"model.transform.stn_activation is {stn_activation}; only none is supported", hint="leave the key out"
         )
     return Rectifier(
         in_channels,

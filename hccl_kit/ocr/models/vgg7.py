@@ -24,13 +24,7 @@ class Unit(nn.Cell):
     """
 
     def __init__(
-        self,
-        before: int,
-        after: int,
-        *,
-        kernel: int = 3,
-        norm: bool = False,
-        pool: nn.Cell | None = None,
+        self, before: int, after: int, *, kernel: int = 3, norm: bool = False, pool: nn.Cell | None = None
     ) -> None:
         super().__init__()
         self.conv = nn.Conv2d(

@@ -196,6 +196,7 @@ def _cut(page: Page, folder: Path, hidden: frozenset[str], *, is_rec: bool) -> I
 
     from hccl_kit.ocr.data.lines.crop import crop_line  # noqa: PLC0415
     from hccl_kit.ocr.data.pipeline import pipeline  # noqa: PLC0415
+    from hccl_kit.ocr.drawing import encoded  # noqa: PLC0415
 
     whole = pipeline([{"DecodeImage": None}, {"DetLabelEncode": None}])(page, np.random.default_rng(0))
     assert whole.image is not None
@@ -207,9 +208,7 @@ def _cut(page: Page, folder: Path, hidden: frozenset[str], *, is_rec: bool) -> I
         kinds = {"": (line, text)} if is_rec else {"_0": (line, "0"), "_180": (upside_down, "180")}
         for suffix, (image, label) in kinds.items():
             name = f"{page.path.stem}_{number:03}{suffix}.png"
-            done, data = cv2.imencode(".png", image)
-            assert done
-            (folder / name).write_bytes(data.tobytes())
+            (folder / name).write_bytes(encoded(image))
             yield f"{name}\t{label}"
 
 

@@ -8,9 +8,9 @@ Exit codes: 0 done; 2 it could not run.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from hccl_kit.runtime.worker_env import WorkerEnv
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for."""
+
+    wrong: bool
+    """Whether to print every mistake."""
+    json: bool
+
+
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The program; ends the process with one of the exit codes above."""
     parser = program.parser(__doc__, "eval")
@@ -31,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     form.add_argument("--wrong", action="store_true", help="print every misread word: path, truth, reading")
     form.add_argument("--json", action="store_true", help="print the result as JSON")
     args = parser.parse(argv)
-    program.run(args, partial(_evaluate, args), data=("eval",), first=_check)
+    options = program.Options(args.config, args.opt, args.launcher)
+    program.run(options, partial(_evaluate, Request(args.wrong, args.json)), data=("eval",), first=_check)
 
 
 def _check(config: Config, env: WorkerEnv) -> Sequence[str]:
@@ -41,20 +51,20 @@ def _check(config: Config, env: WorkerEnv) -> Sequence[str]:
     return ()
 
 
-def _evaluate(args: argparse.Namespace, config: Config, world: World, notes: list[str]) -> None:
+def _evaluate(request: Request, config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr.infer.evaluate import Evaluator  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
 
-    for note in notes if world.is_main and not args.json else ():
+    for note in notes if world.is_main and not request.json else ():
         print(note)
     evaluator = Evaluator(config, world, lambda message: progress.say(f"warning: {printable(message)}"))
     watch = partial(progress.track, what="evaluating", quiet=not world.is_main)
     counts, found = evaluator(trained_network(config), watch)
-    for one in found if args.wrong else ():
+    for one in found if request.wrong else ():
         if mistake := evaluator.task.mistake(one.sample, one.value):
             print(mistake)
     if world.is_main:
-        print(json.dumps(counts.row()) if args.json else counts)
+        print(json.dumps(counts.row()) if request.json else counts)
 
 
 if __name__ == "__main__":

@@ -78,10 +78,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         help="of the images (default: the size that the pipeline of the evaluation makes)",
     )
     args = parser.parse(argv)
-    args.opt = [*args.opt, *ON_CPU]
     shape = tuple(args.shape) if args.shape else None
     request = Request(args.format, args.output, args.force, args.batch, shape)
-    program.run(args, partial(_export, request), first=partial(_check, request))
+    options = program.Options(args.config, (*args.opt, *ON_CPU), args.launcher)
+    program.run(options, partial(_export, request), first=partial(_check, request))
 
 
 def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
@@ -92,8 +92,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     lacking = [name for name in ("onnx", "onnxruntime") if not find_spec(name)]
     if lacking and any(path.suffix == ".onnx" for path in paths):
         raise KitError(
-            f"{' and '.join(lacking)} cannot be imported",
-            hint=f"{program.install_extra('export')}\nor --format mindir",
+            f"{' and '.join(lacking)} cannot be imported", hint=f"{program.install_extra('export')}\nor --format mindir"
         )
     program.assert_weights(config)
     assert_free_files(paths, "--output", force=request.force)

@@ -96,9 +96,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
     parser.add_argument("--read", type=Path, metavar="CONFIG", help="the recognition that reads the detected texts")
-    parser.add_argument("--read_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
+    parser.add_argument("--read_opt", **program.OVERRIDES, help="as -o, for it")
     parser.add_argument("--turn", type=Path, metavar="CONFIG", help="the classification that finds lines upside down")
-    parser.add_argument("--turn_opt", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="as -o, for it")
+    parser.add_argument("--turn_opt", **program.OVERRIDES, help="as -o, for it")
     args = parser.parse(argv)
     request = Request(
         images=tuple(args.images),
@@ -110,7 +110,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         read=Other("--read", args.read, tuple(args.read_opt)),
         turn=Other("--turn", args.turn, tuple(args.turn_opt)),
     )
-    program.run(args, partial(_predict, request), first=partial(_check, request))
+    options = program.Options(args.config, args.opt, args.launcher)
+    program.run(options, partial(_predict, request), first=partial(_check, request))
 
 
 def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
@@ -175,23 +176,23 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
     images = request.find_images()
     is_detection = config["model"]["type"] == "det"
     found = _pages(request, config, images) if is_detection else _lines(request, config, images)
-    rows, faults = [], 0
+    rows, unread = [], 0
     with progress.track(found, len(images), "reading images") as predictions:
         for prediction in predictions:
             progress.say("\t".join(_escaped(field) for field in prediction.fields()), sys.stdout)
             rows.append(prediction.row())
             if prediction.error:
-                faults += 1
+                unread += 1
                 progress.say(printable(f"warning: {prediction.path} could not be read: {prediction.error}"))
     if request.json:
         text = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
         # A name that is not UTF-8 has halves of surrogates, and this writes them as JSON does.
         write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
         progress.say(f"wrote: {request.json}")
-    if faults == len(rows):
-        raise KitError(f"none of the {faults} images could be read")
-    if faults:
-        raise UnreadError(f"{faults} of {len(rows)} images could not be read", hint="see the warnings above")
+    if unread == len(rows):
+        raise KitError(f"none of the {unread} images could be read")
+    if unread:
+        raise UnreadError(f"{unread} of {len(rows)} images could not be read", hint="see the warnings above")
 
 
 def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:

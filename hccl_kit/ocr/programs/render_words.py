@@ -150,10 +150,10 @@ def _write(request: Request, texts: dict[str, Texts], draw: Draw) -> None:
 
 def _draw_set(request: Request, name: str, texts: Texts, draw: Draw, folder: Path) -> list[str]:
     """Fill a folder; returns the lines of its label file."""
-    import cv2  # noqa: PLC0415  # after --help
-    import numpy as np  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415  # after --help
 
-    from hccl_kit.ocr.data.synthetic import render  # noqa: PLC0415  # after --help
+    from hccl_kit.ocr.data.synthetic import render  # noqa: PLC0415
+    from hccl_kit.ocr.drawing import encoded  # noqa: PLC0415
 
     generator = np.random.default_rng((request.seed, name == "test"))
     count = request.counts[name]
@@ -161,9 +161,7 @@ def _draw_set(request: Request, name: str, texts: Texts, draw: Draw, folder: Pat
     with progress.track(range(count), count, f"rendering the {name} set") as numbers:
         for number in numbers:
             text = texts(number, generator)
-            done, data = cv2.imencode(".png", render.render(text, generator, draw))
-            assert done
-            (folder / f"{number:05}.png").write_bytes(data.tobytes())
+            (folder / f"{number:05}.png").write_bytes(encoded(render.render(text, generator, draw)))
             labels.append(f"{number:05}.png\t{text}\n")
     return labels
 

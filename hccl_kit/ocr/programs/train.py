@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The program; ends the process with one of the exit codes above."""
     args = program.parser(__doc__, "train").parse(argv)
-    program.run(args, _train, data=("train", "eval"), first=_prepare, training=True)
+    options = program.Options(args.config, args.opt, args.launcher)
+    program.run(options, _train, data=("train", "eval"), first=_prepare, training=True)
 
 
 def _prepare(config: Config, env: WorkerEnv) -> Sequence[str]:

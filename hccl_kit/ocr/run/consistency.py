@@ -15,9 +15,9 @@ from hccl_kit.runtime import World, assert_identical
 def assert_one_job(config: Config, world: World) -> None:
     """Raises JointError if configurations or versions of this package differ between ranks. Every rank must call it."""
     if world.size > 1:
-        assert_identical(_of_all(world, config.digest))
+        assert_identical(gather_digests(world, config.digest))
         assert_identical(
-            _of_all(world, code_digest()),
+            gather_digests(world, code_digest()),
             what="version of the code",
             hint="install one version of hccl_kit on all servers",
         )
@@ -27,7 +27,7 @@ def assert_one_data_set(section: str, count: int, world: World) -> None:
     """Raises JointError if the sizes of a data set differ between ranks. Every rank must call it."""
     if world.size > 1:
         assert_identical(
-            [f"{int(number, 16)} samples" for number in _of_all(world, f"{count:016x}")],
+            [f"{int(number, 16)} samples" for number in gather_digests(world, f"{count:016x}")],
             what=f"data set in {section}.dataset",
             hint="all servers need the same files: compare the label files with sha256sum",
             shown=True,
@@ -44,7 +44,7 @@ def code_digest(folder: Path = Path(hccl_kit.__file__).parent) -> str:
     return digest.hexdigest()
 
 
-def _of_all(world: World, digest: str) -> list[str]:
-    """The hexadecimal digest of every rank, sent byte by byte as float32."""
+def gather_digests(world: World, digest: str) -> list[str]:
+    """The hexadecimal digest of every rank, sent byte by byte as float32. Every rank must call it."""
     rows = world.gather(np.frombuffer(bytes.fromhex(digest), np.uint8).astype(np.float32))
     return [row.astype(np.uint8).tobytes().hex() for row in rows]

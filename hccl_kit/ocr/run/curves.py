@@ -14,7 +14,8 @@ from hccl_kit.base.bounded_file import read_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_BYTES = 1 << 28
+MAX_BYTES = 1 << 30
+"""Of metrics.jsonl: enough for millions of steps."""
 SCORES = {
     "accuracy": "accuracy",
     "word_accuracy": "word accuracy",

@@ -9,19 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.atomic_file import write_atomically
-from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr import interrupt
+from hccl_kit.ocr import drawing, interrupt
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY
+from hccl_kit.ocr.run.curves import read_rows
 from hccl_kit.ocr.run.tensorboard import TensorBoard
-
-MAX_BYTES = 1 << 30
-"""Of metrics.jsonl: enough for millions of steps."""
 
 
 class RunLog:
@@ -76,9 +72,7 @@ class RunLog:
     def picture(self, name: str, image: NDArray[np.uint8], step: int) -> None:
         """Write a PNG, also to TensorBoard (rank 0)."""
         if self.is_main:
-            done, data = cv2.imencode(".png", image)
-            assert done
-            _write(self.folder / f"{name}.png", data.tobytes())
+            _write(self.folder / f"{name}.png", drawing.encoded(image))
         if self._tensorboard is not None:
             self._tensorboard.picture(name, image, step)
 
@@ -100,8 +94,7 @@ class RunLog:
         path = self.folder / METRICS
         if not path.exists():
             return False
-        lines = read_text(path, MAX_BYTES).splitlines()
-        return any(_step_of(line) == step and "loss" not in json.loads(line) for line in lines)
+        return any(row["step"] == step and "loss" not in row for row in read_rows(path))
 
     def remove(self, name: str) -> None:
         """Remove a file that an earlier part of the run has written (rank 0)."""

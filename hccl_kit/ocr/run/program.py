@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -42,8 +43,17 @@ if TYPE_CHECKING:
     First = Callable[[Config, WorkerEnv], Sequence[str]]
 
 
-CONTINUE = "continue with -o system.resume=auto"
-"""How to go on after an interrupted training."""
+OVERRIDES: Mapping[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "KEY=VALUE"}
+"""Of an option that takes overrides, for `add_argument`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The values of the options that every program has, see `parser`."""
+
+    config: Path
+    overrides: Sequence[str] = ()
+    launcher: str | None = None
 
 
 def parser(description: str | None, verb: str | None = None) -> Parser:
@@ -54,13 +64,7 @@ def parser(description: str | None, verb: str | None = None) -> Parser:
     )
     made.add_argument("--list-configs", action=_ListConfigs, nargs=0, help="print the names of the shipped ones")
     made.add_argument(
-        "-o",
-        "--opt",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=VALUE",
-        help="values that replace those of the file, such as train.ckpt_save_dir=./out",
+        "-o", "--opt", **OVERRIDES, help="values that replace those of the file, such as train.ckpt_save_dir=./out"
     )
     made.add_argument("--launcher", choices=list(LAUNCHERS), help="what started this process (default: detected)")
     return made
@@ -103,7 +107,7 @@ def note_shipped(given: Path, config: Config) -> None:
 
 
 def run(
-    args: argparse.Namespace,
+    options: Options,
     body: Body,
     *,
     data: Sequence[str] = (),
@@ -124,14 +128,14 @@ def run(
         sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that are not UTF-8
     env, world, code = None, None, EXIT_OK
     try:
-        config = load(args.config, args.opt)
+        config = load(options.config, options.overrides)
         assert_files(config, data)
-        launch = detect(os.environ, launcher=args.launcher)
+        launch = detect(os.environ, launcher=options.launcher)
         env = launch.env
         if env.rank == 0:
-            note_shipped(args.config, config)
+            note_shipped(options.config, config)
         config = config.of_run() if training else config
-        interrupt.listen(CONTINUE if training else "", speaks=env.rank == 0)
+        interrupt.listen("continue with -o system.resume=auto" if training else "", speaks=env.rank == 0)
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
         from hccl_kit.ocr.run.consistency import assert_one_job  # noqa: PLC0415  # loads numpy
         from hccl_kit.ocr.run.start import start  # noqa: PLC0415  # loads numpy and MindSpore
@@ -185,24 +189,18 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
 
 
 def assert_weights(config: Config, option: str = "-o") -> None:
-    """Raises KitError if the checkpoint of `config` does not exist; `option` is the one that names another.
-
-    Programs check this before anything heavy is imported.
-    """
+    """Raises KitError if the checkpoint of `config` does not exist; `option` is the one that names another."""
     if not config.weights.exists():
-        source = shlex.quote(config.source)
+        name = shlex.quote(shipped.short_name(config.source))
         raise KitError(
             f"there is no checkpoint {config.weights} (eval.ckpt_load_path, or best.ckpt of a run)",
-            hint=f"train first: hccl-kit train -c {source}\nor name another: {option} eval.ckpt_load_path=FILE",
+            hint=f"train first: hccl-kit train -c {name}\nor name another: {option} eval.ckpt_load_path=FILE",
         )
 
 
 def missing(error: ImportError) -> KitError:
     """The error for a package that cannot be imported, with the extra to install."""
-    return KitError(
-        f"{error.name or 'a package'} cannot be imported: {error}",
-        hint=install_extra("train"),
-    )
+    return KitError(f"{error.name or 'a package'} cannot be imported: {error}", hint=install_extra("train"))
 
 
 def install_extra(name: str) -> str:

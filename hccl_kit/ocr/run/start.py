@@ -35,7 +35,9 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], trainin
         )
     target = _device_target(config["system"]["device_target"])
     if target == "CPU":
-        note = instruction_set.choose(os.environ, products=training and _may_unfold(config))
+        # In graph mode only: mode 1 would also compute the unused gradients, by the slow code.
+        unfolds = config["model"]["backbone"]["name"] in FASTER_AS_PRODUCTS and config["system"]["mode"] == 0
+        note = instruction_set.choose(os.environ, products=training and unfolds)
         if note is not None:
             say(note)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
@@ -56,11 +58,6 @@ def _device_target(wanted: str) -> str:
     if wanted == "auto":
         return "Ascend" if cards else "CPU"
     return wanted
-
-
-def _may_unfold(config: Config) -> bool:
-    """Only in graph mode: mode 1 would also compute the unused gradients, by the slow code."""
-    return config["model"]["backbone"]["name"] in FASTER_AS_PRODUCTS and config["system"]["mode"] == 0
 
 
 def _share_cores(env: WorkerEnv, launcher: str, say: Callable[[str], None]) -> None:

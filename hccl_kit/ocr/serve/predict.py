@@ -24,6 +24,7 @@ from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.infer.inference import Inference
 from hccl_kit.ocr.tasks import recipes
+from hccl_kit.ocr.tasks.line_images import BLANK
 
 Trained = tuple[Inference, nn.Cell]
 """An inference, and the network with its weights."""
@@ -68,11 +69,7 @@ class Region:
         row = {"points": points, "score": _rounded(self.box.score)}
         if self.reading is None:
             return row
-        return {
-            "transcription": self.reading.text,
-            **row,
-            "confidence": _rounded(self.reading.confidence),
-        }
+        return {"transcription": self.reading.text, **row, "confidence": _rounded(self.reading.confidence)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +145,9 @@ def page_image(config: Config, path: Path) -> NDArray[np.uint8]:
 
     Raises BadSampleError if the pipeline would reject it.
     """
-    return _decoded(config, Page(path))
-
-
-def _decoded(config: Config, sample: Sample) -> NDArray[np.uint8]:
     options = next((options for name, options in config.transforms("eval") if name in DECODING), {})
     decode = decode_image(**{key: options[key] for key in ("ignore_orientation", "max_pixels") if key in options})
-    return image_of(decode(sample, np.random.default_rng(0)))
+    return image_of(decode(Sample(path), np.random.default_rng(0)))
 
 
 def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
@@ -162,24 +155,17 @@ def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
     rows = []
     for line in lines[: drawing.MAX_ROWS]:
         try:
-            shown = _decoded(config, TextLine(line.path))
+            shown = page_image(config, line.path)
         except BadSampleError:  # the results have its error
-            shown = np.zeros((32, 100, 3), np.uint8)
+            shown = BLANK
         rows.append(drawing.Row(shown, line.reading.text, line.reading.confidence, line.truth))
-    _write(path, drawing.draw(rows))
+    write_atomically(path, drawing.encoded(drawing.draw(rows), path.suffix.lower()))
 
 
 def write_page(path: Path, page: PageOfText, image: NDArray[np.uint8]) -> None:
     """A picture of a page with its regions."""
     regions = [(region.box.points, region.reading.text if region.reading else "") for region in page.regions]
-    _write(path, drawing.draw_page(image, regions))
-
-
-def _write(path: Path, image: NDArray[np.uint8]) -> None:
-    """Write an image in the format of the file's suffix."""
-    done, data = cv2.imencode(path.suffix.lower(), image)
-    assert done
-    write_atomically(path, data.tobytes())
+    write_atomically(path, drawing.encoded(drawing.draw_page(image, regions), path.suffix.lower()))
 
 
 def _cut(path: Path, number: int, box: Box, image: NDArray[np.uint8]) -> TextLine:
@@ -189,9 +175,8 @@ def _cut(path: Path, number: int, box: Box, image: NDArray[np.uint8]) -> TextLin
 
 
 def _encoded(path: Path, image: NDArray[Any]) -> TextLine:
-    done, data = cv2.imencode(".png", image)
-    assert done
-    return TextLine(path, data=data.tobytes)
+    data = drawing.encoded(image)
+    return TextLine(path, data=lambda: data)
 
 
 def in_reading_order(boxes: Sequence[Box]) -> tuple[Region, ...]:

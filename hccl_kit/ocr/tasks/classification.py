@@ -20,6 +20,7 @@ from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth
 from hccl_kit.ocr.metrics.classes import ClassCounts
+from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import line_images
 from hccl_kit.ocr.tasks.task import Warn
 from hccl_kit.runtime import World
@@ -34,7 +35,7 @@ class Classification:
     """
 
     label_transforms = frozenset({ENCODE})
-    zero = ClassCounts().to_array()
+    counts: type[Counts] = ClassCounts
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -65,9 +66,7 @@ class Classification:
         """Images (N, 3, H, W) and the numbers of their classes (N,) int32."""
         return stack_images(rows), (np.array([row.label[0] for row in rows], np.int32),)
 
-    def blank(self, sample: TextLine) -> TextLine:
-        """The line with a black image."""
-        return line_images.blank(sample)
+    blank = staticmethod(line_images.blank)
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
         """From probabilities (N, classes) to the names of the likeliest classes."""
@@ -86,10 +85,6 @@ class Classification:
         pixels = pixel_format(self.config.transforms("train"))
         images = [pixels.restored(image) for image in batch.images]
         return drawing.draw_labels(images, [self.labels[row.label[0]] for row in batch.samples])
-
-    def total(self, sums: NDArray[np.float32]) -> ClassCounts:
-        """The counts of summed arrays."""
-        return ClassCounts.from_array(sums)
 
     def _known(self, rows: Lines, warn: Warn) -> Lines:
         known = [number for number, row in enumerate(rows) if row.text in self.labels]

@@ -20,9 +20,10 @@ from hccl_kit.ocr.data.pixel_format import pixel_format
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.metrics.boxes import BoxCounts, compare
+from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import detection_heads
 from hccl_kit.ocr.tasks.detection_heads import HEADS, PSE, DetectionHead
-from hccl_kit.ocr.tasks.task import Warn
+from hccl_kit.ocr.tasks.task import Warn, assert_names
 from hccl_kit.runtime import World
 
 TARGETS = frozenset(name for head in HEADS.values() for name in head.targets)
@@ -48,7 +49,7 @@ class Detection:
 
     label_transforms = frozenset({"DetLabelEncode", "ValidatePolygons", *TARGETS})
     dictionary = ""
-    zero = BoxCounts().to_array()
+    counts: type[Counts] = BoxCounts
 
     def __init__(self, config: Config) -> None:
         self.head = detection_heads.of(config)
@@ -124,10 +125,6 @@ class Detection:
         images = [pixels.restored(batch.images[number]) for number in shown]
         return drawing.draw_targets(images, [self.head.shown(batch.targets, number) for number in shown])
 
-    def total(self, sums: NDArray[np.float32]) -> BoxCounts:
-        """The counts of summed arrays."""
-        return BoxCounts.from_array(sums)
-
 
 def _assert_parts(config: Config, head: DetectionHead) -> None:
     """Raises KitError if targets, loss and post-processing are not those of the head.
@@ -135,9 +132,7 @@ def _assert_parts(config: Config, head: DetectionHead) -> None:
     The loss takes its targets in one order, and the second transform must ignore a text that the first one ignores.
     """
     model, transforms = config["model"]["head"], config.transforms("train")
-    for section, name in (("postprocess", head.postprocess), ("loss", head.criterion)):
-        if section in config and config[section]["name"] != name:
-            raise KitError(f"{section}.name is {config[section]['name']}; {model['name']} takes {name}")
+    assert_names(config, postprocess=head.postprocess, loss=head.criterion)
     drawn = tuple(name for name, _ in transforms if name in TARGETS)
     if drawn != head.targets:
         found = ", ".join(drawn) or "none of them"

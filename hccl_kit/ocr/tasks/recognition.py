@@ -22,13 +22,14 @@ from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pixel_format import pixel_format
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.reading import Reading
+from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.metrics.words import WordCounts, compare, letters
 from hccl_kit.ocr.tasks import line_images, text_heads
-from hccl_kit.ocr.tasks.task import Warn
+from hccl_kit.ocr.tasks.task import Warn, assert_names
 from hccl_kit.runtime import World
 
 LABEL_TRANSFORMS = frozenset(line_transforms.MAX_TEXT_LEN)
-"""Any of them goes with any head: they give the numbers of the characters, and the head makes its targets of these."""
+"""Each works with every head: it gives the numbers of the characters, and the head makes its targets of these."""
 SHOWN = 3
 """Labels that a warning names; the others are counted."""
 
@@ -40,7 +41,7 @@ class Recognition:
     """
 
     label_transforms = LABEL_TRANSFORMS
-    zero = WordCounts().to_array()
+    counts: type[Counts] = WordCounts
 
     def __init__(self, config: Config, *, height: int | None, sequence_length: Callable[[int], int]) -> None:
         self.config = config
@@ -121,9 +122,7 @@ class Recognition:
         needed = max(self.head.min_length(row.label) for row in rows)
         return next(width for width, length in self.buckets if width >= widest and length >= needed)
 
-    def blank(self, sample: TextLine) -> TextLine:
-        """The line with a black image."""
-        return line_images.blank(sample)
+    blank = staticmethod(line_images.blank)
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
         """From probabilities (N, T, classes) to readings."""
@@ -147,10 +146,6 @@ class Recognition:
         images = [pixels.restored(image) for image in batch.images]
         return drawing.draw_labels(images, texts)
 
-    def total(self, sums: NDArray[np.float32]) -> WordCounts:
-        """The counts of summed arrays."""
-        return WordCounts.from_array(sums)
-
     def _assert_fits(self, label: text_heads.Label) -> None:
         needed = self.head.min_length(label)
         if needed > self.sequence_length:
@@ -169,12 +164,7 @@ def _charset_of(config: Config) -> Charset:
     """The dictionary of a configuration, checked against the network's classes and the dictionary of the labels."""
     post, head = config["postprocess"], text_heads.of(config)
     model = config["model"]["head"]
-    for section, name in (("postprocess", head.postprocess), ("loss", head.criterion)):
-        if config[section]["name"] != name:
-            raise KitError(
-                f"{section}.name is {config[section]['name']}; {model['name']} goes with {name}",
-                hint=f"-o {section}.name={name}",
-            )
+    assert_names(config, postprocess=head.postprocess, loss=head.criterion)
     charset = Charset.load(post["character_dict_path"], use_space_char=post["use_space_char"])
     classes = len(head.classes(charset))
     if model["out_channels"] != classes:

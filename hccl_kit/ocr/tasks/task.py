@@ -9,23 +9,13 @@ import numpy as np
 from mindspore import nn
 from numpy.typing import NDArray
 
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch, Targets
+from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.runtime import World
 
 Warn = Callable[[str], None]
-
-
-class Counts(Protocol):
-    """Sums over samples from which the scores of a data set follow; the sums of several ranks add up exactly."""
-
-    def to_array(self) -> NDArray[np.float32]:
-        """For an all-reduce: shape (k,)."""
-
-    def row(self) -> dict[str, float]:
-        """The scores by the names they have in metrics.jsonl and summary.json."""
-
-    def score(self, indicator: str) -> float:
-        """The score that `metric.main_indicator` names; higher is better."""
 
 
 class Task(Protocol):
@@ -35,8 +25,7 @@ class Task(Protocol):
     """The transforms of a pipeline that need labels: evaluation and prediction leave them out."""
     dictionary: str
     """SHA-256 of the characters or names that the classes stand for, in order; empty if the network has no classes."""
-    zero: NDArray[np.float32]
-    """`Counts.to_array` of no samples."""
+    counts: type[Counts]
 
     def loss(self) -> nn.Cell:
         """A cell that takes the network's output in training and the targets, and returns a scalar."""
@@ -71,5 +60,12 @@ class Task(Protocol):
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """The images of a training batch with their targets: HxWx3, BGR."""
 
-    def total(self, sums: NDArray[np.float32]) -> Counts:
-        """The inverse of `Counts.to_array`, for sums over all ranks."""
+
+def assert_names(config: Config, **needed: str) -> None:
+    """Raises KitError if a section has another name than its head needs: `loss="CTCLoss"`. A section may be missing."""
+    for section, name in needed.items():
+        if section in config and config[section]["name"] != name:
+            raise KitError(
+                f"{section}.name is {config[section]['name']}; {config['model']['head']['name']} needs {name}",
+                hint=f"-o {section}.name={name}",
+            )

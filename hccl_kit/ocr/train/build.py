@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from mindspore import nn
 
+from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt import batch_norm, freeze, instruction_set, matrix_convolution, precision, pretrained
 from hccl_kit.ocr.adapt.precision import Scaling
@@ -14,7 +14,7 @@ from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task, Warn
-from hccl_kit.ocr.train import optimizer, parallel, parameters, schedule
+from hccl_kit.ocr.train import optimizer, parallel, parameters
 from hccl_kit.ocr.train.ema import Ema
 from hccl_kit.ocr.train.step import TrainStep
 from hccl_kit.runtime import World
@@ -52,13 +52,10 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
 def trained_network(config: Config) -> nn.Cell:
     """The network with `config.weights`. Raises KitError if they are missing or do not fit."""
     path, network = config.weights, recipes.network(config)
-    dictionary_mark.assert_same(path, checkpoint.read(path, say=_warn), recipes.task(config).dictionary)
+    rows = checkpoint.read(path, say=lambda note: progress.say(f"warning: {note}"))
+    dictionary_mark.assert_same(path, rows, recipes.task(config).dictionary)
     checkpoint.load(path, network.get_parameters())
     return network
-
-
-def _warn(message: str) -> None:
-    sys.stderr.write(f"warning: {message}\n")
 
 
 def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> TrainStep:
@@ -95,9 +92,3 @@ def batch_of_a_rank(config: Config, world: World) -> int:
         size //= world.size
     samples: int = size * parts
     return samples
-
-
-def warn_about_schedule(config: Config, steps_per_epoch: int, warn: Warn) -> None:
-    """Warn about a learning rate that is 0 for part of the run."""
-    for warning in schedule.warnings(config["scheduler"], steps_per_epoch):
-        warn(warning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_kit.base.errors import EXIT_FINDINGS
+from hccl_kit.base.wording import listed
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.train import parameters
@@ -47,8 +48,7 @@ def assert_moving(job: Job, progress: Progress) -> None:
     weights = [name for name, value in job.initial.items() if value.ndim > 1]
     if still == weights:
         raise TrainingError(
-            f"the weights have not moved until step {progress.step}",
-            hint="is scheduler.lr too small to matter?",
+            f"the weights have not moved until step {progress.step}", hint="is scheduler.lr too small to matter?"
         )
     if still:
         job.log.warn(f"{len(still)} of {len(weights)} weights have not moved, such as {still[0]}")
@@ -58,5 +58,4 @@ def warn_about_idle_parameters(job: Job) -> None:
     """Name the parameters that no step has given a gradient."""
     idle = job.step.without_gradient
     if idle:
-        more = f" and {len(idle) - SHOWN} more" if len(idle) > SHOWN else ""
-        job.log.warn(f"{len(idle)} parameters got no gradient in {WATCH} steps: {', '.join(idle[:SHOWN])}{more}")
+        job.log.warn(f"{len(idle)} parameters got no gradient in {WATCH} steps: {listed(idle, SHOWN)}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, retention
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.config import BEST
-from hccl_kit.ocr.tasks.task import Counts
+from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.train.job import Job
 
 

@@ -22,7 +22,7 @@ from hccl_kit.ocr.run.consistency import assert_one_data_set
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task
-from hccl_kit.ocr.train import build, parameters, resume
+from hccl_kit.ocr.train import build, parameters, resume, schedule
 from hccl_kit.ocr.train.step import TrainStep
 from hccl_kit.runtime import World
 from hccl_kit.runtime.heartbeat import Heartbeat
@@ -86,7 +86,8 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         size=world.size,
         warn=log.warn,
     )
-    build.warn_about_schedule(config, feed.steps_per_epoch, log.warn)
+    for warning in schedule.warnings(config["scheduler"], feed.steps_per_epoch):
+        log.warn(warning)
     evaluator = Evaluator(config, world, log.warn) if "eval" in config else None
     network = build.network_to_train(config, world, log.say)
     step = build.train_step(config, network, task, world)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
+from mindspore import Parameter, ParameterTuple, Tensor, nn
 
-from hccl_kit.ocr.train.optimizer_rules import Adagrad, Lamb, NAdam, RMSProp
+from hccl_kit.ocr.train.optimizer_rules import Adagrad, Adam, Lamb, Lion, Momentum, NAdam, RMSProp
 
 Section = Mapping[str, Any]
 
@@ -110,90 +110,3 @@ class Update(nn.Cell):
                 gradient = gradient + self.parameters[index] * self.decay[index]
             ready = (*ready, gradient)
         return self.rule(rate, ready)
-
-
-class Momentum(nn.Cell):
-    """v = momentum v + g; w = w - rate v, or with `nesterov` w - rate (g + momentum v) (Sutskever et al. 2013).
-
-    Nesterov momentum is written out: MindSpore's kernel accepts the option on CPU but ignores it (2.10, measured).
-    """
-
-    def __init__(self, parameters: Sequence[Parameter], *, momentum: float, nesterov: bool) -> None:
-        super().__init__(auto_prefix=False)
-        self.parameters = ParameterTuple(parameters)
-        self.velocities = self.parameters.clone(prefix="moments", init="zeros")
-        self.momentum = momentum
-        self.nesterov = nesterov
-        self.apply_momentum = ops.ApplyMomentum()
-
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
-        for index in range(len(gradients)):
-            weight, velocity, gradient = self.parameters[index], self.velocities[index], gradients[index]
-            if self.nesterov:
-                ops.assign(velocity, velocity * self.momentum + gradient)
-                ops.assign_sub(weight, (gradient + velocity * self.momentum) * rate)
-            else:
-                self.apply_momentum(weight, velocity, rate, gradient, self.momentum)
-        return rate
-
-
-class Adam(nn.Cell):
-    """Adam (Kingma and Ba 2015) with decoupled weight decay (AdamW, Loshchilov and Hutter 2019).
-
-    MindSpore's kernel adds epsilon before bias correction, so it gets a corrected epsilon. With `nesterov` the first
-    moment is one step ahead: beta1 m + (1 - beta1) g, as in MindSpore.
-    """
-
-    def __init__(
-        self,
-        parameters: Sequence[Parameter],
-        decay: list[float],
-        *,
-        betas: tuple[float, float],
-        eps: float,
-        nesterov: bool,
-    ) -> None:
-        super().__init__(auto_prefix=False)
-        self.parameters = ParameterTuple(parameters)
-        self.first = self.parameters.clone(prefix="moment1", init="zeros")
-        self.second = self.parameters.clone(prefix="moment2", init="zeros")
-        self.beta1_power = Parameter(Tensor(1.0), name="beta1_power", requires_grad=False)
-        self.beta2_power = Parameter(Tensor(1.0), name="beta2_power", requires_grad=False)
-        self.betas = betas
-        self.eps = eps
-        self.decay = decay
-        self.apply_adam = ops.Adam(use_nesterov=nesterov)
-
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
-        one, two = self.betas
-        ops.assign(self.beta1_power, self.beta1_power * one)
-        ops.assign(self.beta2_power, self.beta2_power * two)
-        powers = (self.beta1_power, self.beta2_power)
-        eps = self.eps * ops.sqrt(1.0 - self.beta2_power)
-        for index in range(len(gradients)):
-            weight = self.parameters[index]
-            if self.decay[index] > 0:
-                ops.assign(weight, weight * (1.0 - rate * self.decay[index]))
-            moments = (self.first[index], self.second[index])
-            self.apply_adam(weight, *moments, *powers, rate, one, two, eps, gradients[index])
-        return rate
-
-
-class Lion(nn.Cell):
-    """w = w - rate (sign(b1 m + (1 - b1) g) + decay w); m = b2 m + (1 - b2) g (Chen et al. 2023)."""
-
-    def __init__(self, parameters: Sequence[Parameter], decay: list[float], *, betas: tuple[float, float]) -> None:
-        super().__init__(auto_prefix=False)
-        self.parameters = ParameterTuple(parameters)
-        self.moments = self.parameters.clone(prefix="moment1", init="zeros")
-        self.betas = betas
-        self.decay = decay
-
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
-        one, two = self.betas
-        for index in range(len(gradients)):
-            weight, moment, gradient = self.parameters[index], self.moments[index], gradients[index]
-            step = ops.sign(moment * one + gradient * (1.0 - one)) + weight * self.decay[index]
-            ops.assign_sub(weight, step * rate)
-            ops.assign(moment, moment * two + gradient * (1.0 - two))
-        return rate

@@ -39,18 +39,15 @@ def still(before: Mapping[str, NDArray[np.float32]], network: nn.Cell) -> list[s
     ]
 
 
-def digest(network: nn.Cell) -> bytes:
-    """SHA-256 over all parameters, statistics of batch normalisation included, in the order of the network."""
+def digest(network: nn.Cell) -> str:
+    """SHA-256 over all parameters, statistics of batch normalisation included, in the order of the network.
+
+    Equal digests mean bit-identical parameters.
+    """
     sha = hashlib.sha256()
     for parameter in network.get_parameters():
         sha.update(np.ascontiguousarray(parameter.asnumpy()).tobytes())
-    return sha.digest()
-
-
-def gather_digests(network: nn.Cell, world: World) -> list[str]:
-    """The digest of every rank, in hexadecimal; equal digests mean bit-identical parameters."""
-    rows = world.gather(np.frombuffer(digest(network), np.uint8).astype(np.float32))
-    return [row.astype(np.uint8).tobytes().hex() for row in rows]
+    return sha.hexdigest()
 
 
 def state(network: nn.Cell, step: TrainStep) -> list[Parameter]:

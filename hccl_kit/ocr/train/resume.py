@@ -84,10 +84,7 @@ def _begin(config: Config, state: list[Parameter], job: str, restart: int) -> St
         if start.path is not None and not wanted:
             raise _other_job(start.path)
         if not wanted:
-            return Start(
-                Progress(),
-                notes=(*start.notes, "no checkpoint to resume from: starting at step 0"),
-            )
+            return Start(Progress(), notes=(*start.notes, "no checkpoint to resume from: starting at step 0"))
     if not wanted:
         return Start(Progress())
     files = own if wanted is True else [Path(wanted)]

@@ -94,11 +94,6 @@ def _polynomial(epoch: float, scheduler: Section) -> float:
     return float(max(1 - epoch / rest, 0.0) ** scheduler["decay_rate"]) if rest > 0 else 0.0
 
 
-def _exponential(epoch: float, scheduler: Section) -> float:
-    """decay_rate^epoch."""
-    return _lowered(epoch, scheduler)
-
-
 def _steps(epoch: float, scheduler: Section) -> float:
     """Multiplied by decay_rate every decay_epochs."""
     every: float | None = scheduler["decay_epochs"]
@@ -113,6 +108,7 @@ def _milestones(epoch: float, scheduler: Section) -> float:
 
 
 def _lowered(times: float, scheduler: Section) -> float:
+    """decay_rate^times."""
     factor: float = scheduler["decay_rate"]
     if factor > 1:
         raise KitError(
@@ -127,7 +123,7 @@ _CURVES: Mapping[str, Callable[[float, Section], float]] = {
     "cosine_decay": _cosine,
     "warmup_cosine_decay": _cosine,  # an alias, as below
     "polynomial_decay": _polynomial,
-    "exponential_decay": _exponential,
+    "exponential_decay": _lowered,
     "step_decay": _steps,
     "multi_step_decay": _milestones,
     "warmup_multistep_decay": _milestones,

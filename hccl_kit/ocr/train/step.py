@@ -57,7 +57,7 @@ class TrainStep:
 
     `clip_norm` None: gradients are not clipped. `accumulate`: the batch is computed in so many equal parts, one after
     the other; the gradient is that of the whole batch if the loss is a mean over samples, and batch normalisation
-    normalises each part by itself. `all_reduce` returns the sum of one vector over the ranks.
+    normalises each part separately. `all_reduce` returns the sum of one vector over the ranks.
     """
 
     def __init__(

@@ -11,8 +11,9 @@ import numpy as np
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY, stale_exports
 from hccl_kit.ocr.config import BEST
+from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.run import curves
-from hccl_kit.ocr.tasks.task import Counts
+from hccl_kit.ocr.run.consistency import gather_digests
 from hccl_kit.ocr.train import parameters
 from hccl_kit.ocr.train.checks import TrainingError
 from hccl_kit.ocr.train.job import Job
@@ -27,7 +28,7 @@ def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> 
     `counts` are those of the last evaluation. Raises TrainingError if the ranks end with different parameters.
     """
     still = parameters.still(job.initial, job.network)
-    digests = parameters.gather_digests(job.network, job.world)
+    digests = gather_digests(job.world, parameters.digest(job.network))
     bad = job.world.all_reduce(np.array([len(job.feed.bad)], np.float32))
     measured = meter.rest if meter.rest.samples else meter.first  # a run of one step has nothing else
     moved = any(value.ndim > 1 and name not in still for name, value in job.initial.items())

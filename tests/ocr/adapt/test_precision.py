@@ -108,7 +108,7 @@ def test_half_precision_is_close_and_not_the_same(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", ["O1", "O2", "O3"])
-def test_on_cpu_nothing_is_cast_and_that_is_said(level: str) -> None:
+def test_on_cpu_nothing_is_cast_and_a_note_says_so(level: str) -> None:
     network = Mixed()
     word = precision.mix(network, level, "CPU")
     assert word is not None

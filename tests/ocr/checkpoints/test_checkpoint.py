@@ -116,7 +116,7 @@ def test_one_of_ours_is_known_by_its_last_row_alone(tmp_path: Path) -> None:
     assert "its checksum is cut off" in refusal(path, Normed())
 
 
-def test_a_file_of_another_program_needs_no_checksum_and_that_is_said(tmp_path: Path) -> None:
+def test_a_file_of_another_program_needs_no_checksum_and_a_note_says_so(tmp_path: Path) -> None:
     network, notes = Normed(), list[str]()
     ms.save_checkpoint(network, str(tmp_path / "other.ckpt"))
     assert "head.weight" in checkpoint.read(tmp_path / "other.ckpt", say=notes.append)
@@ -175,7 +175,7 @@ def test_a_list_of_problems_is_short(tmp_path: Path) -> None:
     assert lines[-1] == "and 2 more"
 
 
-def test_extra_rows_are_no_fault(tmp_path: Path) -> None:
+def test_extra_rows_are_accepted(tmp_path: Path) -> None:
     """Weights can be taken from a file that is meant for resuming."""
     network = Normed()
     path = saved(tmp_path, network, Progress(3))

@@ -9,7 +9,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.train import build
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 
 
 def test_weights_of_another_dictionary_are_refused(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from hccl_kit.ocr.checkpoints.previous_run import (
     wanted_start,
 )
 from hccl_kit.runtime.worker_env import RESTART, WorkerEnv
-from tests.ocr.programs import CONFIG, tool
+from tests.ocr.run_tool import CONFIG, tool
 
 LEFT = {
     **{RESUME: "last", PREVIOUS: "before", "best.ckpt": "75 %", "best.onnx": "of best", KEPT: "[]", "step_3.ckpt": "3"},

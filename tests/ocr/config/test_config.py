@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config
 from hccl_kit.ocr.config import layers
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 from tests.places import ROOT
 
 TEXT = CONFIG.read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.config import layers
 from tests.ocr.config.test_config import DETECTION, TEXT, refusal, written
 from tests.ocr.config.test_yaml_text import DEEP
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 
 BASE = """\
 common:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hccl_kit.ocr.config import page
 from hccl_kit.ocr.config.schema import root
+from tests.ocr.config import page
 from tests.places import ROOT
 
 DOCUMENT = ROOT / "docs" / "config.md"
@@ -14,7 +14,7 @@ def test_the_published_document_is_that_of_the_schema(request: pytest.FixtureReq
     if request.config.getoption("--update-golden"):
         DOCUMENT.write_text(text, encoding="utf-8")
     assert DOCUMENT.read_text(encoding="utf-8") == text, (
-        "pytest --update-golden tests/ocr/test_config_page.py writes it"
+        "pytest --update-golden tests/ocr/config/test_page.py writes it"
     )
 
 
@@ -40,7 +40,7 @@ def test_every_row_has_four_cells_and_says_something() -> None:
     assert [row for row in rows if row.endswith("|  |")] == []
 
 
-def test_the_options_of_what_a_section_chooses_are_told() -> None:
+def test_the_options_of_what_a_section_chooses_are_listed() -> None:
     """Those of postprocess and loss too, which choose by their own name."""
     lines = page.as_markdown().split("\n")
     postprocess = lines[lines.index("## postprocess of detection") : lines.index("## metric of detection")]

@@ -13,7 +13,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config
 from hccl_kit.ocr.config import schema
 from tests.ocr.config.test_config import DETECTION
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 from tests.places import ROOT
 
 DEFINITIONS: dict[str, Any] = dict(schema.root()["$defs"])

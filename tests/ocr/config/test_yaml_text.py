@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config
 from hccl_kit.ocr.config import yaml_text
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 
 TEXT = CONFIG.read_text(encoding="utf-8")
 DEEP = "- " * 6000

@@ -16,7 +16,7 @@ from hccl_kit.ocr.infer.evaluate import Evaluator
 from hccl_kit.ocr.metrics.words import WordCounts
 from hccl_kit.runtime import World
 from tests.ocr.data.images import dataset
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 from tests.ocr.tiny import ALONE
 
 COUNT = 13

@@ -15,7 +15,7 @@ from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.infer.inference import Inference
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.data.images import write_image
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 
 
 class Ending(nn.Cell):

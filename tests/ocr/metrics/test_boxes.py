@@ -1,4 +1,4 @@
-"""Counts of boxes: the protocol of ICDAR on cases that can be told by hand, and added up over any parts."""
+"""Counts of boxes: the protocol of ICDAR on cases that can be counted by hand, and added up over any parts."""
 
 import json
 

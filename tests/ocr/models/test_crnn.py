@@ -43,7 +43,7 @@ EVAL_SLICES = {"crnn_resnet34_ch": np.s_[:, ::4, ::16]}
 TRAIN_SLICES = {"crnn_resnet34_ch": np.s_[::4, :, ::16]}
 
 
-def build(name: str) -> crnn.Crnn:
+def build(name: str) -> nn.Cell:
     backbone = vgg7.Vgg7 if name == "crnn_vgg7" else rec_resnet34.RecResNet34
     return crnn.build(MODELS[name], backbone=backbone)
 

@@ -1,4 +1,4 @@
-"""Pooling by pairs is the framework's pooling: its values, its gradients, and itself wherever nobody trains."""
+"""Pooling by pairs is the framework's pooling: its values, its gradients, and itself outside training."""
 
 from __future__ import annotations
 

@@ -1,26 +1,25 @@
 """The residual networks as feature extractors."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from mindspore import nn
 
-from hccl_kit.ocr.models.resnet import ResNet, pad, resnet18, resnet50
+from hccl_kit.ocr.models.detector import BACKBONES
+from hccl_kit.ocr.models.resnet import pad
 from tests.ocr.models import golden
 
 pytestmark = pytest.mark.train
 
 
-@pytest.mark.parametrize(("make", "size"), [(resnet18, 11_176_512), (resnet50, 23_508_032)])
-def test_size_is_that_of_the_paper_without_the_classifier(make: Callable[[], ResNet], size: int) -> None:
-    assert sum(parameter.size for parameter in make().trainable_params()) == size
+@pytest.mark.parametrize(("name", "size"), [("det_resnet18", 11_176_512), ("det_resnet50", 23_508_032)])
+def test_size_is_that_of_the_paper_without_the_classifier(name: str, size: int) -> None:
+    assert sum(parameter.size for parameter in BACKBONES[name]().trainable_params()) == size
 
 
 @pytest.mark.usefixtures("pynative")
-@pytest.mark.parametrize("make", [resnet18, resnet50])
-def test_maps_of_strides_4_8_16_and_32(make: Callable[[], ResNet]) -> None:
-    network = make()
+@pytest.mark.parametrize("name", ["det_resnet18", "det_resnet50"])
+def test_maps_of_strides_4_8_16_and_32(name: str) -> None:
+    network = BACKBONES[name]()
     network.set_train(False)
     shapes = [x.shape for x in network(golden.images((1, 3, 64, 96)))]
     assert shapes == [(1, c, 64 // s, 96 // s) for c, s in zip(network.out_channels, (4, 8, 16, 32), strict=True)]
@@ -35,7 +34,7 @@ def test_the_first_pooling_is_the_one_of_the_reference() -> None:
 
 def test_convolutions_start_as_he_et_al_proposed() -> None:
     """Normal, with two over the number of outputs as the variance."""
-    weights = {p.name: p.asnumpy() for p in resnet18().get_parameters()}
+    weights = {p.name: p.asnumpy() for p in BACKBONES["det_resnet18"]().get_parameters()}
     for name, fan in [("conv1.weight", 64 * 49), ("layer3.0.conv1.weight", 256 * 9)]:
         assert weights[name].std() == pytest.approx(np.sqrt(2 / fan), rel=0.05)
     assert (weights["layer3.0.bn1.gamma"] == 1).all()

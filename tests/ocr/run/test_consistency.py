@@ -1,4 +1,4 @@
-"""Ranks that have different code or data are told so before the first step."""
+"""Ranks that have different code or data are an error before the first step."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hccl_kit.ocr import config
 from hccl_kit.ocr.run import consistency
 from hccl_kit.runtime import JointError, World
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 from tests.ocr.tiny import ALONE
 
 

@@ -1,4 +1,4 @@
-"""How the training programs end when something goes wrong: what is said, what is recorded, and that it is at once."""
+"""Errors of the training programs: the message, the record for the launcher, and the end without a hang."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 from hccl_kit.runtime.worker_env import LOG_DIR
 from tests.launch.jobs import clean_environ
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train
@@ -25,7 +25,8 @@ def body(config, world, notes):
     print("body", flush=True)
     raise {error}
 
-program.run(program.parser(None).parse_args(), body)
+args = program.parser(None).parse(None)
+program.run(program.Options(args.config, args.opt, args.launcher), body)
 """
 
 
@@ -45,7 +46,7 @@ def run(tmp_path: Path, error: str, *overrides: str) -> tuple[subprocess.Complet
     return done, row
 
 
-def test_an_error_that_nobody_foresaw_is_shown_recorded_and_the_end(tmp_path: Path) -> None:
+def test_an_unexpected_error_is_shown_and_recorded_and_ends_the_program(tmp_path: Path) -> None:
     done, row = run(tmp_path, "ValueError('odd')")
     assert done.returncode == 1
     assert done.stdout == "body\n"

@@ -7,7 +7,7 @@ from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.run import start
 from hccl_kit.ocr.run.start import FASTER_AS_PRODUCTS
 from hccl_kit.runtime import detect
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 from tests.ocr.tiny import ALONE
 
 

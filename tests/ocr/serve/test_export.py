@@ -17,7 +17,7 @@ from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.models import crnn_small, db, east, pse, rare, tps
 from hccl_kit.ocr.serve import export, export_metadata
 from hccl_kit.ocr.tasks import recipes
-from tests.ocr.programs import CONFIG, tool
+from tests.ocr.run_tool import CONFIG, tool
 from tests.places import ROOT
 
 pytest.importorskip("onnxruntime")  # of the extra `export`

@@ -12,7 +12,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.data.transforms import normalize
 from hccl_kit.ocr.serve import export_metadata
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train

@@ -1,4 +1,4 @@
-"""Reading images that nobody labelled: which ones, in what order, and what happens to a damaged one."""
+"""Reading images without labels: which ones, in what order, and what happens to a damaged one."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from hccl_kit.ocr.serve import predict
 from hccl_kit.ocr.serve.predict import Line, PageOfText, Region
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.data.images import write_image
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 
 BATCH = 4
 

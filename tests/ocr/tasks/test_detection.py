@@ -81,7 +81,7 @@ def test_maps_are_drawn_in_the_order_of_the_loss() -> None:
 
 def test_parts_of_other_heads_are_refused() -> None:
     for part, name, own in (("loss", "PSEDiceLoss", "DBLoss"), ("postprocess", "EASTPostprocess", "DBPostprocess")):
-        with pytest.raises(KitError, match=f"^{part}.name is {name}; DBHead takes {own}$"):
+        with pytest.raises(KitError, match=f"^{part}.name is {name}; DBHead needs {own}$"):
             task(loaded(**{part: {"name": name}}))
 
 
@@ -180,7 +180,7 @@ def test_an_image_that_cannot_be_read_is_black_and_finds_nothing() -> None:
     assert made.count(seen, []) == BoxCounts(1, 0, 0)
 
 
-def test_what_is_found_is_judged_in_the_source() -> None:
+def test_boxes_are_scored_in_pixels_of_the_source() -> None:
     """The source is twice as high and wide as the image; rows of `outputs` beyond the samples are filling."""
     made = task()
     outputs = np.zeros((2, 1, 96, 160), np.float32)
@@ -212,8 +212,8 @@ def test_doubles_count_where_the_metric_says_so() -> None:
 
 def test_sums_come_back_from_the_all_reduce() -> None:
     made = task()
-    sums = made.zero + BoxCounts(3, 2, 1).to_array() + BoxCounts(1, 0, 4).to_array()
-    assert made.total(sums) == BoxCounts(4, 2, 5)
+    sums = made.counts().to_array() + BoxCounts(3, 2, 1).to_array() + BoxCounts(1, 0, 4).to_array()
+    assert made.counts.from_array(sums) == BoxCounts(4, 2, 5)
 
 
 def test_a_batch_is_drawn_in_natural_colours_with_its_kernels_and_borders() -> None:

@@ -16,7 +16,7 @@ from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.models import crnn
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.recognition import Recognition
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 
 
 def test_the_shipped_configuration_has_a_recipe() -> None:

@@ -20,7 +20,7 @@ from hccl_kit.ocr.tasks.recognition import Recognition
 from hccl_kit.runtime import World
 from hccl_kit.runtime.worker_env import WorkerEnv
 from tests.ocr.data.images import dataset, write_image
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 
 
 def task(loaded: Config, *, steps: int = 8) -> Recognition:
@@ -169,8 +169,8 @@ def test_targets_of_an_attention_head_are_the_labels_between_bos_and_eos() -> No
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ("loss.name=CTCLoss", "loss.name is CTCLoss; AttentionHead goes with AttentionLoss"),
-        ("postprocess.name=RecCTCLabelDecode", "postprocess.name is RecCTCLabelDecode; AttentionHead goes with Rec"),
+        ("loss.name=CTCLoss", "loss.name is CTCLoss; AttentionHead needs AttentionLoss"),
+        ("postprocess.name=RecCTCLabelDecode", "postprocess.name is RecCTCLabelDecode; AttentionHead needs Rec"),
         ("common.max_text_len=13", "batch_max_length is 12, max_text_len of the labels 13; they must be equal"),
         ("model.head.out_channels=37", "out_channels is 37, but the dictionary makes 38 for AttentionHead"),
     ],

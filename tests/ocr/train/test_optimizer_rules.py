@@ -7,7 +7,7 @@ import pytest
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.train import optimizer
+from hccl_kit.ocr.train import optimizer, optimizer_rules
 from tests.ocr.tiny import Normed, values
 from tests.ocr.train.test_optimizer import a_section, apply
 
@@ -101,7 +101,7 @@ def test_the_steps_are_those_of_mindspore(opt: str, options: dict[str, Any], the
 
 def test_nesterov_by_name_is_momentum_as_in_mindocr() -> None:
     rule = optimizer.build(a_section(opt="nesterov", nesterov=False), Normed()).rule
-    assert isinstance(rule, optimizer.Momentum)
+    assert isinstance(rule, optimizer_rules.Momentum)
     assert rule.nesterov is False
 
 

@@ -64,6 +64,6 @@ def test_a_function_of_the_user_joins_the_gradients(module: str) -> None:
         ("word", "is 'word'; accepted: auto, framework, mpi"),
     ],
 )
-def test_what_is_no_function_is_refused(module: str, path: str, message: str) -> None:
+def test_a_path_that_is_not_a_function_is_refused(module: str, path: str, message: str) -> None:
     with pytest.raises(KitError, match=message):
         parallel.load(path)

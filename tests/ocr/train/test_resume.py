@@ -15,7 +15,7 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.train import resume
 from hccl_kit.ocr.train.resume import Start
 from hccl_kit.runtime.worker_env import RESTART
-from tests.ocr.programs import CONFIG
+from tests.ocr.run_tool import CONFIG
 from tests.ocr.tiny import ALONE, Normed, values
 
 

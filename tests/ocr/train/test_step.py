@@ -239,7 +239,7 @@ def test_an_overflow_is_skipped_and_the_scale_gets_lower() -> None:
     assert second.scale == 2.0**60
 
 
-def test_what_no_scale_would_mend_is_not_skipped() -> None:
+def test_an_overflow_that_no_scale_fixes_is_not_skipped() -> None:
     network, data = Linear(), batch(LINEAR)
     step = step_of(network, scaling=Scaling(dynamic=True, initial=512.0, drop=True))
     images = data.images.copy()

@@ -20,11 +20,7 @@ FLAT = 4.0
 
 
 def encode_label(
-    *,
-    max_text_len: int,
-    character_dict_path: str | None = None,
-    use_space_char: bool = False,
-    lower: bool = False,
+    *, max_text_len: int, character_dict_path: str | None = None, use_space_char: bool = False, lower: bool = False
 ) -> Transform[TextLine]:
     """The text as class numbers; an empty label or one of more than `max_text_len` characters is a bad sample.
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.image_paths import SUFFIXES
 from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
 from hccl_kit.ocr.data.pages.synth_text import read_mat
 from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
 from hccl_kit.ocr.data.sources import share, sources
 
 SYNTH_TEXT = "SynthTextDataset"
-SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")
 MAX_PAGE_BYTES = 1 << 22
 
 _NUMBER = re.compile(r"\s*-?[0-9]{1,9}(\.[0-9]*)?\s*")

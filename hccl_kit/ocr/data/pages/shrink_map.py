@@ -31,12 +31,7 @@ def shrink_binary_map(*, min_text_size: float = 8, shrink_ratio: float = 0.4) ->
 
 
 def draw_kernels(
-    polys: Polygons,
-    ignored: NDArray[np.bool_],
-    size: tuple[int, int],
-    *,
-    min_text_size: float,
-    shrink_ratio: float,
+    polys: Polygons, ignored: NDArray[np.bool_], size: tuple[int, int], *, min_text_size: float, shrink_ratio: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
     """Kernels (H, W), 1 inside; mask (H, W), 0 where nothing is learnt; and the ignored regions (N,) bool.
 

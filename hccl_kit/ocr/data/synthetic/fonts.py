@@ -58,7 +58,7 @@ class Font:
 
 
 class Fonts:
-    """Several fonts, and which of them can draw a text."""
+    """Several fonts; a text is drawn by one that has all of its characters."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self.fonts = [Font(path) for path in paths]

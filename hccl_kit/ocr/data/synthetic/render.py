@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import ALPHANUMERIC
 
-FONTS = (
-    cv2.FONT_HERSHEY_SIMPLEX,
-    cv2.FONT_HERSHEY_DUPLEX,
-    cv2.FONT_HERSHEY_COMPLEX,
-    cv2.FONT_HERSHEY_TRIPLEX,
-)
+FONTS = (cv2.FONT_HERSHEY_SIMPLEX, cv2.FONT_HERSHEY_DUPLEX, cv2.FONT_HERSHEY_COMPLEX, cv2.FONT_HERSHEY_TRIPLEX)
 REAL_WORDS = tuple(
     """
     ascend atlas server rank table device group link fabric plane bandwidth reduce gather scatter broadcast

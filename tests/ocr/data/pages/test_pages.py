@@ -46,5 +46,5 @@ def test_a_page_that_was_decoded_smaller_knows_its_source() -> None:
     assert page.source_polys.tolist() == [poly]
 
 
-def test_what_nobody_could_read_is_marked() -> None:
+def test_illegible_texts_are_marked() -> None:
     assert unreadable(["a", "###", "", "*", "#"]).tolist() == [False, True, False, True, False]

@@ -11,7 +11,7 @@ import pytest
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.synthetic import fonts, render
 from hccl_kit.ocr.data.synthetic.fonts import LARGEST, SMALLEST, Font, Fonts
-from tests.ocr.programs import tool
+from tests.ocr.run_tool import tool
 
 TTF = Path(mpl.get_data_path()) / "fonts" / "ttf"
 SETS = ("train", "test")
@@ -56,7 +56,7 @@ def test_a_rendered_text_has_its_ink(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no font", None])
-def test_what_is_no_font_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_is_not_a_font_is_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "a.ttf"
     if content is not None:
         path.write_bytes(content)
@@ -108,7 +108,7 @@ def test_the_program_draws_strings_of_a_dictionary(tmp_path: Path) -> None:
         (["--texts", "foreign.txt", "--font", SANS], "no font draws '中文'"),
         (["--dict", "split.txt", "--font", SANS, SIGNS], "no font draws"),
         (["--texts", "one.txt"], "one.txt holds 1 texts"),
-        (["--texts", "tab.txt"], "cannot have a TAB"),
+        (["--texts", "tab.txt"], "cannot contain a TAB"),
         (["--texts", "gone.txt"], "gone.txt"),
         (["--dict", "empty.txt"], "the dictionary empty.txt holds no character"),
         (["--font", "one.txt"], "one.txt is not a usable font"),

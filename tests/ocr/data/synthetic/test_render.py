@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.data.lines.line_sources import read_lines
 from hccl_kit.ocr.data.synthetic import render
-from tests.ocr.programs import tool
+from tests.ocr.run_tool import tool
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -28,7 +28,7 @@ def test_one_generator_makes_one_image(text: str, seed: int) -> None:
 
 @given(seeds)
 @settings(max_examples=60, deadline=None)
-def test_ink_can_be_told_from_paper(seed: int) -> None:
+def test_ink_differs_from_paper(seed: int) -> None:
     image = render.render("word", np.random.default_rng(seed)).astype(float).mean(axis=2)
     assert np.percentile(image, 99) - np.percentile(image, 1) > 50
 

@@ -9,7 +9,7 @@ import pytest
 
 from hccl_kit.ocr.data.pages.page_labels import read_pages
 from hccl_kit.ocr.data.samples import read_labels
-from tests.ocr.programs import tool
+from tests.ocr.run_tool import tool
 
 ROWS = "\ufeff10,10,50,10,50,20,10,20,one, two\r\n60,12,60,22,20,22.5,20,12,###\r\n5,30,9,30,9,58,5,58,***\r\n"
 
@@ -87,7 +87,7 @@ def test_the_word_list_of_ic15_is_taken(tmp_path: Path) -> None:
     assert f"{tmp_path / 'gt.txt'}:3: expected word_1.png" in done.stderr
 
 
-def test_what_cannot_be_converted_is_said(published: Path) -> None:
+def test_what_cannot_be_converted_is_reported(published: Path) -> None:
     (published / "gt" / "gt_img_1.txt").write_text("nonsense", encoding="utf-8")
     wrong = convert(published)
     assert wrong.returncode == 2

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.ocr.programs import OURS
-from tests.ocr.test_convert_dataset import ROWS
+from tests.ocr.programs.test_convert_dataset import ROWS
+from tests.ocr.run_tool import OURS
 from tests.places import ROOT
 
 PROGRAM = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.jobs import clean_environ
-from tests.ocr.programs import CONFIG, OURS, summary, train
+from tests.ocr.run_tool import CONFIG, OURS, summary, train
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train
@@ -91,7 +91,7 @@ def test_an_evaluation_that_was_cut_off_is_done_again(words: Path, tmp_path: Pat
     assert evaluations(tmp_path) == [6, 12]
 
 
-def test_a_disk_that_fills_up_in_training_is_no_failed_start(words: Path, tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_in_training_is_not_a_failed_start(words: Path, tmp_path: Path) -> None:
     """The size of files is bounded at step 8; the checkpoint after step 9 is larger."""
     done = patched(FULL_DISK, tmp_path, words, "train.max_steps=12", "train.resume_interval_steps=3")
     assert done.returncode == 1, done.stderr
@@ -103,7 +103,7 @@ def test_a_disk_that_fills_up_in_training_is_no_failed_start(words: Path, tmp_pa
     assert "after step 6" in again.stdout
 
 
-def test_a_data_set_that_vanishes_in_training_is_no_failed_start(words: Path, tmp_path: Path) -> None:
+def test_a_data_set_that_vanishes_in_training_is_not_a_failed_start(words: Path, tmp_path: Path) -> None:
     gone = tmp_path / "words"
     shutil.copytree(words, gone)
     done = patched(NO_DATA.format(words=str(gone)), tmp_path / "run", gone, "train.max_steps=40")

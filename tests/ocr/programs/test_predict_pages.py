@@ -12,7 +12,7 @@ import yaml
 from hccl_kit.ocr import config
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.tasks import recipes
-from tests.ocr.programs import CONFIG, summary, tool
+from tests.ocr.run_tool import CONFIG, summary, tool
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train
@@ -122,7 +122,7 @@ TARGETS: dict[Path, list[dict[str, Any]]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("shipped", TARGETS, ids=lambda path: path.stem)
-def test_a_detector_trains_and_is_judged(detector: Path, shipped: Path, pages: Path, tmp_path: Path) -> None:
+def test_a_detector_trains_and_is_scored(detector: Path, shipped: Path, pages: Path, tmp_path: Path) -> None:
     """MobileNetV3 has so many parameters that MindSpore's own limit of calls within calls would not do."""
     rows = [{"transcription": "one", "points": [[20, 20], [120, 20], [120, 60], [20, 60]]}]
     (pages / "gt.txt").write_text("".join(f"{name}.png\t{json.dumps(rows)}\n" for name in ("a", "b")))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ocr.programs import summary, tool
+from tests.ocr.run_tool import summary, tool
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train
@@ -61,5 +61,5 @@ def test_an_exported_classifier_names_its_classes(trained: Path, tmp_path: Path)
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert ": 1x3x48x192 -> 1x2, " in done.stdout
-    told = {one.key: one.value for one in onnx.load(tmp_path / "direction.onnx").metadata_props}
-    assert json.loads(told["classes"]) == ["0", "180"]
+    metadata = {one.key: one.value for one in onnx.load(tmp_path / "direction.onnx").metadata_props}
+    assert json.loads(metadata["classes"]) == ["0", "180"]

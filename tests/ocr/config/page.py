@@ -161,7 +161,7 @@ def _kind(kind: str, rule: Rule) -> str:
 
 
 def plain(value: Any) -> str:
-    """A value as it is written in YAML, on one line."""
+    """A value in YAML, on one line."""
     if isinstance(value, list):
         return f"[{', '.join(map(plain, value))}]"
     return "null" if value is None else "{}" if value == {} else str(value)

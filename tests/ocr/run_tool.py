@@ -32,3 +32,11 @@ def summary(folder: Path) -> dict[str, Any]:
     """What summary.json of a run holds."""
     values: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return values
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> None:
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("error: ") == 1
+    for part in parts:
+        assert part in done.stderr

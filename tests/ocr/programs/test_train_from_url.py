@@ -13,7 +13,7 @@ from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.checkpoints.test_fetch import Handler, server
 from tests.ocr.data.images import write_image
-from tests.ocr.programs import summary, tool
+from tests.ocr.run_tool import summary, tool
 from tests.places import ROOT
 
 pytestmark = [pytest.mark.train, pytest.mark.long]

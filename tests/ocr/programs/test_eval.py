@@ -1,0 +1,66 @@
+"""Evaluation of trained weights, in a process of its own."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.ocr.run_tool import assert_refused, summary, tool
+
+pytestmark = pytest.mark.train
+
+
+def test_the_evaluation_finds_what_the_training_found(run: Path) -> None:
+    override = f"eval.ckpt_load_path={run / 'best.ckpt'}"
+    done = tool("eval", "-c", run / "train_config.yaml", "-o", override, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["words"] == 20
+    assert found["word_accuracy"] == summary(run)["best"]
+    assert found["norm_edit_distance"] == pytest.approx(summary(run)["norm_edit_distance"], abs=1e-6)
+
+
+def test_the_evaluation_names_what_was_misread(run: Path) -> None:
+    override = f"eval.ckpt_load_path={run / 'best.ckpt'}"
+    done = tool("eval", "-c", run / "train_config.yaml", "-o", override, "--wrong")
+    assert done.returncode == 0, done.stderr
+    wrong = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
+    assert len(wrong) + round(20 * summary(run)["best"]) == 20
+    assert all(len(row) == 3 and row[1] != row[2] for row in wrong)
+    assert done.stdout.splitlines()[-1].endswith(f" of 20 words right ({summary(run)['best']:.2%})")
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("eval.ckpt_load_path=no.ckpt", "there is no checkpoint no.ckpt"),
+        ("eval.dataset.data_dir=.", "none of the 20 images of the evaluation can be read"),
+        ("eval.dataset.label_file=no.txt", "there is no label file"),
+        ("model.neck.hidden_size=8", "does not fit this configuration"),
+    ],
+)
+def test_an_evaluation_that_cannot_run_says_why(run: Path, override: str, expected: str) -> None:
+    load = f"eval.ckpt_load_path={run / 'best.ckpt'}"
+    done = tool("eval", "-c", run / "train_config.yaml", "-o", load, override)
+    assert_refused(done, 2, expected)
+
+
+def test_the_archive_finds_the_weights_in_its_folder_also_after_a_move(run: Path, words: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(run, moved)
+    archive = moved / "train_config.yaml"
+    (moved / "best.ckpt").write_bytes(b"damaged")  # so it is seen which file is read
+    done = tool("eval", "-c", archive)
+    assert_refused(done, 2, f"the checkpoint {moved / 'best.ckpt'} is damaged")
+    shutil.copyfile(run / "best.ckpt", moved / "best.ckpt")
+    done = tool("eval", "-c", archive, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["word_accuracy"] == summary(run)["best"]
+    done = tool("predict", "-c", archive, "--images", words / "test")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 20
+    done = tool("export", "-c", archive, "--format", "mindir")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (moved / "best.mindir").exists()
+    assert not (run / "best.mindir").exists()
