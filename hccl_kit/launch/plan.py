@@ -111,10 +111,8 @@ def _check_names(table: RankTable) -> None:
     for server in table.servers:
         for name in (server.id, _address(server)):
             if not name.isprintable():
-                raise KitError(
-                    f"server {name!r} has characters that cannot be printed, such as a line break",
-                    hint="write its server_id and host_ip with printable characters only",
-                )
+                message = f"server {name!r} has characters that cannot be printed, such as a line break"
+                raise KitError(message, hint="write its server_id and host_ip with printable characters only")
 
 
 def _check_command(command: Sequence[str]) -> None:

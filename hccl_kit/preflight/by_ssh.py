@@ -39,10 +39,8 @@ def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer],
     `server` names this one. Raises KitError if the table names no hosts, or ssh cannot be run as asked.
     """
     if job.table.version == _WITHOUT_HOSTS:
-        raise KitError(
-            "version 2.0 tables do not name hosts, which ssh needs",
-            hint="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi",
-        )
+        message = "version 2.0 tables do not name hosts, which ssh needs"
+        raise KitError(message, hint="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi")
     this = job.node(os.environ, server)
     others = [one for one in job.table.servers if one is not this.server]
     refused = {one.id: why for one in others if (why := over_ssh.refusal(address_of(one)))}

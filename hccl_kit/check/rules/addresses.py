@@ -7,7 +7,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 
-from hccl_kit.check.rule import ANY_PRODUCT, Rule
+from hccl_kit.check.rule import ANY_PRODUCT, DUPLICATE, SERVER_KINDS, Rule
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.nics import has_host, ports_differ, some_ports
 from hccl_kit.table.document import shown
@@ -257,23 +257,9 @@ def _pointing_back(device: Device, message: str, earlier: Pointer) -> Finding:
 
 
 RULES = (
-    Rule(
-        "HK301",
-        "invalid-device-ip",
-        device_ip_invalid,
-        hccl_error="EI0014",
-        variables=("IP",),
-        kinds=("1.0", "1.2", "template2"),
-    ),
-    Rule(
-        "HK302",
-        "duplicate-device-ip",
-        device_ip_twice,
-        hccl_error="EI0014",
-        variables=('"IP" is repeate',),
-        kinds=("1.0", "1.2", "template2"),
-    ),
-    Rule("HK303", "respelled-device-ip", device_ip_respelled, kinds=("1.0", "1.2", "template2")),
+    Rule("HK301", "invalid-device-ip", device_ip_invalid, hccl_error="EI0014", variables=("IP",), kinds=SERVER_KINDS),
+    Rule("HK302", "duplicate-device-ip", device_ip_twice, hccl_error="EI0014", variables=DUPLICATE, kinds=SERVER_KINDS),
+    Rule("HK303", "respelled-device-ip", device_ip_respelled, kinds=SERVER_KINDS),
     Rule("HK304", "device-ip-count", device_ip_count),
     Rule(
         "HK305",

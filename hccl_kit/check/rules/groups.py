@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
@@ -228,9 +228,7 @@ def _placed_pods(table: RankTable) -> Iterator[tuple[Pointer, str]]:
 RULES = (
     Rule("HK220", "count-mismatch", wrong_count, kinds=("template2",)),
     Rule("HK221", "empty-group", empty_part, kinds=("template2",)),
-    Rule(
-        "HK222", "duplicate-name", name_taken, hccl_error="EI0014", kinds=("template2",), variables=('"IP" is repeate',)
-    ),
+    Rule("HK222", "duplicate-name", name_taken, hccl_error="EI0014", kinds=("template2",), variables=DUPLICATE),
     Rule("HK223", "name-length", name_length, kinds=("template2",), variables=("rank_id",)),
     Rule(
         "HK230",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
 from hccl_kit.base.network import is_loopback
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
@@ -181,17 +181,15 @@ RULES = (
         device_twice,
         hccl_error="EI0014",
         variables=("Device Id of server Id X",),
-        kinds=("1.0", "1.2", "template2"),
+        kinds=SERVER_KINDS,
         by_ids=True,
     ),
-    Rule("HK204", "device-id-too-high", device_beyond, kinds=("1.0", "1.2", "template2"), by_ids=True),
-    Rule("HK205", "duplicate-server", server_twice, hccl_error="EI0014", variables=('"IP" is repeate',)),
-    Rule("HK206", "server-id-length", server_id_length, kinds=("1.0", "1.2", "template2")),
+    Rule("HK204", "device-id-too-high", device_beyond, kinds=SERVER_KINDS, by_ids=True),
+    Rule("HK205", "duplicate-server", server_twice, hccl_error="EI0014", variables=DUPLICATE),
+    Rule("HK206", "server-id-length", server_id_length, kinds=SERVER_KINDS),
     Rule("HK207", "server-count-mismatch", server_count, hccl_error="EI0014", variables=("server_count",)),
     Rule("HK208", "no-devices", empty_list, kinds=("1.0", "1.1", "1.2")),
-    Rule("HK209", "loopback-server-id", loopback_among_servers, kinds=("1.0", "1.2", "template2")),
-    Rule("HK210", "loopback-only-server", loopback_alone, severity="note", kinds=("1.0", "1.2", "template2")),
-    Rule(
-        "HK237", "server-without-address", server_without_address, severity="warning", kinds=("1.0", "1.2", "template2")
-    ),
+    Rule("HK209", "loopback-server-id", loopback_among_servers, kinds=SERVER_KINDS),
+    Rule("HK210", "loopback-only-server", loopback_alone, severity="note", kinds=SERVER_KINDS),
+    Rule("HK237", "server-without-address", server_without_address, severity="warning", kinds=SERVER_KINDS),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, is_typo
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import ALL_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.model import NOTHING, Address, Device, Level, RankTable, Server
@@ -135,6 +135,4 @@ def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:
                     yield from (((*at, "rank_addr_list", n), address) for n, address in enumerate(level.addresses))
 
 
-RULES = (
-    Rule("HK117", "misspelled-key", misspelt_key, severity="note", kinds=("1.0", "1.2", "1.1", "2.0", "template2")),
-)
+RULES = (Rule("HK117", "misspelled-key", misspelt_key, severity="note", kinds=ALL_KINDS),)

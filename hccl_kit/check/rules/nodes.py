@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import NO_CODE, Finding, Related
 from hccl_kit.table.formats.node_list import HOST, SUB_VERSION_KEY
@@ -114,7 +114,7 @@ def partly_checked(_table: RankTable, _product: Product) -> Iterator[Finding]:
 
 RULES = (
     Rule("HK234", "invalid-node-address", node_address, hccl_error="EI0014", kinds=("1.1",), variables=("IP",)),
-    Rule("HK235", "duplicate-node", node_twice, hccl_error="EI0014", kinds=("1.1",), variables=('"IP" is repeate',)),
+    Rule("HK235", "duplicate-node", node_twice, hccl_error="EI0014", kinds=("1.1",), variables=DUPLICATE),
     Rule("HK236", "partly-checked-version", partly_checked, severity="note", kinds=("1.1",)),
     Rule("HK238", "invalid-node-table", node_table, kinds=("1.1",)),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import ALL_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
 from hccl_kit.table.model import Device, RankTable, Server
@@ -81,20 +81,13 @@ def _renumbered(table: RankTable, outside: Sequence[Device]) -> Iterator[Edit]:
 
 
 RULES = (
-    Rule(
-        "HK201",
-        "duplicate-rank",
-        rank_taken,
-        hccl_error="EI0014",
-        variables=("rank_id", "rankId"),
-        kinds=("1.0", "1.1", "1.2", "2.0", "template2"),
-    ),
+    Rule("HK201", "duplicate-rank", rank_taken, hccl_error="EI0014", variables=("rank_id", "rankId"), kinds=ALL_KINDS),
     Rule(
         "HK202",
         "rank-out-of-range",
         rank_outside,
         hccl_error="EI0014",
         variables=("rank_id", "rankId"),
-        kinds=("1.0", "1.1", "1.2", "2.0", "template2"),
+        kinds=ALL_KINDS,
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from hccl_kit.base.network import is_loopback
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.model import RankTable, SuperPod
@@ -52,9 +52,8 @@ def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
         if not 1 <= length <= _MAX_ID:
             found = "is empty" if not length else f"has {length} bytes"
             hint = "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice"
-            yield Finding(
-                f'"super_pod_id" {found}; 1 to {_MAX_ID} are accepted', hint, pointer=(*pod.at, "super_pod_id")
-            )
+            message = f'"super_pod_id" {found}; 1 to {_MAX_ID} are accepted'
+            yield Finding(message, hint, pointer=(*pod.at, "super_pod_id"))
 
 
 def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -238,9 +237,7 @@ RULES = (
     Rule(
         "HK211", "super-pod-id-length", pod_id_length, hccl_error="EI0014", kinds=("1.2",), variables=("super_pod_id",)
     ),
-    Rule(
-        "HK212", "duplicate-super-pod", pod_twice, hccl_error="EI0014", kinds=("1.2",), variables=('"IP" is repeate',)
-    ),
+    Rule("HK212", "duplicate-super-pod", pod_twice, hccl_error="EI0014", kinds=("1.2",), variables=DUPLICATE),
     Rule(
         "HK213",
         "unknown-super-pod-server",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from hccl_kit.base.wording import counted, joined
-from hccl_kit.check.rule import ANY_PRODUCT, Rule
+from hccl_kit.check.rule import ANY_PRODUCT, SERVER_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, Server
@@ -198,25 +198,18 @@ RULES = (
         hccl_error="EI0014",
         by_product={"a2": "warning", "a2-box16": "warning"},  # documented, not enforced
         variables=("devNum",),
-        kinds=("1.0", "1.2", "template2"),
+        kinds=SERVER_KINDS,
         from_manual=True,
     ),
-    Rule(
-        "HK402",
-        "cards-across-groups",
-        cards_across_groups,
-        severity="warning",
-        kinds=("1.0", "1.2", "template2"),
-        from_manual=True,
-    ),
-    Rule("HK403", "cards-without-ring", cards_unlinked, hccl_error="EI0014", kinds=("1.0", "1.2", "template2")),
+    Rule("HK402", "cards-across-groups", cards_across_groups, severity="warning", kinds=SERVER_KINDS, from_manual=True),
+    Rule("HK403", "cards-without-ring", cards_unlinked, hccl_error="EI0014", kinds=SERVER_KINDS),
     Rule(
         "HK404",
         "unequal-card-counts",
         unequal_servers,
         hccl_error="EI0014",
         variables=("DeviceNum of server Id X",),
-        kinds=("1.0", "1.2", "template2"),
+        kinds=SERVER_KINDS,
     ),
     Rule("HK406", "interleaved-ranks", ranks_interleaved, severity="warning"),
     Rule(

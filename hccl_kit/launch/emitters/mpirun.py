@@ -25,12 +25,10 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         *_header(plan, table, hosts),
         *fragment("common/strict_mode"),
         *_job(plan, hosts),
-        *fragment("common/die"),
-        *fragment("mpirun/find_mpirun"),
+        *fragment("common/die", "mpirun/find_mpirun"),
         *_options(plan),
-        *(fragment("mpirun/several_hosts") if len(plan.nodes) > 1 else []),
-        *fragment("common/own_session"),
-        *fragment("mpirun/run"),
+        *(fragment("mpirun/several_hosts") if len(plan.nodes) > 1 else ()),
+        *fragment("common/own_session", "mpirun/run"),
     ]
     return (
         LaunchFile(f"mpirun{plan.size}p.sh", "\n".join(lines) + "\n", EXECUTABLE),

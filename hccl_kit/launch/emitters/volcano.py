@@ -102,18 +102,14 @@ def _port(job: PodJob) -> int:
 
 def _assert_usable(plan: LaunchPlan, table: TableFile) -> None:
     if "server_list" not in json.loads(table.text):
-        raise KitError(
-            f"{shown(table.name)} has no server_list; a pod reads tables of versions 1.0 and 1.2",
-            hint="hccl-kit convert TABLE --to 1.0",
-        )
+        message = f"{shown(table.name)} has no server_list; a pod reads tables of versions 1.0 and 1.2"
+        raise KitError(message, hint="hccl-kit convert TABLE --to 1.0")
     for node in plan.nodes:
         try:
             ipaddress.ip_address(node.address)
         except ValueError:
-            raise KitError(
-                f"server {shown(node.id)} has no address; a pod only knows the address of its host",
-                hint='add "host_ip" to the server in the table',
-            ) from None
+            message = f"server {shown(node.id)} has no address; a pod only knows the address of its host"
+            raise KitError(message, hint='add "host_ip" to the server in the table') from None
 
 
 def _job(job: PodJob, port: int, config: str) -> Value:

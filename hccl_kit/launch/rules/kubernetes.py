@@ -108,11 +108,5 @@ RULES = (
     Rule("HK530", "unequal-pods", nodes_not_equal, kinds=KINDS),
     Rule("HK531", "ignored-card-choice", choice_not_kept, kinds=KINDS, severity="warning"),
     Rule("HK532", "table-too-large-for-configmap", table_too_large, kinds=("volcano",)),
-    Rule(
-        "HK533",
-        "table-too-large-for-apply",
-        table_too_large_to_apply,
-        kinds=("volcano",),
-        severity="warning",
-    ),
+    Rule("HK533", "table-too-large-for-apply", table_too_large_to_apply, kinds=("volcano",), severity="warning"),
 )

@@ -28,10 +28,8 @@ def cards_differ(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     largest = max(plan.nodes, key=lambda node: len(node.devices))
     for node in plan.nodes:
         if node.devices != largest.devices[: len(node.devices)]:
-            yield Finding(
-                f"{_cards(node)}, {_cards(largest)}; mpirun needs the same cards on every node",
-                "take the same cards everywhere, or start it with --to bash",
-            )
+            message = f"{_cards(node)}, {_cards(largest)}; mpirun needs the same cards on every node"
+            yield Finding(message, "take the same cards everywhere, or start it with --to bash")
             return
 
 
@@ -121,10 +119,8 @@ def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
 
 
 def _unreachable(node: Node, why: str) -> Finding:
-    return Finding(
-        f"server {shown(node.id)} is neither an address nor a host name; {why}",
-        'add "host_ip", an address of that host, to it in the table',
-    )
+    message = f"server {shown(node.id)} is neither an address nor a host name; {why}"
+    return Finding(message, 'add "host_ip", an address of that host, to it in the table')
 
 
 def _cards(node: Node) -> str:

@@ -24,10 +24,8 @@ def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """
     for node in plan.nodes if len(plan.nodes) > 1 else ():
         if not is_host(node.address):
-            yield Finding(
-                f"server {shown(node.id)} is not a Slurm node, a host name or an address",
-                'add "host_ip" to it in the table: the address of the host',
-            )
+            message = f"server {shown(node.id)} is not a Slurm node, a host name or an address"
+            yield Finding(message, 'add "host_ip" to it in the table: the address of the host')
             return
 
 

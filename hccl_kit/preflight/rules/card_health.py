@@ -51,11 +51,9 @@ def card_missing(node: Node) -> Iterator[Finding]:
         )
         return
     has = f"/dev has davinci for {named(ids)}" if ids else "/dev has no davinciN"
-    yield Finding(
-        f"{named(missing)} of the table {'are' if len(missing) > 1 else 'is'} missing; {has}",
-        f"use a table of this machine, or start the container with --device=/dev/davinci{missing[0]}",
-        device=missing[0] if len(missing) == 1 else None,
-    )
+    message = f"{named(missing)} of the table {'are' if len(missing) > 1 else 'is'} missing; {has}"
+    hint = f"use a table of this machine, or start the container with --device=/dev/davinci{missing[0]}"
+    yield Finding(message, hint, device=missing[0] if len(missing) == 1 else None)
 
 
 def ids_not_physical(node: Node) -> Iterator[Finding]:
@@ -87,10 +85,8 @@ def ids_not_physical(node: Node) -> Iterator[Finding]:
     outside = sorted(set(node.device_ids) & set(ids) - given) if given else []
     if outside:
         text = shown(node.environ[VISIBLE_TO_CONTAINER])
-        yield Finding(
-            f"the table uses {named(outside)}, and {VISIBLE_TO_CONTAINER}={text} gives this container other cards",
-            "use a table of these cards, or start the container with the cards of the table",
-        )
+        message = f"the table uses {named(outside)}, and {VISIBLE_TO_CONTAINER}={text} gives this container other cards"
+        yield Finding(message, "use a table of these cards, or start the container with the cards of the table")
 
 
 def card_unhealthy(node: Node) -> Iterator[Finding]:

@@ -68,10 +68,8 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
     given = [port for port in wanted if low <= port <= high and port not in reserved]
     if given:
         first, last = given[0], given[-1]
-        yield Finding(
-            f"ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections",
-            f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (and those reserved before)",
-        )
+        message = f"ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections"
+        yield Finding(message, f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (and those reserved before)")
 
 
 def ports(node: Node) -> Iterator[int]:
