@@ -83,13 +83,13 @@ def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[str |
     For the rules that find the key missing. There are no edits if a value does not match `pattern`: it would be refused
     under the correct key.
     """
-    slip = next(iter(find_typos(without[0].extra, (key,))), None) if without else None
-    if slip is None:
+    typo = next(iter(find_typos(without[0].extra, (key,))), None) if without else None
+    if typo is None:
         return None, ()
-    written = [(device.at, device.extra[slip]) for device in without if slip in device.extra]
+    written = [(device.at, device.extra[typo]) for device in without if typo in device.extra]
     is_good = all(isinstance(value, str) and re.match(pattern, value) for _, value in written)
-    edits = tuple(Edit((*at, slip), f'"{key}"', on_key=True) for at, _ in written) if is_good else ()
-    return f'did you mean "{key}" by {shown(slip)}?', edits
+    edits = tuple(Edit((*at, typo), f'"{key}"', on_key=True) for at, _ in written) if is_good else ()
+    return f'did you mean "{key}" by {shown(typo)}?', edits
 
 
 def _is_needed(key: str, table: RankTable, product: Product) -> bool:

@@ -52,7 +52,7 @@ def script(plan: LaunchPlan, table: TableFile) -> str:
 def _header(plan: LaunchPlan) -> list[str]:
     several = len(plan.nodes) > 1
     first = plan.nodes[0]
-    where = f"devices {_listed(first.devices)} of this server"
+    where = f"devices {', '.join(map(str, first.devices))} of this server"
     if several:
         where = f"the cards of {len(plan.nodes)} servers, {printable(first.id)} to {printable(plan.nodes[-1].id)}"
     python = "Python 3.8" if several else "if there is a Python, it tests the port"
@@ -87,10 +87,6 @@ def _header_of_several(plan: LaunchPlan) -> list[str]:
         "# --server ID              the server of the table that this host is, if its addresses do not match one;",
         f"#                          {SERVER}=ID does the same",
     ]
-
-
-def _listed(numbers: tuple[int, ...]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def _job(plan: LaunchPlan, table: TableFile) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.wording import counted
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
@@ -43,7 +44,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     if min(counts) < max(counts):
         few, many = (plan.nodes[counts.index(number)].id for number in (min(counts), max(counts)))
         yield Finding(
-            f"server {shown(few)} has {min(counts)} ranks and server {shown(many)} {max(counts)}: "
+            f"server {shown(few)} has {counted(min(counts), 'rank')} and server {shown(many)} {max(counts)}: "
             f"Slurm is asked for {max(counts)} tasks on every node"
         )
 

@@ -26,6 +26,7 @@ VISIBLE_TO_CONTAINER = "ASCEND_VISIBLE_DEVICES"
 _GIVEN = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
 _MINOR = "Warning"
 _HEALTHY = "OK"
+_ASK_FOR_CODE = "npu-smi info -t health -i NPU -c CHIP prints the error code"
 
 
 def card_missing(node: Node) -> Iterator[Finding]:
@@ -104,10 +105,7 @@ def card_unhealthy(node: Node) -> Iterator[Finding]:
     known = {device_id: text for device_id, text in health.items() if text is not None}
     bad = {device_id: f"its health is {text}" for device_id, text in known.items() if text not in (_HEALTHY, _MINOR)}
     lost = {device_id: "npu-smi does not list it" for device_id, text in health.items() if text is None}
-    yield from folded(
-        bad | lost,
-        "npu-smi info -t health -i NPU -c CHIP prints the error code",
-    )
+    yield from folded(bad | lost, _ASK_FOR_CODE)
 
 
 def card_with_alarm(node: Node) -> Iterator[Finding]:
@@ -119,10 +117,8 @@ def card_with_alarm(node: Node) -> Iterator[Finding]:
     Fix:            npu-smi info -t health -i NPU -c CHIP prints the error code.
     HCCL:           no code.
     """
-    yield from folded(
-        {device_id: f"its health is {text}" for device_id, text in _health(node).items() if text == _MINOR},
-        "npu-smi info -t health -i NPU -c CHIP prints the error code",
-    )
+    minor = {device_id: f"its health is {text}" for device_id, text in _health(node).items() if text == _MINOR}
+    yield from folded(minor, _ASK_FOR_CODE)
 
 
 def _health(node: Node) -> Mapping[int, str | None]:

@@ -109,7 +109,7 @@ def _shm(folder: Path, cards: int) -> Iterator[Finding]:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # this user may not look
+    except OSError:  # no permission
         return False
 
 

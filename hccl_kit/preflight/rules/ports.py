@@ -18,7 +18,7 @@ BASE_PORT = 60000
 PORTS = 32
 """From the base port on, unless HCCL_HOST_SOCKET_PORT_RANGE names others."""
 RANK_PORT = 16666
-"""On which a rank listens where the table names no port."""
+"""The port on which a rank listens if the table names none."""
 MAX_RANGES = 4096
 """Ports of HCCL_HOST_SOCKET_PORT_RANGE that are tried."""
 BASE_VARIABLE = "HCCL_IF_BASE_PORT"

@@ -36,8 +36,8 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
             pass
     except FileNotFoundError:
         raise CannotTellError(f"there is no table at {path}") from None
-    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round, before Python 3.13
-        why = error.strerror if isinstance(error, OSError) else "its links go round"
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+        why = error.strerror if isinstance(error, OSError) else "its symbolic links form a loop"
         message = f"the table {shown(str(path))} cannot be read here: {why}"
         yield Finding(message, "chmod u+r the file and u+x its folders")
         return

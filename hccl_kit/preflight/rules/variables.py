@@ -11,7 +11,7 @@ from pathlib import Path
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import ids_in_dev, named
-from hccl_kit.preflight.rules.variable_values import legal
+from hccl_kit.preflight.rules.variable_values import accepted_values
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, VISIBLE_DEVICES
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -22,7 +22,7 @@ _WHITELIST_OFF, _WHITELIST = "HCCL_WHITELIST_DISABLE", "HCCL_WHITELIST_FILE"
 _OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in ("MINDSPORE_HCCL_CONFIG_PATH", VISIBLE_DEVICES))
 
 
-def value_illegal(node: Node) -> Iterator[Finding]:
+def value_not_accepted(node: Node) -> Iterator[Finding]:
     """HCCL does not accept the value of a variable.
 
     What:           a variable of HCCL has a value that its parser refuses; an empty value is refused too.
@@ -31,7 +31,7 @@ def value_illegal(node: Node) -> Iterator[Finding]:
     Fix:            export an accepted value, or unset the variable.
     HCCL:           EI0001, which names value, variable and expectation.
     """
-    for name, accepted in legal(node.product.name).items():
+    for name, accepted in accepted_values(node.product.name).items():
         value = node.environ.get(name)
         if value is not None and not accepted.takes(value):
             message = f"{name}={shown(value)}; accepted: {accepted.words}"
@@ -147,7 +147,7 @@ def _whitelist(node: Node) -> Iterator[Finding]:
 
 
 RULES = (
-    Rule("HK606", "invalid-variable", value_illegal, hccl_error="EI0001", kinds=("node",)),
+    Rule("HK606", "invalid-variable", value_not_accepted, hccl_error="EI0001", kinds=("node",)),
     Rule("HK607", "conflicting-variables", variables_contradict, hccl_error="EI0001", kinds=("node",)),
     Rule("HK608", "stale-launcher-variable", of_another_launcher, severity="warning", kinds=("node",)),
     Rule("HK609", "hidden-cards", visible_devices, hccl_error="EI0014", kinds=("node",)),

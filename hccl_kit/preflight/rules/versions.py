@@ -39,7 +39,7 @@ def package_missing(node: Node) -> Iterator[Finding]:
         yield Finding(message, "source set_env.sh of CANN in the shell or script that starts the job")
     try:
         doubts = info(node).is_incomplete
-    except CannotTellError:  # HK623 and HK624 tell why
+    except CannotTellError:  # reported by HK623 or HK624
         return
     if doubts:
         yield Finding(

@@ -32,7 +32,7 @@ def test_different_numbers_of_cards_are_said() -> None:
         (
             "HK521",
             "warning",
-            'server "192.0.2.1" has 1 ranks and server "192.0.2.2" 3: Slurm is asked for 3 tasks on every node',
+            'server "192.0.2.1" has 1 rank and server "192.0.2.2" 3: Slurm is asked for 3 tasks on every node',
         )
     ]
 
