@@ -26,7 +26,7 @@ def findings(*servers: tuple[int, ...], product: str = "910") -> list[tuple[str,
     return [(found.rule, found.severity) for found in report.findings]
 
 
-def test_on_910_every_set_of_cards_is_judged_as_hccl_and_its_manual_do() -> None:
+def test_on_910_every_set_of_cards_is_checked_as_hccl_and_its_manual_do() -> None:
     parser_fours = {(0, 1, 4, 5), (0, 2, 4, 6), (0, 3, 4, 7), (1, 2, 5, 6), (1, 3, 5, 7), (2, 3, 6, 7)}  # R24
     for count in range(1, 9):
         for cards in combinations(range(8), count):

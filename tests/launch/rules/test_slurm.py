@@ -13,8 +13,8 @@ from tests.launch.ways import servers
 
 def found(table: RankTable, way: str = "slurm") -> list[tuple[str, str, str]]:
     made = plan(table, ["true"])
-    judged = check_plan(made, TableFile("t.json", ""), way)
-    return [(one.rule, one.severity, one.message) for one in judged if one.rule.startswith("HK52")]
+    checked = check_plan(made, TableFile("t.json", ""), way)
+    return [(one.rule, one.severity, one.message) for one in checked if one.rule.startswith("HK52")]
 
 
 @pytest.mark.parametrize("name", ["rack 1, left", "node[1-2]", "", "n" * 256])
