@@ -61,29 +61,33 @@ def check_text(data: bytes | str, name: str, product: Product | None = None) -> 
 
 def check_document(document: Document, product: Product | None = None, *, limit: int = formats.MAX_FAULTS) -> Report:
     """As `check_text`, for a parsed document; `limit` is the maximum number of findings of its structure."""
-    of_text = [_of_reader(found, document) for found in _faults_of_text_or_config_map(document)]
+    of_text = [_of_reader(found, document) for found in _findings_of_text(document)]
     if any(found.severity == "error" for found in of_text):
         unread = product.name if product else ANY_PRODUCT
-        return _coded(Report(document.name, UNKNOWN_FORMAT, unread, _in_order(of_text)))
+        findings = _in_order(of_text)
+        code = next(found.hccl_error for found in findings if found.severity == "error")
+        return Report(document.name, UNKNOWN_FORMAT, unread, findings, hccl_error=code)
     kind = formats.recognise(document.value)
     basis = product or (find_product(kind.product) if kind and kind.product else any_product())
-    faults = [*_faults_of_kind(document.value, kind, product)]
+    of_readers = [*_findings_of_kind(document.value, kind, product)]
     table, of_rules = None, []
     if kind and kind is not formats.RANK_LIST and document.size > HCCL_MAX_BYTES:
         message = f"the file is larger than {HCCL_MAX_BYTES >> 20} MiB, the most that HCCL reads of {kind.title}"
-        of_text.append(_of_reader(_fault(reading.FILE_TOO_LARGE, message, span=WHOLE_FILE), document))
-    if kind and not faults:
+        of_text.append(_of_reader(_finding(reading.FILE_TOO_LARGE, message, span=WHOLE_FILE), document))
+    if kind and not of_readers:
         outcome = formats.read(document.value, kind, limit)
         if isinstance(outcome, RankTable):
             table = outcome
-            of_rules = [*_of_rules(table, kind, basis, document)]
+            rules = [rule for rule in RULES if kind.name in rule.kinds]
+            found = run(rules, basis.name, table, basis)
+            of_rules = [_located(formats.placed(one, kind), document) for one in found]
         else:
-            faults += outcome
+            of_readers += outcome
     report = Report(
         name=document.name,
         format=kind.name if kind else UNKNOWN_FORMAT,
         product=basis.name,
-        findings=_in_order([*of_text, *of_rules, *(_of_reader(fault, document) for fault in faults)]),
+        findings=_in_order([*of_text, *of_rules, *(_of_reader(found, document) for found in of_readers)]),
         table=table,
         is_assumed=product is None and basis.name != ANY_PRODUCT,
     )
@@ -92,12 +96,6 @@ def check_document(document: Document, product: Product | None = None, *, limit:
     from hccl_kit.table.hccl_parser.first_error import first_error  # noqa: PLC0415 - 3 ms, which a table without error need not pay
 
     return _stopped(report, first_error(document.value, basis))
-
-
-def _coded(report: Report) -> Report:
-    """With the code of the first error in the text, for a document whose structure was not checked."""
-    errors = [found for found in report.findings if found.severity == "error"]
-    return report._replace(hccl_error=errors[0].hccl_error if errors else None)
 
 
 def _stopped(report: Report, found: Stop | None) -> Report:
@@ -110,32 +108,32 @@ def _stopped(report: Report, found: Stop | None) -> Report:
     return report._replace(findings=tuple(findings), hccl_error=code)
 
 
-def _faults_of_text_or_config_map(document: Document) -> Sequence[Finding]:
+def _findings_of_text(document: Document) -> Sequence[Finding]:
     """The findings of the text; if it is not JSON because it is a ConfigMap in YAML, that alone."""
-    is_json = all(fault.rule != reading.NOT_JSON.id for fault in document.faults)
+    is_json = all(found.rule != reading.NOT_JSON.id for found in document.faults)
     found = None if is_json else config_map_in(document.text)
     if found is None:
         return document.faults
     kind, line = found[0], document.text.count("\n", 0, found[1]) + 1
     place = Span(line, 1, len("kind"))
-    return [_fault(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice, span=place)]
+    return [_finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice, span=place)]
 
 
-def _fault(
+def _finding(
     rule: TableRule, message: str, hint: str | None = None, *, pointer: Pointer = (), span: Span = NOWHERE
 ) -> Finding:
     return Finding(message, hint, pointer, rule=rule.id, span=span)
 
 
-def _faults_of_kind(value: Any, kind: formats.Kind | None, product: Product | None) -> Iterator[Finding]:
+def _findings_of_kind(value: Any, kind: formats.Kind | None, product: Product | None) -> Iterator[Finding]:
     """What is wrong with the document before its structure is checked, at most one finding."""
     at = ("version",) if isinstance(value, dict) and "version" in value else ()
     if kind is None:
         accepted = "accepted: " + ", ".join(f'"{version}"' for version in formats.KNOWN_VERSIONS)
         message = f"version {shown(value['version'])} is unknown; {accepted}"
-        yield _fault(reading.UNKNOWN_VERSION, message, pointer=at)
+        yield _finding(reading.UNKNOWN_VERSION, message, pointer=at)
     elif kind.version is None:
-        yield _fault(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice)
+        yield _finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice)
     elif key := other_list(value, kind):
         yield _another_list(value, key)
     elif product and (at or kind is not formats.SERVER_LIST) and not _reads(product, kind):
@@ -143,11 +141,11 @@ def _faults_of_kind(value: Any, kind: formats.Kind | None, product: Product | No
     elif kind is formats.RANK_LIST and is_draft(value):
         message = "this is a draft of version 2.0: its levels have other keys than HCCL's parser requires"
         hint = "generate it again with the tool of the installed release"
-        yield _fault(reading.DRAFT, message, hint, pointer=("rank_list", 0, "level_list", 0))
+        yield _finding(reading.DRAFT, message, hint, pointer=("rank_list", 0, "level_list", 0))
     elif is_unfinished(value, kind):
         message = 'the table is not ready: "status" is "initializing", so nothing else in it is checked yet'
         hint = 'wait for "completed"; HCCL itself checks every second, for up to 1800 s'
-        yield _fault(reading.NOT_READY, message, hint, pointer=("status",))
+        yield _finding(reading.NOT_READY, message, hint, pointer=("status",))
 
 
 def _another_list(value: Any, key: str) -> Finding:
@@ -155,7 +153,7 @@ def _another_list(value: Any, key: str) -> Finding:
     message = f"the version is {shown(value['version'])}, and the file holds {key}, which belongs to {belongs}"
     right = " or ".join(f'"version": "{version}"' for version in versions_of(key) if version)
     hint = f"write {right}" if right else "remove the version"
-    return _fault(reading.OTHER_LIST, message, f"{hint}, or generate the table again", pointer=("version",))
+    return _finding(reading.OTHER_LIST, message, f"{hint}, or generate the table again", pointer=("version",))
 
 
 def _reads(product: Product, kind: formats.Kind) -> bool:
@@ -171,7 +169,7 @@ def _reads(product: Product, kind: formats.Kind) -> bool:
 def _another_generation(at: Pointer, kind: formats.Kind, product: Product) -> Finding:
     reads = " and ".join(f"version {version}" if version else "template 2" for version in product.table_versions)
     message = f"this is {kind.title}; HCCL on {product.title} reads {reads}"
-    return _fault(reading.OTHER_GENERATION, message, f"generate the table again for {product.name}", pointer=at)
+    return _finding(reading.OTHER_GENERATION, message, f"generate the table again for {product.name}", pointer=at)
 
 
 def any_product() -> Product:
@@ -185,14 +183,8 @@ def any_product() -> Product:
     )
 
 
-def _of_rules(table: RankTable, kind: formats.Kind, product: Product, document: Document) -> Iterator[Finding]:
-    rules = [rule for rule in RULES if kind.name in rule.kinds]
-    for found in run(rules, product.name, table, product):
-        yield _located(formats.placed(found, kind), document)
-
-
-def _of_reader(fault: Finding, document: Document) -> Finding:
-    return _located(RULE_BY_ID[fault.rule].complete(fault), document)
+def _of_reader(found: Finding, document: Document) -> Finding:
+    return _located(RULE_BY_ID[found.rule].complete(found), document)
 
 
 def _located(found: Finding, document: Document) -> Finding:

@@ -19,7 +19,7 @@ from hccl_kit.table.products import Product
 
 MAX_ROUNDS = 8
 """A mistake hides the next through the stages of a check: key, type of its value, rules of the table."""
-MAX_FAULTS = 2**18
+MAX_FINDINGS = 2**18
 """Findings of structure fixed in one round: four for each of the 65,536 ranks that HCCL takes."""
 _MARK = "\ufeff"
 _MARK_RULE = BYTE_ORDER_MARK.id
@@ -51,18 +51,18 @@ def fix_text(
     Laws: a table without fixable finding is unchanged; fixing twice is fixing once; a table without error gets none.
     """
     document = parse(data, name)
-    report = check_document(document, product, limit=MAX_FAULTS)
+    report = check_document(document, product, limit=MAX_FINDINGS)
     applied = [found for found in narrow(report).findings if found.rule == _MARK_RULE]
     mark = "" if applied or all(found.rule != _MARK_RULE for found in report.findings) else _MARK
     if applied:
         document = parse(document.text.lstrip(_MARK), name)
-        report = check_document(document, product, limit=MAX_FAULTS)
+        report = check_document(document, product, limit=MAX_FINDINGS)
     for _ in range(MAX_ROUNDS):
         todo = [found for found in narrow(report).findings if found.fix]
         if not todo:
             break
         changed = parse(mark + edited(document, [edit for found in todo for edit in found.fix]), name)
-        then = check_document(changed, product, limit=MAX_FAULTS)
+        then = check_document(changed, product, limit=MAX_FINDINGS)
         if report.ok and not then.ok:
             # The misspelled key hides another mistake, and HCCL ignores that key: this needs a choice.
             report = report._replace(findings=tuple(found._replace(fix=()) for found in report.findings))

@@ -13,6 +13,11 @@ Subject = ParamSpec("Subject")
 
 ANY_PRODUCT = "auto"
 """The name under which `by_product` says what holds as long as no product is named."""
+ALL_KINDS = ("1.0", "1.1", "1.2", "2.0", "template2")
+SERVER_KINDS = ("1.0", "1.2", "template2")
+"""The kinds of tables that list servers with their cards."""
+DUPLICATE = ('"IP" is repeate',)
+"""What HCCL's message names, misleadingly and cut off like this, if an id or a name is there twice."""
 TOPOLOGY = "HK4"
 FAMILIES = {
     "HK0": "the text",

@@ -20,9 +20,8 @@ def chosen_rules(texts: Iterable[str], among: Sequence[Rule[...]] = RULES) -> fr
     for wanted in [part.strip() for text in texts for part in text.split(",")]:
         found = [rule.id for rule in among if _matches(rule, wanted)]
         if not found:
-            raise KitError(
-                f"no rule is named {wanted!r}; accepted: {_accepted(wanted, among)}", hint="hccl-kit rules lists all"
-            )
+            message = f"no rule is named {wanted!r}; accepted: {_accepted(wanted, among)}"
+            raise KitError(message, hint="hccl-kit rules lists all")
         ids.update(found)
     return frozenset(ids)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError, ParseError
 from hccl_kit.check.gate import refused_ids
-from hccl_kit.check.rules.topology import nearest_legal
+from hccl_kit.check.rules.topology import nearest_supported
 from hccl_kit.discovery.visible import physical_ids
 from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.products import Product
@@ -65,7 +65,7 @@ def check_devices(devices: Devices, servers: Sequence[str], product: Product) ->
 
 
 def _nearest(devices: Devices, product: Product) -> str | None:
-    nearest = nearest_legal(devices.ids.ids, product)
+    nearest = nearest_supported(devices.ids.ids, product)
     if nearest is None:
         return None
     if devices.logical is None:

@@ -76,7 +76,7 @@ def plan(table: RankTable, command: Sequence[str]) -> LaunchPlan:
         found = ", ".join(str(device.rank) for _, device in devices[:20]) or "none"
         raise KitError(f"the ranks of the table are {found}; accepted: 0, 1, 2 and so on, each once")
     servers = list({id(server): server for server, _ in devices}.values())  # in the order of their first ranks
-    master = LOOPBACK if len(servers) == 1 else _address(servers[0])
+    master = LOOPBACK if len(servers) == 1 else address_of(servers[0])
     return LaunchPlan(
         command=tuple(command), nodes=tuple(_node(server, size=size, master=master) for server in servers)
     )
@@ -86,7 +86,7 @@ def _node(server: Server, *, size: int, master: str) -> Node:
     devices = sorted(server.devices, key=lambda device: device.rank)
     return Node(
         id=server.id,
-        address=_address(server),
+        address=address_of(server),
         workers=tuple(
             WorkerEnv(
                 rank=device.rank,
@@ -101,7 +101,8 @@ def _node(server: Server, *, size: int, master: str) -> Node:
     )
 
 
-def _address(server: Server) -> str:
+def address_of(server: Server) -> str:
+    """The address of the host: its `host_ip`, otherwise the id of the server."""
     found = server.extra.get(HOST_IP)
     return found if isinstance(found, str) and found else server.id
 
@@ -109,12 +110,10 @@ def _address(server: Server) -> str:
 def _check_names(table: RankTable) -> None:
     """A line break would end a comment of a script and start a command; an escape would reach the terminal."""
     for server in table.servers:
-        for name in (server.id, _address(server)):
+        for name in (server.id, address_of(server)):
             if not name.isprintable():
-                raise KitError(
-                    f"server {name!r} has characters that cannot be printed, such as a line break",
-                    hint="write its server_id and host_ip with printable characters only",
-                )
+                message = f"server {name!r} has characters that cannot be printed, such as a line break"
+                raise KitError(message, hint="write its server_id and host_ip with printable characters only")
 
 
 def _check_command(command: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import shlex
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from hccl_kit.base.network import derived_port
@@ -71,10 +71,11 @@ def source_of(name: str) -> str:
     return files("hccl_kit.launch.payload").joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 
-def fragment(name: str) -> list[str]:
-    """An empty line and the text of `scripts/NAME.sh` without its first paragraph, a comment for its readers."""
-    text = files("hccl_kit.launch").joinpath(f"scripts/{name}.sh").read_text(encoding="utf-8")
-    return ["", *text.partition("\n\n")[2].rstrip("\n").split("\n")]
+def fragment(*names: str) -> Iterator[str]:
+    """For each name, an empty line and `scripts/NAME.sh` without its first paragraph, a comment for its readers."""
+    for name in names:
+        text = files("hccl_kit.launch").joinpath(f"scripts/{name}.sh").read_text(encoding="utf-8")
+        yield from ("", *text.partition("\n\n")[2].rstrip("\n").split("\n"))
 
 
 def port_range() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.plan import HOST_IP
+from hccl_kit.launch.plan import address_of
 from hccl_kit.launch.shell import words
 from hccl_kit.preflight import over_ssh
 from hccl_kit.preflight.answer import Answer, answer
@@ -19,10 +19,9 @@ from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.preflight.job import Job
 from hccl_kit.preflight.json_form import read_answer
 from hccl_kit.preflight.over_ssh import Reply
+from hccl_kit.preflight.rules.identity import WITHOUT_HOSTS
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Server
-
-_WITHOUT_HOSTS = "2.0"
 
 
 class Ssh(NamedTuple):
@@ -38,11 +37,9 @@ def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer],
 
     `server` names this one. Raises KitError if the table names no hosts, or ssh cannot be run as asked.
     """
-    if job.table.version == _WITHOUT_HOSTS:
-        raise KitError(
-            "version 2.0 tables do not name hosts, which ssh needs",
-            hint="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi",
-        )
+    if job.table.version == WITHOUT_HOSTS:
+        message = "version 2.0 tables do not name hosts, which ssh needs"
+        raise KitError(message, hint="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi")
     this = job.node(os.environ, server)
     others = [one for one in job.table.servers if one is not this.server]
     refused = {one.id: why for one in others if (why := over_ssh.refusal(address_of(one)))}
@@ -65,12 +62,6 @@ def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer],
     return answers, differences(
         Round(there, job.digest, {one.server: ahead.get(one.server, 0.0) for one in there}, job.path)
     )
-
-
-def address_of(server: Server) -> str:
-    """The address or host name that ssh connects to."""
-    host_ip = server.extra.get(HOST_IP)
-    return host_ip if isinstance(host_ip, str) and host_ip else server.id
 
 
 def _command(program: Sequence[str], job: Job, server: Server) -> str:

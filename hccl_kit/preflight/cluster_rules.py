@@ -58,10 +58,8 @@ def table_differs(found: Round) -> Iterator[Finding]:
     """
     others = [one.server for one in found.answers if one.facts.get(TABLE, ABSENT) not in (ABSENT, found.digest)]
     if others:
-        yield Finding(
-            f"the table on {folded(others)} differs from the checked table",
-            "copy it there; hccl-kit diff shows how they differ",
-        )
+        message = f"the table on {folded(others)} differs from the checked table"
+        yield Finding(message, "copy it there; hccl-kit diff shows how they differ")
 
 
 def versions_differ(found: Round) -> Iterator[Finding]:
@@ -119,10 +117,8 @@ def clocks_differ(found: Round) -> Iterator[Finding]:
     for name, seconds in found.ahead.items():
         if abs(seconds) > SKEW:
             side = "ahead of" if seconds > 0 else "behind"
-            yield Finding(
-                f"the clock of {folded([name])} is {abs(seconds):.1f} s {side} the clock of this machine",
-                "start chronyd or ntpd there",
-            )
+            message = f"the clock of {folded([name])} is {abs(seconds):.1f} s {side} the clock of this machine"
+            yield Finding(message, "start chronyd or ntpd there")
 
 
 def frameworks_differ(found: Round) -> Iterator[Finding]:

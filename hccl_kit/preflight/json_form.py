@@ -33,7 +33,7 @@ def as_json(
     table_findings: Sequence[Finding] = (),
 ) -> str:
     """One document; ASCII, so any pipe takes it. With `table_findings` no server was checked."""
-    faults = (*differences, *table_findings)
+    findings = (*differences, *table_findings)
     return json.dumps(
         {
             "version": JSON_VERSION,
@@ -44,7 +44,7 @@ def as_json(
             },
             "product": subject.product,
             "ok": all(one.error is None and one.report.ok for one in answers)
-            and all(found.severity != "error" for found in faults),
+            and all(found.severity != "error" for found in findings),
             "servers": [to_value(one) for one in answers],
             "differences": [*map(finding_to_value, differences)],
         },

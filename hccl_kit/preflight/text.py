@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted
+from hccl_kit.base.wording import counted, spans
 from hccl_kit.check.report.finding_text import as_lines, head, notes
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.cluster_rules import folded
@@ -86,11 +86,5 @@ def _not_made(answers: Sequence[Answer]) -> list[str]:
 
 
 def _rules(rules: Iterable[str]) -> str:
-    """Ids that follow each other as HK620 to HK634."""
-    runs: list[list[str]] = []
-    for rule in rules:
-        if runs and int(rule[2:]) == int(runs[-1][-1][2:]) + 1:
-            runs[-1].append(rule)
-        else:
-            runs.append([rule])
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+    """Consecutive ids as HK620 to HK634."""
+    return ", ".join(f"HK{span}" for span in spans((int(rule[2:]) for rule in rules), " to HK"))

@@ -32,7 +32,7 @@ def test_check_is_total(data: bytes | str, product: Any) -> None:
 
 
 @given(st.integers(1, 4), st.sampled_from([1, 2, 4, 8]), products.filter(lambda p: p is None or p.name != "a5"))
-def test_a_sound_table_has_no_finding(servers: int, cards: int, product: Any) -> None:
+def test_a_valid_table_has_no_finding(servers: int, cards: int, product: Any) -> None:
     report = check_text(text(servers, cards), "t.json", product)
     assert report.findings == ()
     assert report.table is not None
@@ -102,7 +102,7 @@ def test_product_and_version_are_held_against_each_other() -> None:
     assert "version 1.0 and version 1.2" in template_2.findings[0].message
 
 
-def test_an_unfinished_table_is_not_judged_and_not_silent() -> None:
+def test_an_unfinished_table_is_not_checked_and_not_silent() -> None:
     for document in ({"status": "initializing"}, value() | {"status": "initializing", "server_list": []}):
         report = check_text(json.dumps(document), "t.json")
         assert [(found.rule, found.severity) for found in report.findings] == [("HK109", "warning")]
@@ -116,7 +116,7 @@ def test_faults_of_the_text_stop_the_rest_but_a_warning_does_not() -> None:
     assert [found.rule for found in check_text("\ufeff" + bad_rank, "t.txt").findings] == ["HK003", "HK008", "HK201"]
 
 
-def test_a_sound_table_is_judged_without_jsonschema() -> None:
+def test_a_valid_table_is_checked_without_jsonschema() -> None:
     code = (
         "import sys; from hccl_kit.check.engine import check_text; from hccl_kit.cli import check;"
         "report = check_text(sys.stdin.buffer.read(), 't.json');"
@@ -130,7 +130,7 @@ def test_a_sound_table_is_judged_without_jsonschema() -> None:
     ("document", "rules"),
     [(text(), ["HK007"]), (text().replace('"rank_id": "7"', '"rank_id": "6"'), ["HK007", "HK201"])],
 )
-def test_what_is_more_than_hccl_reads_is_judged_all_the_same(document: str, rules: list[str]) -> None:
+def test_what_is_more_than_hccl_reads_is_checked_all_the_same(document: str, rules: list[str]) -> None:
     report = check_text(document + " " * HCCL_MAX_BYTES, "t.json")
     assert [found.rule for found in report.findings] == rules
     assert report.table is not None

@@ -56,7 +56,7 @@ def spoilt(chosen: list[int]) -> str:
 
 
 @given(st.lists(st.sampled_from(range(len(SLIPS))), unique=True))
-def test_every_mix_of_slips_is_mended(chosen: list[int]) -> None:
+def test_every_mix_of_typos_is_fixed(chosen: list[int]) -> None:
     source = spoilt(chosen)
     outcome = fix_text(source, "t.json")
     assert outcome.report.findings == ()
@@ -91,7 +91,7 @@ def ranked(*ranks: str) -> str:
 @pytest.mark.parametrize(
     ("found", "right"),
     [
-        ("0 8 2 3", "0 1 2 3"),  # the slip alone is changed
+        ("0 8 2 3", "0 1 2 3"),  # the typo alone is changed
         ("3 0 70 01", "3 0 2 01"),  # also where they stand in another order, and the text of the others stays
         ("0 2", "0 1"),
         ("8 9 10 11", "0 1 2 3"),  # the second half of a table that was cut in two
@@ -159,7 +159,7 @@ def test_nothing_is_guessed(source: str, rules: list[str]) -> None:
     assert [found.rule for found in outcome.report.findings] == rules
 
 
-def test_a_table_that_is_accepted_is_not_mended_into_one_that_is_not() -> None:
+def test_a_table_that_is_accepted_is_not_fixed_into_one_that_is_not() -> None:
     """HCCL reads past a misspelt key; by its right name the address behind it would be looked at."""
     source = pods_text().replace('"device_ip": "192.168.100.1"', '"evice_ip": "{192.168.100.1"')
     before = check_text(source, "t.json")
@@ -172,7 +172,7 @@ def test_a_table_that_is_accepted_is_not_mended_into_one_that_is_not() -> None:
 
 
 @given(st.text() | st.binary() | json_values.map(json.dumps))
-def test_mending_is_total_and_leaves_what_is_no_table(data: bytes | str) -> None:
+def test_fixing_is_total_and_leaves_what_is_no_table(data: bytes | str) -> None:
     outcome = fix_text(data, STDIN)
     if not outcome.applied:
         assert (outcome.text, outcome.report) == (decode(data), check_text(data, STDIN))
@@ -181,7 +181,7 @@ def test_mending_is_total_and_leaves_what_is_no_table(data: bytes | str) -> None
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from(range(len(SLIPS))), unique=True, max_size=3), st.data())
 def test_a_damaged_table_never_gets_worse(chosen: list[int], data: st.DataObject) -> None:
-    """What is accepted stays so, what was read stays read, nothing mendable is left, and once is enough."""
+    """What is accepted stays so, what was read stays read, nothing fixable is left, and once is enough."""
     source = spoilt(chosen)
     at = data.draw(st.integers(0, len(source) - 1))
     piece = data.draw(st.sampled_from(["0", "1", " ", '"', "-", "x", "", "192.168.100.1", "{", "1.0"]))
@@ -201,14 +201,14 @@ def errors_of(report: Report) -> int:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_the_bad_table_of_a_rule_with_a_fix_is_mended(folder: Path) -> None:
+def test_the_bad_table_of_a_rule_with_a_fix_is_fixed(folder: Path) -> None:
     bad = next(path for path in folder.iterdir() if path.name.startswith("bad.json"))
     before = check_text(bad.read_bytes(), bad.name, product_of(folder))
     outcome = fix_text(bad.read_bytes(), bad.name, product_of(folder))
-    mendable = {found.rule for found in before.findings if found.fix or found.rule == "HK003"}
-    assert mendable.isdisjoint(found.rule for found in outcome.report.findings)
-    assert {found.rule for found in outcome.applied} >= mendable
-    assert not mendable or outcome.report.ok
+    fixable = {found.rule for found in before.findings if found.fix or found.rule == "HK003"}
+    assert fixable.isdisjoint(found.rule for found in outcome.report.findings)
+    assert {found.rule for found in outcome.applied} >= fixable
+    assert not fixable or outcome.report.ok
 
 
 def test_an_edit_is_made_where_its_pointer_says() -> None:
@@ -223,7 +223,7 @@ def test_an_edit_is_made_where_its_pointer_says() -> None:
     assert edited(document, edits) == '{"e": {"b": 10, "c": [2, "three"]}, "d" : "1"}'
 
 
-def test_more_faults_than_are_reported_are_mended_at_once() -> None:
+def test_more_findings_than_are_reported_are_fixed_at_once() -> None:
     document = value(200, 8)
     for server in document["server_list"]:
         for device in server["device"]:

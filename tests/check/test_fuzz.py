@@ -70,7 +70,7 @@ products = st.none() | st.sampled_from(PRODUCTS)
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, len(SEEDS) - 1), steps, products)
-def test_a_damaged_table_is_judged_reported_and_mended(
+def test_a_damaged_table_is_checked_reported_and_fixed(
     seed: int, chosen: list[tuple[int, Numbers]], product: Product | None
 ) -> None:
     look(damaged(seed, chosen), product)
@@ -78,7 +78,7 @@ def test_a_damaged_table_is_judged_reported_and_mended(
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, len(SEEDS) - 1), steps, st.integers(0, 41), products)
-def test_a_broken_table_is_judged_reported_and_mended(
+def test_a_broken_table_is_checked_reported_and_fixed(
     seed: int, chosen: list[tuple[int, Numbers]], style: int, product: Product | None
 ) -> None:
     look(broken(seed, chosen, style), product)
@@ -87,7 +87,7 @@ def test_a_broken_table_is_judged_reported_and_mended(
 @pytest.mark.long
 def test_ten_thousand_damaged_tables() -> None:
     chance = random.Random(20240501)
-    read = refused = mendable = 0
+    read = refused = fixable = 0
     for count in range(10_000):
         chosen = [
             (
@@ -108,8 +108,8 @@ def test_ten_thousand_damaged_tables() -> None:
             raise AssertionError(f"input {count}: {seed}, {chosen}, {style}, {product}") from error
         read += report.table is not None
         refused += not report.ok
-        mendable += any(found.fix for found in report.findings)
+        fixable += any(found.fix for found in report.findings)
     # Damage that leaves nothing to read, or nothing to refuse, would test little.
     assert read > 700
     assert 5000 < refused < 9900
-    assert mendable > 500
+    assert fixable > 500

@@ -83,7 +83,7 @@ def test_a_finding_points_at_its_value_however_the_table_is_written(
         assert_points_right(source, found)
 
 
-def test_of_a_key_given_twice_the_second_is_marked_and_the_first_is_told() -> None:
+def test_of_a_key_given_twice_the_second_is_marked_and_the_first_is_reported() -> None:
     source = '\ufeff{\r\n\t"备注": "服务器", "rank_id": "0",\r\n\t"更多": ["值"],\t"rank_id": "1"\r\n}'
     found = check_text(source.encode(), "t.json").findings[1]
     assert (found.rule, found.span) == ("HK004", Span(3, 15, 9))
@@ -91,7 +91,7 @@ def test_of_a_key_given_twice_the_second_is_marked_and_the_first_is_told() -> No
 
 
 @pytest.mark.long
-def test_a_table_as_large_as_hccl_reads_is_judged() -> None:
+def test_a_table_as_large_as_hccl_reads_is_checked() -> None:
     """40 MiB, and the last of its ranks is wrong."""
     servers = [
         Server(f"服务器-{s}", tuple(Device(d, f"10.{s // 250}.{s % 250}.{d + 1}", 8 * s + d) for d in range(8)))

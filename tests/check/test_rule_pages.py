@@ -86,7 +86,7 @@ def test_what_markdown_would_take_for_its_own_is_kept_plain() -> None:
     assert '**What:** \\<b\\> and more\n\n**Why it matters:** x\n\n**Example:** "192.1.\\*.6"\n' in text
 
 
-def test_severity_is_told_by_product() -> None:
+def test_severity_is_reported_by_product() -> None:
     assert severities(Rule("HK999", "t")) == "error"
     by_product: dict[str, Severity | None] = {"a3": "warning", "910": None, "a2": "warning", "auto": "warning"}
     differs: Rule[[]] = Rule("HK999", "t", by_product=by_product)

@@ -43,10 +43,10 @@ def test_a_name_of_no_rule_is_refused_with_the_nearest(wrong: str) -> None:
     assert caught.value.hint == "hccl-kit rules lists all"
 
 
-@pytest.mark.parametrize(("slip", "meant"), [("HK2O3", "HK203"), ("HKI01", "HK101"), ("203", "HK203")])
-def test_a_slip_is_answered_with_the_rule_that_was_meant(slip: str, meant: str) -> None:
+@pytest.mark.parametrize(("typo", "meant"), [("HK2O3", "HK203"), ("HKI01", "HK101"), ("203", "HK203")])
+def test_a_typo_is_answered_with_the_rule_that_was_meant(typo: str, meant: str) -> None:
     with pytest.raises(KitError, match=f"such as {meant}, {meant[:3]} or "):
-        chosen_rules([slip])
+        chosen_rules([typo])
 
 
 @pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
@@ -74,7 +74,7 @@ def test_select_and_ignore() -> None:
 @pytest.mark.parametrize(
     ("document", "rule"), [("[", "HK001"), ("{}", "HK101"), ('{"status": "initializing"}', "HK109")]
 )
-def test_what_kept_a_file_from_being_judged_is_never_hidden(document: str, rule: str) -> None:
+def test_what_kept_a_file_from_being_checked_is_never_hidden(document: str, rule: str) -> None:
     report = check_text(document, "t.txt")
     narrow = narrowed(report, select=chosen_rules(["HK4"]), ignore=chosen_rules(["HK"]))
     assert set(ids(narrow)) == {rule}

@@ -98,7 +98,7 @@ class Machine:
     def found(self, **given: Any) -> list[Finding]:
         return list(self.look(**given).findings)
 
-    def told(self, **given: Any) -> list[tuple[str, str]]:
+    def reported(self, **given: Any) -> list[tuple[str, str]]:
         """Rule and message of every finding."""
         return [(one.rule, one.message) for one in self.found(**given)]
 
@@ -128,7 +128,7 @@ class Machine:
 
 
 def table_of(generation: Generation, servers: int = 2) -> dict[str, Any]:
-    """A sound table of servers that have `generation`; on A3 each is a super pod, and Atlas 950 knows none."""
+    """A valid table of servers that have `generation`; on A3 each is a super pod, and Atlas 950 knows none."""
     if generation is A3:
         return pods_value(servers, 1, generation.cards)
     if generation is A5:

@@ -25,7 +25,7 @@ NOTHING: Mapping[str, str] = {}
 
 
 def table_value(servers: int = 1, cards: int = 8, *, first: str = HERE) -> dict[str, Any]:
-    """A sound table whose first server is this machine."""
+    """A valid table whose first server is this machine."""
     made = value(servers, cards)
     made["server_list"][0]["server_id"] = first
     return made

@@ -27,13 +27,13 @@ def found(servers: list[Answer], digest: str = "a", ahead: Mapping[str, float] |
     return [(one.rule, one.message) for one in differences(Round(servers, digest, ahead or {}, Path("/data/t.json")))]
 
 
-def test_what_is_alike_is_not_told() -> None:
+def test_what_is_equal_is_not_reported() -> None:
     facts = {TABLE: "a", TLS: "off", "CANN": "8.0"}
-    alike = {f"node{n}": facts for n in range(1, 5)}
-    assert found(answers(facts=alike, variables={name: {"HCCL_BUFFSIZE": "200"} for name in alike})) == []
+    equal = {f"node{n}": facts for n in range(1, 5)}
+    assert found(answers(facts=equal, variables={name: {"HCCL_BUFFSIZE": "200"} for name in equal})) == []
 
 
-def test_another_table_is_told_from_one_that_is_not_there() -> None:
+def test_another_table_is_distinguished_from_one_that_is_not_there() -> None:
     servers = answers(
         facts={"node1": {TABLE: "a"}, "node2": {TABLE: "b"}, "node3": {TABLE: ABSENT}, "node4": {TABLE: "c"}}
     )

@@ -50,7 +50,7 @@ def test_a_machine_without_npu_tells_what_it_can(tmp_path: Path, server: int | N
     assert set(found) - {"MindSpore"} == {"Python"}
 
 
-def test_mindspore_is_told_and_not_imported(tmp_path: Path) -> None:
+def test_mindspore_is_reported_and_not_imported(tmp_path: Path) -> None:
     package = tmp_path / "mindspore-2.7.1.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: mindspore\nVersion: 2.7.1\n")

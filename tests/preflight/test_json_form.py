@@ -93,6 +93,6 @@ def test_the_answer_of_this_machine_is_read_among_other_text() -> None:
         ),
     ],
 )
-def test_what_is_no_answer_is_told(text: str, why: str) -> None:
+def test_what_is_no_answer_is_reported(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         read_answer(text)

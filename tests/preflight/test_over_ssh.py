@@ -50,7 +50,7 @@ def is_gone(group: int) -> bool:
     return False
 
 
-def test_the_reason_of_ssh_is_told(tmp_path: Path) -> None:
+def test_the_reason_of_ssh_is_reported(tmp_path: Path) -> None:
     ssh = fake_ssh(
         tmp_path, "echo banner >&2; echo 'ssh: connect to host node1 port 22: Connection refused' >&2; exit 255"
     )

@@ -32,11 +32,8 @@ def as_sarif(reports: Sequence[Report]) -> str:
     results = found[:MAX_RESULTS]
     rules = sorted({one.rule for _, one in results})
     index = {rule: position for position, rule in enumerate(rules)}
-    driver = {
-        "name": "hccl-check",
-        "version": __version__,
-        "rules": [_rule(RULE_BY_ID[rule]) for rule in rules],
-    }
+    described = [_rule(RULE_BY_ID[rule]) for rule in rules]
+    driver = {"name": "hccl-check", "version": __version__, "rules": described}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -78,14 +75,10 @@ def _literal(text: str) -> str:
 
 
 def _location(name: str, span: Span) -> dict[str, Any]:
-    """A fault of the whole file stands at its first line."""
+    """A finding about the whole file is placed at its first line."""
     columns = {"startColumn": span.column, "endColumn": span.column + span.width} if span.width else {}
-    return {
-        "physicalLocation": {
-            "artifactLocation": {"uri": as_uri(name)},
-            "region": {"startLine": span.line, **columns},
-        }
-    }
+    region = {"startLine": span.line, **columns}
+    return {"physicalLocation": {"artifactLocation": {"uri": as_uri(name)}, "region": region}}
 
 
 def as_uri(name: str) -> str:

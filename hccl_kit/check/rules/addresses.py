@@ -7,7 +7,8 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 
-from hccl_kit.check.rule import ANY_PRODUCT, Rule
+from hccl_kit.check.rule import ANY_PRODUCT, DUPLICATE, SERVER_KINDS, Rule
+from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.nics import has_host, ports_differ, some_ports
 from hccl_kit.table.document import shown
@@ -53,14 +54,11 @@ def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     if table.has_plain_addresses:
         return
-    first: dict[str, tuple[Pointer, int]] = {}
-    for device in table.addressed:
-        for text in split_addresses(device.ip):
-            if text in first and parse_usable(text):
-                pointer, other = first[text]
-                message = f"address {shown(text)} is already taken by device {other}"
-                yield _pointing_back(device, message, pointer)
-            first.setdefault(text, (device.at, device.id))
+    owners = ((text, device) for device in table.addressed for text in split_addresses(device.ip))
+    for text, device, earlier in repeated(owners):
+        if parse_usable(text):
+            message = f"address {shown(text)} is already taken by device {earlier.id}"
+            yield _pointing_back(device, message, earlier.at)
 
 
 def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -252,28 +250,14 @@ def _without_spaces(at: Pointer, written: str) -> tuple[Edit, ...]:
 
 
 def _pointing_back(device: Device, message: str, earlier: Pointer) -> Finding:
-    related = (Related((*earlier, "device_ip"), "first defined"),)
-    return Finding(message, _advice("", device), pointer=(*device.at, "device_ip"), related=related)
+    at, related = (*device.at, "device_ip"), first_defined((*earlier, "device_ip"))
+    return Finding(message, _advice("", device), pointer=at, related=related)
 
 
 RULES = (
-    Rule(
-        "HK301",
-        "invalid-device-ip",
-        device_ip_invalid,
-        hccl_error="EI0014",
-        variables=("IP",),
-        kinds=("1.0", "1.2", "template2"),
-    ),
-    Rule(
-        "HK302",
-        "duplicate-device-ip",
-        device_ip_twice,
-        hccl_error="EI0014",
-        variables=('"IP" is repeate',),
-        kinds=("1.0", "1.2", "template2"),
-    ),
-    Rule("HK303", "respelled-device-ip", device_ip_respelled, kinds=("1.0", "1.2", "template2")),
+    Rule("HK301", "invalid-device-ip", device_ip_invalid, hccl_error="EI0014", variables=("IP",), kinds=SERVER_KINDS),
+    Rule("HK302", "duplicate-device-ip", device_ip_twice, hccl_error="EI0014", variables=DUPLICATE, kinds=SERVER_KINDS),
+    Rule("HK303", "respelled-device-ip", device_ip_respelled, kinds=SERVER_KINDS),
     Rule("HK304", "device-ip-count", device_ip_count),
     Rule(
         "HK305",

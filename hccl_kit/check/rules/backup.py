@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hccl_kit.check.rule import Rule
+from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.ip import Address, parse_address, split_addresses
 from hccl_kit.table.model import NOTHING, Device, RankTable
-from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _KEY = "backup_device_ip"
@@ -62,14 +62,11 @@ def backup_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            write the address of the other die of the NPU.
     HCCL:           EI0014, `"IP" is repeate`, but only if it reads the key (R14).
     """
-    first: dict[str, Pointer] = {}
-    for device in _doubtful(table, product):
-        at = (*device.at, _KEY)
-        for text in _backups(device):
-            if text in first and parse_address(text):
-                message = f"backup address {shown(text)} is already taken"
-                yield Finding(message, _PEER, pointer=at, related=(Related(first[text], "first defined"),))
-            first.setdefault(text, at)
+    addresses = ((text, (*device.at, _KEY)) for device in _doubtful(table, product) for text in _backups(device))
+    for text, at, earlier in repeated(addresses):
+        if parse_address(text):
+            message = f"backup address {shown(text)} is already taken"
+            yield Finding(message, _PEER, pointer=at, related=first_defined(earlier))
 
 
 def backup_not_peer(table: RankTable, product: Product) -> Iterator[Finding]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.counts import miscounted
+from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Edit, Finding, Related
+from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.formats.group_list import LAB, LOCATION
 from hccl_kit.table.ip import parse_address, split_addresses
 from hccl_kit.table.model import RankTable
@@ -97,17 +98,10 @@ def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     if len({*groups}) == len(groups) and len({*pods}) == len(pods):
         return
     for kind, names in (("group", _placed_groups(table)), ("pod", _placed_pods(table))):
-        first: dict[str, Pointer] = {}
-        for at, name in names:
-            if name in first and (name or kind == "group"):  # HK223 reports a pod without name
+        for name, at, earlier in repeated((name, at) for at, name in names):
+            if name or kind == "group":  # HK223 reports a pod without name
                 message = f"{kind} name {shown(name)} is already taken by another {kind}"
-                yield Finding(
-                    message,
-                    f"give every {kind} its own name",
-                    pointer=at,
-                    related=(Related(first[name], "first defined"),),
-                )
-            first.setdefault(name, at)
+                yield Finding(message, f"give every {kind} its own name", pointer=at, related=first_defined(earlier))
 
 
 def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -228,9 +222,7 @@ def _placed_pods(table: RankTable) -> Iterator[tuple[Pointer, str]]:
 RULES = (
     Rule("HK220", "count-mismatch", wrong_count, kinds=("template2",)),
     Rule("HK221", "empty-group", empty_part, kinds=("template2",)),
-    Rule(
-        "HK222", "duplicate-name", name_taken, hccl_error="EI0014", kinds=("template2",), variables=('"IP" is repeate',)
-    ),
+    Rule("HK222", "duplicate-name", name_taken, hccl_error="EI0014", kinds=("template2",), variables=DUPLICATE),
     Rule("HK223", "name-length", name_length, kinds=("template2",), variables=("rank_id",)),
     Rule(
         "HK230",

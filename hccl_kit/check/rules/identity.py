@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
 from hccl_kit.base.network import is_loopback
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
 from hccl_kit.check.rules.counts import miscounted
+from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding, Related
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import MAX_SERVER_ID, RankTable, trimmed
-from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 
@@ -28,15 +28,10 @@ def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     for server in table.servers:
         if len({device.id for device in server.devices}) == len(server.devices):
             continue
-        first: dict[int, Pointer] = {}
-        for device in server.devices:
-            if device.id in first:
-                yield Finding(
-                    f"server {shown(server.id)} lists device {device.id} twice",
-                    pointer=(*device.at, "device_id"),
-                    related=(Related((*first[device.id], "device_id"), "first defined"),),
-                )
-            first.setdefault(device.id, device.at)
+        for number, device, earlier in repeated((device.id, device) for device in server.devices):
+            message = f"server {shown(server.id)} lists device {number} twice"
+            related = first_defined((*earlier.at, "device_id"))
+            yield Finding(message, pointer=(*device.at, "device_id"), related=related)
 
 
 def device_beyond(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -64,16 +59,10 @@ def server_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            give every server its own id, by convention its address.
     HCCL:           EI0014, with the misleading variable "IP" (R10).
     """
-    first: dict[str, Pointer] = {}
-    for server in table.servers:
-        if server.id in first:
-            yield Finding(
-                f"server id {shown(server.id)} is already taken by another server",
-                "give every server its own id, or put the devices of one host into one entry",
-                pointer=(*server.at, "server_id"),
-                related=(Related((*first[server.id], "server_id"), "first defined"),),
-            )
-        first.setdefault(server.id, server.at)
+    for name, at, earlier in repeated((server.id, (*server.at, "server_id")) for server in table.servers):
+        message = f"server id {shown(name)} is already taken by another server"
+        hint = "give every server its own id, or put the devices of one host into one entry"
+        yield Finding(message, hint, pointer=at, related=first_defined(earlier))
 
 
 def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -181,17 +170,15 @@ RULES = (
         device_twice,
         hccl_error="EI0014",
         variables=("Device Id of server Id X",),
-        kinds=("1.0", "1.2", "template2"),
+        kinds=SERVER_KINDS,
         by_ids=True,
     ),
-    Rule("HK204", "device-id-too-high", device_beyond, kinds=("1.0", "1.2", "template2"), by_ids=True),
-    Rule("HK205", "duplicate-server", server_twice, hccl_error="EI0014", variables=('"IP" is repeate',)),
-    Rule("HK206", "server-id-length", server_id_length, kinds=("1.0", "1.2", "template2")),
+    Rule("HK204", "device-id-too-high", device_beyond, kinds=SERVER_KINDS, by_ids=True),
+    Rule("HK205", "duplicate-server", server_twice, hccl_error="EI0014", variables=DUPLICATE),
+    Rule("HK206", "server-id-length", server_id_length, kinds=SERVER_KINDS),
     Rule("HK207", "server-count-mismatch", server_count, hccl_error="EI0014", variables=("server_count",)),
     Rule("HK208", "no-devices", empty_list, kinds=("1.0", "1.1", "1.2")),
-    Rule("HK209", "loopback-server-id", loopback_among_servers, kinds=("1.0", "1.2", "template2")),
-    Rule("HK210", "loopback-only-server", loopback_alone, severity="note", kinds=("1.0", "1.2", "template2")),
-    Rule(
-        "HK237", "server-without-address", server_without_address, severity="warning", kinds=("1.0", "1.2", "template2")
-    ),
+    Rule("HK209", "loopback-server-id", loopback_among_servers, kinds=SERVER_KINDS),
+    Rule("HK210", "loopback-only-server", loopback_alone, severity="note", kinds=SERVER_KINDS),
+    Rule("HK237", "server-without-address", server_without_address, severity="warning", kinds=SERVER_KINDS),
 )

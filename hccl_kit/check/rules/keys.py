@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, is_typo
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import ALL_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.model import NOTHING, Address, Device, Level, RankTable, Server
@@ -83,13 +83,13 @@ def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[str |
     For the rules that find the key missing. There are no edits if a value does not match `pattern`: it would be refused
     under the correct key.
     """
-    slip = next(iter(find_typos(without[0].extra, (key,))), None) if without else None
-    if slip is None:
+    typo = next(iter(find_typos(without[0].extra, (key,))), None) if without else None
+    if typo is None:
         return None, ()
-    written = [(device.at, device.extra[slip]) for device in without if slip in device.extra]
+    written = [(device.at, device.extra[typo]) for device in without if typo in device.extra]
     is_good = all(isinstance(value, str) and re.match(pattern, value) for _, value in written)
-    edits = tuple(Edit((*at, slip), f'"{key}"', on_key=True) for at, _ in written) if is_good else ()
-    return f'did you mean "{key}" by {shown(slip)}?', edits
+    edits = tuple(Edit((*at, typo), f'"{key}"', on_key=True) for at, _ in written) if is_good else ()
+    return f'did you mean "{key}" by {shown(typo)}?', edits
 
 
 def _is_needed(key: str, table: RankTable, product: Product) -> bool:
@@ -135,6 +135,4 @@ def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:
                     yield from (((*at, "rank_addr_list", n), address) for n, address in enumerate(level.addresses))
 
 
-RULES = (
-    Rule("HK117", "misspelled-key", misspelt_key, severity="note", kinds=("1.0", "1.2", "1.1", "2.0", "template2")),
-)
+RULES = (Rule("HK117", "misspelled-key", misspelt_key, severity="note", kinds=ALL_KINDS),)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules.counts import miscounted
+from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.hccl_parser.bounds import BACKUP
@@ -53,7 +54,7 @@ def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
             yield Finding(message, pointer=(*device.at, "replaced_local_id"))
         elif number:
             message = f"rank {device.rank} is a backup (local id {BACKUP}), and so is rank {backups[0].rank}"
-            related = (Related((*backups[0].at, "local_id"), "first defined"),)
+            related = first_defined((*backups[0].at, "local_id"))
             yield Finding(
                 message, "one backup is accepted", pointer=(*device.at, "local_id"), related=related, hccl_error=INVALID
             )
@@ -137,12 +138,10 @@ def local_id_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     for server in table.servers:
         if len({device.local_id for device in server.devices}) == len(server.devices) or not server.devices[0].levels:
             continue
-        first: dict[int | None, Device] = {}
-        for device in server.devices:
-            earlier = first.setdefault(device.local_id, device)
-            if earlier is not device and device.local_id != BACKUP:
-                message = f"local id {device.local_id} is already taken by rank {earlier.rank} of {shown(server.id)}"
-                related = (Related((*earlier.at, "local_id"), "first defined"),)
+        for local_id, device, earlier in repeated((device.local_id, device) for device in server.devices):
+            if local_id != BACKUP:
+                message = f"local id {local_id} is already taken by rank {earlier.rank} of {shown(server.id)}"
+                related = first_defined((*earlier.at, "local_id"))
                 yield Finding(message, "write the place of each NPU", pointer=(*device.at, "local_id"), related=related)
 
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
@@ -154,6 +154,6 @@ def _cards(ids: tuple[int, ...]) -> str:
 
 RULES = (
     Rule("HK320", "missing-host-ip", host_ip_missing),
-    Rule("HK405", "different-address-cards", ports_differ, kinds=("1.0", "1.2", "template2")),
+    Rule("HK405", "different-address-cards", ports_differ, kinds=SERVER_KINDS),
     Rule("HK410", "padded-server-id", untrimmed_server),
 )

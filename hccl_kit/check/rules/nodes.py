@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import DUPLICATE, Rule
+from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import NO_CODE, Finding, Related
+from hccl_kit.table.finding import NO_CODE, Finding
 from hccl_kit.table.formats.node_list import HOST, SUB_VERSION_KEY
 from hccl_kit.table.ip import parse_address, usable
 from hccl_kit.table.model import RankTable
-from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 MAX_NAME = 127
@@ -88,14 +88,9 @@ def node_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            put all ranks of a host into one node, and give every node its own address.
     HCCL:           EI0014, with the misleading variable "IP" (R10).
     """
-    first: dict[str, Pointer] = {}
-    for node in table.servers:
-        at = (*node.at, "node_addr")
-        if node.id in first:
-            message = f"node address {shown(node.id)} is already taken by another node"
-            hint = "put all ranks of a host into one node"
-            yield Finding(message, hint, pointer=at, related=(Related(first[node.id], "first defined"),))
-        first.setdefault(node.id, at)
+    for address, at, earlier in repeated((node.id, (*node.at, "node_addr")) for node in table.servers):
+        message = f"node address {shown(address)} is already taken by another node"
+        yield Finding(message, "put all ranks of a host into one node", pointer=at, related=first_defined(earlier))
 
 
 def partly_checked(_table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -114,7 +109,7 @@ def partly_checked(_table: RankTable, _product: Product) -> Iterator[Finding]:
 
 RULES = (
     Rule("HK234", "invalid-node-address", node_address, hccl_error="EI0014", kinds=("1.1",), variables=("IP",)),
-    Rule("HK235", "duplicate-node", node_twice, hccl_error="EI0014", kinds=("1.1",), variables=('"IP" is repeate',)),
+    Rule("HK235", "duplicate-node", node_twice, hccl_error="EI0014", kinds=("1.1",), variables=DUPLICATE),
     Rule("HK236", "partly-checked-version", partly_checked, severity="note", kinds=("1.1",)),
     Rule("HK238", "invalid-node-table", node_table, kinds=("1.1",)),
 )

@@ -13,7 +13,7 @@ from hccl_kit.table.products import Product
 
 _MAX_PORT = 65535
 _PORTS = ("device_port", "host_port", "port")
-_BESIDE = {"device_vnic_port": "device_port", "backup_device_port": "backup_device_ip"}
+_ONLY_WITH = {"device_vnic_port": "device_port", "backup_device_port": "backup_device_ip"}
 """HCCL reads these ports only with another key."""
 
 
@@ -29,7 +29,7 @@ def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
                     any number for the `port` of version 1.1. It reads `backup_device_port` where retry between super
                     pods is on.
     """
-    for device in table.every if table.keys.intersection((*_PORTS, *_BESIDE)) else ():
+    for device in table.every if table.keys.intersection((*_PORTS, *_ONLY_WITH)) else ():
         for key in _read(device, product) if table.version != "1.1" else ("port",):
             text, least = device.extra.get(key), 0 if key == "port" else 1
             if text is not None and not (re.fullmatch("[0-9]{1,5}", text) and least <= int(text) <= _MAX_PORT):
@@ -42,8 +42,8 @@ def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
 def _read(device: Device, product: Product) -> Iterator[str]:
     """The ports of a device of versions 1.0 and 1.2 that HCCL of the product reads."""
     for key in device.extra:
-        if key in _BESIDE:
-            if _BESIDE[key] in device.extra and (key == "device_vnic_port" or product.has_super_pods):
+        if key in _ONLY_WITH:
+            if _ONLY_WITH[key] in device.extra and (key == "device_vnic_port" or product.has_super_pods):
                 yield key
         elif key in _PORTS[:2]:
             yield key

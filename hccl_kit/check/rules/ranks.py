@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import ALL_KINDS, Rule
+from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Edit, Finding, Related
-from hccl_kit.table.model import Device, RankTable, Server
+from hccl_kit.table.finding import Edit, Finding
+from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.products import Product
 
 
@@ -23,19 +24,13 @@ def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     size = table.world_size
     if len({device.rank for device in table.every}) == size:
         return
-    first: dict[int, tuple[Server, Device]] = {}
     free = sorted(set(range(size)) - {device.rank for device in table.every})
-    for server, device in table.devices():
-        if device.rank not in first:
-            first[device.rank] = (server, device)
-            continue
-        holder, earlier = first[device.rank]
-        yield Finding(
-            f"rank {device.rank} is already taken by device {earlier.id} of server {shown(holder.id)}",
-            f"no device has rank {free[0]}" if len(free) == 1 else f"number the ranks 0 to {size - 1}",
-            pointer=(*device.at, "rank_id"),
-            related=(Related((*earlier.at, "rank_id"), "first defined"),),
-        )
+    hint = f"no device has rank {free[0]}" if len(free) == 1 else f"number the ranks 0 to {size - 1}"
+    owners = ((device.rank, (server, device)) for server, device in table.devices())
+    for rank, (_, device), (server, earlier) in repeated(owners):
+        message = f"rank {rank} is already taken by device {earlier.id} of server {shown(server.id)}"
+        related = first_defined((*earlier.at, "rank_id"))
+        yield Finding(message, hint, pointer=(*device.at, "rank_id"), related=related)
 
 
 def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -81,20 +76,13 @@ def _renumbered(table: RankTable, outside: Sequence[Device]) -> Iterator[Edit]:
 
 
 RULES = (
-    Rule(
-        "HK201",
-        "duplicate-rank",
-        rank_taken,
-        hccl_error="EI0014",
-        variables=("rank_id", "rankId"),
-        kinds=("1.0", "1.1", "1.2", "2.0", "template2"),
-    ),
+    Rule("HK201", "duplicate-rank", rank_taken, hccl_error="EI0014", variables=("rank_id", "rankId"), kinds=ALL_KINDS),
     Rule(
         "HK202",
         "rank-out-of-range",
         rank_outside,
         hccl_error="EI0014",
         variables=("rank_id", "rankId"),
-        kinds=("1.0", "1.1", "1.2", "2.0", "template2"),
+        kinds=ALL_KINDS,
     ),
 )

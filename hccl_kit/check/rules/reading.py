@@ -357,27 +357,5 @@ HCCL:           no code; the parser refuses the table (R34).
 """,
 )
 
-RULES = (
-    NOT_JSON,
-    NOT_UTF8,
-    BYTE_ORDER_MARK,
-    KEY_TWICE,
-    NESTED_TOO_DEEPLY,
-    NUMBER_TOO_LARGE,
-    FILE_TOO_LARGE,
-    PATH,
-    BEYOND_US,
-    KEY_MISSING,
-    OTHER_TYPE,
-    NO_NUMBER,
-    DEVICE_ID_NO_NUMBER,
-    NO_RANK_TABLE,
-    UNKNOWN_VERSION,
-    OTHER_GENERATION,
-    NOT_READY,
-    OTHER_LIST,
-    DRAFT,
-    OUT_OF_BOUNDS,
-    LENGTH,
-    NO_SUCH_WORD,
-)
+RULES = tuple(rule for rule in globals().values() if isinstance(rule, Rule))
+"""All rules above."""

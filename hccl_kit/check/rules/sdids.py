@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.check.rule import Rule
+from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding, Related
+from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
@@ -62,7 +63,7 @@ def sdid_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     for device, earlier in _duplicates(table, product):
         message = f'"super_device_id" {device.sdid} is already taken in this super pod by device {earlier.id}'
-        yield Finding(message, _ASK, pointer=_place(device), related=(Related(_place(earlier), "first defined"),))
+        yield Finding(message, _ASK, pointer=_place(device), related=first_defined(_place(earlier)))
 
 
 def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -119,12 +120,9 @@ def _duplicates(table: RankTable, product: Product) -> Iterator[tuple[Device, De
     for devices in _members(table, product).values():
         if len({device.sdid for device in devices}) == len(devices):
             continue
-        first: dict[int, Device] = {}
-        for device in devices:
-            if device.sdid is not None and device.sdid < _NONE:
-                earlier = first.setdefault(device.sdid, device)
-                if earlier is not device:
-                    yield device, earlier
+        known = ((device.sdid, device) for device in devices if device.sdid is not None and device.sdid < _NONE)
+        for _, device, earlier in repeated(known):
+            yield device, earlier
 
 
 def _members(table: RankTable, product: Product) -> dict[int, list[Device]]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.ip import parse_address, split_addresses
@@ -85,6 +85,6 @@ RULES = (
         segments_not_planes,
         severity="note",
         by_product={"910": "warning"},  # one plane elsewhere, and routers between its segments are usual
-        kinds=("1.0", "1.2", "template2"),
+        kinds=SERVER_KINDS,
     ),
 )

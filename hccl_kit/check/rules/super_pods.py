@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from hccl_kit.base.network import is_loopback
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import DUPLICATE, Rule
+from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.model import RankTable, SuperPod
@@ -52,9 +53,8 @@ def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
         if not 1 <= length <= _MAX_ID:
             found = "is empty" if not length else f"has {length} bytes"
             hint = "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice"
-            yield Finding(
-                f'"super_pod_id" {found}; 1 to {_MAX_ID} are accepted', hint, pointer=(*pod.at, "super_pod_id")
-            )
+            message = f'"super_pod_id" {found}; 1 to {_MAX_ID} are accepted'
+            yield Finding(message, hint, pointer=(*pod.at, "super_pod_id"))
 
 
 def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -66,13 +66,11 @@ def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            give every super pod its own id, or put the servers of one into one entry.
     HCCL:           EI0014, with the misleading variable "IP" (R10, R31).
     """
-    first: dict[str, Pointer] = {}
-    for pod in pods_read(table, product):
-        at = (*pod.at, "super_pod_id")
-        if first.setdefault(pod.id, at) is not at and pod.id:
-            message = f"super pod id {shown(pod.id)} is already taken by another super pod"
-            hint = "give every super pod its own id, or put the servers of one super pod into one entry"
-            yield Finding(message, hint, pointer=at, related=(Related(first[pod.id], "first defined"),))
+    named = ((pod.id, (*pod.at, "super_pod_id")) for pod in pods_read(table, product) if pod.id)
+    for name, at, earlier in repeated(named):
+        message = f"super pod id {shown(name)} is already taken by another super pod"
+        hint = "give every super pod its own id, or put the servers of one super pod into one entry"
+        yield Finding(message, hint, pointer=at, related=first_defined(earlier))
 
 
 def pod_server_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -143,9 +141,7 @@ def server_in_two_pods(table: RankTable, product: Product) -> Iterator[Finding]:
     for name, pod, at, earlier, earlier_at in _relisted(table, product):
         if pod is not earlier:
             message = f"server {shown(name)} is already in super pod {shown(earlier.id)}"
-            yield Finding(
-                message, "remove it from one of the two", pointer=at, related=(Related(earlier_at, "first defined"),)
-            )
+            yield Finding(message, "remove it from one of the two", pointer=at, related=first_defined(earlier_at))
 
 
 def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -162,7 +158,7 @@ def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     for name, pod, at, earlier, earlier_at in _relisted(table, product):
         if pod is earlier:
             message = f"super pod {shown(pod.id)} lists server {shown(name)} twice"
-            yield Finding(message, "remove one of the two", pointer=at, related=(Related(earlier_at, "first defined"),))
+            yield Finding(message, "remove one of the two", pointer=at, related=first_defined(earlier_at))
 
 
 def pods_mixed(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -226,11 +222,9 @@ def _relisted(table: RankTable, product: Product) -> Iterator[tuple[str, SuperPo
     """Every server that is listed again: where, and where first."""
     if len(_named(table, product)) == sum(len(pod.servers) for pod in pods_read(table, product)):
         return
-    first: dict[str, tuple[SuperPod, Pointer]] = {}
-    for name, pod, at in _listings(table, product):
-        earlier, earlier_at = first.setdefault(name, (pod, at))
-        if earlier_at is not at:
-            yield name, pod, at, earlier, earlier_at
+    listings = ((name, (pod, at)) for name, pod, at in _listings(table, product))
+    for name, (pod, at), (earlier, earlier_at) in repeated(listings):
+        yield name, pod, at, earlier, earlier_at
 
 
 RULES = (
@@ -238,9 +232,7 @@ RULES = (
     Rule(
         "HK211", "super-pod-id-length", pod_id_length, hccl_error="EI0014", kinds=("1.2",), variables=("super_pod_id",)
     ),
-    Rule(
-        "HK212", "duplicate-super-pod", pod_twice, hccl_error="EI0014", kinds=("1.2",), variables=('"IP" is repeate',)
-    ),
+    Rule("HK212", "duplicate-super-pod", pod_twice, hccl_error="EI0014", kinds=("1.2",), variables=DUPLICATE),
     Rule(
         "HK213",
         "unknown-super-pod-server",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from hccl_kit.base.wording import counted, joined
-from hccl_kit.check.rule import ANY_PRODUCT, Rule
+from hccl_kit.check.rule import ANY_PRODUCT, SERVER_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, Server
@@ -23,11 +23,13 @@ def card_count(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            take more or fewer cards; the hint names the nearest choice.
     HCCL:           EI0014, devNum "to be 1, 2 or 4, or a multiple of 8" on 910 (R25); documented only on A2.
     """
-    counts = _legal_counts(table, product)
+    counts = _supported_counts(table, product)
     for server in table.servers:
         count = len(server.devices)
         if counts and count and count not in counts:
-            message = f"server {shown(server.id)} has {_cards(count)}; {product.name} takes {_listed(counts, 'or')}"
+            message = (
+                f"server {shown(server.id)} has {counted(count, 'card')}; {product.name} takes {joined(counts, 'or')}"
+            )
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
@@ -43,7 +45,7 @@ def cards_across_groups(table: RankTable, product: Product) -> Iterator[Finding]
     """
     for server, ids in _crossing(table, product):
         if len(ids) != len(product.groups[0]) or ids in product.parser_quads:
-            message = f"cards {_listed(ids)} of server {shown(server.id)} are in different groups: {_groups(product)}"
+            message = f"cards {joined(ids)} of server {shown(server.id)} are in different groups: {_groups(product)}"
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
@@ -58,7 +60,7 @@ def cards_unlinked(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     for server, ids in _crossing(table, product):
         if len(ids) == len(product.groups[0]) and ids not in product.parser_quads:
-            cards = f"cards {_listed(ids)} of server {shown(server.id)}"
+            cards = f"cards {joined(ids)} of server {shown(server.id)}"
             message = f"{cards} do not form a ring; the groups are {_groups(product)}"
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
@@ -73,14 +75,14 @@ def unequal_servers(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           EI0014, DeviceNum of server Id X "... under each server node is the same" (R23).
     """
     counts = [len(server.devices) for server in table.servers if server.devices]
-    legal = _legal_counts(table, product)
-    if not product.equal_counts or not counts or (legal and not set(counts) <= set(legal)):
+    supported = _supported_counts(table, product)
+    if not product.equal_counts or not counts or (supported and not set(counts) <= set(supported)):
         return
     usual = Counter(counts).most_common(1)[0][0]
     for server in table.servers:
         count = len(server.devices)
         if count and count != usual:
-            message = f"server {shown(server.id)} has {_cards(count)}, most servers have {usual}"
+            message = f"server {shown(server.id)} has {counted(count, 'card')}, most servers have {usual}"
             hint = f"{product.name} takes the same number of cards from every server"
             yield Finding(message, hint, pointer=(*server.at, "device"))
 
@@ -117,17 +119,19 @@ def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           takes it; documented only.
     """
     counts = [len(server.devices) for server in table.servers]
-    legal = _legal_counts(table, product)
-    if len(set(counts)) < 2 or product.equal_counts or 0 in counts or (legal and not set(counts) <= set(legal)):
+    supported = _supported_counts(table, product)
+    if len(set(counts)) < 2 or product.equal_counts or 0 in counts or (supported and not set(counts) <= set(supported)):
         return
     usual = Counter(counts).most_common(1)[0][0]
     uneven = [server for server in table.servers if len(server.devices) != usual]
     others = f"; {len(uneven) - 1} more differ" if len(uneven) > 1 else ""
-    found = f"server {shown(uneven[0].id)} has {_cards(len(uneven[0].devices))}, most servers have {usual}{others}"
+    found = (
+        f"server {shown(uneven[0].id)} has {counted(len(uneven[0].devices), 'card')}, most servers have {usual}{others}"
+    )
     yield Finding(found, "take the same number of cards from every server", pointer=(*uneven[0].at, "device"))
 
 
-def nearest_legal(ids: Sequence[int], product: Product) -> tuple[int, ...] | None:
+def nearest_supported(ids: Sequence[int], product: Product) -> tuple[int, ...] | None:
     """The cards of one server that `product` can link and that are nearest to `ids`, in ascending order.
 
     Nearest: as many cards, then as many of those asked for, then the least distance. Supported cards are their
@@ -154,7 +158,7 @@ def _best_of(room: Sequence[int], count: int, asked: set[int]) -> tuple[int, ...
     return tuple(sorted(sorted(room, key=lambda card: (min(abs(card - other) for other in asked), card))[:count]))
 
 
-def _legal_counts(table: RankTable, product: Product) -> tuple[int, ...]:
+def _supported_counts(table: RankTable, product: Product) -> tuple[int, ...]:
     return product.server_counts if len(table.servers) == 1 else product.cluster_counts
 
 
@@ -162,28 +166,20 @@ def _crossing(table: RankTable, product: Product) -> Iterator[tuple[Server, tupl
     """Servers whose cards fit into a group but lie in several; without what other rules report."""
     for server in table.servers if product.groups else ():
         ids = tuple(sorted({device.id for device in server.devices}))
-        sound = len(ids) == len(server.devices) and ids and ids[-1] <= product.max_device_id
-        if not sound or len(ids) not in product.server_counts:
+        is_valid = len(ids) == len(server.devices) and ids and ids[-1] <= product.max_device_id
+        if not is_valid or len(ids) not in product.server_counts:
             continue
         if len(ids) <= len(product.groups[0]) and not any(set(ids) <= set(group) for group in product.groups):
             yield server, ids
 
 
 def _nearest(server: Server, product: Product) -> str | None:
-    choice = nearest_legal([device.id for device in server.devices], product)
+    choice = nearest_supported([device.id for device in server.devices], product)
     return f"the nearest supported choice is {','.join(map(str, choice))}" if choice else None
 
 
 def _is_block(ranks: Sequence[int]) -> bool:
     return not ranks or max(ranks) - min(ranks) == len(ranks) - 1
-
-
-def _cards(count: int) -> str:
-    return counted(count, "card")
-
-
-def _listed(numbers: Sequence[int], conjunction: str = "and") -> str:
-    return joined(numbers, conjunction)
 
 
 def _groups(product: Product) -> str:
@@ -198,25 +194,18 @@ RULES = (
         hccl_error="EI0014",
         by_product={"a2": "warning", "a2-box16": "warning"},  # documented, not enforced
         variables=("devNum",),
-        kinds=("1.0", "1.2", "template2"),
+        kinds=SERVER_KINDS,
         from_manual=True,
     ),
-    Rule(
-        "HK402",
-        "cards-across-groups",
-        cards_across_groups,
-        severity="warning",
-        kinds=("1.0", "1.2", "template2"),
-        from_manual=True,
-    ),
-    Rule("HK403", "cards-without-ring", cards_unlinked, hccl_error="EI0014", kinds=("1.0", "1.2", "template2")),
+    Rule("HK402", "cards-across-groups", cards_across_groups, severity="warning", kinds=SERVER_KINDS, from_manual=True),
+    Rule("HK403", "cards-without-ring", cards_unlinked, hccl_error="EI0014", kinds=SERVER_KINDS),
     Rule(
         "HK404",
         "unequal-card-counts",
         unequal_servers,
         hccl_error="EI0014",
         variables=("DeviceNum of server Id X",),
-        kinds=("1.0", "1.2", "template2"),
+        kinds=SERVER_KINDS,
     ),
     Rule("HK406", "interleaved-ranks", ranks_interleaved, severity="warning"),
     Rule(

@@ -38,23 +38,13 @@ def script(plan: LaunchPlan, table: TableFile) -> str:
         *_header(plan),
         *fragment("common/strict_mode"),
         *_job(plan, table),
-        *fragment("common/die"),
-        *fragment("common/values"),
-        *fragment("common/exit_status"),
-        *fragment("bash/options"),
-        *fragment("bash/check_table"),
-        *fragment("common/port"),
+        *fragment("common/die", "common/values", "common/exit_status"),
+        *fragment("bash/options", "bash/check_table", "common/port"),
         *(_nodes(plan, table) if several else _one_node(plan)),
         *fragment("bash/logs"),
         *_environment(plan),
-        *fragment("bash/guard"),
-        *fragment("common/events"),
-        *fragment("common/own_session"),
-        *fragment("bash/run_rank"),
-        *fragment("bash/watch"),
-        *fragment("common/signals"),
-        *fragment("bash/report"),
-        *fragment("bash/main"),
+        *fragment("bash/guard", "common/events", "common/own_session", "bash/run_rank", "bash/watch"),
+        *fragment("common/signals", "bash/report", "bash/main"),
     ]
     return "\n".join(lines) + "\n"
 
@@ -62,7 +52,7 @@ def script(plan: LaunchPlan, table: TableFile) -> str:
 def _header(plan: LaunchPlan) -> list[str]:
     several = len(plan.nodes) > 1
     first = plan.nodes[0]
-    where = f"devices {_listed(first.devices)} of this server"
+    where = f"devices {', '.join(map(str, first.devices))} of this server"
     if several:
         where = f"the cards of {len(plan.nodes)} servers, {printable(first.id)} to {printable(plan.nodes[-1].id)}"
     python = "Python 3.8" if several else "if there is a Python, it tests the port"
@@ -97,10 +87,6 @@ def _header_of_several(plan: LaunchPlan) -> list[str]:
         "# --server ID              the server of the table that this host is, if its addresses do not match one;",
         f"#                          {SERVER}=ID does the same",
     ]
-
-
-def _listed(numbers: tuple[int, ...]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def _job(plan: LaunchPlan, table: TableFile) -> list[str]:

@@ -67,7 +67,7 @@ class PodJob:
 
     @property
     def shape(self) -> str:
-        """As a person would say it."""
+        """The pods and their cards in words."""
         return f"{counted(self.pods, 'pod')} with {counted(self.cards, 'card')} each"
 
     @property

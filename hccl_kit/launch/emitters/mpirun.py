@@ -25,12 +25,11 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         *_header(plan, table, hosts),
         *fragment("common/strict_mode"),
         *_job(plan, hosts),
-        *fragment("common/die"),
-        *fragment("mpirun/find_mpirun"),
-        *_options(plan),
-        *(fragment("mpirun/several_hosts") if len(plan.nodes) > 1 else []),
-        *fragment("common/own_session"),
-        *fragment("mpirun/run"),
+        *fragment("common/die", "mpirun/find_mpirun"),
+        "",
+        f'options=(--hostfile "$hostfile" -n {plan.size} --map-by slot --bind-to none)',
+        *(fragment("mpirun/several_hosts") if len(plan.nodes) > 1 else ()),
+        *fragment("common/own_session", "mpirun/run"),
     ]
     return (
         LaunchFile(f"mpirun{plan.size}p.sh", "\n".join(lines) + "\n", EXECUTABLE),
@@ -89,7 +88,3 @@ def _job(plan: LaunchPlan, hosts: str) -> list[str]:
         *([f"prepare+=$'\\n'{word(f'export {VISIBLE_DEVICES}={shown}')} # local rank 0, 1, ..."] if shown else []),
         *([f"prepare+=$'\\n'{word(export('master_addr', word(plan.master)))}"] if len(plan.nodes) > 1 else []),
     ]
-
-
-def _options(plan: LaunchPlan) -> list[str]:
-    return ["", f'options=(--hostfile "$hostfile" -n {plan.size} --map-by slot --bind-to none)']

@@ -28,20 +28,11 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         *_header(plan, table),
         *fragment("common/strict_mode"),
         *_job(plan),
-        *fragment("common/die"),
-        *fragment("common/values"),
-        *fragment("common/exit_status"),
-        *fragment("msrun/options"),
-        *fragment("common/port"),
+        *fragment("common/die", "common/values", "common/exit_status", "msrun/options", "common/port"),
         *(_nodes(plan, table) if len(plan.nodes) > 1 else _one_node(plan)),
-        *fragment("common/events"),
-        *fragment("common/signals"),
-        *fragment("msrun/setup"),
+        *fragment("common/events", "common/signals", "msrun/setup"),
         *_environment(),
-        *fragment("msrun/guard"),
-        *fragment("common/own_session"),
-        *fragment("msrun/report"),
-        *fragment("msrun/main"),
+        *fragment("msrun/guard", "common/own_session", "msrun/report", "msrun/main"),
     ]
     return (LaunchFile(f"msrun{plan.size}p.sh", "\n".join(lines) + "\n", EXECUTABLE),)
 

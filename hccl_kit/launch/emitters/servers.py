@@ -43,9 +43,7 @@ def rendezvous(plan: LaunchPlan, table: TableFile) -> list[str]:
         f'secret_file=${{{KEY_FILE}:-$(readlink -f -- "${{BASH_SOURCE[0]}}"){SUFFIX}}}',
         f"unset -v {KEY_FILE}",
         *program("rendezvous"),
-        *fragment("common/match_server"),
-        *fragment("common/find_server"),
-        *fragment("common/rendezvous"),
+        *fragment("common/match_server", "common/find_server", "common/rendezvous"),
     ]
 
 

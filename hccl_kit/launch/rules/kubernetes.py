@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_kit.base.wording import plural
+from hccl_kit.base.wording import counted, listed, plural
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.emitters import manifest
 from hccl_kit.launch.emitters.kubernetes import TABLE_KEY
@@ -28,11 +28,9 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     first, *others = plan.nodes
     for node in others:
         if len(node.workers) != len(first.workers):
-            yield Finding(
-                f"server {shown(node.id)} has {len(node.workers)} cards, server {shown(first.id)} has "
-                f"{len(first.workers)}; all pods of a job need the same number",
-                "take the same number of cards on every server, or start it with --to bash",
-            )
+            this, other = (f"server {shown(one.id)} has {counted(len(one.workers), 'card')}" for one in (node, first))
+            message = f"{this}, {other}; all pods of a job need the same number"
+            yield Finding(message, "take the same number of cards on every server, or start it with --to bash")
             return
 
 
@@ -83,7 +81,7 @@ def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fin
     What:           a ConfigMap with the table is larger than 256 KiB.
     Why it matters: `kubectl apply` keeps a copy of each object in an annotation of it, and annotations hold no more. In
                     that copy every quotation mark of the table takes two bytes.
-    Example:        a table of version 1.0 with about 3,200 devices, given to the pods as it is.
+    Example:        a table of version 1.0 with about 3,200 devices, given to the pods unchanged.
     Fix:            kubectl create -f FILE, or kubectl apply --server-side -f FILE. If the cluster writes the table, no
                     action is needed.
     HCCL:           no code; kubectl refuses: "metadata.annotations: Too long".
@@ -100,19 +98,12 @@ def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fin
 
 
 def _cards(devices: tuple[int, ...]) -> str:
-    text = ", ".join(map(str, devices[:16])) + (", ..." if len(devices) > 16 else "")
-    return f"{plural('card', len(devices))} {text}"
+    return f"{plural('card', len(devices))} {listed(devices, 16)}"
 
 
 RULES = (
     Rule("HK530", "unequal-pods", nodes_not_equal, kinds=KINDS),
     Rule("HK531", "ignored-card-choice", choice_not_kept, kinds=KINDS, severity="warning"),
     Rule("HK532", "table-too-large-for-configmap", table_too_large, kinds=("volcano",)),
-    Rule(
-        "HK533",
-        "table-too-large-for-apply",
-        table_too_large_to_apply,
-        kinds=("volcano",),
-        severity="warning",
-    ),
+    Rule("HK533", "table-too-large-for-apply", table_too_large_to_apply, kinds=("volcano",), severity="warning"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
-from hccl_kit.base.wording import counted
+from hccl_kit.base.wording import counted, listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
@@ -28,10 +28,8 @@ def cards_differ(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     largest = max(plan.nodes, key=lambda node: len(node.devices))
     for node in plan.nodes:
         if node.devices != largest.devices[: len(node.devices)]:
-            yield Finding(
-                f"{_cards(node)}, {_cards(largest)}; mpirun needs the same cards on every node",
-                "take the same cards everywhere, or start it with --to bash",
-            )
+            message = f"{_cards(node)}, {_cards(largest)}; mpirun needs the same cards on every node"
+            yield Finding(message, "take the same cards everywhere, or start it with --to bash")
             return
 
 
@@ -47,7 +45,7 @@ def cards_not_ascending(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding
     for node in plan.nodes:
         if list(node.devices) != sorted(node.devices):
             yield Finding(
-                f"{_cards(node)} for ranks {_listed(node.ranks)}; this launcher gives local rank i the i-th card",
+                f"{_cards(node)} for ranks {listed(node.ranks, 16)}; this launcher gives local rank i the i-th card",
                 "generate the table again with hccl-gen, which numbers by card, or start it with --to bash",
             )
             return
@@ -65,11 +63,10 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     first, *others = plan.nodes
     for node in others:
         if len(node.workers) != len(first.workers):
-            yield Finding(
-                f"server {shown(node.id)} has {_ranks(node)}, server {shown(first.id)} has {_ranks(first)}; "
-                "msrun needs the same number on every node",
-                "take the same number of cards on every node, or start it with --to bash or --to mpirun",
-            )
+            this, other = (f"server {shown(one.id)} has {counted(len(one.workers), 'rank')}" for one in (node, first))
+            message = f"{this}, {other}; msrun needs the same number on every node"
+            hint = "take the same number of cards on every node, or start it with --to bash or --to mpirun"
+            yield Finding(message, hint)
             return
 
 
@@ -85,7 +82,7 @@ def ranks_not_together(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]
     for node in plan.nodes:
         if node.ranks != tuple(range(node.ranks[0], node.ranks[0] + len(node.ranks))):
             yield Finding(
-                f"server {shown(node.id)} has ranks {_listed(node.ranks)}; this launcher numbers ranks node by node",
+                f"server {shown(node.id)} has ranks {listed(node.ranks, 16)}; this launcher numbers ranks node by node",
                 "hccl-merge numbers the ranks server by server, or start it with --to bash",
             )
             return
@@ -121,22 +118,12 @@ def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
 
 
 def _unreachable(node: Node, why: str) -> Finding:
-    return Finding(
-        f"server {shown(node.id)} is neither an address nor a host name; {why}",
-        'add "host_ip", an address of that host, to it in the table',
-    )
+    message = f"server {shown(node.id)} is neither an address nor a host name; {why}"
+    return Finding(message, 'add "host_ip", an address of that host, to it in the table')
 
 
 def _cards(node: Node) -> str:
-    return f"server {shown(node.id)} has cards {_listed(node.devices)}"
-
-
-def _ranks(node: Node) -> str:
-    return counted(len(node.workers), "rank")
-
-
-def _listed(numbers: tuple[int, ...]) -> str:
-    return ", ".join(map(str, numbers[:16])) + (", ..." if len(numbers) > 16 else "")
+    return f"server {shown(node.id)} has cards {listed(node.devices, 16)}"
 
 
 RULES = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.wording import counted
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
@@ -24,10 +25,8 @@ def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """
     for node in plan.nodes if len(plan.nodes) > 1 else ():
         if not is_host(node.address):
-            yield Finding(
-                f"server {shown(node.id)} is not a Slurm node, a host name or an address",
-                'add "host_ip" to it in the table: the address of the host',
-            )
+            message = f"server {shown(node.id)} is not a Slurm node, a host name or an address"
+            yield Finding(message, 'add "host_ip" to it in the table: the address of the host')
             return
 
 
@@ -45,7 +44,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     if min(counts) < max(counts):
         few, many = (plan.nodes[counts.index(number)].id for number in (min(counts), max(counts)))
         yield Finding(
-            f"server {shown(few)} has {min(counts)} ranks and server {shown(many)} {max(counts)}: "
+            f"server {shown(few)} has {counted(min(counts), 'rank')} and server {shown(many)} {max(counts)}: "
             f"Slurm is asked for {max(counts)} tasks on every node"
         )
 

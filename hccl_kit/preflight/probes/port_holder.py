@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +28,9 @@ def holder(port: int, root: Path = Path("/")) -> Holder | None:
     sockets = [one for table in ("tcp", "tcp6") for one in _sockets(proc / "net" / table, port)]
     for listens in (True, False):
         links = {f"socket:[{inode}]" for state, inode in sockets if (state == _LISTENS) is listens and inode != _ENDED}
-        found = [process for process in _processes(proc) if links & set(_open_files(process))] if links else []
+        found = (
+            [process for process in _processes(proc) if links.intersection(open_files(process) or ())] if links else []
+        )
         if found:
             names = " and ".join(f"{_name(process)} (process {process.name})" for process in found[:3])
             return Holder(names if listens else f"a connection of {names}", listens)
@@ -56,17 +59,17 @@ def _processes(proc: Path) -> Iterator[Path]:
             yield proc / name
 
 
-def _open_files(process: Path) -> Iterator[str]:
-    """Targets of the open files of a process; none for processes of other users and those that have ended."""
+def open_files(process: Path) -> Sequence[str] | None:
+    """Targets of the open files of a process; None if it is of another user or has ended."""
+    found = []
     try:
         files = list((process / "fd").iterdir())
     except OSError:
-        return
+        return None
     for file in files:
-        try:
-            yield str(file.readlink())
-        except OSError:  # it was closed meanwhile
-            continue
+        with suppress(OSError):  # it was closed meanwhile
+            found.append(str(file.readlink()))
+    return found
 
 
 def _name(process: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.base.errors import KitError
@@ -12,6 +11,7 @@ from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here
+from hccl_kit.preflight.probes.this_server import plain
 from hccl_kit.preflight.rules.driver_access import HCCN_CONF
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.hosts import Card
@@ -164,15 +164,9 @@ def _devices(node: Node) -> Sequence[Device]:
 
 
 def _meet(some: Sequence[str], others: Sequence[str | None]) -> bool:
-    return not {_plain(text) for text in some}.isdisjoint(_plain(text) for text in others if text)
-
-
-def _plain(text: str) -> str:
-    """An address in its one spelling and without its interface, any other text unchanged."""
-    try:
-        return str(ipaddress.ip_address(text.partition("%")[0]))
-    except ValueError:
-        return text
+    """Whether the two have an address in common, in any spelling and with or without its interface."""
+    one, other = ({plain(text.partition("%")[0]) for text in texts if text} for texts in (some, others))
+    return not one.isdisjoint(other)
 
 
 RULES = (

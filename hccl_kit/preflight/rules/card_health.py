@@ -26,6 +26,7 @@ VISIBLE_TO_CONTAINER = "ASCEND_VISIBLE_DEVICES"
 _GIVEN = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
 _MINOR = "Warning"
 _HEALTHY = "OK"
+_ASK_FOR_CODE = "npu-smi info -t health -i NPU -c CHIP prints the error code"
 
 
 def card_missing(node: Node) -> Iterator[Finding]:
@@ -51,11 +52,9 @@ def card_missing(node: Node) -> Iterator[Finding]:
         )
         return
     has = f"/dev has davinci for {named(ids)}" if ids else "/dev has no davinciN"
-    yield Finding(
-        f"{named(missing)} of the table {'are' if len(missing) > 1 else 'is'} missing; {has}",
-        f"use a table of this machine, or start the container with --device=/dev/davinci{missing[0]}",
-        device=missing[0] if len(missing) == 1 else None,
-    )
+    message = f"{named(missing)} of the table {'are' if len(missing) > 1 else 'is'} missing; {has}"
+    hint = f"use a table of this machine, or start the container with --device=/dev/davinci{missing[0]}"
+    yield Finding(message, hint, device=missing[0] if len(missing) == 1 else None)
 
 
 def ids_not_physical(node: Node) -> Iterator[Finding]:
@@ -87,10 +86,8 @@ def ids_not_physical(node: Node) -> Iterator[Finding]:
     outside = sorted(set(node.device_ids) & set(ids) - given) if given else []
     if outside:
         text = shown(node.environ[VISIBLE_TO_CONTAINER])
-        yield Finding(
-            f"the table uses {named(outside)}, and {VISIBLE_TO_CONTAINER}={text} gives this container other cards",
-            "use a table of these cards, or start the container with the cards of the table",
-        )
+        message = f"the table uses {named(outside)}, and {VISIBLE_TO_CONTAINER}={text} gives this container other cards"
+        yield Finding(message, "use a table of these cards, or start the container with the cards of the table")
 
 
 def card_unhealthy(node: Node) -> Iterator[Finding]:
@@ -108,10 +105,7 @@ def card_unhealthy(node: Node) -> Iterator[Finding]:
     known = {device_id: text for device_id, text in health.items() if text is not None}
     bad = {device_id: f"its health is {text}" for device_id, text in known.items() if text not in (_HEALTHY, _MINOR)}
     lost = {device_id: "npu-smi does not list it" for device_id, text in health.items() if text is None}
-    yield from folded(
-        bad | lost,
-        "npu-smi info -t health -i NPU -c CHIP prints the error code",
-    )
+    yield from folded(bad | lost, _ASK_FOR_CODE)
 
 
 def card_with_alarm(node: Node) -> Iterator[Finding]:
@@ -123,10 +117,8 @@ def card_with_alarm(node: Node) -> Iterator[Finding]:
     Fix:            npu-smi info -t health -i NPU -c CHIP prints the error code.
     HCCL:           no code.
     """
-    yield from folded(
-        {device_id: f"its health is {text}" for device_id, text in _health(node).items() if text == _MINOR},
-        "npu-smi info -t health -i NPU -c CHIP prints the error code",
-    )
+    minor = {device_id: f"its health is {text}" for device_id, text in _health(node).items() if text == _MINOR}
+    yield from folded(minor, _ASK_FOR_CODE)
 
 
 def _health(node: Node) -> Mapping[int, str | None]:

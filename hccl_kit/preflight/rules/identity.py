@@ -14,7 +14,7 @@ from hccl_kit.runtime.worker_env import NAMES, SERVER
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
-_WITHOUT_HOSTS = "2.0"
+WITHOUT_HOSTS = "2.0"
 """Its servers are networks of the innermost layer; no host is named."""
 
 
@@ -30,7 +30,7 @@ def not_a_server(node: Node) -> Iterator[Finding]:
     """
     if node.server:
         return
-    if node.table.version == _WITHOUT_HOSTS:
+    if node.table.version == WITHOUT_HOSTS:
         raise CannotTellError("a table of version 2.0 names no hosts; name the server with --server NETWORK")
     hint = f"name the server with --server ID or {SERVER}=ID"
     found = servers_here(node.table)

@@ -59,10 +59,8 @@ def too_little(node: Node) -> Iterator[Finding]:
         found, _ = resource.getrlimit(which)
         found = found >> 10 if letter == "l" and found != resource.RLIM_INFINITY else found
         if found != resource.RLIM_INFINITY and found < least:
-            yield Finding(
-                f"ulimit -{letter} is {found}, and {least} is recommended: {why}",
-                f"ulimit -{letter} {least}, or limits.conf",
-            )
+            message = f"ulimit -{letter} is {found}, and {least} is recommended: {why}"
+            yield Finding(message, f"ulimit -{letter} {least}, or limits.conf")
     if resource.getrlimit(resource.RLIMIT_CORE)[0] == resource.RLIM_INFINITY and not _core_is_piped(node.root):
         yield Finding("ulimit -c is unlimited: every rank that crashes writes all its memory to a file", "ulimit -c 0")
 
@@ -83,26 +81,21 @@ def disk_full(node: Node) -> Iterator[Finding]:
     for place in dict.fromkeys([folder, Path(node.environ.get(_ASCEND_LOGS) or home / "ascend" / "log")]):
         there = next((one for one in (place, *place.parents) if _is_folder(one)), Path("/"))
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
-            yield Finding(
-                f"no log can be written into {shown(str(place))}: this user may not write there",
-                "choose another folder",
-            )
+            message = f"no log can be written into {shown(str(place))}: this user may not write there"
+            yield Finding(message, "choose another folder")
             continue
         free = shutil.disk_usage(there).free
         if free < LOG_SPACE:
-            yield Finding(
-                f"{free >> 20} MiB are free for logs in {shown(str(place))}; {LOG_SPACE >> 20} are recommended",
-                "clear old logs there",
-            )
+            message = f"{free >> 20} MiB are free for logs in {shown(str(place))}; {LOG_SPACE >> 20} are recommended"
+            yield Finding(message, "clear old logs there")
 
 
 def _shm(folder: Path, cards: int) -> Iterator[Finding]:
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
-        yield Finding(
-            f"{folder} is not there; data loaders pass batches through it", "mount it: docker run --shm-size=8g"
-        )
+        message = f"{folder} is not there; data loaders pass batches through it"
+        yield Finding(message, "mount it: docker run --shm-size=8g")
         return
     wanted = SHM_PER_CARD * cards
     if free < wanted:
@@ -116,7 +109,7 @@ def _shm(folder: Path, cards: int) -> Iterator[Finding]:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # this user may not look
+    except OSError:  # no permission
         return False
 
 

@@ -18,7 +18,7 @@ BASE_PORT = 60000
 PORTS = 32
 """From the base port on, unless HCCL_HOST_SOCKET_PORT_RANGE names others."""
 RANK_PORT = 16666
-"""On which a rank listens where the table names no port."""
+"""The port on which a rank listens if the table names none."""
 MAX_RANGES = 4096
 """Ports of HCCL_HOST_SOCKET_PORT_RANGE that are tried."""
 BASE_VARIABLE = "HCCL_IF_BASE_PORT"
@@ -68,10 +68,8 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
     given = [port for port in wanted if low <= port <= high and port not in reserved]
     if given:
         first, last = given[0], given[-1]
-        yield Finding(
-            f"ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections",
-            f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (and those reserved before)",
-        )
+        message = f"ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections"
+        yield Finding(message, f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (and those reserved before)")
 
 
 def ports(node: Node) -> Iterator[int]:

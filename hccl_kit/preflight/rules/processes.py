@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pwd
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.npu_smi_info import Process
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import here, info, named, physical_ids
+from hccl_kit.preflight.probes.port_holder import open_files
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
@@ -24,7 +24,7 @@ _UID = re.compile(r"^Uid:\s+[0-9]+\s+([0-9]+)", re.MULTILINE)
 
 
 class Who(NamedTuple):
-    """Whose process it is and what it runs; "" where this system does not show it."""
+    """The user and the command of a process; "" if this system does not show them."""
 
     user: str
     command: str
@@ -84,18 +84,8 @@ def _who(proc: Path, process: Process) -> Who:
 
 def _may_be_on_npu(folder: Path) -> bool:
     """False if its open files are visible and none is of an NPU: the same id inside a container is another process."""
-    try:
-        files = list((folder / "fd").iterdir())
-    except OSError:  # of another user
-        return True
-    return any(_leads_to(file).startswith("/dev/davinci") for file in files)
-
-
-def _leads_to(file: Path) -> str:
-    try:
-        return os.readlink(file)  # noqa: PTH115 - as text; a socket is not a path
-    except OSError:  # closed meanwhile
-        return ""
+    files = open_files(folder)
+    return files is None or any(file.startswith("/dev/davinci") for file in files)
 
 
 def _user(folder: Path) -> str:

@@ -36,18 +36,15 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
             pass
     except FileNotFoundError:
         raise CannotTellError(f"there is no table at {path}") from None
-    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round, before Python 3.13
-        why = error.strerror if isinstance(error, OSError) else "its links go round"
-        yield Finding(
-            f"the table {shown(str(path))} cannot be read here: {why}",
-            "chmod u+r the file and u+x its folders",
-        )
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+        why = error.strerror if isinstance(error, OSError) else "its symbolic links form a loop"
+        message = f"the table {shown(str(path))} cannot be read here: {why}"
+        yield Finding(message, "chmod u+r the file and u+x its folders")
         return
     for name in dict.fromkeys([str(path), str(real)]):
         if name.find(_SUFFIX) != len(name) - len(_SUFFIX):
-            yield Finding(
-                f'the path {shown(name)} does not have "{_SUFFIX}" at its end only', "rename the file or its folder"
-            )
+            message = f'the path {shown(name)} does not have "{_SUFFIX}" at its end only'
+            yield Finding(message, "rename the file or its folder")
         if len(os.fsencode(name)) > MAX_PATH:
             yield Finding(f"the path of the table has {len(os.fsencode(name))} bytes; accepted: {MAX_PATH}")
 
@@ -68,14 +65,11 @@ def passed_over(node: Node) -> Iterator[Finding]:
     except OSError:
         return  # reported by HK601
     if stat.S_ISLNK(found.st_mode):
-        yield Finding(
-            f"the table {shown(str(path))} is a symbolic link, which torch_npu silently ignores",
-            f"use the file itself: {path.resolve()}",
-        )
+        message = f"the table {shown(str(path))} is a symbolic link, which torch_npu silently ignores"
+        yield Finding(message, f"use the file itself: {path.resolve()}")
     elif not found.st_mode & stat.S_IRUSR:
-        yield Finding(
-            f"the owner of {shown(str(path))} may not read it, so torch_npu silently ignores it", f"chmod u+r {path}"
-        )
+        message = f"the owner of {shown(str(path))} may not read it, so torch_npu silently ignores it"
+        yield Finding(message, f"chmod u+r {path}")
 
 
 def another_table(node: Node) -> Iterator[Finding]:
@@ -90,9 +84,8 @@ def another_table(node: Node) -> Iterator[Finding]:
     for name in (_BEATS, RANK_TABLE_FILE):
         value = node.environ.get(name)
         if value and node.path and not _same(Path(value), node.path):
-            yield Finding(
-                f"{name}={shown(value)}, which is not the checked table, {shown(str(node.path))}", f"unset {name}"
-            )
+            message = f"{name}={shown(value)}, which is not the checked table, {shown(str(node.path))}"
+            yield Finding(message, f"unset {name}")
         elif value and not node.path and name == _BEATS:
             yield Finding(f"{name}={shown(value)}, which overrides {RANK_TABLE_FILE}", f"unset {name}")
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _MAX_DIGITS = 10
-"""Of a number; HCCL reads no longer ones."""
+"""HCCL reads no longer numbers."""
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
@@ -24,9 +24,9 @@ class Accepted(NamedTuple):
     takes: Callable[[str], bool]
 
 
-def legal(product: str) -> Mapping[str, Accepted]:
-    """Variable to what HCCL accepts for it on a product; if the product is not known, what it accepts on any."""
-    return {**_LEGAL, **_ON.get(product, {})}
+def accepted_values(product: str) -> Mapping[str, Accepted]:
+    """The values of each variable that HCCL accepts on a product; if the product is not known, on any."""
+    return {**_VALUES, **_ON.get(product, {})}
 
 
 def _whole(least: int, most: int, *, step: int = 1) -> Accepted:
@@ -80,7 +80,7 @@ def _are_ports(text: str) -> bool:
 _SWITCH = _one_of("0", "1")
 _PORTS = Accepted("auto, or ports and ranges that do not overlap, such as 60000-60015,61000", _are_ports)
 
-_LEGAL: Mapping[str, Accepted] = {
+_VALUES: Mapping[str, Accepted] = {
     "HCCL_CONNECT_TIMEOUT": _whole(120, 7200),
     "HCCL_EXEC_TIMEOUT": _seconds(0, 2_147_483_647),
     "HCCL_INTRA_PCIE_ENABLE": _SWITCH,

@@ -11,7 +11,7 @@ from pathlib import Path
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import ids_in_dev, named
-from hccl_kit.preflight.rules.variable_values import legal
+from hccl_kit.preflight.rules.variable_values import accepted_values
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, VISIBLE_DEVICES
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -22,7 +22,7 @@ _WHITELIST_OFF, _WHITELIST = "HCCL_WHITELIST_DISABLE", "HCCL_WHITELIST_FILE"
 _OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in ("MINDSPORE_HCCL_CONFIG_PATH", VISIBLE_DEVICES))
 
 
-def value_illegal(node: Node) -> Iterator[Finding]:
+def value_not_accepted(node: Node) -> Iterator[Finding]:
     """HCCL does not accept the value of a variable.
 
     What:           a variable of HCCL has a value that its parser refuses; an empty value is refused too.
@@ -31,12 +31,11 @@ def value_illegal(node: Node) -> Iterator[Finding]:
     Fix:            export an accepted value, or unset the variable.
     HCCL:           EI0001, which names value, variable and expectation.
     """
-    for name, accepted in legal(node.product.name).items():
+    for name, accepted in accepted_values(node.product.name).items():
         value = node.environ.get(name)
         if value is not None and not accepted.takes(value):
-            yield Finding(
-                f"{name}={shown(value)}; accepted: {accepted.words}", f"export an accepted value of {name}, or unset it"
-            )
+            message = f"{name}={shown(value)}; accepted: {accepted.words}"
+            yield Finding(message, f"export an accepted value of {name}, or unset it")
 
 
 def variables_contradict(node: Node) -> Iterator[Finding]:
@@ -72,10 +71,8 @@ def of_another_launcher(node: Node) -> Iterator[Finding]:
     """
     found = [name for name in _OF_LAUNCHERS if node.environ.get(name)]
     if found:
-        yield Finding(
-            f"{', '.join(found)} of another launcher {'are' if len(found) > 1 else 'is'} set",
-            f"unset {' '.join(found)}",
-        )
+        message = f"{', '.join(found)} of another launcher {'are' if len(found) > 1 else 'is'} set"
+        yield Finding(message, f"unset {' '.join(found)}")
 
 
 def visible_devices(node: Node) -> Iterator[Finding]:
@@ -134,9 +131,8 @@ def _links(pcie: str | None, roce: str | None) -> Iterator[Finding]:
     if (pcie, roce) == ("1", "1"):
         yield Finding(f"{_PCIE}=1 and {_ROCE}=1; one of them at most", f"unset {_ROCE}")
     elif (pcie, roce) == ("0", None):
-        yield Finding(
-            f"{_PCIE}=0 and {_ROCE} is not set, so no transport is left", f"export {_ROCE}=1 too, or unset {_PCIE}"
-        )
+        message = f"{_PCIE}=0 and {_ROCE} is not set, so no transport is left"
+        yield Finding(message, f"export {_ROCE}=1 too, or unset {_PCIE}")
     elif (pcie, roce) == (None, "0"):
         yield Finding(f"{_ROCE}=0 and {_PCIE} is not set", f"export {_PCIE}=1 too, or unset {_ROCE}")
 
@@ -144,15 +140,14 @@ def _links(pcie: str | None, roce: str | None) -> Iterator[Finding]:
 def _whitelist(node: Node) -> Iterator[Finding]:
     value = node.environ.get(_WHITELIST)
     if not value:
-        yield Finding(
-            f"{_WHITELIST_OFF}=0 enables the whitelist, and {_WHITELIST} is not set", f"export {_WHITELIST_OFF}=1"
-        )
+        message = f"{_WHITELIST_OFF}=0 enables the whitelist, and {_WHITELIST} is not set"
+        yield Finding(message, f"export {_WHITELIST_OFF}=1")
     elif not Path(value).is_file() or not os.access(value, os.R_OK):
         yield Finding(f"{_WHITELIST}={shown(value)} is not a readable file", f"export {_WHITELIST_OFF}=1")
 
 
 RULES = (
-    Rule("HK606", "invalid-variable", value_illegal, hccl_error="EI0001", kinds=("node",)),
+    Rule("HK606", "invalid-variable", value_not_accepted, hccl_error="EI0001", kinds=("node",)),
     Rule("HK607", "conflicting-variables", variables_contradict, hccl_error="EI0001", kinds=("node",)),
     Rule("HK608", "stale-launcher-variable", of_another_launcher, severity="warning", kinds=("node",)),
     Rule("HK609", "hidden-cards", visible_devices, hccl_error="EI0014", kinds=("node",)),

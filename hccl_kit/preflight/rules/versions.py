@@ -35,13 +35,11 @@ def package_missing(node: Node) -> Iterator[Finding]:
             "in a container: -v /usr/local/Ascend/driver/version.info:/usr/local/Ascend/driver/version.info",
         )
     if packages.cann(node.root, node.environ) is None:
-        yield Finding(
-            "no CANN found at ASCEND_HOME_PATH or in /usr/local/Ascend",
-            "source set_env.sh of CANN in the shell or script that starts the job",
-        )
+        message = "no CANN found at ASCEND_HOME_PATH or in /usr/local/Ascend"
+        yield Finding(message, "source set_env.sh of CANN in the shell or script that starts the job")
     try:
         doubts = info(node).is_incomplete
-    except CannotTellError:  # HK623 and HK624 tell why
+    except CannotTellError:  # reported by HK623 or HK624
         return
     if doubts:
         yield Finding(
@@ -125,9 +123,8 @@ def _by_ranges(node: Node) -> Iterator[Finding]:
         raise CannotTellError("neither npu-smi nor a version.info shows which firmware the driver supports")
     if not any(packages.in_range(firmware.version, *ends) for ends in driver.firmware):
         listed = " and ".join(f"{least} to {most}" for least, most in driver.firmware)
-        yield Finding(
-            f"driver {driver.version} supports firmware {listed}, and {firmware.version} is installed", _ONE_RELEASE
-        )
+        message = f"driver {driver.version} supports firmware {listed}, and {firmware.version} is installed"
+        yield Finding(message, _ONE_RELEASE)
 
 
 def _odd_firmware(boards: Mapping[int, Mapping[str, str]]) -> Mapping[int, str]:

@@ -149,7 +149,7 @@ def test_the_last_line_says_that_a_table_breaks_the_rule_of_its_product(product:
         ("HK310", ("host_ip",), " (Device Id of server Id X)"),
         ("HK206", ("server_id",), " (server_id)"),  # not known: the key
         ("HK208", ("device",), ""),  # HCCL names no lists
-        ("HK101", ("devcie_id",), ""),  # here the key is a slip
+        ("HK101", ("devcie_id",), ""),  # here the key is a typo
         ("HK001", (), ""),
     ],
 )

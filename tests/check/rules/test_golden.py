@@ -19,11 +19,11 @@ FOLDERS = sorted(path for path in HERE.iterdir() if path.name.startswith("HK"))
 TOO_LARGE_TO_KEEP = {"HK007", "HK009"}
 """Their bad files are of 40 MiB and more; see tests/test_document.py."""
 ALWAYS_SAID = {"1.1": ["HK236"]}
-"""By kind: what is said of every table of it, sound or not."""
+"""By kind: what is said of every table of it, valid or not."""
 
 
 def product_of(folder: Path) -> Product | None:
-    """Some rules are judged for a product only; the file `product` names it, and the prefix of its networks, if any."""
+    """Some rules are for one product; the file `product` names it, and the prefix of its networks, if any."""
     file = folder / "product"
     if not file.exists():
         return None

@@ -70,7 +70,7 @@ def test_one_change_gives_one_finding_where_it_was_made(document: Any, expected:
     assert rules(document) == expected
 
 
-def test_the_rank_with_another_number_of_addresses_is_told_from_the_others() -> None:
+def test_the_rank_with_another_number_of_addresses_is_reported() -> None:
     for odd in range(3):
         document = ranks_value(3)
         document["rank_list"][odd]["level_list"][0]["rank_addr_list"] = []
@@ -128,7 +128,7 @@ def test_the_backup_of_one_network_may_not_replace_a_rank_of_another() -> None:
     assert rules(document) == []
 
 
-def test_counts_gaps_and_quotes_are_mended() -> None:
+def test_counts_gaps_and_quotes_are_fixed() -> None:
     document = changed((("rank_count",), "3"), ((*RANK, "rank_id"), 9))
     fixed = fix_text(json.dumps(document).encode(), "t.json")
     assert fixed.report.ok
@@ -152,7 +152,7 @@ def test_more_ranks_counted_than_listed_are_left_to_the_user() -> None:
     assert [(one.rule, one.fix) for one in outcome.report.findings] == [("HK224", ())]
 
 
-def test_a_table_is_judged_whatever_its_status_says() -> None:
+def test_a_table_is_checked_whatever_its_status_says() -> None:
     """HCCL reads no status in version 2.0, so it does not wait."""
     document = changed((("status",), "initializing"), ((*RANK, "rank_id"), 0))
     assert rules(document) == [("HK201", (*RANK, "rank_id"))]

@@ -1,4 +1,4 @@
-"""Version 1.1: ranks and addresses are judged, and a note says that the rest is not."""
+"""Version 1.1: ranks and addresses are checked, and a note says that the rest is not."""
 
 import json
 from typing import Any
@@ -57,7 +57,7 @@ RANK: Pointer = ("node_list", 1, "ranks", 0)
         (("status",), "complete", "HK110"),
     ],
 )
-def test_ranks_and_addresses_are_judged_at_their_place(pointer: Pointer, value: Any, rule: str | None) -> None:
+def test_ranks_and_addresses_are_checked_at_their_place(pointer: Pointer, value: Any, rule: str | None) -> None:
     document = changed(pointer, value)
     if pointer == ("node_list", 1, "ranks"):
         document["node_list"][0]["ranks"][0]["rank_id"] = "0"

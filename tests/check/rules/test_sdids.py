@@ -87,7 +87,7 @@ def test_a_device_id_that_is_wrong_makes_no_sdid_look_wrong(card: str, rule: str
     assert found(value) == [f"{rule} error"]
 
 
-def test_elsewhere_nobody_looks() -> None:
+def test_elsewhere_it_is_not_checked() -> None:
     report = check_text(json.dumps(with_sdids(sdid(0, 15), None)), "t.json", find_product("a2"))
     assert [found.rule for found in report.findings] == ["HK111"]
 

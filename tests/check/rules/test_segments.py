@@ -37,7 +37,7 @@ def test_planes_of_910_in_four_segments_are_good() -> None:
 
 
 @pytest.mark.parametrize("product", READERS)
-def test_without_netmask_nobody_looks(product: str) -> None:
+def test_without_netmask_it_is_not_checked(product: str) -> None:
     assert found(server(1, *range(8)), server(2, *range(8, 16)), product=product, prefix=None) == ()
 
 

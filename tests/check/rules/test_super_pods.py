@@ -38,14 +38,14 @@ def listed(*pods: tuple[str, tuple[int, ...]], servers: int = 4) -> Any:
 
 @settings(max_examples=30)
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 16))
-def test_a_sound_table_has_no_finding(pods: int, servers: int, cards: int) -> None:
+def test_a_valid_table_has_no_finding(pods: int, servers: int, cards: int) -> None:
     report = check_text(pods_text(pods, servers, cards), "t.json")
     assert report.findings == ()
     assert report.product == "a3"
 
 
 @given(pod_tables, st.sampled_from(PRODUCTS), st.none() | st.integers(0, 128))
-def test_any_table_is_judged(table: RankTable, product: Product, prefix: int | None) -> None:
+def test_any_table_is_checked(table: RankTable, product: Product, prefix: int | None) -> None:
     report = check_text(write(table), "t.json", product._replace(prefix=prefix))
     assert report.ok == (not any(found.severity == "error" for found in report.findings))
 

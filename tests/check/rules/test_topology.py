@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.rules.topology import nearest_legal
+from hccl_kit.check.rules.topology import nearest_supported
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.products import PRODUCT_NAMES, find_product
@@ -26,7 +26,7 @@ def findings(*servers: tuple[int, ...], product: str = "910") -> list[tuple[str,
     return [(found.rule, found.severity) for found in report.findings]
 
 
-def test_on_910_every_set_of_cards_is_judged_as_hccl_and_its_manual_do() -> None:
+def test_on_910_every_set_of_cards_is_checked_as_hccl_and_its_manual_do() -> None:
     parser_fours = {(0, 1, 4, 5), (0, 2, 4, 6), (0, 3, 4, 7), (1, 2, 5, 6), (1, 3, 5, 7), (2, 3, 6, 7)}  # R24
     for count in range(1, 9):
         for cards in combinations(range(8), count):
@@ -82,12 +82,12 @@ def test_products_differ(servers: tuple[tuple[int, ...], ...], product: str, exp
     ],
 )
 def test_the_nearest_choice_on_910(asked: tuple[int, ...], nearest: tuple[int, ...]) -> None:
-    assert nearest_legal(asked, P910) == nearest
+    assert nearest_supported(asked, P910) == nearest
 
 
 @given(st.sets(st.integers(0, 70), min_size=1, max_size=20), st.sampled_from([p for p in PRODUCT_NAMES if p != "a5"]))
 def test_the_nearest_choice_is_legal_and_a_legal_one_is_its_own(cards: set[int], product: str) -> None:
-    nearest = nearest_legal(sorted(cards), find_product(product))
+    nearest = nearest_supported(sorted(cards), find_product(product))
     if nearest is None:
         assert not find_product(product).server_counts
         return
@@ -97,8 +97,8 @@ def test_the_nearest_choice_is_legal_and_a_legal_one_is_its_own(cards: set[int],
 
 
 def test_where_any_cards_link_there_is_no_nearest_choice() -> None:
-    assert nearest_legal((0, 4), find_product("a2")) is None
-    assert nearest_legal((), P910) is None
+    assert nearest_supported((0, 4), find_product("a2")) is None
+    assert nearest_supported((), P910) is None
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ BAD = [
             "HK530",
             way,
             servers((0, 1), (0, 1), (0,)),
-            'server "192.0.2.3" has 1 cards, server "192.0.2.1" has 2; all pods of a job need the same number',
+            'server "192.0.2.3" has 1 card, server "192.0.2.1" has 2 cards; all pods of a job need the same number',
         )
         for way in ("ascendjob", "volcano")
     ),

@@ -13,8 +13,8 @@ from tests.launch.ways import servers
 
 def found(table: RankTable, way: str = "slurm") -> list[tuple[str, str, str]]:
     made = plan(table, ["true"])
-    judged = check_plan(made, TableFile("t.json", ""), way)
-    return [(one.rule, one.severity, one.message) for one in judged if one.rule.startswith("HK52")]
+    checked = check_plan(made, TableFile("t.json", ""), way)
+    return [(one.rule, one.severity, one.message) for one in checked if one.rule.startswith("HK52")]
 
 
 @pytest.mark.parametrize("name", ["rack 1, left", "node[1-2]", "", "n" * 256])
@@ -32,7 +32,7 @@ def test_different_numbers_of_cards_are_said() -> None:
         (
             "HK521",
             "warning",
-            'server "192.0.2.1" has 1 ranks and server "192.0.2.2" 3: Slurm is asked for 3 tasks on every node',
+            'server "192.0.2.1" has 1 rank and server "192.0.2.2" 3: Slurm is asked for 3 tasks on every node',
         )
     ]
 

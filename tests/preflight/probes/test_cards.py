@@ -81,7 +81,7 @@ def test_a_chip_of_which_nobody_knows_the_card_is_left_out(tmp_path: Path, monke
     machine = machine_of(DUO, tmp_path, monkeypatch)
     machine.smi_says("map", "There is no NPU card on this server.\n")
     assert places(machine) == {}
-    assert machine.told() == []
+    assert machine.reported() == []
 
 
 def test_cards_of_the_table_that_are_not_here_are_not_looked_at(

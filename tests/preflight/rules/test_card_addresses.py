@@ -17,7 +17,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine_of(A2, tmp_path, monkeypatch)
 
 
-def test_every_card_with_another_address_is_told(machine: Machine) -> None:
+def test_every_card_with_another_address_is_reported(machine: Machine) -> None:
     machine.say("ipv4", 3, "ipaddr:192.168.103.77\nnetmask:255.255.255.0\n")
     machine.say("ipv4", 4, "ipaddr:192.168.104.77\nnetmask:255.255.255.0\n")
     found = faults(address_differs, machine.node())
@@ -38,17 +38,17 @@ def test_a_port_without_address_matters_where_the_job_needs_it(machine: Machine)
 
 def test_what_stands_in_place_of_an_address_is_none(machine: Machine) -> None:
     machine.say("ipv4", 2, "ipaddr:-.-.-.-\n")
-    assert machine.told() == [
+    assert machine.reported() == [
         ("HK628", "card 2: the table has 192.168.102.1, its port has no address ('-.-.-.-' is not an IP address)")
     ]
 
 
-def test_a_table_of_another_server_is_told_in_a_job_of_one_server_too(machine: Machine) -> None:
+def test_a_table_of_another_server_is_reported_in_a_job_of_one_server_too(machine: Machine) -> None:
     machine.say("ipv4", 2, "ipaddr:10.0.0.1\n")
     assert len(messages(address_differs, machine.node(made=table_of(A2, servers=1)))) == 1
 
 
-def test_spellings_of_an_address_are_alike(machine: Machine) -> None:
+def test_spellings_of_an_address_are_equal(machine: Machine) -> None:
     made = table_of(A2)
     made["server_list"][0]["device"][0]["device_ip"] = "fd00:0:0::1"
     for server in made["server_list"]:
@@ -110,7 +110,7 @@ def test_the_address_inside_of_the_super_pod_serves_beside_another(
 def test_a_tool_that_does_not_work_is_no_fault_of_the_cards(machine: Machine) -> None:
     for card in range(8):
         machine.say("ipv4", card, "hccn_tool: error while loading shared libraries: libdsmi.so: cannot open\n")
-    assert [rule for rule, _ in machine.told()] == ["HK638"]
+    assert [rule for rule, _ in machine.reported()] == ["HK638"]
     skipped = dict(machine.look().skipped)
     assert "error while loading" in skipped["HK628"]
 
@@ -138,7 +138,7 @@ def test_without_tool_and_file_nothing_is_said(machine: Machine) -> None:
         messages(address_differs, machine.node())
 
 
-def test_a_tool_that_answers_no_card_is_told_with_its_words(machine: Machine) -> None:
+def test_a_tool_that_answers_no_card_is_reported_with_its_words(machine: Machine) -> None:
     for card in range(8):
         machine.say("link", card, "dsmi init failed\n")
     skipped = dict(machine.look().skipped)
@@ -153,7 +153,9 @@ def test_a_table_without_addresses_has_nothing_to_compare(machine: Machine) -> N
         messages(address_differs, machine.node(made=made))
 
 
-def test_equal_ids_of_super_pods_are_sound_and_others_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_ids_of_super_pods_are_valid_and_others_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     assert messages(sdid_differs, machine.node()) == []
     machine.change("spod.0.1", ": 65537", ": 4259841")
@@ -169,7 +171,7 @@ def test_equal_ids_of_super_pods_are_sound_and_others_are_told(tmp_path: Path, m
         ("Failed to get spod info\n", "Failed to get spod info"),
     ],
 )
-def test_a_card_without_place_among_others_that_have_one_is_told(
+def test_a_card_without_place_among_others_that_have_one_is_reported(
     answer: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
@@ -178,7 +180,7 @@ def test_a_card_without_place_among_others_that_have_one_is_told(
     assert (found.message, found.device) == (f"card 7: npu-smi reports no place in a super pod ({why})", 7)
 
 
-def test_a_server_that_knows_no_super_pods_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_super_pods_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     for path in machine.smi.glob("spod.*"):
         path.unlink()

@@ -31,12 +31,12 @@ def test_cards_that_are_not_here_are_named_with_those_that_are(machine: Machine)
     assert messages(ids_not_physical, machine.node()) == []
 
 
-def test_a_server_whose_cards_are_all_hidden_is_told_from_one_without(machine: Machine) -> None:
+def test_a_server_whose_cards_are_all_hidden_is_distinguished_from_one_without(machine: Machine) -> None:
     remove(machine, *range(8))
     assert messages(card_missing, machine.node()) == ["cards 0 to 7 of the table are missing; /dev has no davinciN"]
 
 
-def test_a_table_that_counts_from_0_in_a_container_is_told_with_the_map(machine: Machine) -> None:
+def test_a_table_that_counts_from_0_in_a_container_is_reported_with_the_map(machine: Machine) -> None:
     remove(machine, 0, 1, 2, 3)
     where = machine.node(made=table_of(A2._replace(cards=4)))
     assert messages(card_missing, where) == []
@@ -50,7 +50,7 @@ def test_a_table_that_counts_from_0_in_a_container_is_told_with_the_map(machine:
 
 
 @pytest.mark.parametrize("given", ["0-3", "0,1,2,3", "Ascend910-0,Ascend910-1,Ascend910-2,Ascend910-3", " 0-1, 2-3"])
-def test_cards_that_the_container_was_not_given_are_told(machine: Machine, given: str) -> None:
+def test_cards_that_the_container_was_not_given_are_reported(machine: Machine, given: str) -> None:
     machine.environ["ASCEND_VISIBLE_DEVICES"] = given
     assert messages(ids_not_physical, machine.node()) == [
         f'the table uses cards 4 to 7, and ASCEND_VISIBLE_DEVICES="{given}" gives this container other cards'
@@ -100,7 +100,7 @@ def without_card(machine: Machine, number: int) -> None:
     machine.smi_says("info", "".join(lines[:at] + lines[at + 3 :]))
 
 
-def test_a_card_that_npu_smi_does_not_list_is_told(machine: Machine) -> None:
+def test_a_card_that_npu_smi_does_not_list_is_reported(machine: Machine) -> None:
     without_card(machine, 3)
     (found,) = faults(card_unhealthy, machine.node())
     assert (found.message, found.device) == ("card 3: npu-smi does not list it", 3)

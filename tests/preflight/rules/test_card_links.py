@@ -31,13 +31,13 @@ def test_links_that_are_down_are_one_line(machine: Machine) -> None:
     assert (found.message, found.device) == ("cards 2 to 3 and 7: link status DOWN", None)
 
 
-def test_a_card_of_which_the_tool_says_something_else_is_told_with_its_words(machine: Machine) -> None:
+def test_a_card_of_which_the_tool_says_something_else_is_reported_with_its_words(machine: Machine) -> None:
     say(machine, "link", "Cmd execute failed, ret = 22\n", 6)
     assert messages(link_down, machine.node()) == ["card 6: -link -g: Cmd execute failed, ret = 22"]
 
 
 @pytest.mark.parametrize("state", ["Fault", "Receive timeout", "Unreachable", "Socket fail", "Unknown"])
-def test_a_network_that_is_not_reached_is_told(machine: Machine, state: str) -> None:
+def test_a_network_that_is_not_reached_is_reported(machine: Machine, state: str) -> None:
     say(machine, "net_health", f"net health status: {state}\n")
     assert messages(network_unreachable, machine.node()) == [f"cards 0 to 7: net health status {state}"]
 
@@ -65,7 +65,7 @@ def test_a_complaint_is_not_taken_for_nothing_set(machine: Machine, word: str) -
         messages(gateway_not_set, machine.node())
 
 
-def test_a_card_whose_health_is_not_told_is_told(machine: Machine) -> None:
+def test_a_card_whose_health_is_missing_is_reported(machine: Machine) -> None:
     say(machine, "net_health", "Cmd execute failed, ret = 22\n", 6)
     assert messages(network_unreachable, machine.node()) == ["card 6: -net_health -g: Cmd execute failed, ret = 22"]
 
@@ -151,7 +151,7 @@ def test_a_card_whose_netmask_is_not_known_is_not_held_to_it(machine: Machine) -
     assert messages(gateway_not_set, machine.node()) == []
 
 
-def test_cards_with_ipv6_alone_are_not_judged_by_ipv4(machine: Machine) -> None:
+def test_cards_with_ipv6_alone_are_not_checked_by_ipv4(machine: Machine) -> None:
     for card in range(8):
         (machine.hccn / f"ipv4.{card}").unlink()
         machine.say("ipv6", card, f"ipv6_address:fd00::{card}\nprefix_length:64\n")
@@ -168,7 +168,7 @@ def test_cards_with_ipv6_alone_are_not_judged_by_ipv4(machine: Machine) -> None:
         ((), []),
     ],
 )
-def test_tls_is_to_be_alike_and_the_few_are_named(machine: Machine, on: tuple[int, ...], expected: list[str]) -> None:
+def test_tls_is_to_be_equal_and_the_few_are_named(machine: Machine, on: tuple[int, ...], expected: list[str]) -> None:
     if on:
         say(machine, "tls", "dev_id:0, tls switch[1](0:disable, 1:enable), tls alarm time threshold[60]days\n", *on)
     assert messages(tls_mixed, machine.node()) == expected

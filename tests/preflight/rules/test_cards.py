@@ -1,4 +1,4 @@
-"""The rules of the cards together: nothing to say of a sound server, and one finding for one mistake."""
+"""The rules of the cards together: nothing to say of a valid server, and one finding for one mistake."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def test_no_id_is_left_out_or_given_twice() -> None:
 
 
 @pytest.mark.parametrize("generation", GENERATIONS, ids=lambda one: str(one.product))
-def test_a_sound_server_of_every_generation_has_no_finding(
+def test_a_valid_server_of_every_generation_has_no_finding(
     generation: Generation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = machine_of(generation, tmp_path, monkeypatch).look()
@@ -127,7 +127,7 @@ def test_a_card_that_hangs_is_named_once_and_the_others_are_looked_at(
     hang(machine.hccn / "ipv4.5")
     machine.say("link", 2, "link status: DOWN\n")
     monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"hccn_tool": 4.0})
-    assert machine.told() == [
+    assert machine.reported() == [
         ("HK624", "card 5: hccn_tool -ip -g: no answer in 4 s"),
         ("HK630", "card 2: link status DOWN"),
     ]
@@ -155,7 +155,7 @@ def test_npu_smi_that_hangs_at_a_later_question_is_named(tmp_path: Path, monkeyp
     machine = machine_of(A3, tmp_path, monkeypatch)
     hang(machine.smi / "board.3")
     monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0})
-    assert ("HK637", "npu-smi info -t board -i 3: no answer in 4 s") in machine.told()
+    assert ("HK637", "npu-smi info -t board -i 3: no answer in 4 s") in machine.reported()
 
 
 def test_every_question_is_put_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,9 +172,9 @@ def test_a_job_of_one_server_is_not_held_to_its_network(tmp_path: Path, monkeypa
         machine.say("link", card, "link status: DOWN\n")
         (machine.hccn / f"gateway.{card}").unlink()
         (machine.hccn / f"ipv4.{card}").unlink()
-    assert machine.told() == []
+    assert machine.reported() == []
     machine.environ["HCCL_INTRA_ROCE_ENABLE"] = "1"
-    assert {rule for rule, _ in machine.told()} == {"HK628", "HK630"}
+    assert {rule for rule, _ in machine.reported()} == {"HK628", "HK630"}
 
 
 def test_super_pods_are_held_to_their_network_among_each_other_only(
@@ -182,4 +182,4 @@ def test_super_pods_are_held_to_their_network_among_each_other_only(
 ) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch, pods_value(1, 2, 16))
     machine.say("link", 5, "link status: DOWN\n")
-    assert machine.told() == []
+    assert machine.reported() == []

@@ -67,7 +67,7 @@ def test_tools_at_their_usual_places_are_there(machine: Machine) -> None:
     ]
 
 
-def test_what_the_tool_says_in_place_of_its_table_is_told(machine: Machine) -> None:
+def test_what_the_tool_says_in_place_of_its_table_is_reported(machine: Machine) -> None:
     machine.smi_says("info", "error while loading shared libraries: libdcmi.so: \x1b[2Jcannot open\n")
     assert messages(tool_silent, machine.node()) == []
     assert messages(tool_unusable, machine.node()) == [

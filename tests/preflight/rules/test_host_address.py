@@ -21,7 +21,7 @@ def test_what_this_machine_has_may_be_named(environ: dict[str, str]) -> None:
     "environ",
     [{"HCCL_IF_IP": "192.0.2.200"}, {"HCCL_SOCKET_IFNAME": "=enp189s0f0"}, {"HCCL_SOCKET_FAMILY": "AF_UNIX"}],
 )
-def test_what_this_machine_has_not_is_told_with_what_it_has(environ: dict[str, str]) -> None:
+def test_what_this_machine_has_not_is_reported_with_what_it_has(environ: dict[str, str]) -> None:
     (message,) = messages(no_interface, node(environ=environ))
     (value,) = environ.values()
     assert value in message
@@ -32,7 +32,7 @@ def test_the_interface_of_the_table_is_fine() -> None:
     assert faults(another_interface, node(made=table_value(2))) == []
 
 
-def test_another_interface_than_the_table_names_is_told_with_the_way_to_choose() -> None:
+def test_another_interface_than_the_table_names_is_reported_with_the_way_to_choose() -> None:
     (fault,) = faults(another_interface, node(made=table_value(2), environ={"HCCL_SOCKET_IFNAME": "lo"}))
     assert fault.message.startswith("HCCL will take 127.0.0.1 (interface lo, HCCL_SOCKET_IFNAME=lo); the table has ")
     assert fault.hint == f"export HCCL_SOCKET_IFNAME='={NAME}'   # '=': exactly this interface"

@@ -43,7 +43,7 @@ def test_who_says_which_server_this_is_is_believed() -> None:
         find_server(table, "x")
 
 
-def test_a_stranger_is_told_what_it_has_and_what_the_table_has() -> None:
+def test_a_stranger_is_shown_what_it_has_and_what_the_table_has() -> None:
     made = table_value(2, first="10.0.0.1")
     assert find_server(read(made)) is None
     (fault,) = faults(not_a_server, node(made=made, server=None))

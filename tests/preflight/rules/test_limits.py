@@ -30,7 +30,7 @@ def limited(which: int, value: int) -> Iterator[None]:
         (resource.RLIMIT_NPROC, 1000, "ulimit -u is 1000, and 4096 is recommended: each of 8 ranks starts"),
     ],
 )
-def test_a_low_limit_is_told_with_its_reason(which: int, value: int, expected: str) -> None:
+def test_a_low_limit_is_reported_with_its_reason(which: int, value: int, expected: str) -> None:
     with limited(which, value):
         found = messages(too_little, node(made=table_value(2)))
     assert any(message.startswith(expected) for message in found), found
@@ -47,18 +47,18 @@ def test_cores_matter_where_no_program_takes_them(tmp_path: Path) -> None:
     if resource.getrlimit(resource.RLIMIT_CORE)[1] != resource.RLIM_INFINITY:
         pytest.skip("needs a hard limit of cores that is unlimited")
     with limited(resource.RLIMIT_CORE, resource.RLIM_INFINITY):
-        for text, is_told in (("core\n", True), ("|/lib/systemd/systemd-coredump %P\n", False)):
+        for text, is_reported in (("core\n", True), ("|/lib/systemd/systemd-coredump %P\n", False)):
             pattern.write_text(text)
             found = messages(too_little, node(root=tmp_path))
-            assert any("ulimit -c" in message for message in found) is is_told
+            assert any("ulimit -c" in message for message in found) is is_reported
 
 
-def test_a_machine_without_shared_memory_is_told(tmp_path: Path) -> None:
+def test_a_machine_without_shared_memory_is_reported(tmp_path: Path) -> None:
     found = messages(too_little, node(root=tmp_path))
     assert f"{tmp_path / 'dev' / 'shm'} is not there; data loaders pass batches through it" in found
 
 
-def test_a_folder_where_nobody_may_write_is_told(no_privileges: None) -> None:
+def test_a_folder_where_nobody_may_write_is_reported(no_privileges: None) -> None:
     where = node(path=Path("/t.json"), environ={"ASCEND_PROCESS_LOG_PATH": "/not/there"})
     found = messages(disk_full, where)
     assert found == [
@@ -67,7 +67,7 @@ def test_a_folder_where_nobody_may_write_is_told(no_privileges: None) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
-def test_a_full_disk_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     import subprocess  # noqa: PLC0415
 
     small = tmp_path / "small"

@@ -25,7 +25,7 @@ def listening(port: int, address: str = HERE) -> Iterator[socket.socket]:
 
 
 @pytest.mark.parametrize("address", [HERE, "0.0.0.0"])
-def test_a_port_that_is_taken_is_told_with_its_holder(address: str) -> None:
+def test_a_port_that_is_taken_is_reported_with_its_holder(address: str) -> None:
     base = free_base()
     where = node(environ={"HCCL_IF_BASE_PORT": str(base)})
     with listening(base + 7, address):
@@ -81,7 +81,7 @@ def put_ranges(root: Path, local: str, reserved: str) -> None:
         ("1024\t50000\n", "\n", None),
     ],
 )
-def test_ports_that_the_system_gives_away_are_told(
+def test_ports_that_the_system_gives_away_are_reported(
     tmp_path: Path, local: str, reserved: str, expected: str | None
 ) -> None:
     put_ranges(tmp_path, local, reserved)
@@ -124,7 +124,7 @@ def calling_from(port: int) -> Iterator[None]:
             yield
 
 
-def test_a_port_that_a_connection_goes_out_from_is_told_as_one() -> None:
+def test_a_port_that_a_connection_goes_out_from_is_reported_as_one() -> None:
     base = free_base()
     with calling_from(base + 3):
         where = node(environ={"HCCL_IF_BASE_PORT": str(base)})

@@ -52,7 +52,7 @@ def test_equal_processes_of_a_job_are_one_line(machine: Machine) -> None:
     ]
 
 
-def test_a_process_that_is_not_to_be_seen_is_told_by_what_npu_smi_says(machine: Machine) -> None:
+def test_a_process_that_is_not_to_be_seen_is_reported_by_what_npu_smi_says(machine: Machine) -> None:
     machine.smi_says("info", sample("a2/npu-smi-info-busy.txt"))
     assert messages(card_in_use, machine.node()) == [
         "process 1333928 (not visible from here) is on card 2",

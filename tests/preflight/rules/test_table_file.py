@@ -34,12 +34,12 @@ def test_the_real_path_counts_too() -> None:
     assert "a.json.d" in message
 
 
-def test_a_table_that_may_not_be_read_is_told(tmp_path: Path, no_privileges: None) -> None:
+def test_a_table_that_may_not_be_read_is_reported(tmp_path: Path, no_privileges: None) -> None:
     (message,) = messages(path_not_taken, node(path=tmp_path / "closed" / "t.json"))
     assert "cannot be read here: Permission denied" in message
 
 
-def test_links_that_go_round_are_told(tmp_path: Path) -> None:
+def test_links_that_go_round_are_reported(tmp_path: Path) -> None:
     (tmp_path / "t.json").symlink_to("t.json")
     (message,) = messages(path_not_taken, node(path=tmp_path / "t.json"))
     assert "cannot be read here" in message
@@ -65,7 +65,7 @@ def test_torch_npu_passes_over_what_its_owner_may_not_read(tmp_path: Path) -> No
     assert "may not read it" in message
 
 
-def test_a_variable_that_names_another_table_is_told(tmp_path: Path) -> None:
+def test_a_variable_that_names_another_table_is_reported(tmp_path: Path) -> None:
     path = write_table(tmp_path)
     environ = {"MINDSPORE_HCCL_CONFIG_PATH": "/opt/old_table.json", "RANK_TABLE_FILE": str(tmp_path / "other.json")}
     found = faults(another_table, node(path=path, environ=environ))

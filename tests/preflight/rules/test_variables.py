@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.preflight.probes.cards import named
-from hccl_kit.preflight.rules.variable_values import legal
+from hccl_kit.preflight.rules.variable_values import accepted_values
 from hccl_kit.preflight.rules.variables import (
     cards_meant,
     of_another_launcher,
-    value_illegal,
+    value_not_accepted,
     variables_contradict,
     visible_devices,
 )
@@ -51,9 +51,9 @@ from tests.preflight.nodes import faults, messages, node, table_value
 )
 def test_values_are_taken_as_hccl_takes_them(name: str, good: list[str], bad: list[str]) -> None:
     for value in good:
-        assert faults(value_illegal, node(environ={name: value})) == [], value
+        assert faults(value_not_accepted, node(environ={name: value})) == [], value
     for value in bad:
-        (message,) = messages(value_illegal, node(environ={name: value}))
+        (message,) = messages(value_not_accepted, node(environ={name: value}))
         assert message.startswith(f"{name}="), value
         assert "; accepted: " in message
 
@@ -69,7 +69,7 @@ def test_values_are_taken_as_hccl_takes_them(name: str, good: list[str], bad: li
     ],
 )
 def test_some_bounds_are_those_of_the_product(product: str, name: str, value: str, is_taken: bool) -> None:
-    assert (faults(value_illegal, node(environ={name: value}, product=product)) == []) is is_taken
+    assert (faults(value_not_accepted, node(environ={name: value}, product=product)) == []) is is_taken
 
 
 NOT_UTF8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"])
@@ -77,12 +77,12 @@ NOT_UTF8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=
 
 
 @given(
-    st.sampled_from(sorted(legal("auto"))),
+    st.sampled_from(sorted(accepted_values("auto"))),
     st.text(st.characters(codec="utf-8") | NOT_UTF8),
     st.sampled_from(["auto", *PRODUCT_NAMES]),
 )
 def test_any_text_is_taken_or_refused(name: str, text: str, product: str) -> None:
-    assert legal(product)[name].takes(text) in (True, False)
+    assert accepted_values(product)[name].takes(text) in (True, False)
 
 
 @pytest.mark.parametrize(

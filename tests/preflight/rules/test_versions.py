@@ -20,7 +20,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine_of(A2, tmp_path, monkeypatch)
 
 
-def test_what_is_not_there_is_told(machine: Machine) -> None:
+def test_what_is_not_there_is_reported(machine: Machine) -> None:
     for name in (DRIVER, CANN):
         (machine.root / name).unlink()
     assert messages(package_missing, machine.node()) == [
@@ -84,7 +84,7 @@ def test_one_of_the_two_lists_is_enough(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("text", ["version=9.0.0\n", "", "version=9.0.0\ninnerversion=unknown\n"])
-def test_what_tells_nothing_is_not_judged(machine: Machine, text: str) -> None:
+def test_what_tells_nothing_is_not_checked(machine: Machine, text: str) -> None:
     machine.file(CANN, text)
     with pytest.raises(CannotTellError, match="driver and CANN do not declare compatible releases"):
         messages(cann_unfit, machine.node())

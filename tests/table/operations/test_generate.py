@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.rules.topology import nearest_legal
+from hccl_kit.check.rules.topology import nearest_supported
 from hccl_kit.table.formats import write
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.model import Address, Level
@@ -26,7 +26,7 @@ def test_rules_for_other_peoples_tables_have_nothing_against_ours(
     data: st.DataObject, product: Product, server_id: str
 ) -> None:
     asked = data.draw(st.sets(st.integers(min_value=0, max_value=product.max_device_id), min_size=1))
-    ids = nearest_legal(tuple(asked), product) or tuple(asked)
+    ids = nearest_supported(tuple(asked), product) or tuple(asked)
     ips = data.draw(st.lists(ADDRESSES, min_size=len(ids), max_size=len(ids), unique=True))
     table = generate(server_id, list(zip(ids, map(str, ips), strict=True)))
     report = check_text(write(table), file_name(table), product)
