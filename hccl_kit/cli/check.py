@@ -76,10 +76,11 @@ class _Choice(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _check(_request(argv)))
+    return run(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))))
 
 
-def _request(argv: Sequence[str] | None) -> CheckRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-check",
         description="Check HCCL rank tables against the rules of HCCL's parser and of the manuals.",
@@ -111,7 +112,7 @@ def _request(argv: Sequence[str] | None) -> CheckRequest:
         " goes to standard output and everything else to standard error",
     )
     fix.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
-    return CheckRequest(**vars(parser.parse(argv)))
+    return parser
 
 
 def _check(request: CheckRequest) -> int:

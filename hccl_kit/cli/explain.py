@@ -51,10 +51,11 @@ class ExplainRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _explain(_request(argv)))
+    return run(lambda: _explain(ExplainRequest(**vars(make_parser().parse(argv)))))
 
 
-def _request(argv: Sequence[str] | None) -> ExplainRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit explain",
         description="Explain a rule, an error code of HCCL or a line of its log, and find it in rank tables.",
@@ -67,7 +68,7 @@ def _request(argv: Sequence[str] | None) -> ExplainRequest:
         help='a rule, a code or a pasted text; or a rank table: a file, or "-" for standard input',
     )
     add_product(parser, "the hardware that the tables are for")
-    return ExplainRequest(**vars(parser.parse(argv)))
+    return parser
 
 
 def _explain(request: ExplainRequest) -> int:

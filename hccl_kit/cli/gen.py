@@ -6,7 +6,7 @@ Only the parser is here, so that `--help` starts quickly; the work is in `gen_st
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hccl_kit.base.arguments import Parser, command_or, split_command
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hccl_kit.table.products import Product
 
 _EPILOG = f"""\
-Everything after -- is the command that each rank runs. The default in a checkout of hccl-kit, and elsewhere:
+Everything after -- is the command that each rank runs. The default (in a checkout; elsewhere):
   {" ".join(IN_CHECKOUT)}
   {" ".join(INSTALLED)}
 
@@ -42,19 +42,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def program() -> int:
         if "--mpi" not in words:
-            request = _request(words, command)
+            request = _request(words, command, complain)
             from hccl_kit.cli.gen_steps import generate_files  # noqa: PLC0415 - --help does not load it
 
             return generate_files(request)
         from hccl_kit.cli.gen_steps import generate_by_mpi  # noqa: PLC0415
 
-        return generate_by_mpi(lambda: _request(words, command))
+        return generate_by_mpi(lambda warn: _request(words, command, warn))
 
     return run(program)
 
 
-def _request(words: Sequence[str], command: tuple[str, ...] | None) -> GenRequest:
-    options = _parser().parse(words)
+def _request(words: Sequence[str], command: tuple[str, ...] | None, warn: Callable[[str], None]) -> GenRequest:
+    options = make_parser().parse(words)
     from pathlib import Path  # noqa: PLC0415 - --help does not load these
 
     from hccl_kit.cli.gen_devices import Devices  # noqa: PLC0415
@@ -62,7 +62,7 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> GenReques
 
     return check_request(
         GenRequest(
-            command=command_or(lambda: default_command(complain), command),
+            command=command_or(lambda: default_command(warn), command),
             devices=Devices.parse(options.device_num, options.visible_devices),
             product=options.product,
             version=options.table_version,
@@ -85,7 +85,8 @@ def _product(name: str) -> Product:
     return find_product(name)
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-gen",
         usage="hccl-gen --device_num RANGE [options] [-- COMMAND ...]",

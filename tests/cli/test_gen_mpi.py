@@ -163,6 +163,18 @@ def test_a_silent_server_keeps_nobody_waiting(tmp_path: Path) -> None:
     assert "card 0: no answer in 10 s" in text
 
 
+def test_a_warning_about_the_default_command_is_printed_once(tmp_path: Path) -> None:
+    servers = Servers(tmp_path, 2)
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(
+        "import importlib.util as util\nfind = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'mindspore' else find(name, *rest)\n"
+    )
+    done = servers.gen("--device_num", "[0,8)", variables={"PYTHONPATH": f"{hidden}{os.pathsep}{ROOT}"})
+    assert (done.returncode, done.stderr.count("warning: the default command")) == (0, 1), done.stderr
+
+
 def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 3)
     servers.put(2, "id", "10.0.0.20")
