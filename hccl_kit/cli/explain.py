@@ -30,8 +30,6 @@ from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
 
-_OF_NODES = "HK6"
-
 _EPILOG = """\
 examples:
   hccl-kit explain HK203
@@ -93,7 +91,7 @@ def _explain(request: ExplainRequest) -> int:
 def _next_steps(explanation: Explanation, *, has_files: bool) -> Iterator[str]:
     if _of_tables(explanation) and not has_files:
         yield "add FILE.json to this command to find it in a table; `hccl-check FILE.json` checks everything"
-    if any(rule.id.startswith(_OF_NODES) for rule in explanation.rules):
+    if any(rule.family == "HK6" for rule in explanation.rules):
         yield "`hccl-kit preflight FILE.json` checks this machine for it, with --all every server"
 
 

@@ -23,6 +23,7 @@ from hccl_kit.base.wording import indented, listed, shortened
 from hccl_kit.discovery.inventory_levels import levels
 from hccl_kit.discovery.yaml_tree import Node, Tree, read_tree
 from hccl_kit.table.device_range import MAX_ID
+from hccl_kit.table.hccl_parser.bounds import BACKUP
 from hccl_kit.table.hosts import Card, Host, prefix_length
 
 MAX_FILE = 64 << 20
@@ -34,7 +35,6 @@ _SHAPE = "an inventory is `server: {device id: address, ...}` for every server"
 _SERVER_KEYS = ("host_ip", "super_pod")
 _CARD_KEYS = ("ip", "netmask", "sdid", "local_id", "level_list")
 _MAX_SDID = 0xFFFF_FFFF
-_MAX_LOCAL_ID = 64
 _SHOWN = 16
 
 
@@ -119,7 +119,7 @@ def _card(tree: Tree, node: Node) -> Card:
         ip=ip,
         prefix=prefix,
         sdid=tree.number(entries["sdid"], _MAX_SDID) if "sdid" in entries else None,
-        local_id=tree.number(entries["local_id"], _MAX_LOCAL_ID) if "local_id" in entries else None,
+        local_id=tree.number(entries["local_id"], BACKUP) if "local_id" in entries else None,
         levels=levels(tree, entries["level_list"]) if "level_list" in entries else (),
     )
 

@@ -13,14 +13,11 @@ The keys are those of `schemas/rank_table_2.0.schema.json`.
 from __future__ import annotations
 
 from hccl_kit.discovery.yaml_tree import Node, Tree
+from hccl_kit.table.hccl_parser.bounds import MAX_ADDRESSES, MAX_LAYER, MAX_LEVELS, MAX_PORTS
 from hccl_kit.table.model import NOTHING, Address, Level
 
 _LEVEL_KEYS = ("net_layer", "net_instance_id", "net_type", "net_attr", "rank_addr_list")
 _ADDRESS_KEYS = ("addr_type", "addr", "ports", "plane_id")
-_MAX_LAYER = 7
-_MAX_LEVELS = 8
-_MAX_ADDRESSES = 24
-_MAX_PORTS = 16
 
 
 def levels(tree: Tree, node: Node) -> tuple[Level, ...]:
@@ -28,15 +25,15 @@ def levels(tree: Tree, node: Node) -> tuple[Level, ...]:
 
     The values are checked by the rules, in the generated table.
     """
-    return tuple(_level(tree, item) for item in tree.items(node, _MAX_LEVELS))
+    return tuple(_level(tree, item) for item in tree.items(node, MAX_LEVELS))
 
 
 def _level(tree: Tree, node: Node) -> Level:
     entries = tree.entries(node, _LEVEL_KEYS, required=("net_layer", "net_instance_id", "rank_addr_list"))
     return Level(
-        layer=tree.number(entries["net_layer"], _MAX_LAYER),
+        layer=tree.number(entries["net_layer"], MAX_LAYER),
         instance=tree.text(entries["net_instance_id"]),
-        addresses=tuple(_address(tree, item) for item in tree.items(entries["rank_addr_list"], _MAX_ADDRESSES)),
+        addresses=tuple(_address(tree, item) for item in tree.items(entries["rank_addr_list"], MAX_ADDRESSES)),
         type=tree.text(entries["net_type"]) if "net_type" in entries else None,
         extra={"net_attr": tree.text(entries["net_attr"])} if "net_attr" in entries else NOTHING,
     )
@@ -47,6 +44,6 @@ def _address(tree: Tree, node: Node) -> Address:
     return Address(
         type=tree.text(entries["addr_type"]),
         text=tree.text(entries["addr"]),
-        ports=tuple(tree.text(port) for port in tree.items(entries["ports"], _MAX_PORTS)),
+        ports=tuple(tree.text(port) for port in tree.items(entries["ports"], MAX_PORTS)),
         extra={"plane_id": tree.text(entries["plane_id"])} if "plane_id" in entries else NOTHING,
     )

@@ -5,7 +5,6 @@ Numbers are JSON numbers, not strings as in versions 1.x. The bounds are those o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,11 +75,6 @@ def to_value(table: RankTable) -> dict[str, Any]:
         **table.extra,
         "rank_list": [_rank_value(device) for _, device in table.by_rank()],
     }
-
-
-def to_text(table: RankTable) -> str:
-    """The text of a file: JSON with indent 4, no newline at the end."""
-    return json.dumps(to_value(table), indent=4, ensure_ascii=False)
 
 
 def _device(rank: dict[str, Any], index: int) -> Device:
