@@ -166,9 +166,8 @@ def _files(paths: Sequence[str]) -> tuple[list[str], int]:
 
 def _choice(request: CheckRequest, settings: Settings) -> _Choice:
     """The options, over the settings of the file. Raises KitError if no rule is left."""
-    chosen = settings.with_options(
-        select=request.select, ignore=request.ignore, strict=request.strict, product=request.product
-    )
+    given = {key: getattr(request, key) for key in Settings._fields}
+    chosen = settings._replace(**{key: value for key, value in given.items() if value is not None})
     select, ignore = selection(chosen.select, chosen.ignore)
     product = _with_netmask(product_or_auto(chosen.product), request.netmask)
     return _Choice(product, partial(narrowed, select=select, ignore=ignore), chosen.strict)

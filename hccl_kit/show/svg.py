@@ -110,7 +110,7 @@ def _is_drawn(run: Run) -> bool:
 
 
 def _pod(pod: Pod, sheet: _Sheet, *, is_framed: bool) -> Piece:
-    """The boxes of a super pod in its frame; servers without super pod have a frame only beside super pods."""
+    """The boxes of a super pod in its frame; servers without super pod have a frame only if there are super pods."""
     boxes = in_rows([_host(run.hosts[0], sheet) if _is_drawn(run) else _rest(run, sheet) for run in pod.runs],
                     _WIDTH - 2 * _PAD, _GAP)  # fmt: skip
     if pod.id is None and not is_framed:
