@@ -65,7 +65,7 @@ def reason_lines(reasons: dict[int, str]) -> str:
 
 
 def query(command: Sequence[str], timeout: float) -> str:
-    """The output of a program. Its exit code is ignored, since it differs between versions and the text is more specific.
+    """The output of a program. Its exit code is ignored, since it differs between versions and the text says why.
 
     Raises NoAnswerError if the program does not start or prints more than MAX_ANSWER bytes, HangError if it does not
     end within `timeout` seconds.

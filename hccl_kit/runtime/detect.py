@@ -168,8 +168,8 @@ LAUNCHERS: Mapping[str, Callable[[Mapping[str, str]], WorkerEnv]] = {
 
 VARIABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     # The first row whose variables are all set wins. Our script exports torch's names too, so it comes before them;
-    # a hand-written loop comes after them, because with MASTER_ADDR they are more specific, and after ModelArts, where its
-    # DEVICE_ID counts the cards of a container. srun may have started any of these.
+    # a hand-written loop comes after them, because with MASTER_ADDR they are more specific, and after ModelArts, where
+    # its DEVICE_ID counts the cards of a container. srun may have started any of these.
     ("script", (RUN_ID,)),
     ("msrun", ("MS_ROLE",)),
     ("mpirun", ("OMPI_COMM_WORLD_SIZE",)),

@@ -74,7 +74,7 @@ class Servers:
 
 
 def refused(done: subprocess.CompletedProcess[str], servers: Servers) -> str:
-    """The error of a run that must have written nothing; it is said once."""
+    """The error of a run that must have written nothing; it is printed once."""
     assert (done.returncode, servers.written()) == (2, []), done.stdout + done.stderr
     assert done.stderr.count("error:") == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -141,7 +141,7 @@ def test_vnic_addresses_do_not_serve_several_super_pods(tmp_path: Path) -> None:
     assert "10.0.0.19, card 7" in text
 
 
-def test_faults_of_all_servers_are_said_once(tmp_path: Path) -> None:
+def test_errors_of_all_servers_are_reported_once(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 3)
     (tmp_path / "0" / "ipv4.7").unlink()
     (tmp_path / "2" / "ipv4.1").unlink()
@@ -192,7 +192,7 @@ def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
         (("--device_num", "[0,8)", "-o", "none"), "none is not a folder"),
     ],
 )
-def test_a_wrong_option_is_said_once(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_a_wrong_option_is_reported_once(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     servers = Servers(tmp_path, 2)
     assert message in refused(servers.gen(*arguments), servers)
 

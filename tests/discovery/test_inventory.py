@@ -128,7 +128,7 @@ BEYOND_SCHEMA: list[tuple[str | bytes, str]] = [
 
 
 @pytest.mark.parametrize(("text", "message"), [*STRUCTURE, *BEYOND_SCHEMA])
-def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(tmp_path: Path, text: str | bytes, message: str) -> None:
     with pytest.raises(KitError, match=message):
         inventory.read(file(tmp_path, text))
 

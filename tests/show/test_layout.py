@@ -58,7 +58,7 @@ def test_a_note_is_no_finding() -> None:
     assert not any(host.has_findings for run in shown.runs for host in run.hosts)
 
 
-def test_servers_that_look_alike_are_a_run_until_one_differs() -> None:
+def test_servers_that_look_the_same_are_a_run_until_one_differs() -> None:
     document = many(9)
     document["server_list"][4]["device"].pop()
     for server in document["server_list"][5:]:

@@ -96,7 +96,7 @@ def test_a_finding_is_shown_however_far_it_is() -> None:
     assert "card 5: HK301" in text
 
 
-def test_the_same_finding_many_times_is_told_once() -> None:
+def test_the_same_finding_many_times_is_reported_once() -> None:
     document = many(30)
     for server in document["server_list"]:
         server["device"][0]["device_ip"] = "x"

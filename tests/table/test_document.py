@@ -100,7 +100,7 @@ def test_a_missing_key_is_located_at_the_object_that_should_hold_it() -> None:
         ("[" * 64 + "[" + "]" * 65, "HK005", "[", "deeper than 64"),
     ],
 )
-def test_a_fault_is_explained_at_its_place(text: str, rule: str, mark: str, words: str) -> None:
+def test_an_error_is_explained_at_its_place(text: str, rule: str, mark: str, words: str) -> None:
     document = parse(text, STDIN)
     (found,) = document.findings
     assert found.rule == rule
@@ -131,7 +131,7 @@ def test_utf16_is_named(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b'\xef\xbb\xbf{"a": 1}', '\ufeff{"a": 1}'])
-def test_a_byte_order_mark_is_a_fault_and_the_value_is_read(data: bytes | str) -> None:
+def test_a_byte_order_mark_is_an_error_and_the_value_is_read(data: bytes | str) -> None:
     document = parse(data, STDIN)
     assert [found.rule for found in document.findings] == ["HK003"]
     assert document.value == {"a": 1}
@@ -156,7 +156,7 @@ def test_more_than_hccl_reads_is_not_read(data: bytes | str) -> None:
         ("", False),
     ],
 )
-def test_the_path_is_judged_as_hccl_does(name: str, good: bool) -> None:
+def test_the_path_is_checked_as_hccl_does(name: str, good: bool) -> None:
     assert rules_of("{}", name) == ([] if good else ["HK008"])
 
 
@@ -174,7 +174,7 @@ def test_the_path_is_judged_as_hccl_does(name: str, good: bool) -> None:
     ],
     ids=range(8),
 )
-def test_hostile_text_is_judged_in_linear_time_and_space(text: str) -> None:
+def test_hostile_text_is_checked_in_linear_time_and_space(text: str) -> None:
     tracemalloc.start()
     begin = time.process_time()
     document = parse(text, STDIN)

@@ -99,7 +99,7 @@ def at(document: Any, pointer: Pointer) -> Any:
         ((*DEVICE, "device_ip"), None, "HK102", "null"),
     ],
 )
-def test_a_wrong_value_gives_one_fault_at_its_place(pointer: Pointer, wrong: Any, rule: str, words: str) -> None:
+def test_a_wrong_value_gives_one_error_at_its_place(pointer: Pointer, wrong: Any, rule: str, words: str) -> None:
     document = value()
     at(document, pointer[:-1])[pointer[-1]] = wrong
     (found,) = schema.findings(document, "rank_table_1.0")
@@ -138,7 +138,7 @@ def test_a_key_that_may_be_absent_holds_a_text(pointer: Pointer) -> None:
         (*DEVICE, "rank_id"),
     ],
 )
-def test_a_missing_key_gives_one_fault_and_a_slip_is_recognised(pointer: Pointer) -> None:
+def test_a_missing_key_gives_one_error_and_a_typo_is_recognised(pointer: Pointer) -> None:
     *way, key = pointer
     document = value()
     holder = at(document, tuple(way))

@@ -76,7 +76,7 @@ def test_schema_and_reader_agree_on_anything(form: Any, document: Any) -> None:
 
 
 @forms
-def test_a_number_in_place_of_a_text_is_one_fault_at_its_place(kind: Kind, good: Callable[[], dict[str, Any]]) -> None:
+def test_a_number_in_place_of_a_text_is_one_error_at_its_place(kind: Kind, good: Callable[[], dict[str, Any]]) -> None:
     for pointer in list(places(good())):
         document = good()
         if not isinstance(at(document, pointer), str) or pointer[0] in UNREAD:
@@ -96,7 +96,7 @@ def test_an_address_is_required_where_a_group_has_several_pods(pods: int, is_tak
 
 
 @pytest.mark.parametrize(("pods", "key"), [(1, "device_id"), (2, "device_id"), (2, "device_ip")])
-def test_a_slip_in_a_required_key_is_named(pods: int, key: str) -> None:
+def test_a_typo_in_a_required_key_is_named(pods: int, key: str) -> None:
     document = cloud(pods=pods)
     way: Pointer = ("group_list", 0, "instance_list", 0, "devices", 0)
     device = at(document, way)
@@ -115,7 +115,7 @@ def test_a_slip_in_a_required_key_is_named(pods: int, key: str) -> None:
         ({"version": "1.1", "deploy_mode": "lab"}, NODE_LIST),
     ],
 )
-def test_the_form_is_told_by_one_key(document: Any, kind: Kind) -> None:
+def test_the_form_is_recognised_by_one_key(document: Any, kind: Kind) -> None:
     assert recognise(document) is kind
 
 

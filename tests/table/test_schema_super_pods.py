@@ -97,7 +97,7 @@ def test_a_list_of_super_pods_is_a_list_of_objects(pointer: Pointer, content: An
 @pytest.mark.parametrize(
     "pointer", [(*POD, "super_pod_id"), (*POD, "server_list"), (*POD, "server_list", 0, "server_id")]
 )
-def test_a_missing_key_gives_one_fault_and_a_slip_is_recognised(pointer: Pointer) -> None:
+def test_a_missing_key_gives_one_error_and_a_typo_is_recognised(pointer: Pointer) -> None:
     *way, key = pointer
     document = pods_value(2, 1, 2)
     holder = at(document, tuple(way))

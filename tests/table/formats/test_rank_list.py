@@ -95,7 +95,7 @@ def test_schema_and_reader_agree_on_every_field(pointer: tuple[Any, ...]) -> Non
         assert fits(document) == (not list(schema.findings(document, STEM))), replacement
 
 
-def test_a_word_in_another_case_is_mended() -> None:
+def test_a_word_in_another_case_is_fixed() -> None:
     document = ranks_value(2)
     address = document["rank_list"][1]["level_list"][1]["rank_addr_list"][0]
     for written, mended in (("IPv4", ['"IPV4"']), (" ipv4 ", ['"IPV4"']), ("IP", []), ("IPV5", [])):
