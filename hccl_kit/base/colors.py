@@ -34,12 +34,12 @@ def with_state(state: str) -> str:
 
 
 def removed(text: str) -> str:
-    """What is no longer there."""
+    """A removed value."""
     return f"{_RED}{text}{_PLAIN}"
 
 
 def added(text: str) -> str:
-    """What is there now."""
+    """A new value."""
     return f"{_GREEN}{text}{_PLAIN}"
 
 

@@ -59,7 +59,7 @@ def check_text(data: bytes | str, name: str, product: Product | None = None) -> 
     return check_document(parse(data, name), product)
 
 
-def check_document(document: Document, product: Product | None = None, *, limit: int = formats.MAX_FAULTS) -> Report:
+def check_document(document: Document, product: Product | None = None, *, limit: int = formats.MAX_FINDINGS) -> Report:
     """As `check_text`, for a parsed document; `limit` is the maximum number of findings of its structure."""
     of_text = [_of_reader(found, document) for found in _findings_of_text(document)]
     if any(found.severity == "error" for found in of_text):
@@ -110,10 +110,10 @@ def _stopped(report: Report, found: Stop | None) -> Report:
 
 def _findings_of_text(document: Document) -> Sequence[Finding]:
     """The findings of the text; if it is not JSON because it is a ConfigMap in YAML, that alone."""
-    is_json = all(found.rule != reading.NOT_JSON.id for found in document.faults)
+    is_json = all(found.rule != reading.NOT_JSON.id for found in document.findings)
     found = None if is_json else config_map_in(document.text)
     if found is None:
-        return document.faults
+        return document.findings
     kind, line = found[0], document.text.count("\n", 0, found[1]) + 1
     place = Span(line, 1, len("kind"))
     return [_finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice, span=place)]

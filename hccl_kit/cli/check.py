@@ -76,10 +76,11 @@ class _Choice(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _check(_request(argv)))
+    return run(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))))
 
 
-def _request(argv: Sequence[str] | None) -> CheckRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-check",
         description="Check HCCL rank tables against the rules of HCCL's parser and of the manuals.",
@@ -111,7 +112,7 @@ def _request(argv: Sequence[str] | None) -> CheckRequest:
         " goes to standard output and everything else to standard error",
     )
     fix.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
-    return CheckRequest(**vars(parser.parse(argv)))
+    return parser
 
 
 def _check(request: CheckRequest) -> int:
@@ -165,9 +166,8 @@ def _files(paths: Sequence[str]) -> tuple[list[str], int]:
 
 def _choice(request: CheckRequest, settings: Settings) -> _Choice:
     """The options, over the settings of the file. Raises KitError if no rule is left."""
-    chosen = settings.with_options(
-        select=request.select, ignore=request.ignore, strict=request.strict, product=request.product
-    )
+    given = {key: getattr(request, key) for key in Settings._fields}
+    chosen = settings._replace(**{key: value for key, value in given.items() if value is not None})
     select, ignore = selection(chosen.select, chosen.ignore)
     product = _with_netmask(product_or_auto(chosen.product), request.netmask)
     return _Choice(product, partial(narrowed, select=select, ignore=ignore), chosen.strict)

@@ -24,16 +24,18 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
+    return run(lambda: _print(make_parser().parse(argv).shell))
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit completion",
         description="Print the script that completes verbs, options and files of all programs in a shell.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("shell", choices=SHELLS, help="the shell that reads the script")
-    options = parser.parse(argv)
-    return run(lambda: _print(options.shell))
+    return parser
 
 
 def _print(shell: str) -> int:

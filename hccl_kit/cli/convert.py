@@ -35,10 +35,11 @@ class ConvertRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the converted table; the exit code is 0, or 2 if nothing was written."""
-    return run(lambda: _convert(_request(argv)))
+    return run(lambda: _convert(ConvertRequest(**vars(make_parser().parse(argv)))))
 
 
-def _request(argv: Sequence[str] | None) -> ConvertRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit convert",
         description="Write a rank table in another version. What the other version cannot hold, or needs and the\n"
@@ -51,7 +52,7 @@ def _request(argv: Sequence[str] | None) -> ConvertRequest:
         "-o", "--output", metavar="FILE", type=_path, help='where to write (default: "-", standard output)'
     )
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
-    return ConvertRequest(**vars(parser.parse(argv)))
+    return parser
 
 
 def _path(text: str) -> Path | None:

@@ -46,10 +46,11 @@ class DiffRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the differences; the exit code is 0 if there are none, 1 if there are, 2 if a table cannot be read."""
-    return run(lambda: _diff(_request(argv)))
+    return run(lambda: _diff(DiffRequest(**vars(make_parser().parse(argv)))))
 
 
-def _request(argv: Sequence[str] | None) -> DiffRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit diff",
         description="Compare the content of two rank tables. Formatting and the order of keys, servers and devices\n"
@@ -59,7 +60,7 @@ def _request(argv: Sequence[str] | None) -> DiffRequest:
     parser.add_argument("first", metavar="A", help='a rank table, or "-" for standard input')
     parser.add_argument("second", metavar="B", help="the other one")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="of the changes (default: text)")
-    return DiffRequest(**vars(parser.parse(argv)))
+    return parser
 
 
 def _diff(request: DiffRequest) -> int:

@@ -22,10 +22,11 @@ Exit code: 0 done, 2 a table could not be read.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print a line for each table; the exit code is 0, or 2 if one cannot be read."""
-    return run(lambda: _digest(_files(argv)))
+    return run(lambda: _digest(make_parser().parse(argv).tables))
 
 
-def _files(argv: Sequence[str] | None) -> Sequence[str]:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit digest",
         description="Print the SHA-256 of the content of each rank table, one line per file like sha256sum.\n"
@@ -34,8 +35,7 @@ def _files(argv: Sequence[str] | None) -> Sequence[str]:
         epilog=_EPILOG,
     )
     parser.add_argument("tables", nargs="+", metavar="TABLE", help='a rank table, or "-" for standard input')
-    files: list[str] = parser.parse(argv).tables
-    return files
+    return parser
 
 
 def _digest(files: Sequence[str]) -> int:

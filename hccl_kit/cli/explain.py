@@ -30,8 +30,6 @@ from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
 
-_OF_NODES = "HK6"
-
 _EPILOG = """\
 examples:
   hccl-kit explain HK203
@@ -51,10 +49,11 @@ class ExplainRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _explain(_request(argv)))
+    return run(lambda: _explain(ExplainRequest(**vars(make_parser().parse(argv)))))
 
 
-def _request(argv: Sequence[str] | None) -> ExplainRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit explain",
         description="Explain a rule, an error code of HCCL or a line of its log, and find it in rank tables.",
@@ -67,7 +66,7 @@ def _request(argv: Sequence[str] | None) -> ExplainRequest:
         help='a rule, a code or a pasted text; or a rank table: a file, or "-" for standard input',
     )
     add_product(parser, "the hardware that the tables are for")
-    return ExplainRequest(**vars(parser.parse(argv)))
+    return parser
 
 
 def _explain(request: ExplainRequest) -> int:
@@ -92,7 +91,7 @@ def _explain(request: ExplainRequest) -> int:
 def _next_steps(explanation: Explanation, *, has_files: bool) -> Iterator[str]:
     if _of_tables(explanation) and not has_files:
         yield "add FILE.json to this command to find it in a table; `hccl-check FILE.json` checks everything"
-    if any(rule.id.startswith(_OF_NODES) for rule in explanation.rules):
+    if any(rule.family == "HK6" for rule in explanation.rules):
         yield "`hccl-kit preflight FILE.json` checks this machine for it, with --all every server"
 
 

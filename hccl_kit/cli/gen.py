@@ -6,7 +6,7 @@ Only the parser is here, so that `--help` starts quickly; the work is in `gen_st
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hccl_kit.base.arguments import Parser, command_or, split_command
@@ -14,11 +14,13 @@ from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hccl_kit.cli.gen_request import GenRequest
     from hccl_kit.table.products import Product
 
 _EPILOG = f"""\
-Everything after -- is the command that each rank runs. The default in a checkout of hccl-kit, and elsewhere:
+Everything after -- is the command that each rank runs. The default (in a checkout; elsewhere):
   {" ".join(IN_CHECKOUT)}
   {" ".join(INSTALLED)}
 
@@ -42,41 +44,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def program() -> int:
         if "--mpi" not in words:
-            request = _request(words, command)
+            request = _request(words, command, complain)
             from hccl_kit.cli.gen_steps import generate_files  # noqa: PLC0415 - --help does not load it
 
             return generate_files(request)
         from hccl_kit.cli.gen_steps import generate_by_mpi  # noqa: PLC0415
 
-        return generate_by_mpi(lambda: _request(words, command))
+        return generate_by_mpi(lambda warn: _request(words, command, warn))
 
     return run(program)
 
 
-def _request(words: Sequence[str], command: tuple[str, ...] | None) -> GenRequest:
-    options = _parser().parse(words)
-    from pathlib import Path  # noqa: PLC0415 - --help does not load these
-
+def _request(words: Sequence[str], command: tuple[str, ...] | None, warn: Callable[[str], None]) -> GenRequest:
+    given = vars(make_parser().parse(words))
+    # --help does not load these.
     from hccl_kit.cli.gen_devices import Devices  # noqa: PLC0415
     from hccl_kit.cli.gen_request import GenRequest, check_request, hosts_of  # noqa: PLC0415
 
-    return check_request(
-        GenRequest(
-            command=command_or(lambda: default_command(complain), command),
-            devices=Devices.parse(options.device_num, options.visible_devices),
-            product=options.product,
-            version=options.table_version,
-            server=options.server_ip,
-            hosts=None if options.hosts is None else hosts_of(options.hosts, simulate=options.simulate),
-            mpi=options.mpi,
-            hccn_conf=Path(options.hccn_conf) if options.hccn_conf is not None else None,
-            inventory=Path(options.inventory) if options.inventory is not None else None,
-            simulate=options.simulate,
-            output=Path(options.output),
-            force=options.force,
-            dry_run=options.dry_run,
-        )
-    )
+    command = command_or(lambda: default_command(warn), command)
+    devices = Devices.parse(given.pop("device_num"), given.pop("visible_devices"))
+    hosts = given.pop("hosts")
+    hosts = None if hosts is None else hosts_of(hosts, simulate=given["simulate"])
+    return check_request(GenRequest(command=command, devices=devices, hosts=hosts, **given))
+
+
+def _path(text: str) -> Path:
+    from pathlib import Path  # noqa: PLC0415 - --help does not load it
+
+    return Path(text)
 
 
 def _product(name: str) -> Product:
@@ -85,7 +80,8 @@ def _product(name: str) -> Product:
     return find_product(name)
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-gen",
         usage="hccl-gen --device_num RANGE [options] [-- COMMAND ...]",
@@ -111,6 +107,7 @@ def _parser() -> Parser:
     job.add_argument(
         "--server_ip",
         "--server-ip",
+        dest="server",
         metavar="ADDRESS",
         help="the id of this server in the table (default: the address that HCCL would choose)",
     )
@@ -123,6 +120,7 @@ def _parser() -> Parser:
     )
     job.add_argument(
         "--table-version",
+        dest="version",
         metavar="VERSION",
         choices=("1.0", "1.2", "2.0"),
         help="1.0, 1.2 or 2.0 (default: 2.0 on a5; 1.2 on a3 if the super pods are known; else 1.0)",
@@ -136,14 +134,14 @@ def _parser() -> Parser:
     many.add_argument("--mpi", action="store_true", help="one table of all servers that mpirun started a process on")
     source = parser.add_argument_group("where card addresses come from (default: hccn_tool, else /etc/hccn.conf)")
     one = source.add_mutually_exclusive_group()
-    one.add_argument("--hccn-conf", metavar="FILE", help="the driver's file, or a copy of it")
-    one.add_argument("--inventory", metavar="FILE", help="a YAML file: server to device id to address, or more")
+    one.add_argument("--hccn-conf", metavar="FILE", type=_path, help="the driver's file, or a copy of it")
+    one.add_argument("--inventory", metavar="FILE", type=_path, help="a YAML file of servers and their cards")
     one.add_argument("--simulate", action="store_true", help="no hardware needed: addresses that exist in no network")
     output = parser.add_argument_group("what is written")
     output.add_argument(
-        "-o", "--output", metavar="DIR", default=".", help="where to write (default: the current folder)"
+        "-o", "--output", metavar="DIR", type=_path, default=".", help="where to write (default: the current folder)"
     )
-    output.add_argument("--output-dir", dest="output", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    output.add_argument("--output-dir", dest="output", type=_path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     output.add_argument("--force", action="store_true", help="overwrite files with other content")
     output.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
     return parser

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from hccl_kit.cli import complain
 from hccl_kit.cli.gen_mpi import gather_servers
 from hccl_kit.cli.gen_request import GenRequest
-from hccl_kit.cli.gen_sources import Found, find_servers
+from hccl_kit.cli.gen_sources import Found, Report, find_servers
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import valid_text
 from hccl_kit.launch.emitters import bash
@@ -25,16 +25,23 @@ def generate_files(request: GenRequest) -> int:
     return _write(request, find_servers(request, complain))
 
 
-def generate_by_mpi(read: Callable[[], GenRequest]) -> int:
-    """As `generate_files`, for the servers of all processes, which print an error in the request of `read` once."""
+def generate_by_mpi(read: Callable[[Report], GenRequest]) -> int:
+    """As `generate_files`, for the servers of all processes. `read` makes the request; its argument gets warnings.
+
+    An error or a warning in the request is printed once, by process 0.
+    """
 
     def find(is_first: bool) -> Found:
-        request = read()
+        request = read(_silent)
         if is_first:
             check_folder(request.output)
-        return find_servers(request, complain if is_first else lambda _: None)
+        return find_servers(request, complain if is_first else _silent)
 
-    return gather_servers(find, lambda found: _write(read(), found))
+    return gather_servers(find, lambda found: _write(read(complain), found))
+
+
+def _silent(_: str) -> None:
+    """Drops a warning, which another process prints."""
 
 
 def _write(request: GenRequest, found: Found) -> int:

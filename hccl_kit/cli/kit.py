@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def module_of(verb: str) -> str:
-    """The module of a verb, whose `main` is the program."""
+    """The module of a verb, with its `main` and `make_parser`."""
     # The training wing is optional and known by name only.
     folder = "hccl_kit.ocr.programs" if verb in GROUPS["training"] else "hccl_kit.cli"
     return f"{folder}.{verb.replace('-', '_')}"

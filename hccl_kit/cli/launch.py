@@ -42,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(program)
 
 
-def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit launch",
         usage="hccl-kit launch TABLE --to LAUNCHER [options] [-- COMMAND ...]",
@@ -64,7 +65,11 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchReq
     written.add_argument("--force", action="store_true", help="overwrite files with other content")
     written.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
     _add_launcher_options(parser)
-    given = vars(parser.parse(words))
+    return parser
+
+
+def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchRequest:
+    given = vars(make_parser().parse(words))
     launcher, output = LAUNCHERS[given.pop("to")], given.pop("output")
     from pathlib import Path  # noqa: PLC0415 - --help does not load these
 

@@ -46,10 +46,11 @@ class MergeRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write one table of all servers; the exit code is 0, or 2 if nothing was written."""
-    return run(lambda: _merge(_request(argv)))
+    return run(lambda: _merge(MergeRequest(**vars(make_parser().parse(argv)))))
 
 
-def _request(argv: Sequence[str] | None) -> MergeRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-merge",
         description="Merge the rank tables of several servers: ranks are numbered anew, server by server.",
@@ -67,7 +68,7 @@ def _request(argv: Sequence[str] | None) -> MergeRequest:
     )
     add_product(parser, "the hardware that the merged table is for")
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
-    return MergeRequest(**vars(parser.parse(argv)))
+    return parser
 
 
 def _merge(request: MergeRequest) -> int:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib import import_module
-from typing import NoReturn
 
 from hccl_kit import __version__
-from hccl_kit.base.arguments import Parser
 from hccl_kit.cli.kit import VERBS, module_of
 
 PROGRAMS = ("check", "gen", "merge")
@@ -37,37 +34,11 @@ def programs() -> Mapping[str, argparse.ArgumentParser]:
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
-    """The parser of a verb: its program runs until it parses its arguments, which comes before all else.
-
-    A parser without options if the packages of the verb are not installed.
-    """
+    """The parser of a verb; one without options if the packages of the verb are not installed."""
     try:
-        with _stopping_at_parse():
-            import_module(module_of(verb)).main([])
-    except _ParserFound as found:
-        return found.parser
+        parser: argparse.ArgumentParser = import_module(module_of(verb)).make_parser()
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("hccl_kit"):
             raise
-    return argparse.ArgumentParser(prog=f"hccl-kit {verb}")
-
-
-class _ParserFound(BaseException):
-    """Carries a parser out of a program, which catches no BaseException."""
-
-    def __init__(self, parser: Parser) -> None:
-        super().__init__()
-        self.parser = parser
-
-
-@contextmanager
-def _stopping_at_parse() -> Iterator[None]:
-    def stop(self: Parser, argv: Sequence[str] | None) -> NoReturn:  # noqa: ARG001 - as Parser.parse
-        raise _ParserFound(self)
-
-    original = Parser.parse
-    Parser.parse = stop  # type: ignore[method-assign]  # for the length of this block
-    try:
-        yield
-    finally:
-        Parser.parse = original  # type: ignore[method-assign]
+        return argparse.ArgumentParser(prog=f"hccl-kit {verb}")
+    return parser

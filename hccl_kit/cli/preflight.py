@@ -42,12 +42,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
 
+    def read() -> PreflightRequest:
+        return PreflightRequest(**vars(make_parser().parse(words)))
+
     def program() -> int:
         if "--mpi" in words:  # the processes read the request together, so that an error in it is printed once
             from hccl_kit.cli.preflight_mpi import preflight_by_mpi  # noqa: PLC0415 - starts MPI
 
-            return preflight_by_mpi(lambda: _request(words))
-        return _preflight(_request(words))
+            return preflight_by_mpi(read)
+        return _preflight(read())
 
     return run(program)
 
@@ -66,7 +69,8 @@ def _preflight(request: PreflightRequest) -> int:
     return print_answers(job, [answer(job.node(os.environ, request.server))], None, request.format, color=color)
 
 
-def _request(words: Sequence[str]) -> PreflightRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit preflight",
         description="Check this machine, or every server of a rank table, before a job starts.",
@@ -81,7 +85,7 @@ def _request(words: Sequence[str]) -> PreflightRequest:
     parser.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")
     add_selection(parser)
     _add_cluster_options(parser.add_argument_group("all servers of the table"))
-    return PreflightRequest(**vars(parser.parse(words)))
+    return parser
 
 
 def _add_cluster_options(group: argparse._ArgumentGroup) -> None:

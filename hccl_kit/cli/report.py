@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -43,19 +42,22 @@ Exit code: 0 all that is installed works, 1 something is broken or the table has
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
+    options = make_parser().parse(argv)
+    return run(lambda: _report(options.table, options.format))
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit report",
         description="Print versions, environment variables and what works on this machine, for a bug report.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "table", nargs="?", metavar="TABLE", help="a rank table to describe: its size, digest and rules"
     )
     parser.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")
-    options = parser.parse(argv)
-    return run(lambda: _report(options.table, options.format))
+    return parser
 
 
 def _report(table: str | None, form: str) -> int:

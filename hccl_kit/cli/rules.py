@@ -25,10 +25,11 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _list(_format(argv)))
+    return run(lambda: _list(make_parser().parse(argv).format))
 
 
-def _format(argv: Sequence[str] | None) -> str:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit rules",
         description="List the rules for tables, launch plans and nodes: id, severity by product, HCCL's error, title.",
@@ -37,8 +38,7 @@ def _format(argv: Sequence[str] | None) -> str:
     parser.add_argument(
         "--format", choices=list(_FORMATS), default="text", help="of the list; markdown has the pages (default: text)"
     )
-    form: str = parser.parse(argv).format
-    return form
+    return parser
 
 
 def _list(form: str) -> int:

@@ -38,26 +38,10 @@ _ACCEPTED = {
 class Settings(NamedTuple):
     """Which rules are checked (`select` None: all), for which product, and whether warnings are errors."""
 
-    select: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] = ()
+    select: Sequence[str] | None = None
+    ignore: Sequence[str] = ()
     strict: bool = False
     product: str = ANY_PRODUCT
-
-    def with_options(
-        self,
-        *,
-        select: Sequence[str] | None,
-        ignore: Sequence[str] | None,
-        strict: bool | None,
-        product: str | None,
-    ) -> Settings:
-        """With the options of the command line that are not None."""
-        return Settings(
-            self.select if select is None else tuple(select),
-            self.ignore if ignore is None else tuple(ignore),
-            self.strict if strict is None else strict,
-            product or self.product,
-        )
 
 
 def settings_for(file: str) -> Settings:
@@ -114,18 +98,11 @@ def _settings(values: object, place: str) -> Settings:
             raise KitError(f"{place}: {key[:40]!r} is not a setting; accepted: {', '.join(_ACCEPTED)}")
         if not _is_valid(key, value):
             raise KitError(f"{place}: {key} is {str(value)[:80]!r}; accepted: {_ACCEPTED[key]}")
-    select, ignore = (values.get(key) for key in ("select", "ignore"))
-    for key, rules in (("select", select), ("ignore", ignore)):
         try:
-            chosen_rules(rules or ())
+            chosen_rules(value if isinstance(value, list) else ())
         except KitError as error:
             raise KitError(f"{place}: {key}: {error.message}", hint=error.hint) from error
-    return Settings(
-        None if select is None else tuple(select),
-        tuple(ignore or ()),
-        values.get("strict", False),
-        values.get("product", ANY_PRODUCT),
-    )
+    return Settings(**values)
 
 
 def _is_valid(key: str, value: object) -> bool:

@@ -45,10 +45,11 @@ class ShowRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw a table with its findings marked; returns the exit code."""
-    return run(lambda: _show(_request(argv)))
+    return run(lambda: _show(ShowRequest(**vars(make_parser().parse(argv)))))
 
 
-def _request(argv: Sequence[str] | None) -> ShowRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit show",
         description="Draw the super pods, servers, linked cards and ranks of a rank table, with its findings marked.",
@@ -64,7 +65,7 @@ def _request(argv: Sequence[str] | None) -> ShowRequest:
     parser.add_argument(
         "--width", type=_width, metavar="N", help=f"of the lines, at least {MIN_WIDTH} (default: that of the terminal)"
     )
-    return ShowRequest(**vars(parser.parse(argv)))
+    return parser
 
 
 def _svg(text: str) -> Path:

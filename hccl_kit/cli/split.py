@@ -35,10 +35,11 @@ class SplitRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write one table per server; the exit code is 0, or 2 if nothing was written."""
-    return run(lambda: _split(_request(argv)))
+    return run(lambda: _split(SplitRequest(**vars(make_parser().parse(argv)))))
 
 
-def _request(argv: Sequence[str] | None) -> SplitRequest:
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = Parser(
         prog="hccl-kit split",
         description="Write a rank table for each server of a table, with ranks from 0. hccl-merge reverses this.",
@@ -50,7 +51,7 @@ def _request(argv: Sequence[str] | None) -> SplitRequest:
     )
     parser.add_argument("--output-dir", dest="output", type=Path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.add_argument("--force", action="store_true", help="overwrite files with other content")
-    return SplitRequest(**vars(parser.parse(argv)))
+    return parser
 
 
 def _split(request: SplitRequest) -> int:

@@ -47,16 +47,16 @@ def find(name: str, usual_places: Sequence[str]) -> str | None:
 def query_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[int, _T], dict[int, str]]:
     """The answers by card, and the reasons of the cards for which `question` raised NoAnswerError."""
 
-    def answer(device_id: int) -> tuple[_T, None] | tuple[None, str]:
+    def answer(device_id: int) -> _T | NoAnswerError:
         try:
-            return question(device_id), None
+            return question(device_id)
         except NoAnswerError as error:
-            return None, str(error)
+            return error
 
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        pairs = dict(zip(ids, pool.map(answer, ids), strict=True))
-    found = {device_id: pair[0] for device_id, pair in pairs.items() if pair[1] is None}
-    return found, {device_id: why for device_id, (_, why) in pairs.items() if why is not None}
+        answers = dict(zip(ids, pool.map(answer, ids), strict=True))
+    found = {device_id: one for device_id, one in answers.items() if not isinstance(one, NoAnswerError)}
+    return found, {device_id: str(one) for device_id, one in answers.items() if isinstance(one, NoAnswerError)}
 
 
 def reason_lines(reasons: dict[int, str]) -> str:
@@ -65,7 +65,7 @@ def reason_lines(reasons: dict[int, str]) -> str:
 
 
 def query(command: Sequence[str], timeout: float) -> str:
-    """The output of a program. Its exit code is ignored, since it differs between versions and the text says more.
+    """The output of a program. Its exit code is ignored, since it differs between versions and the text says why.
 
     Raises NoAnswerError if the program does not start or prints more than MAX_ANSWER bytes, HangError if it does not
     end within `timeout` seconds.

@@ -7,6 +7,15 @@
       host_ip: 10.0.0.2
       super_pod: pod-a
       0: {ip: 192.168.100.102, netmask: 255.255.255.0, sdid: 4194304}
+    10.0.0.3:
+      0:
+        local_id: 0
+        level_list:
+        - net_layer: 0
+          net_instance_id: srv0
+          net_type: TOPO_FILE_DESC
+          rank_addr_list:
+          - {addr_type: EID, addr: 000000000000002000100000dfdf0001, ports: [0/1], plane_id: 0}
 
 A card is its address, or a mapping with more facts. `schemas/inventory.schema.json` describes every key.
 """
@@ -20,10 +29,11 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import indented, listed, shortened
-from hccl_kit.discovery.inventory_levels import levels
 from hccl_kit.discovery.yaml_tree import Node, Tree, read_tree
 from hccl_kit.table.device_range import MAX_ID
+from hccl_kit.table.hccl_parser import bounds
 from hccl_kit.table.hosts import Card, Host, prefix_length
+from hccl_kit.table.model import NOTHING, Address, Level
 
 MAX_FILE = 64 << 20
 """Bytes; 65,536 cards need 2 MiB, with the levels of version 2.0 about half of it."""
@@ -33,8 +43,9 @@ MAX_CARDS = 65_536
 _SHAPE = "an inventory is `server: {device id: address, ...}` for every server"
 _SERVER_KEYS = ("host_ip", "super_pod")
 _CARD_KEYS = ("ip", "netmask", "sdid", "local_id", "level_list")
+_LEVEL_KEYS = ("net_layer", "net_instance_id", "net_type", "net_attr", "rank_addr_list")
+_ADDRESS_KEYS = ("addr_type", "addr", "ports", "plane_id")
 _MAX_SDID = 0xFFFF_FFFF
-_MAX_LOCAL_ID = 64
 _SHOWN = 16
 
 
@@ -119,8 +130,8 @@ def _card(tree: Tree, node: Node) -> Card:
         ip=ip,
         prefix=prefix,
         sdid=tree.number(entries["sdid"], _MAX_SDID) if "sdid" in entries else None,
-        local_id=tree.number(entries["local_id"], _MAX_LOCAL_ID) if "local_id" in entries else None,
-        levels=levels(tree, entries["level_list"]) if "level_list" in entries else (),
+        local_id=tree.number(entries["local_id"], bounds.BACKUP) if "local_id" in entries else None,
+        levels=_levels(tree, entries["level_list"]) if "level_list" in entries else (),
     )
 
 
@@ -143,6 +154,34 @@ def _address(tree: Tree, node: Node, text: str) -> str:
     except ValueError:
         raise tree.error(node, f"{text!r} is not an IP address") from None
     return text
+
+
+def _levels(tree: Tree, node: Node) -> tuple[Level, ...]:
+    """The networks of a card, with the keys of version 2.0; rules check the values, in the generated table."""
+    return tuple(_level(tree, item) for item in tree.items(node, bounds.MAX_LEVELS))
+
+
+def _level(tree: Tree, node: Node) -> Level:
+    entries = tree.entries(node, _LEVEL_KEYS, required=("net_layer", "net_instance_id", "rank_addr_list"))
+    return Level(
+        layer=tree.number(entries["net_layer"], bounds.MAX_LAYER),
+        instance=tree.text(entries["net_instance_id"]),
+        addresses=tuple(
+            _address_of(tree, item) for item in tree.items(entries["rank_addr_list"], bounds.MAX_ADDRESSES)
+        ),
+        type=tree.text(entries["net_type"]) if "net_type" in entries else None,
+        extra={"net_attr": tree.text(entries["net_attr"])} if "net_attr" in entries else NOTHING,
+    )
+
+
+def _address_of(tree: Tree, node: Node) -> Address:
+    entries = tree.entries(node, _ADDRESS_KEYS, required=("addr_type", "addr", "ports"))
+    return Address(
+        type=tree.text(entries["addr_type"]),
+        text=tree.text(entries["addr"]),
+        ports=tuple(tree.text(port) for port in tree.items(entries["ports"], bounds.MAX_PORTS)),
+        extra={"plane_id": tree.text(entries["plane_id"])} if "plane_id" in entries else NOTHING,
+    )
 
 
 def _narrowed(host: Host, ids: Sequence[int]) -> Host:

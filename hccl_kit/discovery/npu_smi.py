@@ -11,7 +11,7 @@ An NPU of A3 has two chips; each is a device with the physical id NPU * 2 + CHIP
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
@@ -21,7 +21,7 @@ USUAL_PLACES = ("/usr/local/sbin/npu-smi", "/usr/local/bin/npu-smi")
 CHIPS = 2
 """Chips per NPU; every chip is a device."""
 
-_ROW = re.compile(r"^[ \t]*(SDID|Super Pod ID)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+_ROW = re.compile(r"^[ \t]*([^:\n]*?)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _NONE = 0xFFFF_FFFF
 """All 32 bits set: no id."""
@@ -66,10 +66,19 @@ def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOU
 
 def place(answer: str) -> Place:
     """The place in an answer. Raises NoAnswerError if it has none."""
-    rows = dict(_ROW.findall(answer))
-    if "SDID" not in rows or "Super Pod ID" not in rows:
+    found = rows(answer)
+    if "SDID" not in found or "Super Pod ID" not in found:
         raise driver_tool.NoAnswerError(driver_tool.excerpt(answer))
-    for name, value in rows.items():
+    for name in ("SDID", "Super Pod ID"):
+        value = found[name]
         if not _NUMBER.fullmatch(value) or int(value) >= _NONE:
             raise driver_tool.NoAnswerError(f"{name} {value!r} is not valid")
-    return Place(int(rows["SDID"]), int(rows["Super Pod ID"]))
+    return Place(int(found["SDID"]), int(found["Super Pod ID"]))
+
+
+def rows(answer: str) -> Mapping[str, str]:
+    """The rows `name : value` of an answer; of duplicate names the first, which belongs to the NPU as a whole."""
+    found: dict[str, str] = {}
+    for name, value in _ROW.findall(answer):
+        found.setdefault(name, value)
+    return found

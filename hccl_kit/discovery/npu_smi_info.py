@@ -88,21 +88,22 @@ def _chip(record: Mapping[str, str]) -> Chip | None:
     npu = _npu(record)
     if npu is None or not record.get("Health"):
         return None
-    chip = _number(record.get("Chip", ""))
-    return Chip(npu, chip or 0, record["Health"], _number(record.get("Phy-ID", "")))
+    chip = number(record.get("Chip", ""))
+    return Chip(npu, chip or 0, record["Health"], number(record.get("Phy-ID", "")))
 
 
 def _process(record: Mapping[str, str]) -> Process | None:
-    npu, pid = _npu(record), _number(record.get("Process id", ""))
+    npu, pid = _npu(record), number(record.get("Process id", ""))
     if npu is None or pid is None:
         return None
-    inner = _number(record.get("Process id in container", ""))
-    return Process(npu, _number(record.get("Chip", "")) or 0, pid, record.get("Process name", ""), inner)
+    inner = number(record.get("Process id in container", ""))
+    return Process(npu, number(record.get("Chip", "")) or 0, pid, record.get("Process name", ""), inner)
 
 
 def _npu(record: Mapping[str, str]) -> int | None:
-    return next((_number(record[name]) for name in _NAMES_OF_NPU if name in record), None)
+    return next((number(record[name]) for name in _NAMES_OF_NPU if name in record), None)
 
 
-def _number(text: str) -> int | None:
+def number(text: str) -> int | None:
+    """The number in a cell; None if it holds something else."""
     return int(text) if _NUMBER.fullmatch(text) else None

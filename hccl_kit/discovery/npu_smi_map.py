@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from hccl_kit.discovery.npu_smi_info import number
+
 _BETWEEN = re.compile(r"[ \t]{2,}|\t")
-_NUMBER = re.compile(r"[0-9]{1,10}")
 
 
 class ChipMapping(NamedTuple):
@@ -31,13 +32,9 @@ def parse(answer: str) -> tuple[ChipMapping, ...]:
     start = next((at for at, row in enumerate(rows) if "NPU ID" in row and "Chip ID" in row), len(rows))
     found = []
     for row in rows[start + 1 :]:
-        record = {name: _number(value) for name, value in zip(rows[start], row, strict=False)}
+        record = {name: number(value) for name, value in zip(rows[start], row, strict=False)}
         npu, chip = record.get("NPU ID"), record.get("Chip ID")
         logic, physical = record.get("Chip Logic ID"), record.get("Chip Phy-ID")
         if npu is not None and chip is not None and (logic is not None or physical is not None):
             found.append(ChipMapping(npu, chip, logic, physical))
     return tuple(found)
-
-
-def _number(text: str) -> int | None:
-    return int(text) if _NUMBER.fullmatch(text) else None

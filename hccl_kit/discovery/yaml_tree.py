@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 
 MAX_DEPTH = 16
@@ -91,7 +91,7 @@ class Tree:
 
 def read_tree(path: Path, limit: int, shape: str) -> Tree:
     """The nodes of a file of at most `limit` bytes. Raises KitError with the place if it is not YAML or empty."""
-    text = _text(path, limit)
+    text = read_text(path, limit)
     try:
         root = _root(yaml.parse(text, Loader=_LOADER), path)
     except yaml.MarkedYAMLError as error:
@@ -133,11 +133,3 @@ def _root(events: Iterator[yaml.Event], path: Path) -> Node | None:
 
 def _place(path: Path, mark: Any) -> str:
     return f"{path}:{mark.line + 1}:{mark.column + 1}"
-
-
-def _text(path: Path, limit: int) -> str:
-    data = read_bounded(path, limit)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise KitError(f"{path} is not UTF-8 text: byte {error.start} is 0x{data[error.start]:02x}") from None

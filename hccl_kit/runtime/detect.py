@@ -68,11 +68,6 @@ def _single(_: Mapping[str, str]) -> WorkerEnv:
     return WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0)
 
 
-def _script(environ: Mapping[str, str]) -> WorkerEnv:
-    """The scripts of this project set every field."""
-    return WorkerEnv.from_environ(environ)
-
-
 def _mpirun(environ: Mapping[str, str]) -> WorkerEnv:
     """Open MPI numbers the ranks, and the visible cards in their order. A rank table is not used.
 
@@ -161,7 +156,7 @@ def _port(table: bytes, one_server: bool) -> int:
 
 
 LAUNCHERS: Mapping[str, Callable[[Mapping[str, str]], WorkerEnv]] = {
-    "script": _script,
+    "script": WorkerEnv.from_environ,
     "msrun": _msrun,
     "mpirun": _mpirun,
     "torchrun": _torchrun,
@@ -173,8 +168,8 @@ LAUNCHERS: Mapping[str, Callable[[Mapping[str, str]], WorkerEnv]] = {
 
 VARIABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     # The first row whose variables are all set wins. Our script exports torch's names too, so it comes before them;
-    # a hand-written loop comes after them, because with MASTER_ADDR it says more, and after ModelArts, where its
-    # DEVICE_ID counts the cards of a container. srun may have started any of these.
+    # a hand-written loop comes after them, because with MASTER_ADDR they are more specific, and after ModelArts, where
+    # its DEVICE_ID counts the cards of a container. srun may have started any of these.
     ("script", (RUN_ID,)),
     ("msrun", ("MS_ROLE",)),
     ("mpirun", ("OMPI_COMM_WORLD_SIZE",)),

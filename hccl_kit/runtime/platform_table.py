@@ -25,9 +25,8 @@ from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, TABLE_TIMEOUT
 from hccl_kit.table import document, formats
 from hccl_kit.table.formats.kinds import INITIALIZING, is_unfinished
 from hccl_kit.table.model import RankTable, Server
+from hccl_kit.table.reading import MOUNTED
 
-IN_FOLDER = ("jobstart_hccl.json", "hccl.json")
-"""The file names of ModelArts and of the Ascend Operator."""
 LIMIT = 1800
 """Seconds until the table must be completed; HCCL waits as long."""
 POLL, LOG_INTERVAL, SETTLE = 0.5, 60.0, 10.0
@@ -102,7 +101,7 @@ def _wait(given: Path, limit: float, clock: Clock) -> tuple[Path, Any, bytes]:
 
 def _read(given: Path) -> tuple[Path, Any, bytes | None, str]:
     """The file, its value, its bytes (None: it cannot be read), and the reason why it is not ready, or ""."""
-    names = [given / name for name in IN_FOLDER] if given.is_dir() else [given]
+    names = [given / name for name in MOUNTED] if given.is_dir() else [given]
     path = next((name for name in names if name.exists()), names[0])
     try:
         data = read_bounded(path, document.MAX_BYTES)

@@ -24,7 +24,7 @@ def collapsed(picture: Picture, most: int) -> Picture:
     Runs with findings are kept first, then the first run of every super pod, the second one and so on.
     """
     rows = [
-        (not ((pod.faults and place == 0) or any(host.has_faults for host in hosts)), place, number)
+        (not ((pod.findings and place == 0) or any(host.has_findings for host in hosts)), place, number)
         for number, pod in enumerate(picture.pods)
         for place, hosts in enumerate([run.hosts for run in pod.runs] or [()])
     ]

@@ -15,17 +15,17 @@ from hccl_kit.table.products import PRODUCTS, Product
 
 MAX_NETWORKS = 8
 """Networks of the outer layers that are listed (version 2.0)."""
-MAX_FAULTS = 12
+MAX_FINDINGS = 12
 """Findings that are listed one by one."""
 
 
 class Card(NamedTuple):
-    """A card of a server; `rank` is None if it is not in the job. `faults` are the findings on it, one per rule."""
+    """A card of a server; `rank` is None if it is not in the job. `findings` are the findings on it, one per rule."""
 
     id: int
     rank: int | None
     address: str = ""
-    faults: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 class Host(NamedTuple):
@@ -33,7 +33,7 @@ class Host(NamedTuple):
 
     id: str
     groups: tuple[tuple[Card, ...], ...]
-    faults: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def all_cards(self) -> tuple[Card, ...]:
@@ -51,9 +51,9 @@ class Host(NamedTuple):
         return tuple(sorted([card.rank for card in self.cards if card.rank is not None]))
 
     @property
-    def has_faults(self) -> bool:
+    def has_findings(self) -> bool:
         """Whether there are findings on it or on one of its cards."""
-        return bool(self.faults) or any(card.faults for card in self.all_cards)
+        return bool(self.findings) or any(card.findings for card in self.all_cards)
 
 
 class Run(NamedTuple):
@@ -74,7 +74,7 @@ class Pod(NamedTuple):
 
     id: str | None
     runs: tuple[Run, ...]
-    faults: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 class FindingLine(NamedTuple):
@@ -87,14 +87,15 @@ class FindingLine(NamedTuple):
 class Picture(NamedTuple):
     """The whole picture of a table.
 
-    `noun` is the name of a Host: "server", or in version 2.0 "network". `faults` are errors, then warnings, summarized
-    if there are many. `networks` are lines about the networks of version 2.0. `more_pods` counts omitted super pods.
+    `noun` is the name of a Host: "server", or in version 2.0 "network". `findings` are errors, then warnings,
+    summarized if there are many. `networks` are lines about the networks of version 2.0. `more_pods` counts omitted
+    super pods.
     """
 
     title: str
     noun: str
     pods: tuple[Pod, ...]
-    faults: tuple[FindingLine, ...]
+    findings: tuple[FindingLine, ...]
     planes: int
     networks: tuple[str, ...] = ()
     more_pods: int = 0
@@ -113,14 +114,14 @@ class Picture(NamedTuple):
 def picture(report: Report, table: RankTable) -> Picture:
     """The picture of the table of a report, without its notes."""
     product = next((one for one in PRODUCTS if one.name == report.product), None)
-    faults = [found for found in report.findings if found.severity != "note"]
-    marks = _marks(faults, table)
+    findings = [found for found in report.findings if found.severity != "note"]
+    marks = _marks(findings, table)
     hosts = [_host(server, product, marks) for server in table.servers]
     return Picture(
         title=_title(report, table),
         noun="network" if table.version == "2.0" else "server",
         pods=tuple(_pods(table, hosts, marks)),
-        faults=tuple(_finding_lines(faults)),
+        findings=tuple(_finding_lines(findings)),
         planes=product.planes if product else 1,
         networks=tuple(_networks(table)),
     )
@@ -135,12 +136,12 @@ def _title(report: Report, table: RankTable) -> str:
     return f"{report.name}: {', '.join(facts)}, product {report.product}{assumed}"
 
 
-def _finding_lines(faults: Sequence[Finding]) -> Iterator[FindingLine]:
-    """Every finding, or with more than MAX_FAULTS the first of every rule and the number of others."""
-    are_many = len(faults) > MAX_FAULTS
+def _finding_lines(findings: Sequence[Finding]) -> Iterator[FindingLine]:
+    """Every finding, or with more than MAX_FINDINGS the first of every rule and the number of others."""
+    are_many = len(findings) > MAX_FINDINGS
     firsts: dict[str | int, Finding] = {}
     numbers: Counter[str | int] = Counter()
-    for place, found in enumerate(sorted(faults, key=lambda found: found.severity != "error")):
+    for place, found in enumerate(sorted(findings, key=lambda found: found.severity != "error")):
         key: str | int = found.rule if are_many else place
         firsts.setdefault(key, found)
         numbers[key] += 1
@@ -161,14 +162,14 @@ def _networks(table: RankTable) -> Iterator[str]:
         yield f"and {counted(len(sizes) - MAX_NETWORKS, 'more network')}"
 
 
-def _marks(faults: Sequence[Finding], table: RankTable) -> Mapping[Pointer, tuple[Finding, ...]]:
+def _marks(findings: Sequence[Finding], table: RankTable) -> Mapping[Pointer, tuple[Finding, ...]]:
     """The findings on each device, server or super pod, by its place; the first of every rule."""
-    if not faults:
+    if not findings:
         return {}
     places = {device.at for device in table.every} | {server.at for server in table.servers}
     places |= {pod.at for pod in table.super_pods or ()}
     marks: dict[Pointer, dict[str, Finding]] = {}
-    for found in faults:
+    for found in findings:
         parents = (found.pointer[:length] for length in range(len(found.pointer), 0, -1))
         place = next((parent for parent in parents if parent in places), None)
         if place is not None:
@@ -221,7 +222,7 @@ def _runs(hosts: Sequence[Host]) -> Iterator[Run]:
 
 def _continues(before: Host, after: Host) -> bool:
     cards = before.cards
-    if len(cards) != len(after.cards) or before.has_faults or after.has_faults:
+    if len(cards) != len(after.cards) or before.has_findings or after.has_findings:
         return False
     pairs = zip(cards, after.cards, strict=True)
     return all(one.id == two.id and (one.rank or 0) + len(cards) == two.rank for one, two in pairs)

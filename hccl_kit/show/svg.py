@@ -63,7 +63,7 @@ def as_svg(picture: Picture) -> str:
         pods.append(_line(f"and {counted(shown.more_pods, 'more super pod')}", PALE))
     width = max([_MIN_WIDTH, *(pod.width for pod in pods)])
     title = stacked([_line(line, INK, size=18) for line in wrapped(shown.title, columns(width, 18))], 2)
-    notes = [(line, INK) for line in shown.networks] + [(fault.text, _hue(fault.severity)) for fault in shown.faults]
+    notes = [(line, INK) for line in shown.networks] + [(one.text, _hue(one.severity)) for one in shown.findings]
     lines = [_line(line, color) for text, color in notes for line in wrapped(text, columns(width, 13))]
     legend = in_rows([*_legend(shown, sheet)], width, 18)
     whole = stacked([title, *pods, legend, *([stacked(lines, 4)] if lines else [])], _GAP)
@@ -86,8 +86,8 @@ def _hue(severity: str) -> str:
     return _RED if severity == "error" else _AMBER
 
 
-def _worst(faults: Sequence[Finding]) -> str:
-    return _hue(min([fault.severity for fault in faults], default="error"))  # "error" comes before "warning"
+def _worst(findings: Sequence[Finding]) -> str:
+    return _hue(min([finding.severity for finding in findings], default="error"))  # "error" comes before "warning"
 
 
 def _line(text: str, color: str, size: float = 13) -> Piece:
@@ -98,7 +98,7 @@ def _line(text: str, color: str, size: float = 13) -> Piece:
 def _sheet(picture: Picture) -> _Sheet:
     hosts = [run.hosts[0] for run in picture.runs if _is_drawn(run)]
     cards = [card for host in hosts for card in host.all_cards]
-    sheet = _Sheet(0, 0, any(card.faults for card in cards), picture.planes, picture.noun)
+    sheet = _Sheet(0, 0, any(card.findings for card in cards), picture.planes, picture.noun)
     sizes = [_groups(host, sheet) for host in hosts]
     width = max([size.width for size in sizes], default=0)
     height = max([size.height for size in sizes], default=0)
@@ -110,32 +110,32 @@ def _is_drawn(run: Run) -> bool:
 
 
 def _pod(pod: Pod, sheet: _Sheet, *, is_framed: bool) -> Piece:
-    """The boxes of a super pod in its frame; servers without super pod have a frame only beside super pods."""
+    """The boxes of a super pod in its frame; servers without super pod have a frame only if there are super pods."""
     boxes = in_rows([_host(run.hosts[0], sheet) if _is_drawn(run) else _rest(run, sheet) for run in pod.runs],
                     _WIDTH - 2 * _PAD, _GAP)  # fmt: skip
     if pod.id is None and not is_framed:
         return boxes
     name = "in no super pod" if pod.id is None else f"super pod {pod.id}"
     width, height = max(boxes.width, 200) + 2 * _PAD, boxes.height + 32 + _PAD
-    edge = _worst(pod.faults) if pod.faults else FRAME
-    frame = rectangle(width, height, radius=12, fill=_POD, edge=edge, thick=2 if pod.faults else 1)
-    return Piece(frame + _head(name, pod.faults, width, 14) + moved(boxes.body, _PAD, 32), width, height)
+    edge = _worst(pod.findings) if pod.findings else FRAME
+    frame = rectangle(width, height, radius=12, fill=_POD, edge=edge, thick=2 if pod.findings else 1)
+    return Piece(frame + _head(name, pod.findings, width, 14) + moved(boxes.body, _PAD, 32), width, height)
 
 
-def _head(name: str, faults: Sequence[Finding], width: float, size: float) -> str:
+def _head(name: str, findings: Sequence[Finding], width: float, size: float) -> str:
     """A name at the left of a frame, and the broken rules at its right."""
-    rules = " ".join(fault.rule for fault in faults)
+    rules = " ".join(finding.rule for finding in findings)
     room = width - 2 * _PAD - len(rules) * size * 0.7
-    marks = moved(label(rules, size - 1, color=_worst(faults), is_bold=True, anchor="end"), width - _PAD, size + 7)
-    notes = "".join(tooltip("; ".join(f"{fault.rule}: {fault.message}" for fault in faults)) if faults else "")
+    marks = moved(label(rules, size - 1, color=_worst(findings), is_bold=True, anchor="end"), width - _PAD, size + 7)
+    notes = "".join(tooltip("; ".join(f"{one.rule}: {one.message}" for one in findings)) if findings else "")
     return f"<g>{notes}{moved(label(name, size, width=room, is_bold=True), _PAD + 2, size + 7)}{marks}</g>"
 
 
 def _host(host: Host, sheet: _Sheet) -> Piece:
-    edge = _worst(host.faults) if host.faults else FRAME
-    box = rectangle(sheet.width, sheet.height, radius=8, fill=WHITE, edge=edge, thick=2 if host.faults else 1)
+    edge = _worst(host.findings) if host.findings else FRAME
+    box = rectangle(sheet.width, sheet.height, radius=8, fill=WHITE, edge=edge, thick=2 if host.findings else 1)
     cards = moved(_groups(host, sheet).body, _PAD, _HEAD)
-    return Piece(box + _head(host.id or '""', host.faults, sheet.width, 12) + cards, sheet.width, sheet.height)
+    return Piece(box + _head(host.id or '""', host.findings, sheet.width, 12) + cards, sheet.width, sheet.height)
 
 
 def _rest(run: Run, sheet: _Sheet) -> Piece:
@@ -180,8 +180,8 @@ def _bar(cards: Sequence[Card], sheet: _Sheet, group: int | None) -> Piece:
 def _card(card: Card, group: int, planes: int) -> str:
     """A card: its id small, its rank large, the colour of its plane at the bottom, the first broken rule below."""
     facts = [f"card {card.id}", "no rank" if card.rank is None else f"rank {card.rank}", card.address]
-    facts += [f"{fault.rule}: {fault.message}" for fault in card.faults]
-    color = _worst(card.faults) if card.faults else None
+    facts += [f"{finding.rule}: {finding.message}" for finding in card.findings]
+    color = _worst(card.findings) if card.findings else None
     fill = WHITE if card.rank is None else _GROUPS[group % len(_GROUPS)]
     edge = color or (_IDLE if card.rank is None else FRAME)
     rank = "" if card.rank is None else str(card.rank)
@@ -195,8 +195,8 @@ def _card(card: Card, group: int, planes: int) -> str:
     ]
     if planes > 1 and card.rank is not None:
         pieces.append(moved(f'<rect width="{_CARD - 8}" height="3" fill="{_plane(card.id % planes)}"/>', 4, _CARD - 5))
-    if card.faults:
-        mark = card.faults[0].rule + ("+" if len(card.faults) > 1 else "")
+    if card.findings:
+        mark = card.findings[0].rule + ("+" if len(card.findings) > 1 else "")
         pieces.append(moved(label(mark, 9, color=edge, is_bold=True, anchor="middle"), _CARD / 2, _CARD + _SPACE + 11))
     return f"<g>{''.join(pieces)}</g>"
 
@@ -219,8 +219,8 @@ def _legend(picture: Picture, sheet: _Sheet) -> Iterator[Piece]:
         yield _legend_entry(moved(f'<rect width="22" height="4" fill="{_LINK}"/>', 0, 9), "linked cards")
     if sheet.planes > 1 and cards:
         yield _planes(sheet.planes)
-    found = {fault.severity for host in hosts for fault in host.faults}
-    found |= {fault.severity for card in cards for fault in card.faults}
+    found = {finding.severity for host in hosts for finding in host.findings}
+    found |= {finding.severity for card in cards for finding in card.findings}
     for severity in sorted(found):
         sample = rectangle(20, 20, radius=4, fill=WHITE, edge=_hue(severity), thick=3)
         yield _legend_entry(moved(sample, 1, 1), f"breaks a rule: {severity}")

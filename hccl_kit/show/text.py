@@ -59,7 +59,7 @@ def as_text(picture: Picture, width: int, *, color: bool = False) -> str:
         *(_Line(line, _BOLD) for line in wrapped(printable(shown.title), width)),
         *(_Line(cut(printable(line.text), width), line.color) for line in drawn),
         *(_Line(cut(printable(line), width)) for line in shown.networks),
-        *(_Line(line, _color([found])) for found in shown.faults for line in wrapped(printable(found.text), width)),
+        *(_Line(line, _color([found])) for found in shown.findings for line in wrapped(printable(found.text), width)),
     ]
     return "\n".join(f"{line.color}{line.text}{_PLAIN}" if color and line.color else line.text for line in lines)
 
@@ -86,7 +86,7 @@ def _columns(picture: Picture, width: int) -> _Columns:
 
 def _pod(pod: Pod, picture: Picture, columns: _Columns, width: int) -> Iterator[_Line]:
     if pod.id is not None:
-        yield _named(f"super pod {pod.id}", pod.faults, width)
+        yield _named(f"super pod {pod.id}", pod.findings, width)
     elif len(picture.pods) > 1:
         yield _Line("in no super pod")
     for run in pod.runs:
@@ -111,21 +111,21 @@ def _run(run: Run, noun: str, width: int) -> str:
 
 def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
     """A server: its name, then its cards in groups above their ranks, "." for a card without rank."""
-    yield _named(_INDENT + (host.id or '""'), host.faults, width)
+    yield _named(_INDENT + (host.id or '""'), host.findings, width)
     rows = _rows(host, columns.in_row(width))
     for row in rows[:_MAX_ROWS]:
         yield _Line("    card " + _cells(row, columns, lambda card: str(card.id)))
         yield _Line("    rank " + _cells(row, columns, lambda card: "." if card.rank is None else str(card.rank)))
         if columns.has_addresses:
             yield _Line("    addr " + _cells(row, columns, lambda card: card.address))
-        faults = {fault.rule: fault for card in row if card for fault in card.faults}
-        if faults:
-            marks = _cells(row, columns, lambda card: "^" if card.faults else "").replace("|", " ")
-            yield _Line("         " + marks, _color([*faults.values()]))
-        for rule, fault in faults.items():
-            at = [card.id for card in row if card and rule in [one.rule for one in card.faults]]
+        findings = {finding.rule: finding for card in row if card for finding in card.findings}
+        if findings:
+            marks = _cells(row, columns, lambda card: "^" if card.findings else "").replace("|", " ")
+            yield _Line("         " + marks, _color([*findings.values()]))
+        for rule, finding in findings.items():
+            at = [card.id for card in row if card and rule in [one.rule for one in card.findings]]
             where = f"{plural('card', len(at))} {','.join(spans(at))}"
-            yield _Line(f"         {where}: {rule}", _color([fault]))
+            yield _Line(f"         {where}: {rule}", _color([finding]))
     if len(rows) > _MAX_ROWS:
         yield _Line(f"    and {counted(sum(map(bool, chain(*rows[_MAX_ROWS:]))), 'more card')}")
 
@@ -143,11 +143,11 @@ def _rows(host: Host, most: int) -> Sequence[Sequence[Card | None]]:
     return [row for row in rows if any(row)]
 
 
-def _named(name: str, faults: Sequence[Finding], width: int) -> _Line:
+def _named(name: str, findings: Sequence[Finding], width: int) -> _Line:
     """A name and its broken rules; only the name is cut if the line is too long."""
-    rules = f"  <- {' '.join(fault.rule for fault in faults)}" if faults else ""
-    return _Line(cut(name, max(MIN_WIDTH // 2, width - len(rules))) + rules, _color(faults))
+    rules = f"  <- {' '.join(finding.rule for finding in findings)}" if findings else ""
+    return _Line(cut(name, max(MIN_WIDTH // 2, width - len(rules))) + rules, _color(findings))
 
 
-def _color(faults: Sequence[Finding | FindingLine]) -> str:
-    return "" if not faults else _RED if any(fault.severity == "error" for fault in faults) else _YELLOW
+def _color(findings: Sequence[Finding | FindingLine]) -> str:
+    return "" if not findings else _RED if any(finding.severity == "error" for finding in findings) else _YELLOW

@@ -1,4 +1,4 @@
-"""The rank tables in a folder: which of its JSON files are one, by their content."""
+"""The rank tables in a folder, recognised by their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sources tell of a server and its cards; `generate` makes tables of it."""
+"""The known facts about a server and its cards, from which `generate` makes a table."""
 
 from __future__ import annotations
 

@@ -7,15 +7,17 @@ No file format, no rule, no I/O: `formats` converts documents to these values an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import repeat
 from socket import AF_INET, inet_pton
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from hccl_kit.table.ip import UNSPECIFIED
 from hccl_kit.table.pointer import Pointer
+
+T = TypeVar("T")
 
 MAX_SERVER_ID = 64
 """HCCL accepts server ids of 1 to 64 bytes (R10)."""
@@ -29,8 +31,19 @@ def trimmed(server_id: str) -> str:
 
 
 def _same(one: tuple[Any, ...], other: object) -> bool:
-    """Equality without the place in a document (`at`, the last field), which is not part of the value."""
     return type(other) is type(one) and one[:-1] == other[:-1]
+
+
+def _equal_anywhere(kind: type[T]) -> type[T]:
+    """The class of tuples with a comparison that ignores the place in a document (`at`, the last field)."""
+    methods: Mapping[str, Callable[..., object]] = {
+        "__eq__": _same,
+        "__ne__": lambda one, other: not _same(one, other),
+        "__hash__": lambda one: hash(one[:-1]),
+    }
+    for name, method in methods.items():
+        setattr(kind, name, method)
+    return kind
 
 
 class Address(NamedTuple):
@@ -55,6 +68,7 @@ class Level(NamedTuple):
     extra: Mapping[str, Any] = NOTHING
 
 
+@_equal_anywhere
 class Device(NamedTuple):
     """One NPU with one rank.
 
@@ -73,16 +87,8 @@ class Device(NamedTuple):
     extra: Mapping[str, Any] = NOTHING
     at: Pointer = ()
 
-    def __eq__(self, other: object) -> bool:
-        return _same(self, other)
 
-    def __ne__(self, other: object) -> bool:
-        return not _same(self, other)
-
-    def __hash__(self) -> int:
-        return hash(self[:-1])
-
-
+@_equal_anywhere
 class Server(NamedTuple):
     """One host; `id` is any text of 1 to 64 characters, by convention its address. Unknown keys are in `extra`.
 
@@ -94,15 +100,6 @@ class Server(NamedTuple):
     extra: Mapping[str, Any] = NOTHING
     at: Pointer = ()
 
-    def __eq__(self, other: object) -> bool:
-        return _same(self, other)
-
-    def __ne__(self, other: object) -> bool:
-        return not _same(self, other)
-
-    def __hash__(self) -> int:
-        return hash(self[:-1])
-
 
 class PodServer(NamedTuple):
     """An entry of a super pod's server list."""
@@ -111,6 +108,7 @@ class PodServer(NamedTuple):
     extra: Mapping[str, Any] = NOTHING
 
 
+@_equal_anywhere
 class SuperPod(NamedTuple):
     """Servers whose devices share one memory network (Atlas A3, version 1.2)."""
 
@@ -118,15 +116,6 @@ class SuperPod(NamedTuple):
     servers: tuple[PodServer, ...]
     extra: Mapping[str, Any] = NOTHING
     at: Pointer = ()
-
-    def __eq__(self, other: object) -> bool:
-        return _same(self, other)
-
-    def __ne__(self, other: object) -> bool:
-        return not _same(self, other)
-
-    def __hash__(self) -> int:
-        return hash(self[:-1])
 
 
 class Instance(NamedTuple):

@@ -10,7 +10,7 @@ from hccl_kit.base.bounded_file import read_descriptor, read_start
 from hccl_kit.base.errors import KitError
 from hccl_kit.table.document import MAX_BYTES, STDIN
 
-_MOUNTED = {"jobstart_hccl.json": "ModelArts", "hccl.json": "Kubernetes"}
+MOUNTED = {"jobstart_hccl.json": "ModelArts", "hccl.json": "Kubernetes"}
 """The table in a folder that a platform mounts into the container of a job, and the platform."""
 
 
@@ -35,7 +35,7 @@ def load(file: str) -> tuple[bytes, str]:
 
 def _name_the_table_in(folder: Path) -> None:
     """Raises KitError if the folder holds the table of a platform; `read_start` refuses any other folder."""
-    for name, platform in _MOUNTED.items():
+    for name, platform in MOUNTED.items():
         if (folder / name).exists():
             table = shlex.quote(str(folder / name))
             raise KitError(

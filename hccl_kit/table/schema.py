@@ -23,14 +23,14 @@ from hccl_kit.table.pointer import Pointer
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
-MAX_FAULTS = 100
+MAX_FINDINGS = 100
 """The maximum number of errors of one document."""
 
 _JSON_TYPES = {"object": "an object", "array": "an array", "string": "a string", "integer": "an integer"}
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
 
 
-def faults(value: object, stem: str, limit: int = MAX_FAULTS) -> Iterator[Finding]:
+def findings(value: object, stem: str, limit: int = MAX_FINDINGS) -> Iterator[Finding]:
     """The errors of `value` against the schema `stem`, by the rules HK101 to HK104, HK107, HK114 to HK116."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - see the docstring of the module
 

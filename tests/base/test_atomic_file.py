@@ -50,7 +50,7 @@ def test_a_file_like_the_old_one_has_its_mode_whatever_the_umask(tmp_path: Path,
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("x", mode)
 
 
-def test_no_folder_is_told_with_the_path(tmp_path: Path) -> None:
+def test_no_folder_is_reported_with_the_path(tmp_path: Path) -> None:
     with pytest.raises(KitError) as caught:
         write_atomically(tmp_path / "missing" / "t.json", "x")
     assert caught.value.message == f"cannot write {tmp_path / 'missing' / 't.json'}: No such file or directory"

@@ -26,7 +26,7 @@ def test_nothing_of_a_source_moves_the_cursor_or_the_caret() -> None:
     assert error.render() == "error: wrong \ufffd[2J\n    \ufffd[服\ufffd0,x)\n           ^\n  fix: not \ufffd"
 
 
-def test_a_long_source_is_shown_around_the_fault() -> None:
+def test_a_long_source_is_shown_around_the_error() -> None:
     assert len(ParseError("x", source="s" * 1_000_000, column=500_000).render()) < 250
 
 

@@ -106,7 +106,7 @@ def test_as_many_as_hccl_knows() -> None:
         expand("a[0-65535],b")
 
 
-def test_a_slip_is_answered() -> None:
+def test_a_typo_is_answered() -> None:
     with pytest.raises(ParseError) as caught:
         expand("node[01-4]")
     assert caught.value.hint == 'did you mean "01-04"?'

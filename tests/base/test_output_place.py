@@ -49,7 +49,7 @@ def test_what_takes_no_file_is_refused_whatever_is_asked(tmp_path: Path, force: 
         assert_free_files([Path("/dev/null")], "--json", force=force)
 
 
-def test_a_folder_without_permission_is_said_before(tmp_path: Path) -> None:
+def test_a_folder_without_permission_is_reported_before(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         place = Path("/proc/sys")  # takes no files, not even from root
     else:

@@ -10,7 +10,7 @@ words = st.text("abc_", min_size=2, max_size=8)
 
 
 @given(words, st.data())
-def test_one_letter_more_less_or_other_and_two_swapped_are_slips(key: str, data: st.DataObject) -> None:
+def test_one_letter_more_less_or_other_and_two_swapped_are_typos(key: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(key) - 1))
     letter = data.draw(st.sampled_from("abcx"))
     for written in (
@@ -34,7 +34,7 @@ def test_one_letter_more_less_or_other_and_two_swapped_are_slips(key: str, data:
         ("rank_id ", "rank_id"),
     ],
 )
-def test_slips_that_were_seen(written: str, key: str) -> None:
+def test_typos_that_were_seen(written: str, key: str) -> None:
     assert is_typo(written, key)
 
 

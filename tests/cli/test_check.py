@@ -42,7 +42,7 @@ def test_an_error_is_exit_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.json", "folder", "nul\\0.json"])
-def test_what_cannot_be_read_is_one_line_and_exit_2_after_the_rest_is_judged(
+def test_what_cannot_be_read_is_one_line_and_exit_2_after_the_rest_is_checked(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.json").write_text(BAD)
@@ -178,12 +178,12 @@ def test_rules_are_selected_and_ignored(tmp_path: Path) -> None:
         assert (done.returncode, {one["rule"] for one in found}) == (code, rules), arguments
 
 
-def test_a_file_that_nobody_could_read_is_told_whatever_is_selected(tmp_path: Path) -> None:
+def test_a_file_that_nobody_could_read_is_reported_whatever_is_selected(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text("[")
     assert check("t.json", "--select", "HK4", "--ignore", "HK0", cwd=tmp_path).returncode == 1
 
 
-def test_a_rule_that_there_is_none_of_is_exit_2_and_nothing_is_judged(tmp_path: Path) -> None:
+def test_a_rule_that_there_is_none_of_is_exit_2_and_nothing_is_checked(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(BAD)
     for option in ("--select", "--ignore"):
         done = check("t.json", option, "HK2,HK2O1", cwd=tmp_path)
@@ -204,7 +204,7 @@ def test_strict_takes_warnings_for_errors(tmp_path: Path) -> None:
     assert check("t.txt", "--strict", "--ignore", "HK008", cwd=tmp_path).returncode == 0
 
 
-def test_quiet_tells_errors_only(tmp_path: Path) -> None:
+def test_quiet_reports_errors_only(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(LOOPBACK)
     (tmp_path / "good.json").write_text(text(1, 1).replace("10.0.0.1", "127.0.0.1"))
     done = check("bad.json", "good.json", "--quiet", cwd=tmp_path)
@@ -232,7 +232,7 @@ def test_every_form_holds_the_findings_of_every_file(tmp_path: Path) -> None:
     assert (github.returncode, sarif.returncode) == (1, 1)
 
 
-def test_a_product_that_nobody_named_is_said_aloud(tmp_path: Path) -> None:
+def test_a_product_that_was_not_named_is_reported(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text().replace('"version": "1.0"', '"version": "1.2"'))
     assert b"product a3 (derived from the version; change it with --product)\n" in check("t.json", cwd=tmp_path).stdout
     assert check("t.json", "--product", "a3", cwd=tmp_path).stdout.endswith(b"product a3\n")
@@ -274,7 +274,7 @@ def test_the_table_in_the_folder_of_a_platform_is_named_where_a_file_is_needed(
         (("t.json", "--select", "HK2", "--ignore", "HK"), b"no rule is left to check: --select HK2 --ignore HK"),
     ],
 )
-def test_a_slip_in_the_options_is_named(tmp_path: Path, arguments: tuple[str, ...], error: bytes) -> None:
+def test_a_typo_in_the_options_is_named(tmp_path: Path, arguments: tuple[str, ...], error: bytes) -> None:
     (tmp_path / "t.json").write_text(text())
     done = check(*arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout, error in done.stderr) == (2, b"", True), done.stderr

@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_file_is_mended_and_the_difference_shown(folder: Path) -> None:
+def test_the_file_is_fixed_and_the_difference_shown(folder: Path) -> None:
     done = check("--fix", "bad.json", cwd=folder)
     assert (done.returncode, done.stderr) == (0, b"")
     assert (folder / "bad.json").read_bytes() == MENDED
@@ -72,7 +72,7 @@ def test_diff_shows_and_writes_nothing(folder: Path) -> None:
     assert done.stdout.count(b"---") == 1
 
 
-def test_what_is_not_told_is_not_mended(folder: Path) -> None:
+def test_what_is_not_reported_is_not_fixed(folder: Path) -> None:
     spoilt = b"\xef\xbb\xbf" + GOOD.replace(b'"server_count": "2"', b'"server_count": "1"').replace(
         b"completed", b"Completed"
     )
@@ -87,7 +87,7 @@ def test_fix_and_diff_exclude_each_other(folder: Path) -> None:
     assert check("--fix", "--diff", "bad.json", cwd=folder).returncode == 2
 
 
-def test_standard_input_is_mended_to_standard_output(folder: Path) -> None:
+def test_standard_input_is_fixed_to_standard_output(folder: Path) -> None:
     done = check("--fix", "-", cwd=folder, stdin=BAD)
     assert (done.returncode, done.stdout) == (0, MENDED)
     assert b"<stdin>: 2 findings" in done.stderr

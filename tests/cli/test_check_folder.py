@@ -110,7 +110,7 @@ def test_options_take_precedence_over_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         ("ignroe = []", "'ignroe' is not a setting; accepted: select, ignore, strict, product"),
         ("strict = 1", "strict is '1'; accepted: true or false"),
@@ -121,7 +121,7 @@ def test_options_take_precedence_over_settings(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("place", [".hccl-kit.toml", "pyproject.toml"])
-def test_a_wrong_setting_is_one_message(written: str, said: str, place: str, tmp_path: Path) -> None:
+def test_a_wrong_setting_is_one_message(written: str, message: str, place: str, tmp_path: Path) -> None:
     tree(tmp_path, a=text(), b=text())
     head = "" if place.startswith(".") else "[tool.hccl-kit]\n"
     (tmp_path / place).write_text(head + written)
@@ -129,7 +129,7 @@ def test_a_wrong_setting_is_one_message(written: str, said: str, place: str, tmp
     assert (done.returncode, done.stdout) == (2, b"")
     error = done.stderr.decode()
     assert error.startswith(f"error: {tmp_path / place}")
-    assert said in error
+    assert message in error
     assert error.count("error: ") == 1
 
 

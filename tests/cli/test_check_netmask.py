@@ -17,7 +17,7 @@ def test_addresses_are_held_to_the_planes_of_the_product(mask: str, capsys: pyte
     assert main(["--product", "910", "--netmask", mask, "--strict", BAD]) == 1
 
 
-def test_without_netmask_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_netmask_nothing_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--product", "910", BAD]) == 0
     assert "warning" not in capsys.readouterr().out
 

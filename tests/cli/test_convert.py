@@ -22,9 +22,9 @@ def test_the_table_goes_to_standard_output_and_what_is_lost_to_the_other(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["a3.json", "--to", "1.0"]) == 0
-    said = capsys.readouterr()
-    assert check_text(said.out, "t.json").format == "1.0"
-    assert said.err.split("\n") == [
+    printed = capsys.readouterr()
+    assert check_text(printed.out, "t.json").format == "1.0"
+    assert printed.err.split("\n") == [
         "note: the super pods (2) are left out: only version 1.2 has them",
         "note: super_device_id of the devices is left out: only version 1.2 has it",
         "",
@@ -62,7 +62,7 @@ def test_a_result_that_hccl_would_refuse_is_not_written(desk: Path, capsys: pyte
     assert not (desk / "new.json").exists()
 
 
-def test_a_warning_about_the_result_is_told(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_warning_about_the_result_is_reported(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (desk / "mixed.json").write_text(json.dumps(ranks_value(4, 2)))
     assert main(["mixed.json", "--to", "1.0"]) == 0
     assert "warning: HK406" in capsys.readouterr().err
@@ -77,12 +77,12 @@ def test_a_warning_about_the_result_is_told(desk: Path, capsys: pytest.CaptureFi
         (("a3.json", "--to", "1.0", "-o", "none/t.json"), "none is not a folder"),
     ],
 )
-def test_a_slip_is_said_in_one_error(
+def test_a_typo_is_reported_in_one_error(
     arguments: tuple[str, ...], words: str, desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (desk / "bad.json").write_text("x")
     assert main(arguments) == 2
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.err.count("error:") == 1
-    assert said.out == ""
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert printed.err.count("error:") == 1
+    assert printed.out == ""

@@ -30,7 +30,7 @@ def test_a_file_that_cannot_be_read_keeps_no_other_from_its_line(
     (tmp_path / "a.json").write_text(json.dumps(value()))
     (tmp_path / "bad.json").write_text("[1")
     assert main(["none.json", "bad.json", "a.json"]) == 2
-    said = capsys.readouterr()
-    assert said.out == f"{digest(from_value(value()))}  a.json\n"
-    assert "cannot read none.json" in said.err
-    assert "bad.json:1:" in said.err
+    printed = capsys.readouterr()
+    assert printed.out == f"{digest(from_value(value()))}  a.json\n"
+    assert "cannot read none.json" in printed.err
+    assert "bad.json:1:" in printed.err

@@ -24,8 +24,8 @@ def explain(*arguments: str, cwd: Path, stdin: str = "", **variables: str) -> su
 
 def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(COUNT)
-    said = "EI0014 ... Value 2 for ranktable variable server_count is invalid"
-    done = explain(said, "t.json", cwd=tmp_path)
+    line = "EI0014 ... Value 2 for ranktable variable server_count is invalid"
+    done = explain(line, "t.json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "EI0014: a value in the rank table is not what HCCL expects; the message names value, variable and "
@@ -54,14 +54,14 @@ def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -
 
 
 def test_a_text_needs_no_quotes(tmp_path: Path) -> None:
-    said = "EI0014: Value 2 for ranktable variable server_count is invalid. Expected value: 1."
-    quoted, bare = explain(said, cwd=tmp_path), explain(*said.split(), cwd=tmp_path)
+    line = "EI0014: Value 2 for ranktable variable server_count is invalid. Expected value: 1."
+    quoted, bare = explain(line, cwd=tmp_path), explain(*line.split(), cwd=tmp_path)
     assert quoted.stdout == bare.stdout
     assert 'fix: write "server_count": "1"' in bare.stdout
     assert bare.stdout.endswith(NEXT)
 
 
-def test_a_file_without_the_fault_is_told_to_have_none_and_is_not_praised(tmp_path: Path) -> None:
+def test_a_file_without_the_error_has_no_such_finding_and_is_not_praised(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"'))
     (tmp_path / "good.json").write_text(text())
     done = explain("HK207", "bad.json", "good.json", cwd=tmp_path)
@@ -87,11 +87,11 @@ def test_what_no_table_shows_looks_at_none(tmp_path: Path) -> None:
     assert NEXT not in explain("EI0006", cwd=tmp_path).stdout
 
 
-def test_a_file_is_told_from_a_text(tmp_path: Path) -> None:
+def test_a_file_is_distinguished_from_a_text(tmp_path: Path) -> None:
     (tmp_path / "my table.txt").write_text(COUNT)
     assert "my table.txt:3:21: HK207" in explain("HK207", "my table.txt", cwd=tmp_path).stdout
-    said = "EI0004 Failed to parse the ranktable file /x/t.json"
-    assert "HK001" in explain(said, cwd=tmp_path).stdout
+    line = "EI0004 Failed to parse the ranktable file /x/t.json"
+    assert "HK001" in explain(line, cwd=tmp_path).stdout
     assert explain("HK203", "x" * 10_000, cwd=tmp_path).returncode == 0
 
 

@@ -292,7 +292,7 @@ def test_simulation_needs_no_hardware_and_says_so(desk: Desk) -> None:
     assert "the job runs on this host only" in done.stdout
 
 
-def test_machine_without_any_source_tells_the_ways_forward(desk: Desk) -> None:
+def test_machine_without_any_source_names_the_ways_forward(desk: Desk) -> None:
     if hccn_tool.find() or hccn_conf.DEFAULT.exists():
         pytest.skip("this machine has cards")
     text = refused(desk.gen("--device_num", "[0,8)", "--server_ip", "a", tool=False), desk)
@@ -425,7 +425,7 @@ def test_version_is_the_packages(desk: Desk) -> None:
         (("--device_num=--",), "argument --device_num: '--' is not a value"),
     ],
 )
-def test_a_slip_is_answered_with_what_was_meant(desk: Desk, arguments: tuple[str, ...], error: str) -> None:
+def test_a_typo_is_answered_with_what_was_meant(desk: Desk, arguments: tuple[str, ...], error: str) -> None:
     done = desk.gen(*arguments)
     assert (done.returncode, done.stdout, error in done.stderr) == (2, "", True), done.stderr
     assert desk.written() == []

@@ -140,7 +140,7 @@ def test_servers_that_are_not_in_the_inventory_are_all_named(desk: Desk) -> None
     assert "has no server node03, node04, node05; it has: node01, node02" in text
 
 
-def test_cards_are_judged_for_a_cluster(desk: Desk) -> None:
+def test_cards_are_checked_for_a_cluster(desk: Desk) -> None:
     text = refused(desk.gen("--device_num", "[0,8]", "--hosts", "a[1-2]", "--simulate"), desk)
     assert '  fix: did you mean "[0,8)"?' in text
     text = refused(desk.gen("--device_num", "[0,9)", "--hosts", "a[1-2]", "--simulate", "--product", "a2"), desk)
@@ -149,7 +149,7 @@ def test_cards_are_judged_for_a_cluster(desk: Desk) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_segments_are_judged_where_the_inventory_has_netmasks(desk: Desk) -> None:
+def test_segments_are_checked_where_the_inventory_has_netmasks(desk: Desk) -> None:
     lost = servers(2).replace("10.3.0.2/16", "10.9.0.2/16")
     arguments = ("--device_num", "[0,8)", "--hosts", "all", "--inventory")
     done = desk.gen(*arguments, inventory(desk, lost))
@@ -160,7 +160,7 @@ def test_segments_are_judged_where_the_inventory_has_netmasks(desk: Desk) -> Non
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_inventory_tells_the_super_pods_of_a3(desk: Desk) -> None:
+def test_inventory_gives_the_super_pods_of_a3(desk: Desk) -> None:
     path = inventory(desk, pods(4))
     done = desk.gen("--device_num", "[0,16)", "--hosts", "all", "--inventory", path, "--product", "a3")
     assert (done.returncode, done.stderr, desk.written()) == (0, "", ["ascend64p.sh", "hccl_4s_64p.json"])
@@ -183,7 +183,7 @@ def test_a3_as_plain_servers(desk: Desk) -> None:
     assert "super_device_id" not in value["server_list"][0]["device"][0]
 
 
-def test_a3_whose_places_are_not_known_is_plain_and_told_so(desk: Desk) -> None:
+def test_a3_whose_places_are_not_known_is_plain_and_reported(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,16)", "--hosts", "a[1-2]", "--simulate", "--product", "a3")
     assert done.returncode == 0
     assert done.stderr.startswith("note: super pod and SDID are unknown")
@@ -211,7 +211,7 @@ def a3_server(desk: Desk) -> dict[str, str]:
     return {"FAKE_NPU_SMI": str(desk.cards)}
 
 
-def test_npu_smi_tells_the_super_pod_of_this_server(desk: Desk) -> None:
+def test_npu_smi_gives_the_super_pod_of_this_server(desk: Desk) -> None:
     variables = a3_server(desk)
     arguments = ("--device_num", "[0,16)", "--server_ip", "a", "--product", "a3")
     done = desk.gen(*arguments, variables=variables)
@@ -256,7 +256,7 @@ CARD = """\
 """
 
 
-def test_inventory_tells_the_networks_of_a5(desk: Desk) -> None:
+def test_inventory_gives_the_networks_of_a5(desk: Desk) -> None:
     text = "".join(f"srv{s}:\n" + "".join(CARD.format(s=s, i=i) for i in range(4)) for s in range(2))
     arguments = ("--device_num", "[0,4)", "--hosts", "all", "--inventory", inventory(desk, text), "--product", "a5")
     done = desk.gen(*arguments)

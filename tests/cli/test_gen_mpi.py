@@ -74,7 +74,7 @@ class Servers:
 
 
 def refused(done: subprocess.CompletedProcess[str], servers: Servers) -> str:
-    """The error of a run that must have written nothing; it is said once."""
+    """The error of a run that must have written nothing; it is printed once."""
     assert (done.returncode, servers.written()) == (2, []), done.stdout + done.stderr
     assert done.stderr.count("error:") == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -141,7 +141,7 @@ def test_vnic_addresses_do_not_serve_several_super_pods(tmp_path: Path) -> None:
     assert "10.0.0.19, card 7" in text
 
 
-def test_faults_of_all_servers_are_said_once(tmp_path: Path) -> None:
+def test_errors_of_all_servers_are_reported_once(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 3)
     (tmp_path / "0" / "ipv4.7").unlink()
     (tmp_path / "2" / "ipv4.1").unlink()
@@ -163,6 +163,18 @@ def test_a_silent_server_keeps_nobody_waiting(tmp_path: Path) -> None:
     assert "card 0: no answer in 10 s" in text
 
 
+def test_a_warning_about_the_default_command_is_printed_once(tmp_path: Path) -> None:
+    servers = Servers(tmp_path, 2)
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(
+        "import importlib.util as util\nfind = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'mindspore' else find(name, *rest)\n"
+    )
+    done = servers.gen("--device_num", "[0,8)", variables={"PYTHONPATH": f"{hidden}{os.pathsep}{ROOT}"})
+    assert (done.returncode, done.stderr.count("warning: the default command")) == (0, 1), done.stderr
+
+
 def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 3)
     servers.put(2, "id", "10.0.0.20")
@@ -180,7 +192,7 @@ def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
         (("--device_num", "[0,8)", "-o", "none"), "none is not a folder"),
     ],
 )
-def test_a_wrong_option_is_said_once(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_a_wrong_option_is_reported_once(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     servers = Servers(tmp_path, 2)
     assert message in refused(servers.gen(*arguments), servers)
 

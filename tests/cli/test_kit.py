@@ -68,12 +68,12 @@ def test_nothing_asked_for_is_exit_2_with_the_usage(tmp_path: Path) -> None:
     assert done.stderr == kit("--help", cwd=tmp_path).stdout
 
 
-def test_the_version_is_told(tmp_path: Path) -> None:
+def test_the_version_is_reported(tmp_path: Path) -> None:
     assert kit("--version", cwd=tmp_path).stdout.startswith("hccl-kit ")
 
 
 @pytest.mark.parametrize(("verb", "nearest"), [("chek", "check"), ("explian", "explain"), ("Merge", "merge")])
-def test_a_slip_is_answered_with_the_nearest(verb: str, nearest: str, tmp_path: Path) -> None:
+def test_a_typo_is_answered_with_the_nearest(verb: str, nearest: str, tmp_path: Path) -> None:
     done = kit(verb, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.split("\n")[1] == f"  fix: did you mean hccl-kit {nearest}?"

@@ -38,11 +38,11 @@ def test_every_launcher_writes_its_files_and_says_what_is_next(
     table: Path, launcher: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--", "python", "-u", "train.py"]) == 0
-    said = capsys.readouterr()
-    written = [line.removeprefix("wrote: ") for line in said.out.splitlines() if line.startswith("wrote: ")]
+    printed = capsys.readouterr()
+    written = [line.removeprefix("wrote: ") for line in printed.out.splitlines() if line.startswith("wrote: ")]
     assert files(table.parent) == sorted([TABLE, *written])
-    assert said.out.splitlines()[-1].startswith("next: ")
-    assert written[0] in said.out.splitlines()[-1]
+    assert printed.out.splitlines()[-1].startswith("next: ")
+    assert written[0] in printed.out.splitlines()[-1]
     first = (table.parent / written[0]).read_text(encoding="utf-8")
     assert "train.py" in first
     again = main([TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--", "python", "-u", "train.py"])
@@ -66,14 +66,16 @@ def no_ring(table: Path) -> str:
     return "no_ring.json"
 
 
-def test_cards_that_the_default_product_cannot_link_are_told(no_ring: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cards_that_the_default_product_cannot_link_are_reported(
+    no_ring: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([no_ring, "--to", "bash", "--dry-run", "--", "true"]) == 0
     (warning,) = capsys.readouterr().err.splitlines()
     assert warning.startswith("warning: HK403: ")
     assert warning.endswith("; this is for 910, --product NAME chooses another")
 
 
-def test_the_table_is_judged_by_the_product_that_is_named(no_ring: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_is_checked_by_the_product_that_is_named(no_ring: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([no_ring, "--to", "bash", "--product", "910", "--dry-run", "--", "true"]) == 2
     assert "HK403: " in capsys.readouterr().err
     assert main([no_ring, "--to", "bash", "--product", "a2", "--dry-run", "--", "true"]) == 0

@@ -72,9 +72,9 @@ def test_its_own_output_is_left_out_of_a_folder_and_doing_it_again_changes_nothi
     capsys.readouterr()
     for given in (".", "*.json"):
         assert main([given]) == 0
-        said = capsys.readouterr()
-        assert "unchanged: hccl_3s_6p.json" in said.out
-        assert said.err.endswith("hccl_3s_6p.json is left out, an earlier merge wrote it\n")
+        printed = capsys.readouterr()
+        assert "unchanged: hccl_3s_6p.json" in printed.out
+        assert printed.err.endswith("hccl_3s_6p.json is left out, an earlier merge wrote it\n")
     assert (desk / "hccl_3s_6p.json").read_bytes() == before
 
 
@@ -140,9 +140,9 @@ def test_what_cannot_be_merged_is_named_and_nothing_is_written(
 ) -> None:
     put(desk / "b.json", document)
     assert main(["hccl_2p_01_10.0.0.1.json", "b.json"]) == 2
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.out == ""
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert printed.out == ""
     assert not list(desk.glob("hccl_*s_*p.json"))
 
 
@@ -166,14 +166,14 @@ def test_an_address_that_two_servers_have_is_refused_with_both(desk: Path, capsy
         ((".", "-o", "none/t.json"), "none is not a folder"),
     ],
 )
-def test_a_slip_is_said_in_one_error(
+def test_a_typo_is_reported_in_one_error(
     arguments: tuple[str, ...], words: str, desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (desk / "empty").mkdir()
     assert main(arguments) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("error:") == 1
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert printed.count("error:") == 1
 
 
 def test_what_only_the_rules_see_stops_it_too(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +185,7 @@ def test_what_only_the_rules_see_stops_it_too(desk: Path, capsys: pytest.Capture
     assert capsys.readouterr().err.startswith("error: HK3")
 
 
-def test_the_merged_table_is_judged_for_the_product(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_merged_table_is_checked_for_the_product(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(desk / "b.json", value(1, 1))
     put(desk / "c.json", table(9))
     assert main(["b.json", "c.json", "-o", "t.json", "--product", "910"]) == 2

@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_machine_without_fault_is_one_line(folder: Path) -> None:
+def test_a_machine_without_error_is_one_line(folder: Path) -> None:
     done = preflight("t.json", *HOST_SIDE, folder=folder)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     (line, *_) = done.stdout.splitlines()
@@ -56,7 +56,7 @@ def test_a_machine_without_fault_is_one_line(folder: Path) -> None:
     assert line.endswith(" checks fine")
 
 
-def test_a_port_that_is_taken_is_told_with_code_and_holder(folder: Path) -> None:
+def test_a_port_that_is_taken_is_reported_with_code_and_holder(folder: Path) -> None:
     with socket.socket() as server:
         server.bind((HERE, 0))
         server.listen()
@@ -143,7 +143,7 @@ def test_rules_that_were_not_chosen_are_neither_fine_nor_left_out(folder: Path) 
     assert (server["findings"], server["checked"], server["skipped"]) == ([], ["HK607"], [])
 
 
-def test_who_this_is_can_be_said(folder: Path) -> None:
+def test_the_server_can_be_named(folder: Path) -> None:
     (folder / "t.json").write_text(table_text(2, first="left"))
     done = preflight("t.json", *HOST_SIDE, folder=folder)
     assert (done.returncode, "HK600 error" in done.stdout) == (1, True)
@@ -154,7 +154,7 @@ def test_who_this_is_can_be_said(folder: Path) -> None:
         assert (done.returncode, "server left (" in done.stdout) == (0, True)
 
 
-def test_a_table_from_standard_input_has_no_path_unless_it_is_said(folder: Path) -> None:
+def test_a_table_from_standard_input_has_no_path_unless_it_is_given(folder: Path) -> None:
     text = (folder / "t.json").read_text()
     done = preflight("-", *HOST_SIDE, folder=folder, stdin=text)
     assert done.returncode == 0

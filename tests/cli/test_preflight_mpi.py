@@ -66,7 +66,7 @@ def servers(tmp_path: Path) -> Servers:
     return Servers(tmp_path)
 
 
-def test_servers_that_are_alike_are_one_line(servers: Servers, mpirun: Path) -> None:
+def test_servers_that_are_identical_are_one_line(servers: Servers, mpirun: Path) -> None:
     done = servers.look(mpirun)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "2 of 2 servers answered: 0 errors, 0 differences"
@@ -109,7 +109,7 @@ def test_two_processes_on_one_server_are_refused(servers: Servers, mpirun: Path)
     assert done.stderr.count("error:") == 1
 
 
-def test_what_is_wrong_everywhere_is_said_once(servers: Servers, mpirun: Path) -> None:
+def test_what_is_wrong_everywhere_is_reported_once(servers: Servers, mpirun: Path) -> None:
     (servers.folder / "t.json").write_text(text(2).replace('"rank_id": "1"', '"rank_id": "0"'))
     done = servers.look(mpirun)
     assert done.returncode == 1
@@ -120,7 +120,7 @@ def test_what_is_wrong_everywhere_is_said_once(servers: Servers, mpirun: Path) -
     assert done.stderr.count("error: cannot read t.json") == 1
 
 
-def test_the_error_of_a_table_is_told_and_not_a_warning_before_it(servers: Servers, mpirun: Path) -> None:
+def test_the_error_of_a_table_is_reported_and_not_a_warning_before_it(servers: Servers, mpirun: Path) -> None:
     (servers.folder / "there").mkdir()
     wrong = "\ufeff" + text(2).replace('"rank_id": "1"', '"rank_id": "0"')  # HK003 warns of the first character
     (servers.folder / "there" / "t.json").write_text(wrong)
@@ -130,7 +130,7 @@ def test_the_error_of_a_table_is_told_and_not_a_warning_before_it(servers: Serve
     assert "the table on this server has errors: HK201: " in done.stdout
 
 
-def test_a_clock_that_is_off_is_told(servers: Servers, mpirun: Path) -> None:
+def test_a_clock_that_is_off_is_reported(servers: Servers, mpirun: Path) -> None:
     (servers.folder / "clock").mkdir()
     late = "import time; now = time.time; time.time = lambda: now() + 40\n"
     (servers.folder / "clock" / "sitecustomize.py").write_text(late)

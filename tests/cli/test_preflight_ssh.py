@@ -64,7 +64,7 @@ def cluster(tmp_path: Path) -> Cluster:
 NIC = "HK611"  # the fake servers all have the interfaces of this machine
 
 
-def test_servers_that_are_alike_are_one_line(cluster: Cluster) -> None:
+def test_servers_that_are_identical_are_one_line(cluster: Cluster) -> None:
     code, out, err = cluster.all("--ignore", NIC)
     assert (code, err) == (0, ""), out
     assert out.splitlines()[-1] == "4 of 4 servers answered: 0 errors, 0 differences"
@@ -101,7 +101,7 @@ def test_equal_findings_are_folded_over_the_servers(cluster: Cluster) -> None:
 
 
 @pytest.mark.long
-def test_a_server_that_does_not_answer_is_named_and_the_others_are_told(cluster: Cluster) -> None:
+def test_a_server_that_does_not_answer_is_named_and_the_others_are_reported(cluster: Cluster) -> None:
     (cluster.folder / "10.0.0.2.down").touch()
     cluster.put("10.0.0.3", "hccl-kit() { :; }; exec sleep 600")
     cluster.put("10.0.0.4", "export MS_ROLE=MS_WORKER")
@@ -152,7 +152,7 @@ def test_the_json_form_has_everything(cluster: Cluster) -> None:
     assert digests == {document["table"]["sha256"]}
 
 
-def test_a_clock_that_is_off_is_told(cluster: Cluster) -> None:
+def test_a_clock_that_is_off_is_reported(cluster: Cluster) -> None:
     (cluster.folder / "sitecustomize.py").write_text(
         "import time; now = time.time; time.time = lambda: now() - 86400\n"
     )

@@ -58,7 +58,7 @@ def test_output_that_nobody_reads_is_neither_success_nor_a_traceback(
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_files_are_written_before_anything_is_said(tmp_path: Path) -> None:
+def test_files_are_written_before_anything_is_printed(tmp_path: Path) -> None:
     unread(tmp_path, *GEN)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name not in ("ok.json", "bad.json")) == FILES
 
@@ -81,7 +81,7 @@ def test_standard_input_that_is_closed_is_one_line_and_exit_2(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full"])
-def test_an_error_that_cannot_be_said_keeps_its_exit_code_and_stays_out_of_the_output(
+def test_an_error_that_cannot_be_printed_keeps_its_exit_code_and_stays_out_of_the_output(
     tmp_path: Path, redirections: str
 ) -> None:
     done = start(tmp_path, "check", "missing.json", "--format", "json", redirections=redirections)

@@ -30,7 +30,7 @@ def test_a_sound_table_is_read(tmp_path: Path) -> None:
     assert read_table(file) == read_any_table(file) == from_value(value(2, 2))
 
 
-def test_the_first_error_is_named_with_its_place_and_the_program_that_tells_the_rest(tmp_path: Path) -> None:
+def test_the_first_error_is_named_with_its_place_and_the_program_that_reports_the_rest(tmp_path: Path) -> None:
     file = put(tmp_path / "a b.json", twice())
     with pytest.raises(KitError, match=r"a b\.json:1:[0-9]+: HK201: ") as caught:
         read_table(file)
@@ -57,7 +57,7 @@ def test_what_would_be_refused_is_not_written() -> None:
         valid_text(from_value(value()), "t.json", find_product("a5"))
 
 
-def test_so_many_warnings_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_so_many_warnings_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     document = pods_value(1, 2, 16)
     for server in document["server_list"]:
         for device in server["device"]:

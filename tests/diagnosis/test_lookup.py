@@ -104,7 +104,7 @@ def test_an_error_text_leads_to_the_rules_that_fit_best(text: str, rules: list[s
         (sentence("", "device_ip", "a valid IP address"), {"HK305", "HK306"}),
     ],
 )
-def test_words_that_hccl_uses_for_several_faults_lead_to_each(text: str, rules: set[str]) -> None:
+def test_words_that_hccl_uses_for_several_errors_lead_to_each(text: str, rules: set[str]) -> None:
     assert rules <= set(rules_of(text))
     assert len(rules_of(text)) < 8
 
@@ -131,7 +131,7 @@ def test_words_that_hccl_uses_for_several_faults_lead_to_each(text: str, rules: 
         (sentence("", "IP", "a valid IP address"), ["HCCL found nothing for IP; it expects: a valid IP address"]),
     ],
 )
-def test_what_was_found_is_told(text: str, told: list[str]) -> None:
+def test_what_was_found_is_reported(text: str, told: list[str]) -> None:
     assert list(explain(text).notes) == told
 
 
@@ -171,7 +171,7 @@ def test_a_family_is_named_by_the_beginning_of_its_ids() -> None:
     )
 
 
-def test_several_faults_in_one_text_are_all_explained() -> None:
+def test_several_errors_in_one_text_are_all_explained() -> None:
     line = "ranktable config devId[1],but local devId[3]"
     log = "\n".join([sentence("2", "server_count", "1"), sentence("3", "devNum", "1, 2 or 4"), line])
     assert rules_of(log) == ["HK207", "HK401"]
@@ -194,7 +194,7 @@ def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
 @pytest.mark.parametrize(
     "text", ["HK999", "HK2031", "EI0099", "EJ0002", "server_cuont", "something else entirely", "HK203 HK999"]
 )
-def test_what_is_not_known_is_said_to_be_unknown_and_no_other_code_is_named(text: str) -> None:
+def test_what_is_not_known_is_reported_as_unknown_and_no_other_code_is_named(text: str) -> None:
     with pytest.raises(KitError, match="no rule, code or message matches") as caught:
         explain(text)
     assert "nearest" not in caught.value.render()
@@ -221,7 +221,7 @@ def test_a_long_text_takes_no_long_time() -> None:
 
 
 @pytest.mark.parametrize("saying", KNOWN_MESSAGES, ids=lambda saying: saying.pattern[:40])
-def test_a_saying_names_rules_that_are_there_and_says_something(saying: KnownMessage) -> None:
+def test_a_message_names_rules_that_are_there_and_says_something(saying: KnownMessage) -> None:
     assert set(saying.rules) <= {rule.id for rule in CATALOGUE}
     assert saying.rules or saying.notes
     blanks = set(re.findall(r"{(\w+)}", "".join(saying.notes)))

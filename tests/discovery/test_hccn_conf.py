@@ -63,7 +63,7 @@ def test_ipv6_serves_where_ipv4_is_not_set(tmp_path: Path) -> None:
         ("#" * 300 + "\n" + "a=b\n" * 256_000, r"is larger than 1024000 bytes"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(KitError, match=message):
         hccn_conf.addresses(conf(tmp_path, text), [0])
 

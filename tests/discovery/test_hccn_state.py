@@ -61,5 +61,5 @@ def test_a_complaint_holds_nothing(read: hccn_state.Reader, answer: str) -> None
         ("", False),
     ],
 )
-def test_what_is_not_set_is_told_from_a_complaint(answer: str, expected: bool) -> None:
+def test_what_is_not_set_is_distinguished_from_a_complaint(answer: str, expected: bool) -> None:
     assert hccn_state.says_unset(answer) is expected

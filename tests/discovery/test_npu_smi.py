@@ -9,6 +9,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import npu_smi
 from hccl_kit.discovery.npu_smi import Place
 from tests.places import FAKES
+from tests.preflight.samples import sample
 
 TOOL = str(FAKES / "npu-smi")
 
@@ -80,3 +81,13 @@ def test_silence_ends_with_the_time_out(chips: Path) -> None:
 def test_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{FAKES}{os.pathsep}{os.environ['PATH']}")
     assert npu_smi.find() == TOOL
+
+
+def test_rows_are_read_and_the_first_of_two_names_counts() -> None:
+    found = npu_smi.rows(sample("a2/npu-smi-board.txt") + "\tFirmware Version               : NA\r\n")
+    assert (found["Software Version"], found["Firmware Version"]) == ("24.1.1", "7.5.0.5.220")
+    assert (found["Compatibility"], found["PCIe Bus Info"]) == ("OK", "0000:61:00.0")
+
+
+def test_a_complaint_has_no_rows() -> None:
+    assert npu_smi.rows("This device does not support querying board.\n") == {}

@@ -55,7 +55,7 @@ def test_chips_of_a_container_keep_their_physical_ids() -> None:
         ),
     ],
 )
-def test_the_id_inside_of_a_container_is_read_where_it_is_told(row: str, expected: Process) -> None:
+def test_the_id_inside_of_a_container_is_read_where_the_table_has_it(row: str, expected: Process) -> None:
     text = sample("a3/npu-smi-info.txt").replace("Process id in container", "Process id in container ")
     found = parse(text + row + "\n")
     assert found is not None

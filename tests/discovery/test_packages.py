@@ -20,7 +20,7 @@ def test_a_machine_without_packages_has_none(tmp_path: Path) -> None:
     assert (driver(tmp_path), firmware(tmp_path), cann(tmp_path, {})) == (None, None, None)
 
 
-def test_driver_tells_what_it_goes_with(tmp_path: Path) -> None:
+def test_driver_declares_what_it_goes_with(tmp_path: Path) -> None:
     put(tmp_path, f"{HOME}/driver/version.info", sample("a2/driver.info"))
     found = driver(tmp_path)
     assert found is not None
@@ -54,7 +54,7 @@ def test_a_cann_of_a_user_is_found_in_his_home(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no sign", "Version=\n", "#Version=1\n", "\0\xff\n", "Version" * 20_000])
-def test_a_file_that_tells_nothing_is_none(tmp_path: Path, text: str) -> None:
+def test_a_file_that_has_nothing_is_none(tmp_path: Path, text: str) -> None:
     put(tmp_path, f"{HOME}/driver/version.info", text)
     put(tmp_path, f"{HOME}/cann/version.cfg", "toolkit_running_version=8.0\n")
     assert (driver(tmp_path), cann(tmp_path, {})) == (None, None)

@@ -62,7 +62,7 @@ def test_a_name_becomes_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cpu._address(WorkerEnv(1, 2, 0, 1, 0), "n1") == "192.0.2.1"
 
 
-def test_a_name_that_nobody_knows_is_said() -> None:
+def test_a_name_that_is_unknown_is_reported() -> None:
     with pytest.raises(KitError, match=r"^MASTER_ADDR=no-such-host\.invalid cannot be resolved"):
         cpu._address(env(1, 2), "no-such-host.invalid")
 

@@ -1,4 +1,4 @@
-"""Every way of starting a rank ends in a WorkerEnv, with its reason said, or in an error that names the variable."""
+"""Every way of starting a rank ends in a WorkerEnv, with its reason, or in an error that names the variable."""
 
 import re
 
@@ -139,7 +139,7 @@ def test_the_option_overrides_what_is_found() -> None:
     assert detect(SCRIPT, launcher="single").env == ALONE
 
 
-def test_a_launcher_that_nobody_knows_is_refused() -> None:
+def test_a_launcher_that_is_unknown_is_refused() -> None:
     with pytest.raises(KitError, match="unknown launcher 'slurm'; accepted: script, msrun, mpirun"):
         detect({}, launcher="slurm")
 

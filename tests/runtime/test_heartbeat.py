@@ -50,7 +50,7 @@ def test_without_a_folder_or_a_rank_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_rank_that_is_told_needs_no_variable(tmp_path: Path) -> None:
+def test_a_rank_that_is_passed_needs_no_variable(tmp_path: Path) -> None:
     Heartbeat.from_environ({LOG_DIR: str(tmp_path)}, rank=0).beat(1)
     assert (tmp_path / "step_0").read_text() == "1\n"
 

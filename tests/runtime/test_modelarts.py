@@ -295,7 +295,7 @@ def test_what_contradicts_the_table_is_refused(folder: Path, more: Environ, mess
         detect(on_modelarts(put(folder, TWO_PODS), **{"MA_CURRENT_INSTANCE_NAME": "job-0", **more}))
 
 
-def test_a_container_that_was_started_once_is_told_what_to_do(folder: Path) -> None:
+def test_a_container_that_was_started_once_gets_the_next_step(folder: Path) -> None:
     environ = on_modelarts(put(folder, TWO_PODS), MA_CURRENT_INSTANCE_NAME="job-0")
     with pytest.raises(KitError) as caught:
         detect(environ)

@@ -49,7 +49,7 @@ def test_every_field_has_its_names_and_no_name_serves_two_fields() -> None:
     assert not set(names) & set(MISLEADING)
 
 
-def test_both_frameworks_are_told_the_same() -> None:
+def test_both_frameworks_get_the_same() -> None:
     assert ENV.to_environ() == {
         "RANK_ID": "2",
         "RANK": "2",

@@ -45,7 +45,7 @@ def broken_pods() -> dict[str, Any]:
 
 
 def chinese() -> dict[str, Any]:
-    """Three servers with Chinese names, one of them long and the last the only one with a fault."""
+    """Three servers with Chinese names, one of them long and the last the only one with a finding."""
     document = value(3, 8)
     for server, name in zip(
         document["server_list"], ("训练节点甲", "数据中心北京三层机房第十二排机柜", "节点丙"), strict=True

@@ -1,4 +1,4 @@
-"""Folding: nothing is lost, little stays, and what has a fault stays first."""
+"""Folding: nothing is lost, little stays, and what has a finding stays first."""
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,7 @@ def test_every_super_pod_keeps_its_first_server_before_one_keeps_its_second() ->
     assert [sum(run.is_uniform for run in pod.runs) for pod in small.pods] == [2, 2, 1, 1, 1, 1]
 
 
-def test_faults_stay() -> None:
+def test_findings_stay() -> None:
     document = pods_value(6, 5, 2)
     for place in (13, 29):
         document["server_list"][place]["device"][1]["device_ip"] = "x"

@@ -38,27 +38,27 @@ def test_cards_outside_every_group_are_one_more() -> None:
     ]
 
 
-def test_faults_are_at_their_card_server_and_super_pod() -> None:
-    bad = next(host for run in drawn(broken(), "910").runs for host in run.hosts if host.has_faults)
-    assert [fault.rule for fault in bad.faults] == ["HK206"]
-    assert {card.id: [fault.rule for fault in card.faults] for card in bad.cards if card.faults} == {
+def test_findings_are_at_their_card_server_and_super_pod() -> None:
+    bad = next(host for run in drawn(broken(), "910").runs for host in run.hosts if host.has_findings)
+    assert [finding.rule for finding in bad.findings] == ["HK206"]
+    assert {card.id: [finding.rule for finding in card.findings] for card in bad.cards if card.findings} == {
         3: ["HK301"],
         7: ["HK201"],
     }
     pods = drawn(broken_pods()).pods
-    assert [bool(pod.faults) for pod in pods] == [False, True]
+    assert [bool(pod.findings) for pod in pods] == [False, True]
 
 
-def test_a_note_is_no_fault() -> None:
+def test_a_note_is_no_finding() -> None:
     document = value()
     document["server_list"][0]["server_id"] = "127.0.0.1"
     assert [found.severity for found in check_text(json.dumps(document), "t.json").findings] == ["note"]
     shown = drawn(document)
-    assert shown.faults == ()
-    assert not any(host.has_faults for run in shown.runs for host in run.hosts)
+    assert shown.findings == ()
+    assert not any(host.has_findings for run in shown.runs for host in run.hosts)
 
 
-def test_servers_that_look_alike_are_a_run_until_one_differs() -> None:
+def test_servers_that_look_the_same_are_a_run_until_one_differs() -> None:
     document = many(9)
     document["server_list"][4]["device"].pop()
     for server in document["server_list"][5:]:
@@ -69,7 +69,7 @@ def test_servers_that_look_alike_are_a_run_until_one_differs() -> None:
     assert [run.ranks for run in runs] == ["0-31", "32-38", "39-70"]
 
 
-def test_a_server_with_a_fault_stands_alone() -> None:
+def test_a_server_with_a_finding_stands_alone() -> None:
     document = many(9)
     document["server_list"][4]["device"][0]["device_ip"] = "x"
     assert [len(run.hosts) for run in drawn(document).runs] == [4, 1, 4]

@@ -1,4 +1,4 @@
-"""Drawings: XML that shows every rank once, marks faults in words, runs nothing and stays small."""
+"""Drawings: XML that shows every rank once, marks findings in words, runs nothing and stays small."""
 
 import re
 from typing import Any
@@ -50,7 +50,7 @@ def test_a_drawing_of_any_table_is_xml(table: Any, product: str | None) -> None:
         }
 
 
-def test_faults_are_marked_in_red_and_in_words() -> None:
+def test_findings_are_marked_in_red_and_in_words() -> None:
     svg = as_svg(drawn(broken(), "910"))
     assert {"HK206", "HK301", "HK201"} <= set(words_in(svg))
     assert any(line.startswith('HK301 error: "device_ip" holds "x"') for line in words_in(svg))
@@ -59,9 +59,9 @@ def test_faults_are_marked_in_red_and_in_words() -> None:
     assert "#c62828" not in as_svg(drawn(value(), "910"))
 
 
-def test_a_fault_of_a_super_pod_is_marked_at_its_frame() -> None:
+def test_a_finding_of_a_super_pod_is_marked_at_its_frame() -> None:
     shown = drawn(broken_pods())
-    (rule,) = [fault.rule for fault in shown.pods[1].faults]
+    (rule,) = [finding.rule for finding in shown.pods[1].findings]
     assert rule in words_in(as_svg(shown))
 
 
@@ -69,7 +69,7 @@ def test_a_warning_has_another_color_than_an_error() -> None:
     document = pods_value(1, 2, 2)
     document["server_list"][1]["device"].pop()
     shown = drawn(document)
-    assert {fault.severity for fault in shown.faults} == {"warning"}
+    assert {finding.severity for finding in shown.findings} == {"warning"}
     svg = as_svg(shown)
     assert "#c62828" not in svg
     assert "breaks a rule: warning" in words_in(svg)

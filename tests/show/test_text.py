@@ -47,7 +47,7 @@ def test_every_golden_picture_is_of_a_table_here() -> None:
     assert {path.stem for path in HERE.glob("*.out")} == set(GOLDENS)
 
 
-def test_a_fault_stands_below_its_card() -> None:
+def test_a_finding_stands_below_its_card() -> None:
     lines = as_text(drawn(broken(), "910"), 100).split("\n")
     marked = next(place for place, line in enumerate(lines) if "^" in line)
     columns = [column for column, char in enumerate(lines[marked]) if char == "^"]
@@ -88,7 +88,7 @@ def test_so_does_a_server_with_thousands_of_cards() -> None:
     assert any(line.startswith("    and ") and line.endswith("more cards") for line in lines)
 
 
-def test_a_fault_is_shown_however_far_it_is() -> None:
+def test_a_finding_is_shown_however_far_it_is() -> None:
     document = unlike(400)
     document["server_list"][377]["device"][5]["device_ip"] = "x"
     text = as_text(drawn(document), 80)
@@ -96,7 +96,7 @@ def test_a_fault_is_shown_however_far_it_is() -> None:
     assert "card 5: HK301" in text
 
 
-def test_the_same_fault_many_times_is_told_once() -> None:
+def test_the_same_finding_many_times_is_reported_once() -> None:
     document = many(30)
     for server in document["server_list"]:
         server["device"][0]["device_ip"] = "x"

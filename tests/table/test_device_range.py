@@ -81,7 +81,7 @@ def test_a_range_prints_as(found: tuple[int, ...], printed: str) -> None:
         ("4,", 2, 1, "found the end"),
     ],
 )
-def test_a_fault_is_pointed_at(text: str, column: int, width: int, words: str) -> None:
+def test_an_error_is_pointed_at(text: str, column: int, width: int, words: str) -> None:
     with pytest.raises(ParseError) as caught:
         DeviceRange.parse(text)
     assert (caught.value.column, max(1, caught.value.width)) == (column, width)

@@ -17,7 +17,7 @@ from tests.tables import json_values
 
 
 def rules_of(data: bytes | str, name: str = STDIN) -> list[str]:
-    return [fault.rule for fault in parse(data, name).faults]
+    return [found.rule for found in parse(data, name).findings]
 
 
 def marked(document: Document, span: Span | None) -> str:
@@ -28,12 +28,12 @@ def marked(document: Document, span: Span | None) -> str:
 @given(st.text() | st.binary() | st.text(alphabet='{}[]",:0123456789.eE-+ \\u/\n\tNaIfty') | st.text('[]{}"a:,1\\ud8'))
 def test_parse_is_total(data: bytes | str) -> None:
     document = parse(data, STDIN)
-    for fault in document.faults:
-        assert fault.span is not None
-        assert fault.span.line >= 1
-        assert fault.span.column >= 1
-        assert fault.message
-    if not document.faults:
+    for found in document.findings:
+        assert found.span is not None
+        assert found.span.line >= 1
+        assert found.span.column >= 1
+        assert found.message
+    if not document.findings:
         assert document.locate(()).line >= 1
         assert json.loads(document.text) == document.value
 
@@ -41,7 +41,7 @@ def test_parse_is_total(data: bytes | str) -> None:
 @given(json_values, st.sampled_from([None, 0, 4]))
 def test_what_json_writes_is_read(value: Any, indent: int | None) -> None:
     document = parse(json.dumps(value, indent=indent), STDIN)
-    assert document.faults == ()
+    assert document.findings == ()
     assert document.value == value
 
 
@@ -100,12 +100,12 @@ def test_a_missing_key_is_located_at_the_object_that_should_hold_it() -> None:
         ("[" * 64 + "[" + "]" * 65, "HK005", "[", "deeper than 64"),
     ],
 )
-def test_a_fault_is_explained_at_its_place(text: str, rule: str, mark: str, words: str) -> None:
+def test_an_error_is_explained_at_its_place(text: str, rule: str, mark: str, words: str) -> None:
     document = parse(text, STDIN)
-    (fault,) = document.faults
-    assert fault.rule == rule
-    assert marked(document, fault.span) == mark
-    assert words in fault.message
+    (found,) = document.findings
+    assert found.rule == rule
+    assert marked(document, found.span) == mark
+    assert words in found.message
 
 
 def test_depth_up_to_the_limit_is_read() -> None:
@@ -114,9 +114,9 @@ def test_depth_up_to_the_limit_is_read() -> None:
 
 def test_bytes_that_are_not_utf8_are_found() -> None:
     document = parse('{\n "服": "'.encode() + b"\xff\xfe" + b'"}', STDIN)
-    (fault,) = document.faults
-    assert (fault.rule, fault.span) == ("HK002", Span(2, 8, 1))
-    assert "0xff" in fault.message
+    (found,) = document.findings
+    assert (found.rule, found.span) == ("HK002", Span(2, 8, 1))
+    assert "0xff" in found.message
 
 
 def test_half_characters_in_a_str_are_not_utf8() -> None:
@@ -125,15 +125,15 @@ def test_half_characters_in_a_str_are_not_utf8() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_utf16_is_named(encoding: str) -> None:
-    (fault,) = parse('{"a": 1}'.encode(encoding), STDIN).faults
-    assert fault.rule == "HK002"
-    assert "UTF-16" in fault.message
+    (found,) = parse('{"a": 1}'.encode(encoding), STDIN).findings
+    assert found.rule == "HK002"
+    assert "UTF-16" in found.message
 
 
 @pytest.mark.parametrize("data", [b'\xef\xbb\xbf{"a": 1}', '\ufeff{"a": 1}'])
-def test_a_byte_order_mark_is_a_fault_and_the_value_is_read(data: bytes | str) -> None:
+def test_a_byte_order_mark_is_an_error_and_the_value_is_read(data: bytes | str) -> None:
     document = parse(data, STDIN)
-    assert [fault.rule for fault in document.faults] == ["HK003"]
+    assert [found.rule for found in document.findings] == ["HK003"]
     assert document.value == {"a": 1}
     assert document.locate(("a",)) == Span(1, 7, 1)
     assert document.text == decode(data) == '{"a": 1}'
@@ -141,8 +141,8 @@ def test_a_byte_order_mark_is_a_fault_and_the_value_is_read(data: bytes | str) -
 
 @pytest.mark.parametrize("data", [b" " * (MAX_BYTES + 1), " " * (MAX_BYTES + 1)])
 def test_more_than_hccl_reads_is_not_read(data: bytes | str) -> None:
-    (fault,) = parse(data, STDIN).faults
-    assert (fault.rule, fault.span) == ("HK009", WHOLE_FILE)
+    (found,) = parse(data, STDIN).findings
+    assert (found.rule, found.span) == ("HK009", WHOLE_FILE)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_more_than_hccl_reads_is_not_read(data: bytes | str) -> None:
         ("", False),
     ],
 )
-def test_the_path_is_judged_as_hccl_does(name: str, good: bool) -> None:
+def test_the_path_is_checked_as_hccl_does(name: str, good: bool) -> None:
     assert rules_of("{}", name) == ([] if good else ["HK008"])
 
 
@@ -174,16 +174,16 @@ def test_the_path_is_judged_as_hccl_does(name: str, good: bool) -> None:
     ],
     ids=range(8),
 )
-def test_hostile_text_is_judged_in_linear_time_and_space(text: str) -> None:
+def test_hostile_text_is_checked_in_linear_time_and_space(text: str) -> None:
     tracemalloc.start()
     begin = time.process_time()
     document = parse(text, STDIN)
-    if not document.faults:
+    if not document.findings:
         document.locate((90_000,))
     assert time.process_time() - begin < 5
     assert tracemalloc.get_traced_memory()[1] < 100 * len(text) + 10_000_000
     tracemalloc.stop()
-    assert len(document.faults) <= 100
+    assert len(document.findings) <= 100
 
 
 def test_a_shown_value_is_short_and_stays_on_its_line() -> None:
@@ -198,10 +198,10 @@ def test_a_shown_value_is_short_and_stays_on_its_line() -> None:
 def test_a_line_break_costs_a_few_bytes_of_memory() -> None:
     text = "\n" * 1_000_000 + "{"
     tracemalloc.start()
-    (fault,) = parse(text, STDIN).faults
+    (found,) = parse(text, STDIN).findings
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (fault.span and fault.span.line) == 1_000_001
+    assert (found.span and found.span.line) == 1_000_001
     assert peak < 10 * len(text)
 
 
@@ -215,7 +215,7 @@ def test_line_and_column_are_those_of_the_text_before(text: str, data: st.DataOb
 @pytest.mark.parametrize("end", ["}", " {}", ",", " // end", "\x00"])
 def test_what_follows_the_document_is_an_error_without_code(end: str) -> None:
     """HCCL's parser of versions 1.x reads one value and looks no further."""
-    (fault,) = parse('{"version": "1.0"}' + end, STDIN).faults
-    assert (fault.rule, fault.hccl_error) == ("HK001", NO_CODE)
-    (fault,) = parse('{"version": "1.0",}', STDIN).faults
-    assert (fault.rule, fault.hccl_error) == ("HK001", None)
+    (found,) = parse('{"version": "1.0"}' + end, STDIN).findings
+    assert (found.rule, found.hccl_error) == ("HK001", NO_CODE)
+    (found,) = parse('{"version": "1.0",}', STDIN).findings
+    assert (found.rule, found.hccl_error) == ("HK001", None)

@@ -59,12 +59,12 @@ TEXTS = ["1.0", "1.1", "0", "00", "7\n", " 7", "+7", "-1", "٣", "99999999999", 
 @given(st.randoms(use_true_random=False), json_values | st.sampled_from(TEXTS))
 def test_schema_and_reader_give_one_verdict(chance: random.Random, replacement: Any) -> None:
     document = broken(value(servers=2, cards=2), chance, replacement)
-    assert fits(document) == (not list(schema.faults(document, "rank_table_1.0")))
+    assert fits(document) == (not list(schema.findings(document, "rank_table_1.0")))
 
 
 @given(json_values)
 def test_schema_and_reader_agree_on_anything(document: Any) -> None:
-    assert fits(document) == (not list(schema.faults(document, "rank_table_1.0")))
+    assert fits(document) == (not list(schema.findings(document, "rank_table_1.0")))
 
 
 DEVICE = ("server_list", 0, "device", 1)
@@ -99,12 +99,12 @@ def at(document: Any, pointer: Pointer) -> Any:
         ((*DEVICE, "device_ip"), None, "HK102", "null"),
     ],
 )
-def test_a_wrong_value_gives_one_fault_at_its_place(pointer: Pointer, wrong: Any, rule: str, words: str) -> None:
+def test_a_wrong_value_gives_one_error_at_its_place(pointer: Pointer, wrong: Any, rule: str, words: str) -> None:
     document = value()
     at(document, pointer[:-1])[pointer[-1]] = wrong
-    (fault,) = schema.faults(document, "rank_table_1.0")
-    assert (fault.rule, fault.pointer) == (rule, pointer)
-    assert words in fault.message
+    (found,) = schema.findings(document, "rank_table_1.0")
+    assert (found.rule, found.pointer) == (rule, pointer)
+    assert words in found.message
 
 
 @pytest.mark.parametrize("key", ["device_id", "rank_id"])
@@ -112,7 +112,7 @@ def test_a_wrong_value_gives_one_fault_at_its_place(pointer: Pointer, wrong: Any
 def test_schema_and_reader_agree_on_what_a_number_is(key: str, text: str) -> None:
     document = value()
     at(document, DEVICE)[key] = text
-    assert fits(document) == (not list(schema.faults(document, "rank_table_1.0"))) == (text in ("0", "00"))
+    assert fits(document) == (not list(schema.findings(document, "rank_table_1.0"))) == (text in ("0", "00"))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_key_that_may_be_absent_holds_a_text(pointer: Pointer) -> None:
     for content, is_good in (("1", True), (1, False), (None, False)):
         document = value()
         at(document, pointer[:-1])[pointer[-1]] = content
-        assert fits(document) == (not list(schema.faults(document, "rank_table_1.0"))) == is_good
+        assert fits(document) == (not list(schema.findings(document, "rank_table_1.0"))) == is_good
 
 
 @pytest.mark.parametrize(
@@ -138,22 +138,22 @@ def test_a_key_that_may_be_absent_holds_a_text(pointer: Pointer) -> None:
         (*DEVICE, "rank_id"),
     ],
 )
-def test_a_missing_key_gives_one_fault_and_a_slip_is_recognised(pointer: Pointer) -> None:
+def test_a_missing_key_gives_one_error_and_a_typo_is_recognised(pointer: Pointer) -> None:
     *way, key = pointer
     document = value()
     holder = at(document, tuple(way))
     content = holder.pop(key)
-    (missing,) = schema.faults(document, "rank_table_1.0")
+    (missing,) = schema.findings(document, "rank_table_1.0")
     assert (missing.rule, missing.pointer) == ("HK101", tuple(way))
     assert f'"{key}" is missing' in missing.message
 
     slip = str(key)[:-1]
     holder[slip] = content
-    (fault,) = schema.faults(copy.deepcopy(document), "rank_table_1.0")
-    assert (fault.rule, fault.pointer, fault.on_key) == ("HK101", (*way, slip), True)
-    assert fault.hint == f'did you mean "{key}"?'
+    (found,) = schema.findings(copy.deepcopy(document), "rank_table_1.0")
+    assert (found.rule, found.pointer, found.on_key) == ("HK101", (*way, slip), True)
+    assert found.hint == f'did you mean "{key}"?'
 
 
 def test_a_document_wrong_everywhere_gives_a_bounded_list() -> None:
     document = value() | {"server_list": [1] * 100_000}
-    assert len(list(schema.faults(document, "rank_table_1.0"))) == schema.MAX_FAULTS
+    assert len(list(schema.findings(document, "rank_table_1.0"))) == schema.MAX_FINDINGS

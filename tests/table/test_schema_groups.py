@@ -31,7 +31,7 @@ forms = pytest.mark.parametrize(("kind", "good"), FORMS, ids=lambda value: getat
 def one_verdict(document: object, kind: Kind) -> bool:
     """Whether the reader takes the document, once the schema is seen to say the same."""
     taken = isinstance(read(document, kind), RankTable)
-    assert taken == (not list(schema.faults(document, kind.schema)))
+    assert taken == (not list(schema.findings(document, kind.schema)))
     return taken
 
 
@@ -76,15 +76,15 @@ def test_schema_and_reader_agree_on_anything(form: Any, document: Any) -> None:
 
 
 @forms
-def test_a_number_in_place_of_a_text_is_one_fault_at_its_place(kind: Kind, good: Callable[[], dict[str, Any]]) -> None:
+def test_a_number_in_place_of_a_text_is_one_error_at_its_place(kind: Kind, good: Callable[[], dict[str, Any]]) -> None:
     for pointer in list(places(good())):
         document = good()
         if not isinstance(at(document, pointer), str) or pointer[0] in UNREAD:
             continue
         at(document, pointer[:-1])[pointer[-1]] = 1
-        faults = read(document, kind)
-        assert not isinstance(faults, RankTable)
-        assert {(fault.rule, fault.pointer) for fault in faults} == {("HK102", pointer)}
+        findings = read(document, kind)
+        assert not isinstance(findings, RankTable)
+        assert {(found.rule, found.pointer) for found in findings} == {("HK102", pointer)}
 
 
 @pytest.mark.parametrize(("pods", "is_taken"), [(1, True), (2, False)])
@@ -96,14 +96,14 @@ def test_an_address_is_required_where_a_group_has_several_pods(pods: int, is_tak
 
 
 @pytest.mark.parametrize(("pods", "key"), [(1, "device_id"), (2, "device_id"), (2, "device_ip")])
-def test_a_slip_in_a_required_key_is_named(pods: int, key: str) -> None:
+def test_a_typo_in_a_required_key_is_named(pods: int, key: str) -> None:
     document = cloud(pods=pods)
     way: Pointer = ("group_list", 0, "instance_list", 0, "devices", 0)
     device = at(document, way)
     device[key + "x"] = device.pop(key)
-    (fault,) = read(document, TEMPLATE_2)  # type: ignore[misc]  # a table would fail here, and rightly so
-    assert (fault.rule, fault.pointer) == ("HK101", (*way, key + "x"))
-    assert fault.hint == f'did you mean "{key}"?'
+    (found,) = read(document, TEMPLATE_2)  # type: ignore[misc]  # a table would fail here, and rightly so
+    assert (found.rule, found.pointer) == ("HK101", (*way, key + "x"))
+    assert found.hint == f'did you mean "{key}"?'
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_slip_in_a_required_key_is_named(pods: int, key: str) -> None:
         ({"version": "1.1", "deploy_mode": "lab"}, NODE_LIST),
     ],
 )
-def test_the_form_is_told_by_one_key(document: Any, kind: Kind) -> None:
+def test_the_form_is_recognised_by_one_key(document: Any, kind: Kind) -> None:
     assert recognise(document) is kind
 
 

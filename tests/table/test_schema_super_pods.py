@@ -25,7 +25,7 @@ POD = ("super_pod_list", 0)
 def agrees(document: Any) -> bool:
     """Whether the document fits, which reader and schema see alike."""
     verdict = fits(document)
-    assert verdict == (not list(schema.faults(document, STEM)))
+    assert verdict == (not list(schema.findings(document, STEM)))
     return verdict
 
 
@@ -97,18 +97,18 @@ def test_a_list_of_super_pods_is_a_list_of_objects(pointer: Pointer, content: An
 @pytest.mark.parametrize(
     "pointer", [(*POD, "super_pod_id"), (*POD, "server_list"), (*POD, "server_list", 0, "server_id")]
 )
-def test_a_missing_key_gives_one_fault_and_a_slip_is_recognised(pointer: Pointer) -> None:
+def test_a_missing_key_gives_one_error_and_a_typo_is_recognised(pointer: Pointer) -> None:
     *way, key = pointer
     document = pods_value(2, 1, 2)
     holder = at(document, tuple(way))
     content = holder.pop(key)
-    (missing,) = schema.faults(document, STEM)
+    (missing,) = schema.findings(document, STEM)
     assert (missing.rule, missing.pointer) == ("HK101", tuple(way))
 
     holder[f"{key}s"] = content
-    (fault,) = schema.faults(document, STEM)
-    assert (fault.rule, fault.pointer) == ("HK101", (*way, f"{key}s"))
-    assert fault.hint == f'did you mean "{key}"?'
+    (found,) = schema.findings(document, STEM)
+    assert (found.rule, found.pointer) == ("HK101", (*way, f"{key}s"))
+    assert found.hint == f'did you mean "{key}"?'
 
 
 def test_super_pods_and_sdids_may_be_absent() -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category
 
 from hccl_kit.base import progress
+from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
@@ -73,17 +74,7 @@ class Request:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    parser = program.plain_parser(__doc__, "convert-dataset")
-    parser.add_argument("-d", "--dataset_name", choices=list(HIDDEN), default="ic15", help="default: %(default)s")
-    parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
-    parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")
-    parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder of the labels, one file a page")
-    parser.add_argument(
-        "-o", "--output_path", type=Path, help="file to write (default: IMAGE_DIR_TASK_gt.txt next to label_dir)"
-    )
-    parser.add_argument("--force", action="store_true", help="overwrite existing files")
-    parser.add_argument("--path_mode", choices=["relative", "abs"], default="relative", help="paths of the images")
-    args = parser.parse(argv)
+    args = make_parser().parse(argv)
     request = Request(
         dataset=args.dataset_name,
         task=args.task,
@@ -94,6 +85,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         absolute=args.path_mode == "abs",
     )
     return program.run_alone(lambda: _convert(request))
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
+    parser = program.plain_parser(__doc__, "convert-dataset")
+    parser.add_argument("-d", "--dataset_name", choices=list(HIDDEN), default="ic15", help="default: %(default)s")
+    parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
+    parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")
+    parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder of the labels, one file a page")
+    parser.add_argument(
+        "-o", "--output_path", type=Path, help="file to write (default: IMAGE_DIR_TASK_gt.txt next to label_dir)"
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
+    parser.add_argument("--path_mode", choices=["relative", "abs"], default="relative", help="paths of the images")
+    return parser
 
 
 def _convert(request: Request) -> None:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from hccl_kit.base import progress
+from hccl_kit.base.arguments import Parser
 from hccl_kit.base.terminal import printable
 from hccl_kit.ocr.run import program
 
@@ -35,13 +36,18 @@ class Request:
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The program; ends the process with one of the exit codes above."""
+    args = make_parser().parse(argv)
+    options = program.Options(args.config, args.opt, args.launcher)
+    program.run(options, partial(_evaluate, Request(args.wrong, args.json)), data=("eval",), first=_check)
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = program.parser(__doc__, "eval")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--wrong", action="store_true", help="print every misread word: path, truth, reading")
     form.add_argument("--json", action="store_true", help="print the result as JSON")
-    args = parser.parse(argv)
-    options = program.Options(args.config, args.opt, args.launcher)
-    program.run(options, partial(_evaluate, Request(args.wrong, args.json)), data=("eval",), first=_check)
+    return parser
 
 
 def _check(config: Config, env: WorkerEnv) -> Sequence[str]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from hccl_kit.base import progress
+from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files
 from hccl_kit.ocr.run import program
@@ -65,6 +66,15 @@ class Request:
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The program; ends the process with one of the exit codes above."""
+    args = make_parser().parse(argv)
+    shape = tuple(args.shape) if args.shape else None
+    request = Request(args.format, args.output, args.force, args.batch, shape)
+    options = program.Options(args.config, (*args.opt, *ON_CPU), args.launcher)
+    program.run(options, partial(_export, request), first=partial(_check, request))
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = program.parser(__doc__, "export")
     parser.add_argument("--format", choices=list(SUFFIXES), help="default: both, or the ending of --output")
     parser.add_argument("--output", type=Path, metavar="NAME", help="the files, with or without .mindir or .onnx")
@@ -77,11 +87,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         metavar=("HEIGHT", "WIDTH"),
         help="of the images (default: the size that the pipeline of the evaluation makes)",
     )
-    args = parser.parse(argv)
-    shape = tuple(args.shape) if args.shape else None
-    request = Request(args.format, args.output, args.force, args.batch, shape)
-    options = program.Options(args.config, (*args.opt, *ON_CPU), args.launcher)
-    program.run(options, partial(_export, request), first=partial(_check, request))
+    return parser
 
 
 def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:

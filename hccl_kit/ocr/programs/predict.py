@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, NoReturn
 from unicodedata import category
 
 from hccl_kit.base import progress
+from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder
@@ -88,18 +89,7 @@ class Request:
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The program; ends the process with one of the exit codes above."""
-    parser = program.parser(__doc__, "predict")
-    parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
-    parser.add_argument("--labels", type=Path, metavar="FILE", help="label file of lines: shows the truth as well")
-    parser.add_argument("--limit", type=int, metavar="N", help="maximum number of images (default: all)")
-    parser.add_argument("--picture", type=Path, help="image (of the first 200 lines) or folder (of pages) to write")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
-    parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
-    parser.add_argument("--read", type=Path, metavar="CONFIG", help="the recognition that reads the detected texts")
-    parser.add_argument("--read_opt", **program.OVERRIDES, help="as -o, for it")
-    parser.add_argument("--turn", type=Path, metavar="CONFIG", help="the classification that finds lines upside down")
-    parser.add_argument("--turn_opt", **program.OVERRIDES, help="as -o, for it")
-    args = parser.parse(argv)
+    args = make_parser().parse(argv)
     request = Request(
         images=tuple(args.images),
         labels=args.labels,
@@ -112,6 +102,22 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     )
     options = program.Options(args.config, args.opt, args.launcher)
     program.run(options, partial(_predict, request), first=partial(_check, request))
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
+    parser = program.parser(__doc__, "predict")
+    parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
+    parser.add_argument("--labels", type=Path, metavar="FILE", help="label file of lines: shows the truth as well")
+    parser.add_argument("--limit", type=int, metavar="N", help="maximum number of images (default: all)")
+    parser.add_argument("--picture", type=Path, help="image (of the first 200 lines) or folder (of pages) to write")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
+    parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
+    parser.add_argument("--read", type=Path, metavar="CONFIG", help="the recognition that reads the detected texts")
+    parser.add_argument("--read_opt", **program.OVERRIDES, help="as -o, for it")
+    parser.add_argument("--turn", type=Path, metavar="CONFIG", help="the classification that finds lines upside down")
+    parser.add_argument("--turn_opt", **program.OVERRIDES, help="as -o, for it")
+    return parser
 
 
 def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:

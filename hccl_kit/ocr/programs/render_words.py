@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base import progress
+from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
@@ -58,6 +59,17 @@ class Request:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
+    args = make_parser().parse(argv)
+
+    def body() -> None:
+        counts = {"train": args.train, "test": args.test}
+        _render(Request(args.output, args.force, counts, tuple(args.font), args.texts, args.dict, args.seed))
+
+    return program.run_alone(body)
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
     parser = program.plain_parser(__doc__, "render-words")
     parser.add_argument("--output", type=Path, default=Path("data/words"), help="folder (default: %(default)s)")
     parser.add_argument("--force", action="store_true", help="overwrite an existing data set")
@@ -70,13 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     source.add_argument("--texts", type=Path, metavar="FILE", help="the texts to draw")
     source.add_argument("--dict", type=Path, metavar="FILE", help="the characters of random texts")
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    args = parser.parse(argv)
-
-    def body() -> None:
-        counts = {"train": args.train, "test": args.test}
-        _render(Request(args.output, args.force, counts, tuple(args.font), args.texts, args.dict, args.seed))
-
-    return program.run_alone(body)
+    return parser
 
 
 def _render(request: Request) -> None:

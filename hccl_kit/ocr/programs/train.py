@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from hccl_kit.base.arguments import Parser
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts, wanted_start
 from hccl_kit.ocr.run import program
@@ -28,9 +29,14 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The program; ends the process with one of the exit codes above."""
-    args = program.parser(__doc__, "train").parse(argv)
+    args = make_parser().parse(argv)
     options = program.Options(args.config, args.opt, args.launcher)
     program.run(options, _train, data=("train", "eval"), first=_prepare, training=True)
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
+    return program.parser(__doc__, "train")
 
 
 def _prepare(config: Config, env: WorkerEnv) -> Sequence[str]:

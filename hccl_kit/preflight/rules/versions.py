@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hccl_kit.check.rule import Rule
-from hccl_kit.discovery import npu_smi_rows, packages
+from hccl_kit.discovery import npu_smi, packages
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
@@ -107,7 +107,7 @@ def boards_of_cards(node: Node) -> Mapping[int, Mapping[str, str]]:
         return {}
 
     def question(npu: int) -> Mapping[str, str]:
-        rows = npu_smi_rows.parse(node.tools.query(tool, "info", "-t", "board", "-i", str(npu)))
+        rows = npu_smi.rows(node.tools.query(tool, "info", "-t", "board", "-i", str(npu)))
         if "Software Version" not in rows:
             raise NoAnswerError("no version")
         return rows

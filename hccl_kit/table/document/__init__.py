@@ -31,7 +31,7 @@ class _Text(NamedTuple):
     name: str
     text: str
     value: Any
-    faults: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
     size: int = 0
 
 
@@ -41,7 +41,7 @@ class Document(_Text):
     def locate(self, pointer: Pointer, *, on_key: bool = False) -> Span:
         """The place of the value (or its key); for a missing key, the place of the object that lacks it.
 
-        Only for a document with a value; the faults of any other hold their own `span`.
+        Only for a document with a value; the findings of any other hold their own `span`.
         """
         return self._places.locate(pointer, on_key=on_key)
 
@@ -56,29 +56,25 @@ class Document(_Text):
 
 def parse(data: bytes | str, name: str) -> Document:
     """Read a JSON document and check it by the rules of HK0; `name` is checked as a path (R2) unless it is STDIN."""
-    faults = list(_faults_of_name(name))
+    findings = list(_findings_of_name(name))
     if len(data) > MAX_BYTES:
         message = f"the file is larger than {MAX_BYTES >> 20} MiB, the limit of this program"
-        return Document(name, "", None, (*faults, Finding(message, rule="HK009", span=WHOLE_FILE)))
+        return Document(name, "", None, (*findings, Finding(message, rule="HK009", span=WHOLE_FILE)))
     text = decode(data)
     unreadable = _not_utf8(data, text)
     if unreadable:
-        return Document(name, text, None, (*faults, unreadable))
+        return Document(name, text, None, (*findings, unreadable))
     if data[:1] == "\ufeff" or data[:3] == b"\xef\xbb\xbf":
         message = "the file starts with a byte order mark, which many programs reject"
-        faults.append(Finding(message, "save it as UTF-8 without BOM", rule="HK003", span=WHOLE_FILE))
+        findings.append(Finding(message, "save it as UTF-8 without BOM", rule="HK003", span=WHOLE_FILE))
     containers = text.count("{") + text.count("[")
     if containers > MAX_CONTAINERS:
         message = f"the file has {containers} objects and arrays; the limit of this program is {MAX_CONTAINERS}"
-        return Document(name, text, None, (*faults, Finding(message, rule="HK009", span=WHOLE_FILE)))
+        return Document(name, text, None, (*findings, Finding(message, rule="HK009", span=WHOLE_FILE)))
     value, wrong = syntax.read(text, containers)
     span = Places(text).span
-    faults += [_fault(one, span(one.start, one.end)) for one in wrong]
-    return Document(name, text, value, tuple(faults), size=len(data))
-
-
-def _fault(found: syntax.SyntaxFault, span: Span) -> Finding:
-    return Finding(found.message, found.hint, hccl_error=found.hccl_error, rule=found.rule, span=span)
+    findings += [found._replace(span=span(start, end)) for start, end, found in wrong]
+    return Document(name, text, value, tuple(findings), size=len(data))
 
 
 def decode(data: bytes | str) -> str:
@@ -99,7 +95,7 @@ def shown(value: object) -> str:
     return json.dumps(value)
 
 
-def _faults_of_name(name: str) -> Iterator[Finding]:
+def _findings_of_name(name: str) -> Iterator[Finding]:
     """The first ".json" of the path must be its end (R2)."""
     if name != STDIN and name.find(".json") != len(name) - len(".json"):
         message = f'HCCL accepts only a path with ".json" once, at its end; got {shown(name)}'

@@ -11,38 +11,31 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from math import isinf
-from typing import Any, NamedTuple
+from typing import Any
 
 from hccl_kit.table.document.places import after_space
-from hccl_kit.table.finding import NO_CODE
+from hccl_kit.table.finding import NO_CODE, Finding
 
 MAX_DEPTH = 64
 """A rank table nests less than ten levels deep; with this limit, other code may walk the value recursively."""
 MAX_NUMBER = 64
 """Characters of a number. Longer ones take quadratic time to read and are not valid in a rank table."""
 
-MAX_FAULTS = 100
+MAX_FINDINGS = 100
 """With more errors than this, the program that wrote the file is at fault; a longer list does not help."""
 
 _STRINGS = json.JSONDecoder()
 
 
-class SyntaxFault(NamedTuple):
-    """One error of a text: the rule it breaks and its characters `start` to `end`."""
-
-    rule: str
-    start: int
-    end: int
-    message: str
-    hint: str | None = None
-    hccl_error: str | None = None
+_Located = tuple[int, int, Finding]
+"""The first character of an error, the one after its last, and the finding without its span."""
 
 
 class _RefusedError(ValueError):
     """The decoder found something that JSON does not allow; `_refusals` finds its place."""
 
 
-def read(text: str, containers: int) -> tuple[Any, list[SyntaxFault]]:
+def read(text: str, containers: int) -> tuple[Any, list[_Located]]:
     """The value of a JSON text, or its errors; the slow search for places runs only for a text with errors.
 
     `containers` is the number of opening brackets and braces in it.
@@ -52,11 +45,11 @@ def read(text: str, containers: int) -> tuple[Any, list[SyntaxFault]]:
     except json.JSONDecodeError as error:
         return None, [_explained(text, error)]
     except (_RefusedError, RecursionError):
-        return None, list(islice(_refusals(text), MAX_FAULTS))
+        return None, list(islice(_refusals(text), MAX_FINDINGS))
     is_deep = type(value) in (dict, list) and _deeper_than(value, MAX_DEPTH, containers)
     if is_deep or ("\\" in text and "\\u" in text):  # searching one character is ten times as fast as two
-        faults = list(islice(_refusals(text), MAX_FAULTS))
-        return (None, faults) if faults else (value, [])
+        findings = list(islice(_refusals(text), MAX_FINDINGS))
+        return (None, findings) if findings else (value, [])
     return value, []
 
 
@@ -116,7 +109,7 @@ def _deeper_than(value: Any, limit: int, containers: int) -> bool:
 _TOKEN = re.compile(r'"|[\[\]{}]|NaN|-?Infinity|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 
 
-def _refusals(text: str) -> Iterator[SyntaxFault]:
+def _refusals(text: str) -> Iterator[_Located]:
     """Everything in a text that is refused, in one pass without recursion; stops at the first syntax error."""
     open_objects: list[dict[str, int]] = []
     position = 0
@@ -135,28 +128,28 @@ def _refusals(text: str) -> Iterator[SyntaxFault]:
         elif sign in "{[":
             open_objects.append({})
             if len(open_objects) > MAX_DEPTH:
-                yield SyntaxFault("HK005", start, position, f"brackets are nested deeper than {MAX_DEPTH}")
+                yield start, position, Finding(f"brackets are nested deeper than {MAX_DEPTH}", rule="HK005")
                 return
         elif sign in "}]":
             del open_objects[-1:]
         elif sign.endswith(("N", "y")):
-            yield SyntaxFault("HK001", start, position, f"not JSON: {sign} is not a number")
+            yield start, position, Finding(f"not JSON: {sign} is not a number", rule="HK001")
         elif _is_monstrous(sign):
-            yield SyntaxFault("HK006", start, position, f"the number {sign[:12]}... is too large or too long")
+            yield start, position, Finding(f"the number {sign[:12]}... is too large or too long", rule="HK006")
 
 
-def _half_character(content: str, start: int, end: int) -> Iterator[SyntaxFault]:
+def _half_character(content: str, start: int, end: int) -> Iterator[_Located]:
     try:
         content.encode("utf-8")
     except UnicodeEncodeError as error:
         half = f"\\u{ord(content[error.start]):04x}"
-        yield SyntaxFault("HK001", start, end, f"not JSON: {half} is half of a surrogate pair")
+        yield start, end, Finding(f"not JSON: {half} is half of a surrogate pair", rule="HK001")
 
 
-def _repeated_key(text: str, first: int, start: int, end: int) -> SyntaxFault:
+def _repeated_key(text: str, first: int, start: int, end: int) -> _Located:
     line = text.count("\n", 0, first) + 1
     message = f"the key {text[start:end][:80]} is duplicated in one object; the first is on line {line}"
-    return SyntaxFault("HK004", start, end, message, "keep one: programs disagree on which value counts")
+    return start, end, Finding(message, "keep one: programs disagree on which value counts", rule="HK004")
 
 
 def _character(text: str, offset: int) -> str:
@@ -174,7 +167,7 @@ _WORDS = {
 }
 
 
-def _explained(text: str, error: json.JSONDecodeError) -> SyntaxFault:
+def _explained(text: str, error: json.JSONDecodeError) -> _Located:
     """The decoder's error with its place, message and fix."""
     start = error.pos if error.msg.startswith("Invalid control") else after_space(text, min(error.pos, len(text)))
     words = _WORDS.get(error.msg, error.msg[:1].lower() + error.msg[1:])
@@ -182,11 +175,12 @@ def _explained(text: str, error: json.JSONDecodeError) -> SyntaxFault:
         is_empty = not text.strip(" \t\r\n")
         words = "the file is empty" if is_empty else "the file ends before the document does"
     code = NO_CODE if error.msg == "Extra data" else None  # HCCL reads one value and ignores the rest
-    fault = _common_mistake(text, start) or SyntaxFault("HK001", start, start + 1, f"not JSON: {words}")
-    return fault._replace(hccl_error=code)
+    unknown = start, start + 1, Finding(f"not JSON: {words}", rule="HK001")
+    start, end, found = _common_mistake(text, start) or unknown
+    return start, end, found._replace(hccl_error=code)
 
 
-def _common_mistake(text: str, start: int) -> SyntaxFault | None:
+def _common_mistake(text: str, start: int) -> _Located | None:
     """Common mistakes that JSON does not allow: a trailing comma, comments, single quotes."""
     if _character(text, start) == ",":
         comma, following = start, _character(text, after_space(text, start + 1))
@@ -195,12 +189,12 @@ def _common_mistake(text: str, start: int) -> SyntaxFault | None:
         comma, following = (len(before) - 1 if before.endswith(",") else -1), _character(text, start)
     if comma >= 0 and following in ("}", "]"):
         message = f'not JSON: trailing comma before "{following}"'
-        return SyntaxFault("HK001", comma, comma + 1, message, "remove the comma")
+        return comma, comma + 1, Finding(message, "remove the comma", rule="HK001")
     if text.startswith(("//", "/*", "#"), start):
         end = text.find("\n", start)
         message = "not JSON: comments are not allowed"
-        return SyntaxFault("HK001", start, end if end > 0 else len(text), message, "remove the comments")
+        return start, end if end > 0 else len(text), Finding(message, "remove the comments", rule="HK001")
     if text.startswith("'", start):
         message = "not JSON: keys and strings need double quotes"
-        return SyntaxFault("HK001", start, start + 1, message, "replace ' by \"")
+        return start, start + 1, Finding(message, "replace ' by \"", rule="HK001")
     return None

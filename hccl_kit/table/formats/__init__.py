@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
 from hccl_kit.table import schema
@@ -24,11 +25,11 @@ from hccl_kit.table.formats.kinds import (
 from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
-from hccl_kit.table.schema import MAX_FAULTS
+from hccl_kit.table.schema import MAX_FINDINGS
 
 __all__ = [
     "KNOWN_VERSIONS",
-    "MAX_FAULTS",
+    "MAX_FINDINGS",
     "NODE_LIST",
     "RANK_LIST",
     "READERS",
@@ -36,7 +37,6 @@ __all__ = [
     "SUPER_PODS",
     "TEMPLATE_2",
     "TEMPLATE_2_LAB",
-    "WRITERS",
     "Kind",
     "placed",
     "read",
@@ -52,12 +52,10 @@ READERS: Mapping[str, Callable[[object], RankTable]] = {
     "2.0": rank_list.from_value,
 }
 """By the version of the kind; "" is template 2."""
-WRITERS: Mapping[str, Callable[[RankTable], str]] = {
-    "": group_list.to_text,
-    "1.0": server_list.to_text,
-    "1.1": node_list.to_text,
-    "1.2": server_list.to_text,
-    "2.0": rank_list.to_text,
+_TO_VALUE: Mapping[str, Callable[[RankTable], object]] = {
+    "": group_list.to_value,
+    "1.1": node_list.to_value,
+    "2.0": rank_list.to_value,
 }
 
 _PLACES: Mapping[str | None, Callable[[Pointer], Pointer]] = {
@@ -67,18 +65,20 @@ _PLACES: Mapping[str | None, Callable[[Pointer], Pointer]] = {
 """Pointers of rules use the keys of version 1.0; these functions map them to documents of other versions."""
 
 
-def read(value: object, kind: Kind, limit: int = MAX_FAULTS) -> RankTable | tuple[Finding, ...]:
+def read(value: object, kind: Kind, limit: int = MAX_FINDINGS) -> RankTable | tuple[Finding, ...]:
     """The table in a document of `kind`, or the errors of its structure: 1 to about `limit`."""
     assert kind.version is not None
     try:
         return READERS[kind.version](value)
     except StructureError:
-        return tuple(schema.faults(value, kind.schema, limit))
+        return tuple(schema.findings(value, kind.schema, limit))
 
 
 def write(table: RankTable) -> str:
     """The text of a file of the table's version: JSON with indent 4, no newline at the end."""
-    return WRITERS[table.version](table)
+    if table.version in server_list.VERSIONS:
+        return server_list.to_text(table)
+    return json.dumps(_TO_VALUE[table.version](table), indent=4, ensure_ascii=False)
 
 
 def placed(finding: Finding, kind: Kind) -> Finding:

@@ -7,7 +7,6 @@ its rank. Devices are read column by column, as in `server_list`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from typing import Any
@@ -65,11 +64,6 @@ def to_value(table: RankTable) -> dict[str, Any]:
         "group_list": [_group_value(group, is_lab=is_lab) for group in groups],
         **table.extra,
     }
-
-
-def to_text(table: RankTable) -> str:
-    """The text of a file: JSON with indent 4, no newline at the end."""
-    return json.dumps(to_value(table), indent=4, ensure_ascii=False)
 
 
 def in_document(pointer: Pointer) -> Pointer:

@@ -5,7 +5,6 @@ A node is a server, named by its address; a rank is a device, with the id HOST i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,11 +52,6 @@ def to_value(table: RankTable) -> dict[str, Any]:
         ],
         **table.extra,
     }
-
-
-def to_text(table: RankTable) -> str:
-    """The text of a file: JSON with indent 4, no newline at the end."""
-    return json.dumps(to_value(table), indent=4, ensure_ascii=False)
 
 
 def in_document(pointer: Pointer) -> Pointer:

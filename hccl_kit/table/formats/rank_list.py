@@ -5,26 +5,11 @@ Numbers are JSON numbers, not strings as in versions 1.x. The bounds are those o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from hccl_kit.table.formats.shape import StructureError, array, extra, integer, mapping, text
-from hccl_kit.table.hccl_parser.bounds import (
-    ADDRESS_TYPES,
-    BACKUP,
-    MAX_ADDRESS,
-    MAX_ADDRESSES,
-    MAX_BACKUPS,
-    MAX_LAYER,
-    MAX_LEVELS,
-    MAX_PORT,
-    MAX_PORT_TEXT,
-    MAX_PORTS,
-    MAX_RANKS,
-    MAX_TEXT,
-    NET_TYPES,
-)
+from hccl_kit.table.hccl_parser import bounds
 from hccl_kit.table.model import Address, Device, Level, RankTable, Server
 
 _NOWHERE = ""
@@ -51,7 +36,7 @@ def from_value(value: object) -> RankTable:
     if "detour" in unknown and unknown["detour"] not in ("true", "false", ""):
         raise StructureError
     listed = array(table.get("rank_list"))
-    if not 1 <= len(listed) <= MAX_RANKS:
+    if not 1 <= len(listed) <= bounds.MAX_RANKS:
         raise StructureError
     networks: dict[str, list[Device]] = {}
     for index, rank in enumerate(listed):
@@ -61,7 +46,7 @@ def from_value(value: object) -> RankTable:
         version="2.0",
         status=str(status) if has_status else "",
         servers=tuple([Server(name, tuple(devices), at=devices[0].at) for name, devices in networks.items()]),
-        declared_ranks=integer(table.get("rank_count"), 1, MAX_RANKS),
+        declared_ranks=integer(table.get("rank_count"), 1, bounds.MAX_RANKS),
         extra=unknown,
     )
 
@@ -78,23 +63,18 @@ def to_value(table: RankTable) -> dict[str, Any]:
     }
 
 
-def to_text(table: RankTable) -> str:
-    """The text of a file: JSON with indent 4, no newline at the end."""
-    return json.dumps(to_value(table), indent=4, ensure_ascii=False)
-
-
 def _device(rank: dict[str, Any], index: int) -> Device:
     levels = array(rank.get("level_list"))
-    if len(levels) > MAX_LEVELS:
+    if len(levels) > bounds.MAX_LEVELS:
         raise StructureError
     unknown = extra(rank, _RANK_KEYS)
     if unknown:
         _check_options(unknown)
     return Device(
-        id=integer(rank.get("device_id"), 0, BACKUP),
+        id=integer(rank.get("device_id"), 0, bounds.BACKUP),
         ip=None,
-        rank=integer(rank.get("rank_id"), 0, MAX_RANKS - 1),
-        local_id=integer(rank.get("local_id"), 0, BACKUP),
+        rank=integer(rank.get("rank_id"), 0, bounds.MAX_RANKS - 1),
+        local_id=integer(rank.get("local_id"), 0, bounds.BACKUP),
         levels=tuple([_level(mapping(level)) for level in levels]),
         extra=unknown,
         at=("rank_list", index),
@@ -105,25 +85,25 @@ def _check_options(rank: Mapping[str, Any]) -> None:
     """Check the optional keys of a rank."""
     for key in ("device_port", "host_port"):
         if key in rank:
-            integer(rank[key], 1, MAX_PORT)
+            integer(rank[key], 1, bounds.MAX_PORT)
     if "control_plane" in rank:
         plane = mapping(rank["control_plane"])
-        integer(plane.get("listen_port"), 1, MAX_PORT)
-        _bounded(plane.get("addr"), 1, MAX_ADDRESS)
-        if plane.get("addr_type") not in ADDRESS_TYPES:
+        integer(plane.get("listen_port"), 1, bounds.MAX_PORT)
+        _bounded(plane.get("addr"), 1, bounds.MAX_ADDRESS)
+        if plane.get("addr_type") not in bounds.ADDRESS_TYPES:
             raise StructureError
 
 
 def _level(level: dict[str, Any]) -> Level:
     kind = level.get("net_type")
     addresses = array(level.get("rank_addr_list"))
-    if (kind not in NET_TYPES and "net_type" in level) or len(addresses) > MAX_ADDRESSES:
+    if (kind not in bounds.NET_TYPES and "net_type" in level) or len(addresses) > bounds.MAX_ADDRESSES:
         raise StructureError
     if "net_attr" in level:
         text(level["net_attr"])
     return Level(
-        layer=integer(level.get("net_layer"), 0, MAX_LAYER),
-        instance=_bounded(level.get("net_instance_id"), 1, MAX_TEXT),
+        layer=integer(level.get("net_layer"), 0, bounds.MAX_LAYER),
+        instance=_bounded(level.get("net_instance_id"), 1, bounds.MAX_TEXT),
         addresses=tuple([_address(mapping(address)) for address in addresses]),
         type=kind,
         extra=extra(level, _LEVEL_KEYS),
@@ -133,20 +113,20 @@ def _level(level: dict[str, Any]) -> Level:
 def _address(address: dict[str, Any]) -> Address:
     ports = array(address.get("ports"))
     unknown = extra(address, _ADDRESS_KEYS)
-    if address.get("addr_type") not in ADDRESS_TYPES or not 1 <= len(ports) <= MAX_PORTS:
+    if address.get("addr_type") not in bounds.ADDRESS_TYPES or not 1 <= len(ports) <= bounds.MAX_PORTS:
         raise StructureError
     if unknown:
         if "plane_id" in unknown:
-            _bounded(unknown["plane_id"], 0, MAX_TEXT)
+            _bounded(unknown["plane_id"], 0, bounds.MAX_TEXT)
         backups = array(unknown.get("backup_addr", []))
-        if len(backups) > MAX_BACKUPS:
+        if len(backups) > bounds.MAX_BACKUPS:
             raise StructureError
         for backup in backups:
-            _bounded(backup, 1, MAX_ADDRESS)
+            _bounded(backup, 1, bounds.MAX_ADDRESS)
     return Address(
         type=address["addr_type"],
-        text=_bounded(address.get("addr"), 1, MAX_ADDRESS),
-        ports=tuple([_bounded(port, 1, MAX_PORT_TEXT) for port in ports]),
+        text=_bounded(address.get("addr"), 1, bounds.MAX_ADDRESS),
+        ports=tuple([_bounded(port, 1, bounds.MAX_PORT_TEXT) for port in ports]),
         extra=unknown,
     )
 

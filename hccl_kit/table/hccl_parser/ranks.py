@@ -9,22 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hccl_kit.table.hccl_parser.bounds import (
-    ADDRESS_TYPES,
-    BACKUP,
-    MAX_ADDRESS,
-    MAX_ADDRESSES,
-    MAX_BACKUPS,
-    MAX_LAYER,
-    MAX_LEVELS,
-    MAX_LISTEN_PORT,
-    MAX_PORT,
-    MAX_PORT_TEXT,
-    MAX_PORTS,
-    MAX_RANKS,
-    MAX_TEXT,
-    NET_TYPES,
-)
+from hccl_kit.table.hccl_parser import bounds
 from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, Reading, bytes_of
 from hccl_kit.table.ip import fits
 from hccl_kit.table.pointer import Pointer
@@ -53,11 +38,11 @@ def check_rank_list(reading: Reading, table: Any) -> None:
     ranks = [_rank(reading, value, ("rank_list", index)) for index, value in enumerate(listed)]
     if version != "2.0":  # HCCL checks the version after reading everything
         reading.stop(("version",), INVALID)
-    if not 1 <= count <= MAX_RANKS or count != len(ranks):
+    if not 1 <= count <= bounds.MAX_RANKS or count != len(ranks):
         reading.stop(("rank_count",), INVALID)
     _check_ids(reading, ranks)
     _check_networks(reading, ranks)
-    replaced = [rank for rank in ranks if rank.local == BACKUP]
+    replaced = [rank for rank in ranks if rank.local == bounds.BACKUP]
     if replaced and replaced[0].replaced in {rank.local for rank in ranks}:
         reading.stop((*replaced[0].at, "replaced_local_id"), INVALID)
 
@@ -70,9 +55,9 @@ def _check_ids(reading: Reading, ranks: list[_Rank]) -> None:
         if rank.number >= len(ranks) or rank.number in seen:
             reading.stop((*rank.at, "rank_id"), INVALID)
         seen.add(rank.number)
-        if rank.local == BACKUP and has_backup:
+        if rank.local == bounds.BACKUP and has_backup:
             reading.stop((*rank.at, "local_id"), INVALID)
-        has_backup = has_backup or rank.local == BACKUP
+        has_backup = has_backup or rank.local == bounds.BACKUP
 
 
 def _check_networks(reading: Reading, ranks: list[_Rank]) -> None:
@@ -87,18 +72,18 @@ def _check_networks(reading: Reading, ranks: list[_Rank]) -> None:
 def _rank(reading: Reading, value: Any, at: Pointer) -> _Rank:
     number = _whole(reading, value, "rank_id", at)
     local = _whole(reading, value, "local_id", at)
-    _within(reading, local, 0, BACKUP, (*at, "local_id"))
+    _within(reading, local, 0, bounds.BACKUP, (*at, "local_id"))
     replaced = local
-    if local == BACKUP:
+    if local == bounds.BACKUP:
         replaced = _whole(reading, value, "replaced_local_id", at)
-        _within(reading, replaced, 0, BACKUP - 1, (*at, "replaced_local_id"))
+        _within(reading, replaced, 0, bounds.BACKUP - 1, (*at, "replaced_local_id"))
     card = _whole(reading, value, "device_id", at)
     ports = {key: _port(reading, value[key], (*at, key)) for key in ("device_port", "host_port") if key in value}
-    _within(reading, card, 0, BACKUP, (*at, "device_id"))
+    _within(reading, card, 0, bounds.BACKUP, (*at, "device_id"))
     for key, port in ports.items():
-        _within(reading, port, 1, MAX_PORT, (*at, key))
+        _within(reading, port, 1, bounds.MAX_PORT, (*at, key))
     levels = _list(reading, value, "level_list", at)
-    _within(reading, len(levels), 0, MAX_LEVELS, (*at, "level_list"))
+    _within(reading, len(levels), 0, bounds.MAX_LEVELS, (*at, "level_list"))
     networks = [_level(reading, level, (*at, "level_list", index)) for index, level in enumerate(levels)]
     for index in range(1, len(networks)):
         if networks[index][0] <= networks[index - 1][0]:
@@ -111,42 +96,42 @@ def _rank(reading: Reading, value: Any, at: Pointer) -> _Rank:
 def _level(reading: Reading, value: Any, at: Pointer) -> tuple[int, str, int]:
     layer = _whole(reading, value, "net_layer", at)
     name = _text(reading, value, "net_instance_id", at)
-    _within(reading, layer, 0, MAX_LAYER, (*at, "net_layer"))
-    _within(reading, bytes_of(name), 1, MAX_TEXT, (*at, "net_instance_id"))
+    _within(reading, layer, 0, bounds.MAX_LAYER, (*at, "net_layer"))
+    _within(reading, bytes_of(name), 1, bounds.MAX_TEXT, (*at, "net_instance_id"))
     if not isinstance(value.get("net_attr", ""), str):
         reading.stop((*at, "net_attr"))
-    if "net_type" in value and _text(reading, value, "net_type", at) not in NET_TYPES:
+    if "net_type" in value and _text(reading, value, "net_type", at) not in bounds.NET_TYPES:
         reading.stop((*at, "net_type"))
     listed = _list(reading, value, "rank_addr_list", at)
     for index, address in enumerate(listed):
         _address(reading, address, (*at, "rank_addr_list", index))
-    _within(reading, len(listed), 0, MAX_ADDRESSES, (*at, "rank_addr_list"))
+    _within(reading, len(listed), 0, bounds.MAX_ADDRESSES, (*at, "rank_addr_list"))
     return layer, name, len(listed)
 
 
 def _address(reading: Reading, value: Any, at: Pointer) -> None:
     kind = _text(reading, value, "addr_type", at)
-    if kind not in ADDRESS_TYPES:
+    if kind not in bounds.ADDRESS_TYPES:
         reading.stop((*at, "addr_type"))
     text = _text(reading, value, "addr", at)
-    if not 1 <= bytes_of(text) <= MAX_ADDRESS:
+    if not 1 <= bytes_of(text) <= bounds.MAX_ADDRESS:
         reading.stop((*at, "addr"), INVALID)
     if not fits(kind, text):  # without a code; newer releases give INVALID here, too
         reading.stop((*at, "addr"))
     if "backup_addr" in value:
         _backups(reading, value["backup_addr"], kind, (*at, "backup_addr"))
     plane = value.get("plane_id", "")
-    if not isinstance(plane, str) or bytes_of(plane) > MAX_TEXT:
+    if not isinstance(plane, str) or bytes_of(plane) > bounds.MAX_TEXT:
         reading.stop((*at, "plane_id"))
     ports = _list(reading, value, "ports", at)
     for index, port in enumerate(ports):
-        if not isinstance(port, str) or not 1 <= bytes_of(port) <= MAX_PORT_TEXT:
+        if not isinstance(port, str) or not 1 <= bytes_of(port) <= bounds.MAX_PORT_TEXT:
             reading.stop((*at, "ports", index))
-    _within(reading, len(set(ports)), 1, MAX_PORTS, (*at, "ports"))
+    _within(reading, len(set(ports)), 1, bounds.MAX_PORTS, (*at, "ports"))
 
 
 def _backups(reading: Reading, value: Any, kind: str, at: Pointer) -> None:
-    if not isinstance(value, list) or len(value) > MAX_BACKUPS:
+    if not isinstance(value, list) or len(value) > bounds.MAX_BACKUPS:
         reading.stop(at)
     for index, text in enumerate(value):
         if not isinstance(text, str) or kind == "EID" or not fits(kind, text):
@@ -155,20 +140,18 @@ def _backups(reading: Reading, value: Any, kind: str, at: Pointer) -> None:
 
 def _control_plane(reading: Reading, value: Any, at: Pointer) -> None:
     kind = _text(reading, value, "addr_type", at)
-    if kind not in ADDRESS_TYPES:
+    if kind not in bounds.ADDRESS_TYPES:
         reading.stop((*at, "addr_type"))
     text = _text(reading, value, "addr", at)
-    if bytes_of(text) > MAX_ADDRESS or not fits(kind, text):
+    if bytes_of(text) > bounds.MAX_ADDRESS or not fits(kind, text):
         reading.stop((*at, "addr"))
     port = _whole(reading, value, "listen_port", at)
-    _within(reading, port, 1, MAX_LISTEN_PORT, (*at, "listen_port"))
+    _within(reading, port, 1, bounds.MAX_LISTEN_PORT, (*at, "listen_port"))
 
 
 def _whole(reading: Reading, holder: Any, key: str, at: Pointer) -> int:
     """The integer from 0 to 2^32 - 1 under a required key."""
-    if not (isinstance(holder, dict) and key in holder):
-        reading.stop(at, MISSING)
-    value = _number(holder[key])
+    value = _number(_member(reading, holder, key, at))
     if value is None:
         reading.stop((*at, key))
     return value if 0 <= value <= _MAX_UNSIGNED else reading.stop((*at, key), INVALID)
@@ -185,17 +168,17 @@ def _number(value: Any) -> int | None:
     return int(value) if isinstance(value, (bool, int, float)) else None
 
 
+def _member(reading: Reading, holder: Any, key: str, at: Pointer) -> Any:
+    return holder[key] if isinstance(holder, dict) and key in holder else reading.stop(at, MISSING)
+
+
 def _text(reading: Reading, holder: Any, key: str, at: Pointer) -> str:
-    if not (isinstance(holder, dict) and key in holder):
-        reading.stop(at, MISSING)
-    value = holder[key]
+    value = _member(reading, holder, key, at)
     return value if isinstance(value, str) else reading.stop((*at, key))
 
 
 def _list(reading: Reading, holder: Any, key: str, at: Pointer) -> list[Any]:
-    if not (isinstance(holder, dict) and key in holder):
-        reading.stop(at, MISSING)
-    value = holder[key]
+    value = _member(reading, holder, key, at)
     return value if isinstance(value, list) else reading.stop((*at, key), INVALID)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from hccl_kit.table.hccl_parser.bounds import MAX_PORT
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank
 from hccl_kit.table.hccl_parser.reading import INVALID, MAX_NAME, Reading, bytes_of, size
 from hccl_kit.table.ip import Address, split_addresses, usable
@@ -15,7 +16,6 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _SERVERS, _PODS = "server_list", "super_pod_list"
-_MAX_PORT = 65535
 _NO_SDID = 2**32 - 1
 _BETWEEN = "1.2"
 
@@ -91,7 +91,7 @@ def _device(reading: Reading, device: Any, context: _Context, at: Pointer) -> Ra
 def _port(reading: Reading, device: Any, key: str, at: Pointer) -> bool:
     """Whether the port is present; stops if it is not 1 to 65535."""
     text = reading.optional(device, key, at)
-    if text is not None and not 1 <= reading.unsigned(text, (*at, key)) <= _MAX_PORT:
+    if text is not None and not 1 <= reading.unsigned(text, (*at, key)) <= MAX_PORT:
         reading.stop((*at, key))
     return text is not None
 

@@ -49,7 +49,7 @@ DEVICE = {"device_id": "0", "super_device_id": "0"}
         ({"node_list": [{"node_id": 0, "rank_list": []}]}, "offline", "RANK_TABLE_FILE"),
     ],
 )
-def test_what_is_no_rank_table_is_named_and_told_what_to_do(document: object, name: str, advice: str) -> None:
+def test_what_is_no_rank_table_is_named_with_the_next_step(document: object, name: str, advice: str) -> None:
     kind = recognise(document)
     assert kind is not None
     assert (kind.name, kind.version) == (name, None)
@@ -94,7 +94,7 @@ def test_an_unknown_version_is_no_kind(version: str) -> None:
 
 
 @pytest.mark.parametrize("document", [{}, [], None, {"version": "2.0"}, value() | {"status": 1}])
-def test_what_is_not_read_has_at_least_one_fault(document: object) -> None:
+def test_what_is_not_read_has_at_least_one_error(document: object) -> None:
     outcome = read(document, SERVER_LIST)
     assert not isinstance(outcome, RankTable)
     assert outcome

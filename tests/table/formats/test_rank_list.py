@@ -74,7 +74,7 @@ WRONG = [-1, 0, 7, 8, 63, 64, 65, 65535, 65536, 65537, 1.0, True, "", "1", "EID"
 @given(st.randoms(use_true_random=False), json_values | st.sampled_from(WRONG))
 def test_schema_and_reader_give_one_verdict(chance: random.Random, replacement: Any) -> None:
     document = broken(copy.deepcopy(FULL), chance, replacement)
-    assert fits(document) == (not list(schema.faults(document, STEM)))
+    assert fits(document) == (not list(schema.findings(document, STEM)))
 
 
 def scalars(at: Any, pointer: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -92,23 +92,23 @@ def test_schema_and_reader_agree_on_every_field(pointer: tuple[Any, ...]) -> Non
         for part in pointer[:-1]:
             holder = holder[part]
         holder[pointer[-1]] = replacement
-        assert fits(document) == (not list(schema.faults(document, STEM))), replacement
+        assert fits(document) == (not list(schema.findings(document, STEM))), replacement
 
 
-def test_a_word_in_another_case_is_mended() -> None:
+def test_a_word_in_another_case_is_fixed() -> None:
     document = ranks_value(2)
     address = document["rank_list"][1]["level_list"][1]["rank_addr_list"][0]
     for written, mended in (("IPv4", ['"IPV4"']), (" ipv4 ", ['"IPV4"']), ("IP", []), ("IPV5", [])):
         address["addr_type"] = written
-        (fault,) = schema.faults(document, STEM)
-        assert fault.rule == "HK116"
-        assert [edit.text for edit in fault.fix] == mended
+        (found,) = schema.findings(document, STEM)
+        assert found.rule == "HK116"
+        assert [edit.text for edit in found.fix] == mended
 
 
 def test_a_version_that_is_missing_is_asked_for_by_its_name() -> None:
     document = {key: item for key, item in ranks_value(2).items() if key != "version"}
-    (fault,) = schema.faults(document, STEM)
-    assert (fault.hint or "").startswith('add "version": "2.0"')
+    (found,) = schema.findings(document, STEM)
+    assert (found.hint or "").startswith('add "version": "2.0"')
 
 
 def test_the_schema_is_one_and_describes_every_key() -> None:
@@ -144,7 +144,7 @@ LEVEL = ranks_value(1)["rank_list"][0]["level_list"][:1]
 def test_a_wrong_value_is_explained(key: str, wrong: Any, rule: str, words: str, mended: str | None) -> None:
     document = ranks_value(2)
     document["rank_list"][1][key] = wrong
-    (fault,) = schema.faults(document, STEM)
-    assert (fault.rule, fault.pointer) == (rule, ("rank_list", 1, key))
-    assert words in fault.message
-    assert [edit.text for edit in fault.fix] == ([mended] if mended else [])
+    (found,) = schema.findings(document, STEM)
+    assert (found.rule, found.pointer) == (rule, ("rank_list", 1, key))
+    assert words in found.message
+    assert [edit.text for edit in found.fix] == ([mended] if mended else [])

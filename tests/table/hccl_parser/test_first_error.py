@@ -126,7 +126,7 @@ def test_any_document_has_an_end(document: Any, product: Product) -> None:
         (put(*DEVICE, "net_position", "host"), NONE),
     ],
 )
-def test_a_single_fault_has_its_code(change: Change, code: str | None) -> None:
+def test_a_single_error_has_its_code(change: Change, code: str | None) -> None:
     assert code_of(changed(value(2, 4), change)) == code
 
 
@@ -170,7 +170,7 @@ def test_what_hccl_does_not_look_at_it_takes(change: Change) -> None:
         ((put("server_list", []), put("version", "1")), INVALID),
     ],
 )
-def test_of_two_faults_the_first_has_its_code(changes: tuple[Change, ...], code: str | None) -> None:
+def test_of_two_errors_the_first_has_its_code(changes: tuple[Change, ...], code: str | None) -> None:
     assert code_of(changed(value(2, 4), *changes)) == code
 
 
@@ -199,7 +199,7 @@ POD = ("super_pod_list", 0)
         (put(*SERVER, "device", 0, "super_device_id", "4294967295"), NONE),
     ],
 )
-def test_a_single_fault_of_super_pods_has_its_code(change: Change, code: str | None) -> None:
+def test_a_single_error_of_super_pods_has_its_code(change: Change, code: str | None) -> None:
     assert code_of(changed(pods_value(2), change), "a3") == code
 
 
@@ -231,7 +231,7 @@ RANK = (*NODE, "ranks", 0)
         (put(*RANK, "rank_ip", "fd00::1"), "EI0001"),
     ],
 )
-def test_a_single_fault_of_nodes_has_its_code(change: Change, code: str | None) -> None:
+def test_a_single_error_of_nodes_has_its_code(change: Change, code: str | None) -> None:
     assert code_of(changed(nodes(), change), "910") == code
 
 
@@ -255,7 +255,7 @@ def test_a_rule_refuses_what_hccl_refuses(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_page_of_a_rule_names_the_code_of_its_bad_table(folder: Path) -> None:
-    """What HCCL does with the bad table is said under "HCCL:", and the code of the rule where it differs from that."""
+    """What HCCL does with the bad table stands under "HCCL:", and the code of the rule where it differs from that."""
     rule = RULE_BY_ID[folder.name]
     path = next(folder.glob("bad.json*"))
     report = check_text(path.read_bytes(), path.name, product_of(folder))
@@ -264,9 +264,9 @@ def test_the_page_of_a_rule_names_the_code_of_its_bad_table(folder: Path) -> Non
     check = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
     found = first_error(json.loads(path.read_text(encoding="utf-8-sig")), check)
     page = rule.page.partition("HCCL:")[2]
-    said = {*re.findall("EI[0-9]{4}", page)} | ({None} if re.search("no code|without code", page) else set())
-    assert (found.code in said) if found else re.search("takes|does not", page)
-    assert rule.hccl_error in said or not found
+    codes = {*re.findall("EI[0-9]{4}", page)} | ({None} if re.search("no code|without code", page) else set())
+    assert (found.code in codes) if found else re.search("takes|does not", page)
+    assert rule.hccl_error in codes or not found
 
 
 def test_the_only_error_has_the_code_of_the_table() -> None:
@@ -283,7 +283,7 @@ def test_of_several_errors_the_table_has_the_code_that_comes_first() -> None:
     assert report.hccl_error is None
 
 
-def test_lists_have_no_code_beside_other_faults_either() -> None:
+def test_lists_have_no_code_with_other_errors_either() -> None:
     table = changed(value(2, 4), cut(*SERVER, "device"), put(*DEVICE, "rank_id", 5), put(*DEVICE, "device_id", []))
     found = {one.pointer: one.hccl_error for one in check_text(json.dumps(table), "t.json").findings}
     assert found == {SERVER: None, (*DEVICE, "rank_id"): "EI0017", (*DEVICE, "device_id"): "EI0017"}

@@ -67,7 +67,7 @@ def test_a_sound_table_is_taken(table: Any) -> None:
         (put(*DEVICE, "device_ip", "fd00::1"), "EI0001"),
     ],
 )
-def test_a_fault_has_its_code(form: Callable[[], Any], change: Change, code: str | None) -> None:
+def test_an_error_has_its_code(form: Callable[[], Any], change: Change, code: str | None) -> None:
     assert code_of(changed(form(), change)) == code
 
 
@@ -88,7 +88,7 @@ def test_a_fault_has_its_code(form: Callable[[], Any], change: Change, code: str
         (changed(lab(), put(*INSTANCE, "rank_id", "0")), INVALID),
     ],
 )
-def test_a_fault_of_one_form_has_its_code(table: Any, code: str | None) -> None:
+def test_an_error_of_one_form_has_its_code(table: Any, code: str | None) -> None:
     assert code_of(table) == code
 
 
@@ -99,7 +99,7 @@ def test_the_addresses_of_a_pod_alone_in_its_group_are_not_read() -> None:
 
 
 @FORMS
-def test_of_two_faults_the_one_that_is_read_first_counts(form: Callable[[], Any]) -> None:
+def test_of_two_errors_the_one_that_is_read_first_counts(form: Callable[[], Any]) -> None:
     table = changed(form(), put(*DEVICE, "device_ip", "x"), put("group_list", 0, "instance_list", 0, "devices", []))
     assert code_of(table) is NONE  # the devices come before those of the next instance
     assert code_of(changed(table, put("group_count", 1))) == MISSING

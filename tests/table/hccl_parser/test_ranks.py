@@ -100,7 +100,7 @@ def test_what_hccl_takes(change: Change) -> None:
         (cut(*RANK, "control_plane", "listen_port"), MISSING),
     ],
 )
-def test_a_fault_has_its_code(change: Change, code: str | None) -> None:
+def test_an_error_has_its_code(change: Change, code: str | None) -> None:
     assert code_of(changed(sound(), change)) == code
 
 
@@ -118,7 +118,7 @@ def test_two_backups_are_one_too_many() -> None:
     assert code_of(table) == INVALID
 
 
-def test_of_two_faults_the_one_that_is_read_first_counts() -> None:
+def test_of_two_errors_the_one_that_is_read_first_counts() -> None:
     table = changed(sound(), put(*ADDRESS, "addr", "x"), put("rank_list", 2, "level_list", 5))
     assert code_of(table) is NONE
     assert code_of(changed(table, cut("rank_list", 0, "device_id"))) == MISSING

@@ -124,7 +124,7 @@ RANK = ("rank_list", 1, "level_list", 1)
         (("rank_list", 1, "local_id"), 7, ("local_id", "1", "7")),
     ],
 )
-def test_networks_and_addresses_of_version_2_are_told_apart(
+def test_networks_and_addresses_of_version_2_are_distinguished(
     pointer: tuple[Any, ...], other: Any, change: tuple[str, str | None, str]
 ) -> None:
     good = ranks_value()
@@ -142,7 +142,7 @@ def test_a_level_more_is_a_difference_with_its_addresses() -> None:
     )
 
 
-def test_ranks_without_npu_are_told_apart_by_their_ranks() -> None:
+def test_ranks_without_npu_are_distinguished_by_their_ranks() -> None:
     document = nodes()
     document["node_list"][1]["ranks"][1].pop("device_id")
     turned = copy.deepcopy(document)
@@ -182,7 +182,7 @@ def test_a_key_that_is_gone_is_a_difference() -> None:
         (("group_count",), "2", Change("group_count", "right", "2 for 1")),
     ],
 )
-def test_groups_and_pods_are_told_apart(pointer: tuple[Any, ...], other: Any, change: Change | None) -> None:
+def test_groups_and_pods_are_distinguished(pointer: tuple[Any, ...], other: Any, change: Change | None) -> None:
     first, second = (group_list.from_value(one) for one in (cloud(), changed(pointer, other, cloud())))
     found = diff(first, second)
     assert found[0] == (change or Change('group "group0"', "2 instances", None))

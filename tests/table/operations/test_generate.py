@@ -57,7 +57,7 @@ def test_ranks_count_from_zero_in_the_order_given() -> None:
         ("节点1", [0], "hccl_1p_0_节点1.json"),
     ],
 )
-def test_file_name_tells_cards_and_server(server_id: str, ids: list[int], name: str) -> None:
+def test_file_name_has_cards_and_server(server_id: str, ids: list[int], name: str) -> None:
     assert file_name(generate(server_id, [(i, None) for i in ids])) == name
 
 
