@@ -57,7 +57,7 @@ def read_answer(text: str) -> Answer:
 
     Raises ValueError with what was found instead.
     """
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, and only who asks others needs it
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, needed only for the answers of other servers
 
     from hccl_kit.base.schemas import load  # noqa: PLC0415
 

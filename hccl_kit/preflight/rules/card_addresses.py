@@ -36,11 +36,11 @@ def address_differs(node: Node) -> Iterator[Finding]:
     """
     wanted = _addresses(node)
     found, failures = nic_addresses(node, sorted(wanted))
-    odd = [device_id for device_id, card in found.items() if not _meet(wanted[device_id], [card.ip])]
+    odd = [device_id for device_id, card in found.items() if not _overlap(wanted[device_id], [card.ip])]
     says = {
         device_id: f"the table has {', '.join(wanted[device_id])}, its port has {' and '.join(there)}"
         for device_id, there in (_all_addresses(node, odd) if odd else {}).items()
-        if not _meet(wanted[device_id], there)
+        if not _overlap(wanted[device_id], there)
     }
     if uses_roce(node):
         says |= {
@@ -163,7 +163,7 @@ def _devices(node: Node) -> Sequence[Device]:
     return node.server.devices if node.server else ()
 
 
-def _meet(some: Sequence[str], others: Sequence[str | None]) -> bool:
+def _overlap(some: Sequence[str], others: Sequence[str | None]) -> bool:
     """Whether the two have an address in common, in any spelling and with or without its interface."""
     one, other = ({plain(text.partition("%")[0]) for text in texts if text} for texts in (some, others))
     return not one.isdisjoint(other)

@@ -173,7 +173,7 @@ def _goes_outside(node: Node, device_id: int, card: Card) -> bool:
     others = [
         _address(text.strip().partition("%")[0])
         for server, device in node.table.devices()
-        if server is not node.server and _talk(node, device_id, device)
+        if server is not node.server and _connect(node, device_id, device)
         for text in (device.ip or "").split(",")
     ]
     return network is not None and any(other not in network for other in others if other is not None)
@@ -194,7 +194,7 @@ def _address(text: str) -> ipaddress.IPv4Address | None:
         return None
 
 
-def _talk(node: Node, device_id: int, other: Device) -> bool:
+def _connect(node: Node, device_id: int, other: Device) -> bool:
     """Whether two cards of different servers connect: those of one plane where a product has several networks."""
     planes = node.product.planes
     return planes == 1 or device_id % planes == other.id % planes
