@@ -51,7 +51,7 @@ class Desk:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=500,
+            timeout=1800,
         )
 
     def printed(self, line: str) -> str:
