@@ -10,7 +10,7 @@ _WORD = "error|warning|note"
 _LABEL = re.compile(
     rf"^(?:(?P<severity>{_WORD})(?=:)"
     r"|(?P<name>HK\d{3}|E[IJ]\d{4}|[A-Z][a-z ]{2,20}:|next:|  fix:)"
-    rf"(?P<gap> +\(?)?(?P<of_rule>(?:{_WORD})\b)?)",
+    rf"(?P<gap> +(?:[a-z0-9-]+ +)?\(?)?(?P<of_rule>(?:{_WORD})\b)?)",
     re.MULTILINE,
 )
 _STATES = {"works": _GREEN, "absent": _YELLOW, "broken": _RED}

@@ -48,7 +48,7 @@ def test_the_number_of_files_is_reported(tmp_path: Path) -> None:
         "checked 2 files, none with errors",
     ]
     assert check("tables", "--ignore", "HK2", "--quiet", cwd=tmp_path).stdout == b""
-    assert b"checked" not in check("one.json", cwd=tmp_path).stdout
+    assert b"checked 1 file" not in check("one.json", cwd=tmp_path).stdout
 
 
 def test_a_folder_without_tables_is_exit_2_after_the_rest_is_checked(tmp_path: Path) -> None:

@@ -98,8 +98,8 @@ def test_a_file_is_distinguished_from_a_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (("HK999",), "error: nothing is known of 'HK999'\n  fix: give a rule"),
-        (("what is this",), "error: nothing is known of 'what is this'\n"),
+        (("HK999",), "error: no rule, code or message matches 'HK999'\n  fix: pass a rule"),
+        (("what is this",), "error: no rule, code or message matches 'what is this'\n"),
         (("t.json",), "error: nothing to explain: only files are given\n  fix: hccl-check t.json"),
         ((" ",), "error: nothing to explain"),
         (("HK203", "missing.json"), "error: cannot read missing.json: "),

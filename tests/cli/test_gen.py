@@ -237,7 +237,7 @@ def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:
 @pytest.mark.usefixtures("no_privileges")
 def test_folder_that_may_not_be_looked_into_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "closed" / "inside"
-    assert main(["--device_num", "0", "--simulate", "-o", str(folder)]) == 2
+    assert main(["--device_num", "0", "--simulate", "-o", str(folder), "--", "true"]) == 2
     assert capsys.readouterr().err == f"error: cannot write to {folder}: Permission denied\n"
 
 

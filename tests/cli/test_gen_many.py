@@ -97,7 +97,7 @@ def test_host_address_of_the_inventory_goes_into_the_table(desk: Desk) -> None:
 def test_many_servers_can_be_simulated(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,8)", "--hosts", "node[0001-8192]", "--simulate", tool=False)
     assert (done.returncode, done.stderr, desk.written()) == (0, "", ["ascend65536p.sh", "hccl_8192s_65536p.json"])
-    assert "kept for benchmarks; no card was queried" in done.stdout
+    assert "reserved for benchmarks; no card was queried" in done.stdout
     assert check_text((desk.work / "hccl_8192s_65536p.json").read_bytes(), "t.json", find_product("910")).ok
 
 

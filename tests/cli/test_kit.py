@@ -34,7 +34,7 @@ def test_help_lists_every_verb_with_a_line_in_its_group(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_a_version_and_a_help_with_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    program = importlib.import_module(f"hccl_kit.cli.{verb}").main
+    program = importlib.import_module(module_of(verb)).main
     for option in ("--version", "--help"):
         with pytest.raises(SystemExit) as end:
             program([option])

@@ -1,14 +1,16 @@
 r"""Convert a published data set into the label files of the trainer.
 
-hccl-kit convert-dataset --dataset_name ic15 --task det \
-    --image_dir ch4_training_images --label_dir ch4_training_localization_transcription_gt
-
-det writes det_gt.txt: path TAB JSON of the text regions. rec cuts every readable line out of the pages, straightens it
-and writes rec_gt.txt: path TAB text, with paths relative to its folder; the images are in a folder of the same name.
-For ic15 rec also takes the word list (rows `word_1.png, "text"`) as --label_dir. cls writes each of these lines twice,
-unchanged and upside down, and cls_gt.txt: path TAB 0 or 180. The options are those of MindOCR's converter. Existing
-files are kept unless --force is given.
+det writes det_gt.txt: path TAB JSON of the text regions. rec cuts every readable line out of the
+pages, straightens it and writes rec_gt.txt: path TAB text, with paths relative to its folder; the
+images are in a folder of the same name. For ic15 rec also takes the word list (rows `word_1.png,
+"text"`) as --label_dir. cls writes each of these lines twice, unchanged and upside down, and
+cls_gt.txt: path TAB 0 or 180. The options are those of MindOCR's converter. Existing files are kept
+unless --force is given.
 Exit codes: 0 done, with what was left out on stderr; 2 it could not run.
+
+examples:
+  hccl-kit convert-dataset --dataset_name ic15 --task det \
+      --image_dir ch4_training_images --label_dir ch4_training_localization_transcription_gt
 """
 
 from __future__ import annotations

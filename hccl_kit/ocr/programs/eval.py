@@ -1,9 +1,11 @@
-"""Evaluate trained weights on a data set: words read correctly, texts found on pages, directions recognised.
-
-hccl-kit eval -c rec/crnn/crnn_small.yaml -o eval.ckpt_load_path=./runs/crnn_small/best.ckpt
+"""Evaluate trained weights on a data set: words read correctly, texts found on pages, directions
+recognised.
 
 The data set is the section `eval` of the configuration. With several ranks each reads its share.
 Exit codes: 0 done; 2 it could not run.
+
+examples:
+  hccl-kit eval -c rec/crnn/crnn_small.yaml -o eval.ckpt_load_path=./runs/crnn_small/best.ckpt
 """
 
 from __future__ import annotations

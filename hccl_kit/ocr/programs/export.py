@@ -1,13 +1,16 @@
-"""Write a trained network as a file that other programs run: MINDIR for MindSpore, ONNX for all others.
+"""Write a trained network as a file that other programs run: MINDIR for MindSpore, ONNX for all
+others.
 
-hccl-kit export -c rec/crnn/crnn_small.yaml --format both
-
-Writes best.mindir and best.onnx next to the checkpoint eval.ckpt_load_path, or the files of --output. Each file is
-loaded again, MINDIR by MindSpore and ONNX by onnxruntime, and must give the output of the network; a line for each
-file shows the difference. All of this runs on the CPU. Images are float32 (batch, 3, height, width) of a fixed shape:
-export a file for each size that you need. The metadata of the ONNX file describes the preprocessing and the classes.
+Writes best.mindir and best.onnx next to the checkpoint eval.ckpt_load_path, or the files of
+--output. Each file is loaded again, MINDIR by MindSpore and ONNX by onnxruntime, and must give the
+output of the network; a line for each file shows the difference. All of this runs on the CPU.
+Images are float32 (batch, 3, height, width) of a fixed shape: export a file for each size that you
+need. The metadata of the ONNX file describes the preprocessing and the classes.
 Existing files are kept unless --force is given.
 Exit codes: 0 done; 1 the output of a file differs, and the file is not written; 2 it could not run.
+
+examples:
+  hccl-kit export -c rec/crnn/crnn_small.yaml --format both
 """
 
 from __future__ import annotations

@@ -1,20 +1,23 @@
 r"""Find and read texts with trained weights.
 
-hccl-kit predict -c rec/crnn/crnn_small.yaml --images words/ word.png --picture readings.png
-hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/
-hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/ \
-    --read rec/crnn/crnn_vgg7.yaml --read_opt eval.ckpt_load_path=./runs/crnn_vgg7/best.ckpt
-hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg \
-    --turn cls/mobilenetv3/cls_mv3.yaml --read rec/crnn/crnn_vgg7.yaml
-
-A recognition prints a line for each image: path TAB text TAB confidence (the mean probability of the characters), and
-the truth if --labels names a file of lines `path TAB text`; a classification prints its class instead of a text. A
-detection prints path TAB JSON: the points and the score of each text from top to bottom, and its text with --read;
-lines that --turn recognises as upside down are turned first. --json writes all of it to a file.
-The picture of lines is a file in the format of its ending; that of pages is a folder with a PNG for each. Existing
-files are kept unless --force is given.
-An image that cannot be read is named on stderr; its fields are empty, its regions null, and in JSON it has an `error`.
+A recognition prints a line for each image: path TAB text TAB confidence (the mean probability of
+the characters), and the truth if --labels names a file of lines `path TAB text`; a classification
+prints its class instead of a text. A detection prints path TAB JSON: the points and the score of
+each text from top to bottom, and its text with --read; lines that --turn recognises as upside down
+are turned first. --json writes all of it to a file.
+The picture of lines is a file in the format of its ending; that of pages is a folder with a PNG for
+each. Existing files are kept unless --force is given.
+An image that cannot be read is named on stderr; its fields are empty, its regions null, and in JSON
+it has an `error`.
 Exit codes: 0 done; 1 some images could not be read; 2 it could not run, or none could be read.
+
+examples:
+  hccl-kit predict -c rec/crnn/crnn_small.yaml --images words/ word.png --picture readings.png
+  hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/
+  hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/ \
+      --read rec/crnn/crnn_vgg7.yaml --read_opt eval.ckpt_load_path=./runs/crnn_vgg7/best.ckpt
+  hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg \
+      --turn cls/mobilenetv3/cls_mv3.yaml --read rec/crnn/crnn_vgg7.yaml
 """
 
 from __future__ import annotations

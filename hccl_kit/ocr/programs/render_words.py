@@ -1,13 +1,16 @@
-"""Render a data set of word images: random strings to train on, real words to test with, or texts of your own.
+"""Render a data set of word images: random strings to train on, real words to test with, or texts of
+your own.
 
-hccl-kit render-words --output data/words
-hccl-kit render-words --output data/words --font SourceHanSans.ttc --texts lines.txt
-hccl-kit render-words --output data/words --font SourceHanSans.ttc --dict characters.txt
-
---texts: a text a line, UTF-8; every tenth is for the test, the training draws from the others. --dict: a character a
-line; the strings of training and test consist of these. A character that is missing in a font is an error.
+--texts: a text a line, UTF-8; every tenth is for the test, the training draws from the others.
+--dict: a character a line; the strings of training and test consist of these. A character that is
+missing in a font is an error.
 An existing data set is kept unless --force is given.
 Exit codes: 0 done; 2 it could not run.
+
+examples:
+  hccl-kit render-words --output data/words
+  hccl-kit render-words --output data/words --font SourceHanSans.ttc --texts lines.txt
+  hccl-kit render-words --output data/words --font SourceHanSans.ttc --dict characters.txt
 """
 
 from __future__ import annotations
