@@ -152,7 +152,7 @@ def test_a_framework_that_numbers_otherwise_is_found_out(
 ) -> None:
     found = joined(tmp_path, contract(table), fake_world=fake_world)
     assert found.code == 2
-    assert f"error: MindSpore reports rank {said}, the launcher says rank 2 of 4" in found.error
+    assert f"error: MindSpore reports rank {said}, the launcher rank 2 of 4" in found.error
 
 
 @pytest.mark.skipif(not MPIRUN.exists(), reason="needs the extra mpi, which brings mpirun")
