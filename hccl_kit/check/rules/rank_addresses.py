@@ -6,12 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import repeat
-from socket import AF_INET, inet_pton
 
 from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
-from hccl_kit.table.ip import EID_DIGITS, HEX, fits
+from hccl_kit.table.ip import AF_INET, EID_DIGITS, HEX, fits, inet_pton
 from hccl_kit.table.model import Address, Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from typing import NamedTuple
 from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.ip import parse_address, split_addresses
+from hccl_kit.table.ip import AF_INET, AF_INET6, inet_ntop, parse_address, split_addresses
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.products import Product
 
@@ -23,9 +22,9 @@ class _Segment(NamedTuple):
     width: int
 
     def __str__(self) -> str:
-        family = socket.AF_INET if self.width == 32 else socket.AF_INET6
+        family = AF_INET if self.width == 32 else AF_INET6
         first = (self.bits << self.width - self.prefix).to_bytes(self.width // 8, "big")
-        return f"{socket.inet_ntop(family, first)}/{self.prefix}"
+        return f"{inet_ntop(family, first)}/{self.prefix}"
 
 
 def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from hccl_kit.table import schema
+from hccl_kit.table.document.syntax import MAX_FINDINGS
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import group_list, node_list, rank_list, server_list
 from hccl_kit.table.formats.kinds import (
@@ -25,7 +25,6 @@ from hccl_kit.table.formats.kinds import (
 from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
-from hccl_kit.table.schema import MAX_FINDINGS
 
 __all__ = [
     "KNOWN_VERSIONS",
@@ -71,6 +70,8 @@ def read(value: object, kind: Kind, limit: int = MAX_FINDINGS) -> RankTable | tu
     try:
         return READERS[kind.version](value)
     except StructureError:
+        from hccl_kit.table import schema  # noqa: PLC0415 - 3 ms, only for errors of the structure
+
         return tuple(schema.findings(value, kind.schema, limit))
 
 
