@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.progress import track
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.options import add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
@@ -84,7 +84,8 @@ def _merge(request: MergeRequest) -> int:
     _refuse_input(path, files)
     text = valid_text(table, str(path), request.product)
     written = write_files([OutputFile(path, text)], force=request.force)
-    print(f"merged: {len(files)} tables, {len(table.servers)} servers, {table.world_size} devices", *written, sep="\n")
+    sizes = (counted(len(files), "table"), counted(len(table.servers), "server"), counted(table.world_size, "device"))
+    print(f"merged: {', '.join(sizes)}", *written, sep="\n")
     return EXIT_OK
 
 

@@ -46,17 +46,17 @@ def find(name: str, usual_places: Sequence[str]) -> str | None:
 
 def query_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[int, _T], dict[int, str]]:
     """The answers by card, and the reasons of the cards for which `question` raised NoAnswerError."""
+    found, reasons = {}, {}
 
-    def answer(device_id: int) -> _T | NoAnswerError:
+    def ask(device_id: int) -> None:
         try:
-            return question(device_id)
+            found[device_id] = question(device_id)
         except NoAnswerError as error:
-            return error
+            reasons[device_id] = str(error)
 
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        answers = dict(zip(ids, pool.map(answer, ids), strict=True))
-    found = {device_id: one for device_id, one in answers.items() if not isinstance(one, NoAnswerError)}
-    return found, {device_id: str(one) for device_id, one in answers.items() if isinstance(one, NoAnswerError)}
+        list(pool.map(ask, ids))
+    return {i: found[i] for i in ids if i in found}, {i: reasons[i] for i in ids if i in reasons}
 
 
 def reason_lines(reasons: dict[int, str]) -> str:

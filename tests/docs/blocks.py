@@ -72,6 +72,8 @@ def _command(part: str) -> Command:
 
 
 def fits(shown: str, printed: str) -> bool:
-    """Whether `printed` is what the page shows; `...` stands for anything."""
-    pattern = "".join(".*?" if part == "..." else re.escape(part) for part in re.split(r"(\.\.\.)", shown))
+    """Whether `printed` is what the page shows; `...` stands for anything, on a line of its own for any lines or none."""
+    wildcards = {"...\n": r"(?:[^\n]*\n)*?", "...": ".*?"}
+    parts = re.split(r"(^\.\.\.\n|\.\.\.)", shown, flags=re.MULTILINE)
+    pattern = "".join(wildcards.get(part) or re.escape(part) for part in parts)
     return re.fullmatch(pattern, printed, re.DOTALL) is not None

@@ -132,4 +132,5 @@ def test_a_wrong_page_fails(tmp_path: Path) -> None:
 
 def test_three_dots_stand_for_anything() -> None:
     assert fits("took ... s\n...\nend\n", "took 1.2 s\nx\ny\nend\n")
+    assert fits("...\nend\n", "end\n")
     assert not fits("took ... s\n", "took 1.2 min\n")

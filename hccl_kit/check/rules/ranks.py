@@ -25,7 +25,7 @@ def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     if len({device.rank for device in table.every}) == size:
         return
     free = sorted(set(range(size)) - {device.rank for device in table.every})
-    hint = f"no device has rank {free[0]}" if len(free) == 1 else f"number the ranks 0 to {size - 1}"
+    hint = f"use rank {free[0]}, which no device has" if len(free) == 1 else f"number the ranks 0 to {size - 1}"
     owners = ((device.rank, (server, device)) for server, device in table.devices())
     for rank, (_, device), (server, earlier) in repeated(owners):
         message = f"rank {rank} is already taken by device {earlier.id} of server {shown(server.id)}"

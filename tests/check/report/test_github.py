@@ -35,7 +35,8 @@ def report(*severities: Severity, name: str = "t.json", message: str = "said") -
 def test_a_finding_is_a_command_at_its_place() -> None:
     assert as_github([check_text(BAD, "a/t.json")]).split("\n") == [
         "::error file=a/t.json,line=16,col=32,endColumn=35,title=HK201::rank 0 is already taken by device 0 of server"
-        ' "10.0.0.1"%0Afirst defined: line 11, column 32%0AHCCL would stop with EI0014%0Afix: no device has rank 1',
+        ' "10.0.0.1"%0Afirst defined: line 11, column 32%0AHCCL would stop with EI0014%0A'
+        "fix: use rank 1, which no device has",
         "hccl-check: errors: 1, warnings: 0, notes: 0",
     ]
 

@@ -40,7 +40,7 @@ def test_the_json_form_is_the_one_promised() -> None:
                         "line": 1,
                         "column": bad.rindex('"0"') + 1,
                         "message": 'rank 0 is already taken by device 0 of server "10.0.0.1"',
-                        "hint": "no device has rank 1",
+                        "hint": "use rank 1, which no device has",
                         "hccl_error": "EI0014",
                     }
                 ],

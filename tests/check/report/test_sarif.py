@@ -38,7 +38,7 @@ def test_a_finding_is_a_result_at_its_region() -> None:
     result = only_result("a/t.json")
     assert result["message"]["text"] == (
         'rank 0 is already taken by device 0 of server "10.0.0.1"\n'
-        "HCCL would stop with EI0014.\nFix: no device has rank 1"
+        "HCCL would stop with EI0014.\nFix: use rank 1, which no device has"
     )
     (location,) = result["locations"]
     assert location == {

@@ -38,7 +38,7 @@ t.json:16:32: HK201 error: rank 0 is already taken by device 0 of server "10.0.0
    |                                ^^^
    = first defined at t.json:11:32
    = HCCL would stop with EI0014 (rank_id)
-   = fix: no device has rank 1
+   = fix: use rank 1, which no device has
 t.json: 1 error"""
     )
 
