@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up .venv, then checks lint, types and shell scripts and runs the tests. Further arguments go to pytest, which runs
-# two files at a time (-n 0: one).
+# three files at a time, since many tests wait (-n 0: one).
 #   ./scripts/test.sh            everything but the longest tests
 #   ./scripts/test.sh --long     all tests
 #   ./scripts/test.sh --torch    also installs torch, for the test of a torch program

@@ -72,7 +72,7 @@ def _command(part: str) -> Command:
 
 
 def fits(shown: str, printed: str) -> bool:
-    """Whether `printed` is what the page shows; `...` stands for anything, on a line of its own for any lines or none."""
+    """Whether `printed` is what the page shows; `...` stands for anything, on a line of its own for any lines."""
     wildcards = {"...\n": r"(?:[^\n]*\n)*?", "...": ".*?"}
     parts = re.split(r"(^\.\.\.\n|\.\.\.)", shown, flags=re.MULTILINE)
     pattern = "".join(wildcards.get(part) or re.escape(part) for part in parts)
