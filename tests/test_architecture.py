@@ -75,6 +75,17 @@ FLOORS = {
         "by_ssh": 7,
         "text": 7,
     },
+    "diagnosis": {
+        "catalogue": 0,
+        "environment": 0,
+        "hccl_errors": 0,
+        "installation": 0,
+        "logs": 0,
+        "doctor": 1,
+        "error_page": 1,
+        "lookup": 1,
+        "verdict": 1,
+    },
     "ocr": {
         "charset": 0,
         "config": 0,

@@ -1,0 +1,1 @@
+"""Logs of failed jobs: found, read as a stream, and turned into facts."""

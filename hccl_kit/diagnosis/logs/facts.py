@@ -1,0 +1,391 @@
+"""The facts that logs state, each as a frozen value.
+
+Whatever reads a log yields events; whatever judges a job reads events only, so a new kind of log needs no new judge.
+A value that a line does not name is None. Ranks are those of the communicator `group`; `physical` is the N of
+/dev/davinciN, `logic` the number that the process itself uses. Text in a fact is hostile: print it escaped.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+PortSide = Literal["host", "card"]
+Lost = Literal["lost", "stuck", "error cqe"]
+
+
+class Place(NamedTuple):
+    """A line of a file; `line` counts from 1."""
+
+    file: str
+    line: int
+
+
+class Process(NamedTuple):
+    """A process of the job. A pid repeats on other servers and in other containers, so `worker` is part of it.
+
+    `worker` is the folder, host or archive that the logs came from. The pid is that of the file's name if it has one.
+    """
+
+    worker: str
+    pid: int | None
+
+
+class Card(NamedTuple):
+    """A card as a line names it: by server and physical number, by its own address, or by both."""
+
+    server: str | None = None
+    physical: int | None = None
+    address: str | None = None
+
+
+class Joined(NamedTuple):
+    """The process is a rank of a communicator (Entry-..., SetupAgent, hcom init, Key Info lines)."""
+
+    group: str | None
+    rank: int
+    ranks: int | None = None
+    server: str | None = None
+    logic: int | None = None
+    physical: int | None = None
+    card_address: str | None = None
+    root_host: str | None = None
+    root_port: int | None = None
+    complete: bool = False
+    """The line says that the communicator is complete, not that its creation begins."""
+
+
+class RootCreated(NamedTuple):
+    """The process created a communicator for others to join; `unix_us` is its clock then, by the identifier."""
+
+    group: str
+    unix_us: int | None
+
+
+class GroupNamed(NamedTuple):
+    """Two names of one communicator."""
+
+    group: str
+    name: str
+
+
+class GroupLeft(NamedTuple):
+    """The process destroys a communicator, or starts to."""
+
+    group: str | None
+
+
+class Setting(NamedTuple):
+    """The effective value of an environment variable, such as HCCL_CONNECT_TIMEOUT; without units."""
+
+    name: str
+    value: str
+
+
+class Listening(NamedTuple):
+    """A port is open. `physical` is the card, if the line names it."""
+
+    side: PortSide
+    address: str
+    port: int
+    physical: int | None = None
+
+
+class ListenFailed(NamedTuple):
+    """A port could not be opened, usually because it is taken."""
+
+    side: PortSide
+    address: str | None
+    port: int | None
+
+
+class LinkTimedOut(NamedTuple):
+    """A link of this process was not set up in time; `rank` is its own."""
+
+    rank: int | None
+    role: Literal["client", "server"] | None
+    seconds: int | None
+
+
+class LinkRow(NamedTuple):
+    """A row of the table of broken links: this process against one peer. `tls`: "enable", "disable" or None."""
+
+    rank: int | None
+    address: str | None
+    peer_rank: int | None
+    peer_address: str | None
+    peer_port: int | None
+    role: Literal["client", "server"] | None
+    status: str
+    tls: str | None = None
+
+
+class LinkFailed(NamedTuple):
+    """A link could not be built (createLink); `tag` is that of the operator that needed it."""
+
+    rank: int | None
+    card: Card
+    peer_rank: int | None
+    peer: Card
+    tag: str | None
+
+
+class P2PTimedOut(NamedTuple):
+    """Two cards of one server did not connect."""
+
+    logic: int | None
+    peer_physical: int | None
+    seconds: int | None
+
+
+class Unreachable(NamedTuple):
+    """HCCL's own detector of broken connections names a pair."""
+
+    source: Card
+    destination: Card
+
+
+class AllReachable(NamedTuple):
+    """HCCL's own detector found no broken connection: the ranks do different things, or one is late."""
+
+
+class Connected(NamedTuple):
+    """The ranks that the root of a communicator has heard of when it gave up. `expected`: the size."""
+
+    ranks: tuple[int, ...]
+    expected: int | None
+
+
+class NeverConnected(NamedTuple):
+    """The ranks that the root of a communicator has not heard of."""
+
+    ranks: tuple[int, ...]
+
+
+class RootUnreachable(NamedTuple):
+    """The process could not connect to the root of its communicator."""
+
+    server: str | None
+    port: int | None
+
+
+class RootSilent(NamedTuple):
+    """The process is connected to the root, which sent nothing: the root itself waits for others."""
+
+
+class JoinFailed(NamedTuple):
+    """The creation of a communicator failed; `result` is the HcclResult."""
+
+    group: str | None
+    rank: int | None
+    ranks: int | None
+    server: str | None
+    result: int | None
+
+
+class OperatorEntered(NamedTuple):
+    """The process starts, or its graph has, an operator. `position` counts the operators of its group."""
+
+    operator: str | None
+    tag: str | None
+    group: str | None
+    position: int | None = None
+    elements: int | None = None
+    data_type: str | None = None
+
+
+class OperatorTimedOut(NamedTuple):
+    """An operator waited for another rank for too long (notify wait, EI0002, fftsplus); lines in a row are one fact.
+
+    `awaited` is "local" if the process waits for itself, None if the log does not tell (4294967295, unknown).
+    """
+
+    rank: int | None
+    ranks: int | None
+    awaited: int | Literal["local"] | None
+    tag: str | None
+    group: str | None
+    position: int | None = None
+    elements: int | None = None
+    data_type: str | None = None
+    seconds: int | None = None
+    physical: int | None = None
+
+
+class Heartbeat(NamedTuple):
+    """A rank stopped to answer (lost), stands still (stuck), or reports broken packets (error cqe)."""
+
+    culprit: Card
+    culprit_rank: int | None
+    reporter: Card
+    reporter_rank: int | None
+    status: Lost
+    is_verdict: bool
+    """One of at most three conclusions of HCCL (Cluster Exception Location), not a single event."""
+    arrival: float | None = None
+
+
+class ErrorCqe(NamedTuple):
+    """Packets between two cards were lost although they were sent again."""
+
+    card: Card
+    peer: Card
+    status: int | None
+
+
+class ArgumentMismatch(NamedTuple):
+    """Two ranks entered different operators, or one operator with different arguments."""
+
+    field: str
+    own: str
+    other: str
+    peer_rank: int | None = None
+
+
+class VersionMismatch(NamedTuple):
+    """Two ranks run different releases of HCCL."""
+
+    own: str | None
+    other: str | None
+
+
+class Tls(NamedTuple):
+    """TLS of the card's network port is on or off."""
+
+    on: bool
+
+
+class SuperPod(NamedTuple):
+    """The super pod that a rank believes to be in (logic), and is in (physical)."""
+
+    logic: str | None
+    physical: str | None
+    nic: str | None
+
+
+class Watchdog(NamedTuple):
+    """A collective of torch did not finish in time; `sequence` counts the collectives of the group."""
+
+    rank: int | None
+    sequence: int | None
+    operator: str | None
+    group: str | None
+    seconds: float | None
+
+
+class PeerClosed(NamedTuple):
+    """The other end closed a connection (HcclResult 13): its log has the reason."""
+
+    peer_address: str | None
+
+
+class Fault(NamedTuple):
+    """Any other error that tells something: a code, an exception of the program, an error of another module.
+
+    `kind` is a short phrase for people, such as "out of device memory". `is_symptom`: others cause it, such as a stream
+    that was waited for in vain.
+    """
+
+    code: str | None
+    module: str
+    kind: str
+    text: str
+    is_symptom: bool = False
+
+
+class Exited(NamedTuple):
+    """A launcher saw a rank end. One of `code` and `signal` is None; `by_launcher`: it ended the rank itself."""
+
+    rank: int
+    code: int | None
+    signal: int | None
+    by_launcher: bool = False
+
+
+class Step(NamedTuple):
+    """A rank of our own trainer finished a step; the event's time is that of the heartbeat."""
+
+    rank: int
+    step: int
+
+
+class Collective(NamedTuple):
+    """A rank entered, or left, the collective with this number. `size` in bytes."""
+
+    rank: int
+    sequence: int
+    operator: str
+    size: int | None
+    left: bool
+
+
+Fact = (
+    Joined
+    | RootCreated
+    | GroupNamed
+    | GroupLeft
+    | Setting
+    | Listening
+    | ListenFailed
+    | LinkTimedOut
+    | LinkRow
+    | LinkFailed
+    | P2PTimedOut
+    | Unreachable
+    | AllReachable
+    | Connected
+    | NeverConnected
+    | RootUnreachable
+    | RootSilent
+    | JoinFailed
+    | OperatorEntered
+    | OperatorTimedOut
+    | Heartbeat
+    | ErrorCqe
+    | ArgumentMismatch
+    | VersionMismatch
+    | Tls
+    | SuperPod
+    | Watchdog
+    | PeerClosed
+    | Fault
+    | Exited
+    | Step
+    | Collective
+)
+
+
+class Event(NamedTuple):
+    """A fact, where it stands, and when it happened.
+
+    `time` is in seconds since 1970 by the clock of the worker, read as if it were UTC: logs name no zone. None if the
+    line has no time. `is_error`: the line is one of level ERROR, or of a launcher that reports a failure.
+    """
+
+    process: Process
+    place: Place
+    time: float | None
+    is_error: bool
+    fact: Fact
+
+
+class LogFile(NamedTuple):
+    """A file that was read, whether it states facts or not: a rank with a log but without errors is a fact too.
+
+    `cut`: why not all of it was read, or None.
+    """
+
+    process: Process
+    file: str
+    size: int
+    first: float | None
+    last: float | None
+    cut: str | None = None
+
+
+class Evidence(NamedTuple):
+    """All that was read: files and events, the events in the order of files and lines."""
+
+    files: tuple[LogFile, ...]
+    events: tuple[Event, ...]
+    notes: tuple[str, ...] = ()
+    """What could not be read, a sentence each."""

@@ -1,0 +1,69 @@
+"""The answer of `hccl-kit diagnose`, frozen: what every form of output is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import Place
+
+Certainty = Literal["certain", "likely", "cannot_tell"]
+
+
+class Suspect(NamedTuple):
+    """A rank as far as the logs name it. `server` is an address, or the worker's folder where no log names one."""
+
+    rank: int | None
+    server: str | None
+    device: int | None
+
+
+class FirstFault(NamedTuple):
+    """The first thing that went wrong. `kind` is a sentence without its subject; `time` as in an Event."""
+
+    suspect: Suspect
+    code: str | None
+    time: float | None
+    kind: str
+    place: Place | None
+
+
+class Wait(NamedTuple):
+    """A rank of the cascade, the ranks that it waited for, and the code that its log shows."""
+
+    suspect: Suspect
+    waits_for: Suspect | None
+    code: str | None
+    time: float | None
+    place: Place | None
+
+
+class RankLine(NamedTuple):
+    """A rank of the job on the timeline: what it is, and its telling moments (corrected time, phrase, place)."""
+
+    suspect: Suspect
+    moments: tuple[tuple[float | None, str, Place], ...]
+
+
+class Diagnosis(NamedTuple):
+    """Who broke the job.
+
+    `first_fault` is None if that cannot be told; `suspects` then are all that it may be, and `reason` says why it
+    cannot be told, as in "cannot tell, because logs of 10.0.0.4 are missing". With several equal suspects the first
+    one is `first_fault`, and `certainty` is "likely". `supports` and `contradicts` are sentences.
+    """
+
+    certainty: Certainty
+    first_fault: FirstFault | None
+    suspects: tuple[Suspect, ...]
+    cascade: tuple[Wait, ...]
+    silent: tuple[Suspect, ...]
+    clock_offsets: Mapping[str, float]
+    links: int
+    evidence: tuple[Place, ...]
+    reason: str
+    fix: str
+    supports: tuple[str, ...]
+    contradicts: tuple[str, ...]
+    ranks: tuple[RankLine, ...]
+    notes: tuple[str, ...]
