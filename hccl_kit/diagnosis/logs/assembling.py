@@ -61,10 +61,8 @@ class Assembler:
                 yield from self._part(Stated(line, record, fact), fact)
             else:
                 yield Stated(line, record, fact)
-        if not found and record.level is not None and (part := self._timed_out.get(record.thread)):
-            if not _may_stand_between(record):
-                del self._timed_out[record.thread]
-                yield part.at._replace(fact=part.fact)
+        if not found and record.level is not None and (part := self._timed_out.pop(record.thread, None)):
+            yield part.at._replace(fact=part.fact)
 
     def end(self) -> Iterator[Stated]:
         """What was still open at the end of the file."""
@@ -136,8 +134,8 @@ class Assembler:
 
 
 _PREFIX = re.compile(
-    r"(?:\[(?:default)?\d{0,6}\]:|\[rank ?\d{1,8}\]: ?|\([\w .=-]{1,80}\) ?|(?:ERROR|INFO|WARNING) \d\d-\d\d [\d:]{8} \[[\w.]{1,80}:\d{1,6}\] ?"
-    r"|worker-\d{1,6}: ?|\d{1,6}: )"
+    r"(?:\[(?:default)?\d{0,6}\]:|\[rank ?\d{1,8}\]: ?|\([\w .=-]{1,80}\) ?"
+    r"|(?:ERROR|INFO|WARNING) \d\d-\d\d [\d:]{8} \[[\w.]{1,80}:\d{1,6}\] ?|worker-\d{1,6}: ?|\d{1,6}: )"
 )
 
 
@@ -152,14 +150,10 @@ def _without_prefix(text: str) -> str:
     return text[at:]
 
 
-def _may_stand_between(record: Record) -> bool:
-    """Whether a record between two parts does not end the row of them."""
-    return "information is" in record.text
-
-
 def _agree(first: OperatorTimedOut, second: OperatorTimedOut) -> bool:
     return all(one is None or other is None or one == other for one, other in zip(first, second, strict=True))
 
 
 def _merged(first: OperatorTimedOut, second: OperatorTimedOut) -> OperatorTimedOut:
-    return OperatorTimedOut(*(other if one is None else one for one, other in zip(first, second, strict=True)))
+    known = {name: value for name, value in first._asdict().items() if value is not None}
+    return second._replace(**known)

@@ -35,7 +35,10 @@ class Record(NamedTuple):
     is_whole: bool = True
 
 
-_DATE = r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- ][0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.(?P<milli>[0-9]{3}))?(?:\.(?P<micro>[0-9]{3}))?"
+_DATE = (
+    r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- ][0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"(?:\.(?P<milli>[0-9]{3}))?(?:\.(?P<micro>[0-9]{3}))?"
+)
 _HEADER = re.compile(
     r"\[(?P<level>ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?(?P<module>[A-Z][A-Z0-9_]{0,15})"
     r"\((?P<pid>[0-9]{1,10}), ?(?P<program>[^,()\n]{0,64})\) ?:"

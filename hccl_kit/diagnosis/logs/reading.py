@@ -13,7 +13,7 @@ from hccl_kit.diagnosis.logs.plog import records
 from hccl_kit.diagnosis.logs.workers import process_of
 
 Progress = Callable[[int, int], None]
-"""Told the bytes that are read, and those of all files."""
+"""Told how much of all is read, in one unit."""
 
 
 def read(paths: Sequence[Path], progress: Progress | None = None) -> Evidence:
@@ -22,13 +22,16 @@ def read(paths: Sequence[Path], progress: Progress | None = None) -> Evidence:
     events: list[Event] = []
     notes: list[str] = []
     for path in paths:
-        for name in sorted(_files(path)):
+        names = sorted(_files(path))
+        for done, name in enumerate(names):
+            if progress:
+                progress(done, len(names))
             try:
                 data = name.read_bytes()
             except OSError as error:
                 notes.append(f"{name} could not be read: {error.strerror}")
                 continue
-            file, found = read_file(str(name), process_of(name, path), data)
+            file, found = read_file(str(name), process_of(name), data)
             files.append(file)
             events += found
     if not files:

@@ -15,8 +15,8 @@ _OWN = re.compile(r"debug|run|plog|device-[0-9]{1,6}|process_log|security|operat
 _NAME = re.compile(r"(?:plog|device)-(?:parser-)?([0-9]{1,10})[_-][0-9]{1,20}\.log(?:\.gz)?")
 
 
-def process_of(path: Path, given: Path) -> Process:
-    """The process of a log `path` that was found in `given`."""
+def process_of(path: Path) -> Process:
+    """The process of a log."""
     found = _NAME.fullmatch(path.name)
     folders = list(path.absolute().parts[1:-1])
     while len(folders) > 1 and _OWN.fullmatch(folders[-1]):

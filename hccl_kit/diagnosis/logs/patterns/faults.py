@@ -70,8 +70,8 @@ class Phrase(NamedTuple):
 
 PHRASES = (
     Phrase(
-        r"507046|507048|507010|107020|stream sync(?:hronize)? time-?out|task timeout|EVENT_WAIT|NOTIFY_WAIT|Notify ?Wait"
-        r"|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed|event wait error"
+        r"507046|507048|507010|107020|stream sync(?:hronize)? time-?out|task timeout|EVENT_WAIT|NOTIFY_WAIT"
+        r"|Notify ?Wait|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed|event wait error"
         r"|PrintStreamTimeoutSnapshotInfo",
         "a task was waited for in vain",
         None,
@@ -85,8 +85,8 @@ PHRASES = (
     ),
     Phrase(
         r"ChildFailedError|Connection (?:closed|reset) by peer|Broken pipe|SignalException|KeyboardInterrupt"
-        r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError|ConnectionResetError"
-        r"|BrokenPipeError|EngineDeadError|EngineCore|cancelled|executor .{0,40}(?:died|failed)",
+        r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
+        r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled|executor .{0,40}(?:died|failed)",
         "the program was ended, or lost another one",
         None,
         True,
