@@ -1,0 +1,33 @@
+"""The table of all lines that state facts. To add a pattern: a row here, or a module and its rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hccl_kit.diagnosis.logs.facts import Fact
+from hccl_kit.diagnosis.logs.patterns import faults, heartbeats, joining, links, operators, settings
+from hccl_kit.diagnosis.logs.patterns.row import Found, Row
+from hccl_kit.diagnosis.logs.plog import Record
+
+ROWS: tuple[Row, ...] = (
+    *joining.ROWS,
+    *links.ROWS,
+    *operators.ROWS,
+    *heartbeats.ROWS,
+    *settings.ROWS,
+    *faults.ROWS,
+)
+_COMPILED = tuple((row, re.compile(row.pattern)) for row in ROWS)
+
+
+def facts_of(record: Record) -> Iterator[Fact]:
+    """The facts that a record states by itself."""
+    for row, pattern in _COMPILED:
+        at = record.text.find(row.key)
+        if at < 0 or (row.whole and not record.is_whole):
+            continue
+        if match := pattern.search(record.text, 0 if row.before else at):
+            yield from row.make(Found(record, match))
+    if fault := faults.of_module(record):
+        yield fault

@@ -1,0 +1,172 @@
+"""Errors that tell something although they name no rank: codes, errors of other modules, exceptions of the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import Fact, Fault
+from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
+from hccl_kit.diagnosis.logs.plog import Record
+
+OF_LINKS = ("HCCL", "HCCP", "ROCE")
+"""The modules whose errors have rows of their own; many of them are echoes of one."""
+
+
+class Code(NamedTuple):
+    """A code in messages. `is_symptom`: another rank causes it as often as this one."""
+
+    kind: str
+    is_symptom: bool = False
+
+
+CODES = {
+    "EI0001": Code("an environment variable is not valid"),
+    "EI0002": Code("an operator waited for another rank for too long", True),
+    "EI0003": Code("an argument of an operator is not valid"),
+    "EI0004": Code("the rank table is not valid"),
+    "EI0005": Code("the ranks called an operator with different arguments"),
+    "EI0006": Code("a link was not set up in time", True),
+    "EI0007": Code("out of a resource"),
+    "EI0008": Code("the ranks run different releases of HCCL"),
+    "EI0009": Code("a link could not be built", True),
+    "EI0010": Code("two cards of a server cannot reach each other"),
+    "EI0011": Code("the card has not enough memory for links"),
+    "EI0012": Code("a copy between cards failed", True),
+    "EI0013": Code("packets between two cards were lost", True),
+    "EI0014": Code("the rank table does not fit the job"),
+    "EI0015": Code("the ranks did not find each other", True),
+    "EI0016": Code("a setting is not valid"),
+    "EI0017": Code("the rank table lacks an entry"),
+    "EI0018": Code("packets between two cards were lost", True),
+    "EI0019": Code("a port is taken"),
+    "EI0020": Code("a port of the card is taken"),
+    "EI9999": Code("an internal error of HCCL", True),
+    "EJ0001": Code("the service of the card did not start: an old process still uses it"),
+    "EJ0002": Code("the network port of the card is down"),
+    "EJ0003": Code("a port is taken"),
+    "EJ0004": Code("the address of the card is not valid"),
+    "EE1001": Code("an argument is not valid"),
+    "EE1002": Code("a stream was waited for in vain", True),
+    "EE9999": Code("an internal error of the runtime", True),
+    "EL0001": Code("the card is absent"),
+    "EL0003": Code("an argument is not valid"),
+    "EL0004": Code("out of device memory"),
+    "E39007": Code("the helper of the card did not start in time"),
+    "EZ9999": Code("an internal error of an operator", True),
+    "ERR02200": Code("a call of HCCL failed", True),
+}
+
+
+class Phrase(NamedTuple):
+    """A phrase in errors of any module or program, and what it means; the first one that fits counts."""
+
+    pattern: str
+    kind: str
+    code: str | None = None
+    is_symptom: bool = False
+
+
+PHRASES = (
+    Phrase(
+        r"507046|507048|507010|107020|stream sync(?:hronize)? time-?out|task timeout|EVENT_WAIT|NOTIFY_WAIT"
+        r"|Notify ?Wait|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed|event wait error"
+        r"|PrintStreamTimeoutSnapshotInfo",
+        "a task was waited for in vain",
+        None,
+        True,
+    ),
+    Phrase(
+        r"HCCL function error|ERR02200|E[IJ][0-9]{4}|HcclAll|hcclComm|HcclComm|WorkHCCL|hccl.{0,40}(?:fail|error)",
+        "a call of HCCL failed",
+        None,
+        True,
+    ),
+    Phrase(
+        r"ChildFailedError|Connection (?:closed|reset) by peer|Broken pipe|SignalException|KeyboardInterrupt"
+        r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
+        r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled|executor .{0,40}(?:died|failed)",
+        "the program was ended, or lost another one",
+        None,
+        True,
+    ),
+    Phrase(
+        r"aicore (?:exception|kernel execute failed|error|timeout|trap)|vector core exception|aicpu exception",
+        "the kernel of an operator failed",
+    ),
+    Phrase(
+        r"out of memory|OutOfMemory|207001|alloc(?:ate|ation)? (?:device )?mem(?:ory)? fail", "out of device memory"
+    ),
+    Phrase(r"No space left on device", "a disk is full"),
+    Phrase(r"sdma error|SDMA", "a copy between cards failed", "EI0012"),
+    Phrase(r"hdc send msg fail|hdc disconnect|heartbeat", "the connection to the card was lost"),
+    Phrase(r"ECC|hbm.{0,40}error|RAS", "a hardware error of the card"),
+    Phrase(
+        r"device\W{0,3}(?:id|open)?.{0,20}(?:absent|not exist|offline|lost)|207004|drvDeviceOpen",
+        "the card is absent or busy",
+    ),
+)
+_PHRASES = tuple((re.compile(phrase.pattern), phrase) for phrase in PHRASES)
+
+_NOISE = re.compile(
+    r"call trace|may be due to the following|dump_err_cqe|args dump|args\(|AIC_INFO|\[Dump\]|tilingKey|Nnopbase|aclnn"
+    r"|report error module_type|^\W*$"
+)
+
+
+def of_text(module: str, text: str) -> Fault | None:
+    """The fault that a text of any program names, or None if no known phrase is in it."""
+    for pattern, phrase in _PHRASES:
+        if pattern.search(text):
+            return Fault(phrase.code, module, phrase.kind, text.strip()[:MAX_WORD], phrase.is_symptom)
+    return None
+
+
+def of_module(record: Record) -> Fault | None:
+    """The error of a module that has no rows: the first one of a process tells most."""
+    if record.level != "ERROR" or record.module is None or record.module in (*OF_LINKS, "TORCH") or not record.is_whole:
+        return None
+    if _NOISE.search(record.text):
+        return None
+    return of_text(record.module, record.text) or Fault(
+        None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD]
+    )
+
+
+def of_exception(name: str, text: str) -> Fault:
+    """An exception that ended a Python program."""
+    known = of_text("PYTHON", text)
+    return known._replace(kind=f"{name}: {known.kind}") if known else Fault(None, "PYTHON", name, text[:MAX_WORD])
+
+
+_CODE = re.compile(r"(?:^\W{0,4}|[\w ]{1,60}\()(?P<code>E[IJELZ3][0-9]{4})(?:\)|: )")
+
+
+def _coded(found: Found) -> Iterator[Fact]:
+    record = found.record
+    if record.level is not None and not record.is_screen:
+        return
+    named = _CODE.search(record.text)
+    known = CODES.get(named["code"]) if named else None
+    if named and known:
+        yield Fault(named["code"], "HCCL", known.kind, record.text[:MAX_WORD].strip(), known.is_symptom)
+
+
+def _torch(found: Found) -> Iterator[Fact]:
+    known = CODES["ERR02200"]
+    yield Fault("ERR02200", "TORCH", known.kind, found.record.text[:MAX_WORD].strip(), known.is_symptom)
+
+
+def _waited(found: Found) -> Iterator[Fact]:
+    yield Fault("EI0015", "HCCL", "the root waited for other ranks for too long", found.record.text[:MAX_WORD], True)
+
+
+ROWS = (
+    *(
+        Row(key, re.escape(key), _coded, before=True)
+        for key in ("EI0", "EI9", "EJ0", "EE1", "EE9", "EL0", "E39007", "EZ9999")
+    ),
+    Row("ERR02200", "ERR02200", _torch, before=True),
+    Row("topo exchange server get socket timeout", "topo exchange server get socket timeout", _waited),
+)

@@ -1,0 +1,121 @@
+"""What a row of the table of patterns is, and how the values of a line are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import Card, Fact
+from hccl_kit.diagnosis.logs.plog import Record
+
+MAX_RANK = 1 << 24
+"""Numbers from here on are no ranks; HCCL prints 4294967295 for one that it does not know."""
+MAX_WORD = 512
+"""Characters of a name or address that are kept."""
+
+_FIELD = re.compile(r"([A-Za-z_]{1,40}) ?:? ?\[([^\[\]]{0,4096})\]")
+_CARD = re.compile(r"(?P<server>[^\s/\[\]]{1,255})/(?P<physical>[0-9]{1,6})")
+_NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - a text in logs, nothing listens on it
+_RANK = re.compile(r"[0-9]{1,10}")
+
+
+class Row(NamedTuple):
+    """A kind of line. A record whose text holds `key` and matches `pattern` states what `make` returns.
+
+    `key` lets whole blocks be skipped, so it must be in every such line, as it stands. `pattern` is searched from the
+    key on; with `before` it is searched in the whole text. `whole`: a line without an end tells nothing.
+    """
+
+    key: str
+    pattern: str
+    make: Callable[[Found], Iterable[Fact]]
+    before: bool = False
+    whole: bool = False
+
+
+class Found(NamedTuple):
+    """A record that matches a row, and the values in it."""
+
+    record: Record
+    match: re.Match[str]
+
+    def fields(self) -> Fields:
+        """The `name[value]` pairs from the match on."""
+        return Fields.of(self.record.text[self.match.start() :])
+
+
+class Fields(NamedTuple):
+    """The pairs `name[value]` and `name:[value]` of a text, by their names in lower case; the first one counts."""
+
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, text: str) -> Fields:
+        """The pairs of a text."""
+        values: dict[str, str] = {}
+        for name, value in _FIELD.findall(text):
+            values.setdefault(name.lower(), value.strip())
+        return cls(values)
+
+    def text(self, *names: str) -> str | None:
+        """The value of the first of `names` that is there and not empty."""
+        return next((value[:MAX_WORD] for name in names if (value := self.values.get(name))), None)
+
+    def number(self, *names: str) -> int | None:
+        """Like `text`, for a number below 2^63; 0x... is hexadecimal."""
+        return number(self.text(*names))
+
+    def rank(self, *names: str) -> int | None:
+        """Like `text`, for a rank."""
+        return rank(self.text(*names))
+
+
+def number(text: str | None) -> int | None:
+    """A number of at most 18 digits, or None."""
+    if text and re.fullmatch(r"[0-9]{1,18}", text, re.ASCII):
+        return int(text)
+    if text and re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text):
+        return int(text, 16)
+    return None
+
+
+def rank(text: str | None) -> int | None:
+    """A rank or the number of a card, or None for what is none, such as 4294967295."""
+    value = int(text) if text and _RANK.fullmatch(text) else None
+    return value if value is not None and value < MAX_RANK else None
+
+
+def server(text: str | None) -> str | None:
+    """An address without the network interface: 10.0.0.1%eth0 is 10.0.0.1."""
+    return (text or "").split("%")[0].strip()[:MAX_WORD] or None
+
+
+def address(text: str | None) -> str | None:
+    """The address of a card; zeros mean that it has none."""
+    found = server(text)
+    return None if found in _NO_ADDRESS else found
+
+
+def card(text: str | None) -> Card:
+    """`server/number`, or a server alone."""
+    if found := _CARD.fullmatch(text or ""):
+        return Card(server(found["server"]), int(found["physical"]))
+    return Card(server(text))
+
+
+def result(text: str | None) -> int | None:
+    """The HcclResult in errNo or return[0x...]: the low byte."""
+    value = number(text)
+    return None if value is None else value & 0xFF
+
+
+_GROUP = re.compile(
+    r"group_name_[0-9]{1,10}|hccl_world_group|[0-9A-Fa-f.:]{2,45}%\w{1,32}_[0-9]{1,5}_[0-9]{1,6}_[0-9]{16}\b"
+)
+
+
+def group_of_tag(tag: str | None) -> str | None:
+    """The communicator that the tag of an operator names, or None."""
+    found = _GROUP.search(tag or "")
+    return found[0] if found else None

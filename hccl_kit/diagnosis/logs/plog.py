@@ -1,0 +1,146 @@
+"""The grammar of one line of a log: records of HCCL's plogs, messages on the screen, and lines that continue a record.
+
+    [LEVEL] MODULE(PID,PROGRAM):YYYY-MM-DD-HH:MM:SS.mmm.uuu [file.cc:LINE] [THREAD]text
+
+Frameworks glue prefixes to it, releases differ in blanks, and a lost newline puts two records into one line.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import timegm
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MAX_TEXT = 16 << 10
+"""Characters of a line that are looked at; patterns are searched in time linear to it."""
+
+
+class Record(NamedTuple):
+    """One message. `level` is None, and so is the rest, for a line without a header.
+
+    `time` is in seconds since 1970 as if the clock were UTC; None if there is none or it does not exist. `text` starts
+    after the thread. `is_screen`: the message was printed for people (EI0006: ...), not into a plog. `is_whole`: the
+    end of the line is the end of the message, so a list in it is complete.
+    """
+
+    level: str | None
+    module: str | None
+    pid: int | None
+    program: str | None
+    time: float | None
+    thread: str | None
+    text: str
+    is_screen: bool = False
+    is_whole: bool = True
+
+
+_DATE = (
+    r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- ][0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"(?:\.(?P<milli>[0-9]{3}))?(?:\.(?P<micro>[0-9]{3}))?"
+)
+_HEADER = re.compile(
+    r"\[(?P<level>ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?(?P<module>[A-Z][A-Z0-9_]{0,15})"
+    r"\((?P<pid>[0-9]{1,10}), ?(?P<program>[^,()\n]{0,64})\) ?:"
+    rf"(?: ?{_DATE})?"
+)
+_START = re.compile(r"\[(?:ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?[A-Z][A-Z0-9_]{0,15}\([0-9]{1,10},")
+_STATUS = re.compile(r" ?\[status:\w{0,20}\]")
+_FILE = re.compile(r" ?\[[\w.+-]{1,80}:[0-9]{1,6}\]")
+_THREAD = re.compile(
+    r" ?(?:\[(?P<first>[0-9]{1,10})\](?:\[(?P<second>[0-9]{1,10})\])?"
+    r"|\[(?P<group>hccl-[^\]\[]{1,120})\]\[(?P<rank>[0-9]{1,10})\]"
+    r"|\(?\[?tid:(?P<tid>[0-9]{1,10})[\]),]+"
+    r"|(?P<bare>[0-9]{1,10}) (?=[A-Za-z_~]))"
+)
+_SCREEN = re.compile(
+    rf"(?:(?P<code>E[A-Z0-9][0-9]{{4}}): (?:\[PID: (?P<pid>[0-9]{{1,10}})\] ?)?{_DATE}"
+    rf"|\[PID: (?P<pid2>[0-9]{{1,10}})\] {_DATE.replace('P<', 'P<s')} (?=\w{{1,60}}\(E[A-Z0-9][0-9]{{4}}\)))"
+)
+_TORCH = re.compile(
+    r"\[(?P<level>ERROR|WARNING|INFO)\] (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- ][0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"(?:\.(?P<milli>[0-9]{3}))?(?P<micro>)? \(PID:(?P<pid>[0-9]{1,10}), Device:-?[0-9]{1,10}, RankID:-?[0-9]{1,10}\)"
+)
+_CLOSED = "])|;}"
+
+
+def records(line: str, *, is_whole: bool = True) -> Iterator[Record]:
+    """The records of a line without its line break; one without a header if it has none.
+
+    `is_whole` is False for the end of a file that may have been cut there: then only the text up to the last closing
+    bracket counts, since a number before the cut may lack digits.
+    """
+    if not is_whole:
+        line = line[: max(map(line.rfind, _CLOSED)) + 1]
+    starts = [found.start() for found in _START.finditer(line)]
+    if not starts:
+        yield _without_header(line, is_whole)
+        return
+    for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
+        yield _with_header(line[start:end], is_whole or end < len(line))
+
+
+def time_of(date: str | None, milli: str | None, micro: str | None) -> float | None:
+    """The seconds since 1970 of `2025-10-21-07:56:47` or with a blank; None if no calendar has it."""
+    if date is None:
+        return None
+    year, month, day, hour, minute, second = (int(date[at : at + size]) for at, size in _DIGITS)
+    if not (year >= 1970 and 1 <= month <= 12 and 1 <= day <= _days(year, month)):
+        return None
+    if hour > 23 or minute > 59 or second > 60:
+        return None
+    whole = timegm((year, month, day, hour, minute, second, 0, 0, 0))
+    return whole + int(milli or 0) / 1e3 + int(micro or 0) / 1e6
+
+
+_DIGITS = ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2))
+
+
+def _days(year: int, month: int) -> int:
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if month == 2 and leap else (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]
+
+
+def _with_header(text: str, is_whole: bool) -> Record:
+    header = _HEADER.match(text)
+    if not header:
+        return Record(None, None, None, None, None, None, text[:MAX_TEXT], is_whole=is_whole)
+    end = header.end()
+    for part in (_STATUS, _FILE):
+        if found := part.match(text, end):
+            end = found.end()
+    thread = None
+    if found := _THREAD.match(text, end):
+        thread = next(
+            (value for value in (found["second"], found["first"], found["tid"], found["bare"]) if value), None
+        )
+        # The name of a communicator in place of the thread tells more than the thread: it stays in the text.
+        end = found.start() if found["group"] else found.end()
+    return Record(
+        header["level"],
+        header["module"],
+        int(header["pid"]),
+        header["program"],
+        time_of(header["date"], header["milli"], header["micro"]),
+        thread,
+        text[end : end + MAX_TEXT],
+        is_whole=is_whole and len(text) - end <= MAX_TEXT,
+    )
+
+
+def _without_header(line: str, is_whole: bool) -> Record:
+    is_whole = is_whole and len(line) <= MAX_TEXT
+    line = line[:MAX_TEXT]
+    if found := _TORCH.search(line):
+        time = time_of(found["date"], found["milli"], None)
+        return Record(
+            found["level"], "TORCH", int(found["pid"]), None, time, None, line[found.end() :], False, is_whole
+        )
+    if not (found := _SCREEN.search(line)):
+        return Record(None, None, None, None, None, None, line, is_whole=is_whole)
+    pid = found["pid"] or found["pid2"]
+    date = found["date"] or found["sdate"]
+    time = time_of(date, found["milli"] or found["smilli"], found["micro"] or found["smicro"])
+    # The code stays in the text: it is what the message says.
+    start = found.start("code") if found["code"] else found.end()
+    return Record("ERROR", None, int(pid) if pid else None, None, time, None, line[start:], True, is_whole)
