@@ -69,4 +69,5 @@ def read_file(name: str, process: Process, data: bytes) -> tuple[LogFile, list[E
         for time, one in stated
     ]
     events.sort(key=lambda event: event.place.line)
-    return LogFile(process, name, len(data), first, last), events
+    cut = "its last line is cut off" if lines[-1] else None
+    return LogFile(process, name, len(data), first, last, cut), events
