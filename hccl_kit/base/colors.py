@@ -25,9 +25,7 @@ def with_labels(text: str) -> str:
 def with_headings(text: str) -> str:
     """The text with what its lines begin with, up to a colon, in bold; the first heading and its value in red."""
     first, *others = text.split("\n")
-    return "\n".join(
-        [f"{_RED}{first}{_PLAIN}", *(re.sub(r"^[a-z ]{2,14}:", f"{_BOLD}\\g<0>{_PLAIN}", one) for one in others)]
-    )
+    return "\n".join([removed(first), *(re.sub("^[a-z ]{2,14}:", f"{_BOLD}\\g<0>{_PLAIN}", one) for one in others)])
 
 
 def with_changes(diff: str) -> str:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_headings
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.progress import told
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
@@ -91,7 +92,8 @@ def _diagnose(request: DiagnoseRequest) -> int:
     if request.html:
         check_file(request.html)
     table, logs = _table_and_logs(request.logs)
-    diagnosis = diagnosis_of(logs, table, progress=True)
+    with told("reading logs") as progress:
+        diagnosis = diagnosis_of(logs, table, progress)
     if request.mask:
         diagnosis = masked(diagnosis, _own_names())
     if request.html:

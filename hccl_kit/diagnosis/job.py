@@ -9,7 +9,7 @@ from pathlib import Path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import counted
 from hccl_kit.diagnosis.logs.facts import Evidence
-from hccl_kit.diagnosis.logs.reading import read
+from hccl_kit.diagnosis.logs.reading import Progress, read
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
 from hccl_kit.table.model import RankTable
@@ -23,8 +23,8 @@ def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = Non
     return diagnosis_of([Path(path) for path in paths], table)
 
 
-def diagnosis_of(paths: Sequence[Path], table: RankTable | None, *, progress: bool = False) -> Diagnosis:
-    """As `diagnose`; with `progress`, long reads are counted on stderr."""
+def diagnosis_of(paths: Sequence[Path], table: RankTable | None, progress: Progress | None = None) -> Diagnosis:
+    """As `diagnose`; `progress` is told how much of the logs is read."""
     evidence = read(paths, progress)
     _assert_has_logs(evidence)
     return judge(evidence, table)

@@ -7,6 +7,7 @@ as many boxes as there are chains.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.report.markup import element, text
@@ -27,18 +28,27 @@ class Box(NamedTuple):
     column: int
 
 
-def boxes(waits: Sequence[Wait]) -> list[Box]:
-    """The boxes of a graph, by columns. In a circle the first rank that is met has column 0."""
+def boxes(waits: Sequence[Wait], culprit: Suspect | None = None) -> list[Box]:
+    """The boxes of a graph by columns, those that wait for one rank together, the culprit first.
+
+    In a circle the rank where it is cut has column 0.
+    """
     target = {wait.suspect: wait.waits_for for wait in waits}
-    awaited = {one for one in target.values() if one is not None}
+    awaited = dict.fromkeys(one for one in target.values() if one is not None)
     groups: dict[tuple[Suspect | None, Suspect | None], list[Suspect]] = {}
     for one in dict.fromkeys([*awaited, *target]):
         waits_for = target.get(one)
         if waits_for is not None or one in awaited:
             groups.setdefault((waits_for, one if one in awaited else None), []).append(one)
     columns = _columns(target)
-    found = [Box(tuple(ones), waits_for, columns[ones[0]]) for (waits_for, _), ones in groups.items()]
-    return sorted(found, key=lambda box: (box.column, -len(box.ranks)))
+    found = [Box(tuple(ones), waits_for, columns.get(ones[0], 0)) for (waits_for, _), ones in groups.items()]
+    found.sort(key=lambda box: (box.column, culprit not in box.ranks))
+    rows: dict[Suspect | None, int] = {}
+    ordered: list[Box] = []
+    for _, column in groupby(found, key=lambda box: box.column):
+        ordered += sorted(column, key=lambda box: rows.get(box.waits_for, 0))
+        rows |= {one: row for row, box in enumerate(ordered) for one in box.ranks}
+    return ordered
 
 
 def _columns(target: dict[Suspect, Suspect | None]) -> dict[Suspect, int]:
@@ -58,7 +68,7 @@ def _columns(target: dict[Suspect, Suspect | None]) -> dict[Suspect, int]:
 
 def as_svg(waits: Sequence[Wait], culprit: Suspect | None) -> str:
     """The drawing; "" if nobody waits."""
-    every = boxes(waits)
+    every = boxes(waits, culprit)
     shown = every[:MAX_BOXES]
     if not shown:
         return ""

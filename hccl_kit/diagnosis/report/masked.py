@@ -14,7 +14,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
 
 _KNOWN_PART = re.compile(
     r"(?i)\.{0,2}|~|ascend|debug|run|plog|logs?|hccl_logs|latest|process_log|tmp|var|home|root|mnt|data|opt|usr|etc|dev"
-    r"|(?:device|rank|worker|attempt|node|server|pod)[-_]?\d{0,6}"
+    r"|(?:device|rank|worker|attempt)[-_]?\d{0,6}"
 )
 """Folders whose names say nothing about their owner."""
 _KNOWN_FILE = re.compile(

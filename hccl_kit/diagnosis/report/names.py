@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 
@@ -62,7 +63,7 @@ def clock_sentences(offsets: Mapping[str, float]) -> list[str]:
     return [
         f"{server} is {_duration(abs(offset))} {'ahead' if offset > 0 else 'behind'}"
         for server, offset in offsets.items()
-        if abs(offset) >= MIN_OFFSET
+        if MIN_OFFSET <= abs(offset) < math.inf
     ]
 
 

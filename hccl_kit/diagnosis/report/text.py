@@ -16,7 +16,7 @@ from hccl_kit.diagnosis.report.names import (
     short_name,
     short_names,
 )
-from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect, Wait
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect
 
 MAX_GROUPS = 6
 """Groups of ranks with one awaited rank that the cascade shows."""
@@ -62,18 +62,19 @@ def cascade_sentence(diagnosis: Diagnosis) -> str:
     if not waits:
         return ""
     codes = sorted({wait.code for wait in waits if wait.code})
-    known = [f"{short_names(ones)} -> {short_name(awaited)}" for awaited, ones in waiting(waits).items()]
+    known = [f"{short_names(ones)} -> {short_name(awaited)}" for awaited, ones in waiting(diagnosis).items()]
     who = f"{counted(len(waits), 'rank')} {plural('wait', 2) if len(waits) == 1 else 'wait'} for others"
     return who + (f": {listed(known, MAX_GROUPS)}" if known else "") + (f" [{', '.join(codes)}]" if codes else "")
 
 
-def waiting(waits: tuple[Wait, ...]) -> dict[Suspect, list[Suspect]]:
-    """The awaited ranks with those that wait for them, the most awaited first."""
+def waiting(diagnosis: Diagnosis) -> dict[Suspect, list[Suspect]]:
+    """The awaited ranks with those that wait for them: the first fault first, then the most awaited."""
+    culprit = diagnosis.first_fault and diagnosis.first_fault.suspect
     found: dict[Suspect, list[Suspect]] = {}
-    for wait in waits:
+    for wait in diagnosis.cascade:
         if wait.waits_for is not None:
             found.setdefault(wait.waits_for, []).append(wait.suspect)
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+    return dict(sorted(found.items(), key=lambda item: (item[0] != culprit, -len(item[1]))))
 
 
 def certainty_sentence(diagnosis: Diagnosis) -> tuple[str, str]:
