@@ -78,13 +78,15 @@ FLOORS = {
     "diagnosis": {
         "catalogue": 0,
         "environment": 0,
-        "hccl_errors": 0,
+        "errors": 0,
         "installation": 0,
         "logs": 0,
         "doctor": 1,
         "error_page": 1,
         "lookup": 1,
         "verdict": 1,
+        "answer_text": 2,
+        "log_reading": 2,
     },
     "ocr": {
         "charset": 0,
