@@ -70,8 +70,8 @@ class Phrase(NamedTuple):
 
 PHRASES = (
     Phrase(
-        r"507046|507048|507010|107020|stream sync(?:hronize)? time-?out|task timeout|EVENT_WAIT|NOTIFY_WAIT|Notify ?Wait"
-        r"|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed|event wait error"
+        r"507046|507048|507010|107020|stream sync(?:hronize)? time-?out|task timeout|EVENT_WAIT|NOTIFY_WAIT"
+        r"|Notify ?Wait|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed|event wait error"
         r"|PrintStreamTimeoutSnapshotInfo",
         "a task was waited for in vain",
         None,
@@ -85,8 +85,8 @@ PHRASES = (
     ),
     Phrase(
         r"ChildFailedError|Connection (?:closed|reset) by peer|Broken pipe|SignalException|KeyboardInterrupt"
-        r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError|ConnectionResetError"
-        r"|BrokenPipeError|EngineDeadError|EngineCore|cancelled|executor .{0,40}(?:died|failed)",
+        r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
+        r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled|executor .{0,40}(?:died|failed)",
         "the program was ended, or lost another one",
         None,
         True,
@@ -162,11 +162,16 @@ def _waited(found: Found) -> Iterator[Fact]:
     yield Fault("EI0015", "HCCL", "the root waited for other ranks for too long", found.record.text[:MAX_WORD], True)
 
 
+def _no_link(found: Found) -> Iterator[Fact]:
+    yield Fault("EI0006", "HCCL", CODES["EI0006"].kind, found.record.text[:MAX_WORD], True)
+
+
 ROWS = (
     *(
         Row(key, re.escape(key), _coded, before=True)
         for key in ("EI0", "EI9", "EJ0", "EE1", "EE9", "EL0", "E39007", "EZ9999")
     ),
     Row("ERR02200", "ERR02200", _torch, before=True),
+    Row("connection failure between this device", r"connection failure between this device and target", _no_link),
     Row("topo exchange server get socket timeout", "topo exchange server get socket timeout", _waited),
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from hccl_kit.diagnosis.logs.facts import Card, ErrorCqe, Fact, Heartbeat, Lost
 from hccl_kit.diagnosis.logs.patterns.row import Found, Row, address, card, number, rank, server
 
+_STATUS = r"status ?\[(?P<status>[A-Za-z ]{1,40})\]"
 _END = r"\[(?P<{0}>[^\[\]]{{1,255}})\]"
 
 
@@ -84,7 +85,10 @@ def _card_in(text: str) -> Card:
     return Card(server(value("server(?:Id)?")), rank(value("deviceId")), own)
 
 
-_SIDE = r"server:? (?P<{0}_server>[^\s,]{{1,255}}), ?device ID:? (?P<{0}_device>[0-9]{{1,6}}), ?device IP:? (?P<{0}_ip>[0-9a-fA-F.:]{{2,45}}?)"
+_SIDE = (
+    r"server:? (?P<{0}_server>[^\s,]{{1,255}}), ?device ID:? (?P<{0}_device>[0-9]{{1,6}}),"
+    r" ?device IP:? (?P<{0}_ip>[0-9a-fA-F.:]{{2,45}}?)"
+)
 
 
 def _ei0013(found: Found) -> Iterator[Fact]:
@@ -99,18 +103,19 @@ def _ei0013(found: Found) -> Iterator[Fact]:
 ROWS = (
     Row(
         "crimer rank",
-        rf"crimer rank ?{_END.format('culprit')} ?status ?\[(?P<status>[A-Za-z ]{{1,40}})\] ?by informer rank ?{_END.format('reporter')}",
+        rf"crimer rank ?{_END.format('culprit')} ?{_STATUS} ?by informer rank ?{_END.format('reporter')}",
         _event,
     ),
     Row(
         "[HCCL_TRACE]rank",
-        rf"\[HCCL_TRACE\]rank ?\[[^\[\]]{{1,255}}\]: ?rank ?{_END.format('culprit')} ?status ?\[(?P<status>[A-Za-z ]{{1,40}})\]"
+        rf"\[HCCL_TRACE\]rank ?\[[^\[\]]{{1,255}}\]: ?rank ?{_END.format('culprit')} ?{_STATUS}"
         rf" ?by rank ?{_END.format('reporter')}",
         _event,
     ),
     Row(
         "Cluster Exception Location",
-        rf"Cluster Exception Location ?\[IP/ID\] ?: ?{_END.format('culprit')}, ?Arrival Time ?: ?\[(?P<arrival>[^\[\]]{{0,40}})\],"
+        rf"Cluster Exception Location ?\[IP/ID\] ?: ?{_END.format('culprit')}, ?Arrival Time ?: ?"
+        rf"\[(?P<arrival>[^\[\]]{{0,40}})\],"
         rf" ?Discoverer ?: ?{_END.format('reporter')}, ?ExceptionType ?: ?\[(?P<status>[^\[\]]{{1,80}})\]",
         _verdict,
     ),

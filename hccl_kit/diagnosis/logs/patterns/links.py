@@ -81,7 +81,8 @@ def _without_card(text: str) -> str | None:
 
 
 _CREATE = (
-    r"createLink para:rank\[[0-9]{1,10}\]-localUserrank\[(?P<rank>[0-9]{1,10})\]-localIpAddr\[(?P<own>[^\[\]]{0,255})\],"
+    r"createLink para:rank\[[0-9]{1,10}\]-localUserrank\[(?P<rank>[0-9]{1,10})\]"
+    r"-localIpAddr\[(?P<own>[^\[\]]{0,255})\],"
     r" ?(?:dst_rank|remoteRank|dstRank)\[[0-9]{1,10}\]-remoteUserrank\[(?P<peer_rank>[0-9]{1,10})\]"
     r"-(?:remoteIpAddr|remote_ip_addr)\[(?P<peer>[^\[\]]{0,255})\]"
 )
@@ -137,7 +138,7 @@ ROWS = (
         _old_timed_out,
         before=True,
     ),
-    Row(")", r"^[ \[\w\]]{0,80}\|(?P<cells>(?:[^|\n]{1,120}\|){4,12})", _row, before=True),
+    Row("|", r"^[ \[\w\]]{0,80}\|(?P<cells>(?:[^|\n]{1,120}\|){4,12})", _row, before=True),
     Row("createLink para", _CREATE, _link_failed),
     Row(
         "p2p timeout",

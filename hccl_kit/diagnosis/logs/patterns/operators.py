@@ -142,12 +142,15 @@ ROWS = (
     Row("GenerateOpTag", r"GenerateOpTag:", _tagged),
     Row(
         "CMD information",
-        r"CMD information (?P<field>[\w ]{1,40}?) ?check fail[^\[\n]{0,40}?local ?\[(?P<own>[^\[\]]{0,512})\], ?remote ?\[(?P<other>[^\[\]]{0,512})\]",
+        r"CMD information (?P<field>[\w ]{1,40}?) ?check fail[^\[\n]{0,40}?"
+        r"local ?\[(?P<own>[^\[\]]{0,512})\], ?remote ?\[(?P<other>[^\[\]]{0,512})\]",
         _mismatch,
     ),
     Row(
         "Watchdog caught collective",
-        r"Watchdog caught collective operation timeout: Work\w{1,8}\(SeqNum=(?P<sequence>[0-9]{1,15}), ?OpType=(?P<operator>\w{1,40}),[^()\n]{0,200}?Timeout\(ms\)=(?P<timeout>[0-9]{1,12})\)",
+        r"Watchdog caught collective operation timeout: Work\w{1,8}"
+        r"\(SeqNum=(?P<sequence>[0-9]{1,15}), ?OpType=(?P<operator>\w{1,40}),"
+        r"[^()\n]{0,200}?Timeout\(ms\)=(?P<timeout>[0-9]{1,12})\)",
         _watchdog,
         before=True,
     ),

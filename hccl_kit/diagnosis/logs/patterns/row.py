@@ -16,6 +16,7 @@ MAX_WORD = 512
 
 _FIELD = re.compile(r"([A-Za-z_]{1,40}) ?:? ?\[([^\[\]]{0,4096})\]")
 _CARD = re.compile(r"(?P<server>[^\s/\[\]]{1,255})/(?P<physical>[0-9]{1,6})")
+_NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - a text in logs, nothing listens on it
 _RANK = re.compile(r"[0-9]{1,10}")
 
 
@@ -93,7 +94,7 @@ def server(text: str | None) -> str | None:
 def address(text: str | None) -> str | None:
     """The address of a card; zeros mean that it has none."""
     found = server(text)
-    return None if found in ("0.0.0.0", "::") else found
+    return None if found in _NO_ADDRESS else found
 
 
 def card(text: str | None) -> Card:
