@@ -77,7 +77,7 @@ FLOORS = {
     },
     "diagnosis": {
         "catalogue": 0,
-        "hccl_errors": 0,
+        "errors": 0,
         "installation": 0,
         "logs": 0,
         "masking": 0,
@@ -88,6 +88,8 @@ FLOORS = {
         "verdict": 1,
         "job": 2,
         "report": 2,
+        "answer_text": 2,
+        "log_reading": 2,
     },
     "diagnosis.logs": {
         "archives": 0,

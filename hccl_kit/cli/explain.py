@@ -1,8 +1,9 @@
-"""hccl-kit explain: explain a rule, an error code of HCCL or a line of its log.
+"""hccl-kit explain: explain a rule, an error code of HCCL, a line of its log, or the line of a log that tells most.
 
     hccl-kit explain HK203
     hccl-kit explain EI0014
     hccl-kit explain "Value 2 for ranktable variable server_count is invalid." table.json
+    hccl-kit explain - < training.log
 
 Exit code 0: explained. 2: the text is unknown, or a file could not be read.
 """
@@ -10,8 +11,11 @@ Exit code 0: explained. 2: the text is unknown, or a file could not be read.
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from io import BufferedReader
+from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +29,10 @@ from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import narrowed
 from hccl_kit.cli import run
 from hccl_kit.cli.options import add_product
-from hccl_kit.diagnosis.lookup import Explanation, as_page, explain
-from hccl_kit.table.document import decode
+from hccl_kit.diagnosis.answer_text import as_page
+from hccl_kit.diagnosis.log_reading import explain_log, open_log, opened
+from hccl_kit.diagnosis.lookup import Explanation, explain
+from hccl_kit.table.document import MAX_BYTES, STDIN, decode
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
 
@@ -35,9 +41,18 @@ examples:
   hccl-kit explain HK203
   hccl-kit explain EI0014
   hccl-kit explain "Value 2 for ranktable variable server_count is invalid" table.json
+  hccl-kit explain - < training.log
+
+A file that starts with a brace is a rank table, any other is a log; so is standard input.
 
 Exit code: 0 explained, 2 the text is unknown or a file could not be read.
 """
+_MIN_WIDTH = 40
+_MAX_WIDTH = 120
+_MAX_EMBEDDED = 10
+"""Findings that are shown of a table in a line."""
+_SNIFFED = 1 << 12
+"""Bytes that tell a table from a log."""
 
 
 class ExplainRequest(NamedTuple):
@@ -63,7 +78,7 @@ def make_parser() -> Parser:
         "what",
         nargs="+",
         metavar="WHAT",
-        help='a rule, a code or a pasted text; or a rank table: a file, or "-" for standard input',
+        help='a rule, a code or a pasted text; a log or a rank table: a file, or "-" for standard input',
     )
     add_product(parser, "the hardware that the tables are for")
     return parser
@@ -72,20 +87,39 @@ def make_parser() -> Parser:
 def _explain(request: ExplainRequest) -> int:
     files = [word for word in request.what if _is_file(word)]
     text = " ".join(word for word in request.what if word not in files)
-    if not text.strip():
+    sources = [(file, _opened(file)) for file in files]
+    tables = [(file, stream) for file, stream in sources if stream is None or _is_table(stream)]
+    logs = [(file, stream) for file, stream in sources if stream is not None and not _is_table(stream)]
+    if not (text.strip() or logs):
         raise KitError(
             "nothing to explain: only files are given",
             hint=f"hccl-check {files[0] if files else 'FILE'} reports everything in a table",
         )
-    explanation = explain(text)
-    page = as_page(explanation)
-    paint = with_labels if wants_color(sys.stdout) else str
-    print(paint("\n".join(map(printable, page.split("\n")))))
-    for file in files:
-        print(f"\n{_in_file(file, explanation, request.product)}")
-    for step in _next_steps(explanation, has_files=bool(files)):
-        print(paint(f"\nnext: {step}"))
+    explanations = [explain(text)] if text.strip() else []
+    explanations += [explain_log(stream, STDIN if file == "-" else file) for file, stream in logs]
+    names = [*([""] if text.strip() else []), *(file for file, _ in logs)]
+    for number, (name, explanation) in enumerate(zip(names, explanations, strict=True)):
+        heading = f"{name}:\n" if name and len(explanations) > 1 else ""
+        _show(("\n" if number else "") + heading + as_page(explanation, _width()))
+        for found in _embedded(explanation, request.product):
+            print(f"\n{found}")
+    found_by = frozenset(rule for explanation in explanations for rule in _of_tables(explanation))
+    for file, stream in tables:
+        print(f"\n{_in_file(file, stream, found_by, request.product)}")
+    for step in dict.fromkeys(
+        step for explanation in explanations for step in _next_steps(explanation, has_files=bool(tables))
+    ):
+        _show(f"\nnext: {step}")
     return EXIT_OK
+
+
+def _show(text: str) -> None:
+    paint = with_labels if wants_color(sys.stdout) else str
+    print(paint("\n".join(map(printable, text.split("\n")))))
+
+
+def _width() -> int:
+    return max(_MIN_WIDTH, min(_MAX_WIDTH, shutil.get_terminal_size().columns))
 
 
 def _next_steps(explanation: Explanation, *, has_files: bool) -> Iterator[str]:
@@ -110,12 +144,24 @@ def _is_file(word: str) -> bool:
         return False
 
 
-def _in_file(file: str, explanation: Explanation, product: Product | None) -> str:
-    """The findings of the explained rules in one file, and the ids of the other findings."""
-    ids = _of_tables(explanation)
+def _opened(file: str) -> BufferedReader | None:
+    """A stream of what may be a log; None for a file with the name of a table."""
+    if file == "-":
+        if sys.stdin is None:
+            raise KitError("cannot read standard input: it is closed")
+        return opened(sys.stdin.fileno(), closes=False)
+    return None if file.endswith(".json") else open_log(Path(file))
+
+
+def _is_table(stream: BufferedReader) -> bool:
+    return stream.peek(_SNIFFED).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+def _in_file(file: str, stream: BufferedReader | None, ids: frozenset[str], product: Product | None) -> str:
+    """The findings of the explained rules in one table, and the ids of the other findings."""
     if not ids:
         return f"{printable(file)}: not checked, since no rule for tables reports this"
-    data, name = load(file)
+    data, name = load(file) if stream is None else (stream.read(MAX_BYTES + 1), STDIN if file == "-" else file)
     report = check_text(data, name, product)
     explained_only = narrowed(report, select=ids)
     if any(found.rule in ids for found in explained_only.findings):
@@ -123,6 +169,23 @@ def _in_file(file: str, explanation: Explanation, product: Product | None) -> st
     others = sorted({found.rule for found in report.findings})
     also = f"; hccl-check reports {', '.join(others)}" if others else ", nor any other finding"
     return f"{printable(name)}: no such finding{also}"
+
+
+def _embedded(explanation: Explanation, product: Product | None) -> Iterator[str]:
+    """What our own rules find in a rank table that the explained line holds (EI0004 prints it)."""
+    for answer in explanation.answers[:1]:
+        start = answer.text.find('{"', answer.text.find("server_") - 2_000 if "server_" in answer.text else 0)
+        if start < 0 or "server_list" not in answer.text:
+            continue
+        try:
+            table, end = JSONDecoder().raw_decode(answer.text, start)
+        except (JSONDecodeError, RecursionError):
+            continue
+        if isinstance(table, dict):
+            report = check_text(answer.text[start:end].encode(), "the table in this line", product)
+            shown = [found for found in report.findings if "*" not in found.message]
+            lines = [f"  {found.rule}: {printable(found.message)}" for found in shown[:_MAX_EMBEDDED]]
+            yield "\n".join(["the rank table in this line:", *(lines or ["  no rule finds an error in it"])])
 
 
 if __name__ == "__main__":

@@ -3,39 +3,64 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from string import Formatter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
-from hccl_kit.check.rule_pages import in_columns, severities
 from hccl_kit.diagnosis.catalogue import CATALOGUE
-from hccl_kit.diagnosis.hccl_errors import CODES, KNOWN_MESSAGES, KnownMessage
+from hccl_kit.diagnosis.errors.row import ROLES, KnownError
+from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in, only_maybe
 
 _BY_ID = {rule.id: rule for rule in CATALOGUE}
 _ID_OF_NAME = {rule.name: rule.id for rule in CATALOGUE}
+_NAMES = frozenset(name for rule in CATALOGUE for name in rule.variables)
 
 MAX_TEXT = 20_000
-"""Characters of a text that are searched."""
-MAX_PAGES = 3
-"""With more rules than this, each is shown on one line."""
+"""Characters of a text that are searched; a log may be longer."""
+MAX_LINE = 16 << 10
+"""Characters of a line that are searched."""
+MAX_VALUE = 160
+"""Characters of a value of a line that are shown."""
+_ORDER = {role: place for place, role in enumerate(ROLES)}
 _VALUE = re.compile(
     r"Value[ ]+(?P<value>[^\n]{0,200}?)[ ]*\bfor ranktable variable (?P<variable>[^\n]{1,200}?) is invalid"
     r"(?:[. ]*Expected value: *(?P<expected>[^\n]{1,200}))?",
     re.IGNORECASE,
 )
 """The message of EI0014."""
+_OWN_ERROR = re.compile(
+    r"^(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b(?:: |$)|Segmentation fault|\bcore dumped\b|\bK"
+    r"illed\b"
+    r"|Out of memory: Kill|oom-kill|\bNo space left on device\b|Bus error"
+)
+"""An error of the program itself, or its end by the system: it beats every time-out."""
+
+
+class Answer(NamedTuple):
+    """What one line says. `line` counts from 1 in the text or log, None if there is only one.
+
+    `says` are sentences with the values of the line, and `also` its other codes.
+    """
+
+    row: KnownError
+    code: str | None
+    says: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    line: int | None = None
+    text: str = ""
 
 
 class Explanation(NamedTuple):
     """What is known about a text.
 
-    `codes` are HCCL's error codes in it, `notes` sentences about this text, `rules` the matching rules in order of
-    their ids. `is_exact`: the text is more specific than its code, so not all rules of the code match.
+    `codes` are those in it, `answers` what its most telling line says and, if that is one about a rank table, all
+    others about it; `notes` are sentences about this text, `rules` the matching rules in order of their ids.
+    `is_exact`: the text is more specific than its code, so not all rules of the code match.
     """
 
     codes: tuple[str, ...]
+    answers: tuple[Answer, ...]
     notes: tuple[str, ...]
     rules: tuple[Rule[...], ...]
     is_exact: bool
@@ -44,23 +69,139 @@ class Explanation(NamedTuple):
 def explain(text: str) -> Explanation:
     """What is known about a text. Raises KitError if it matches nothing."""
     text = text[:MAX_TEXT]
-    ids = dict.fromkeys(_ids_in(text))
-    named = dict.fromkeys(re.findall(r"\bE[A-Z][0-9]{4}\b", text.upper()))
-    codes = [code for code in named if code in CODES]
-    if ids:
-        return Explanation(tuple(codes), (), tuple(_of_ids(ids)), is_exact=True)
-    sentences = list(_VALUE.finditer(text))
-    if sentences and "EI0014" not in codes:
-        codes.append("EI0014")
-    notes, rules = _details(text, sentences)
-    is_exact = bool(notes or rules)
-    if not (codes or is_exact):
-        raise _unknown(next(iter(named), text.strip()))
-    rules = rules if is_exact else {rule.id for rule in CATALOGUE if rule.hccl_error in codes}
-    notes = [*map(_in_words, sentences), *notes]
-    return Explanation(
-        tuple(codes), tuple(dict.fromkeys(notes)), tuple(_BY_ID[name] for name in sorted(rules)), is_exact
-    )
+    if ids := dict.fromkeys(_ids_in(text)):
+        codes = tuple(dict.fromkeys(code for line in text.split("\n") for code in codes_in(line)))
+        return Explanation(codes, (), (), tuple(_of_ids(ids)), is_exact=True)
+    words = re.split(r"[\s,]+", text.strip())
+    if (code := only_maybe(text)) is not None:
+        answer = Answer(BY_CODE[code], code, ("if this is of HCCL: other programs use the same words and numbers",))
+        return Explanation((code,), (answer,), (), (), is_exact=True)
+    if (code := text.strip().upper()) in BY_CODE:
+        return _of_code(code)
+    lines = text.strip("\n").split("\n")
+    found = explain_lines(lines)
+    if found and len(lines) == 1:
+        found = found._replace(answers=tuple(answer._replace(line=None) for answer in found.answers))
+    if found is None and words and all(word in _NAMES or word in BY_CODE for word in words):
+        found = Explanation((), (), (), tuple(_rules_named(words)), is_exact=True)
+    if found is None:
+        raise unknown(text.strip().split("\n")[0])
+    if not found.is_exact and (named := tuple(_rules_named(words))):
+        return found._replace(rules=named, is_exact=True)
+    return found
+
+
+def explain_lines(lines: Iterable[str]) -> Explanation | None:
+    """What the most telling line says: a root error beats a consequence, and that a frame or a fact.
+
+    The first one counts if several tell as much. None if no line is known.
+    """
+    best: Answer | None = None
+    of_tables: list[Answer] = []
+    own_error: tuple[int, str] | None = None
+    number = 0
+    for number, whole in enumerate(lines, 1):
+        line = whole[:MAX_LINE]
+        if own_error is None and _OWN_ERROR.search(line):
+            own_error = number, line
+        answer = _best_of(line, number)
+        if answer is None:
+            continue
+        if _is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < 100:
+            of_tables.append(answer)
+        if best is None or _ORDER[answer.row.role] < _ORDER[best.row.role]:
+            best = answer
+    if best is None:
+        return None
+    answers = of_tables if _is_of_tables(best.row) else [best]
+    notes = tuple(_earlier(best, own_error))
+    codes = tuple(dict.fromkeys(answer.code for answer in answers if answer.code))
+    exact = {rule for answer in answers for rule in _rules_of_answer(answer)}
+    is_exact = bool(exact or any(answer.row.patterns for answer in answers))
+    ids = exact if is_exact else {rule.id for rule in CATALOGUE if rule.hccl_error in codes}
+    return Explanation(codes, tuple(answers), notes, tuple(_BY_ID[one] for one in sorted(ids)), is_exact)
+
+
+def _best_of(line: str, number: int) -> Answer | None:
+    """What a line says, by the row that tells most; messages before codes."""
+    found: list[Answer] = []
+    codes = list(dict.fromkeys(codes_in(line)))
+    for row in ROWS:
+        match = row.found_in(line)
+        if match and (not row.needs_context or CONTEXT.search(line)):
+            values = {**_sentence(line), **_values(match)}
+            code = next((one for one in row.codes if one in codes), row.codes[0] if row.codes else None)
+            found.append(Answer(row, code, (*_found(line), *row.about(values))))
+    if not found and (sentence := _VALUE.search(line)):
+        code = next((one for one in codes if BY_CODE[one].role == "cause"), "EI0014")
+        found.append(Answer(BY_CODE[code], code, tuple(_found(sentence[0]))))
+    found += (Answer(BY_CODE[code], code, ()) for code in codes)
+    if not found:
+        return None
+    best = min(found, key=lambda answer: _ORDER[answer.row.role])
+    says = best.says
+    if not says:  # the page of a result: what wraps it names the call
+        says = tuple(text for each in found if each.row.role == "frame" for text in each.says)
+    if _is_of_tables(best.row) and best.row.patterns:
+        same = [each for each in found if each.row.patterns and _is_of_tables(each.row)]
+        says = tuple(dict.fromkeys(text for each in same for text in each.says))
+    also = tuple(code for code in codes if code != best.code and BY_CODE[code].what != best.row.what)
+    return best._replace(says=says, also=also, line=number, text=line)
+
+
+def _sentence(line: str) -> Mapping[str, str]:
+    """The value, the variable and the expectation of a message of EI0014."""
+    found = _VALUE.search(line)
+    return {key: part.strip(' ."') for key, part in found.groupdict().items() if part} if found else {}
+
+
+def _found(line: str) -> Iterator[str]:
+    for sentence in _VALUE.finditer(line):
+        value, expected = sentence["value"] or "nothing", (sentence["expected"] or "").strip(' ."')
+        yield f"HCCL found {value} for {sentence['variable']}" + (f"; it expects: {expected}" if expected else "")
+
+
+def _values(match: re.Match[str]) -> Mapping[str, str]:
+    """The values of a line; a rank that HCCL waits for but does not know is no rank."""
+    values = {key: _bounded(part) for key, part in match.groupdict().items() if part}
+    special = {"unknown": "untold", "4294967295": "untold", "local": "itself"}
+    if name := special.get(values.get("peer", "")):
+        values[name] = values.pop("peer")
+    return values
+
+
+def _bounded(value: str) -> str:
+    return value if len(value) <= MAX_VALUE else f"{value[:MAX_VALUE]}..."
+
+
+def _is_of_tables(row: KnownError) -> bool:
+    """Whether a row is about the content of a rank table, so that its rules find the error there."""
+    return bool(row.rules or row.variable or {"EI0014", "EI0017"} & set(row.codes))
+
+
+def _earlier(best: Answer, own_error: tuple[int, str] | None) -> Iterator[str]:
+    """An error of the program itself above a consequence is the one to read first."""
+    if own_error and best.line and own_error[0] < best.line and best.row.role not in ("cause", "fact", "value"):
+        yield (
+            f"line {own_error[0]} has an error of the program itself, which is earlier: read it first:"
+            f" {_bounded(own_error[1].strip())}"
+        )
+
+
+def _rules_of_answer(answer: Answer) -> Iterator[str]:
+    """The ids of the rules that find an answer's error in a table."""
+    yield from answer.row.rules
+    if answer.row.patterns:
+        yield from _rules_of(answer.row.variable)
+    else:
+        for sentence in _VALUE.finditer(answer.text):
+            yield from _rules_of(sentence["variable"])
+
+
+def _of_code(code: str) -> Explanation:
+    """The page of a code, and all rules that end in it."""
+    rules = tuple(rule for rule in CATALOGUE if rule.hccl_error == code)
+    return Explanation((code,), (Answer(BY_CODE[code], code, ()),), (), rules, is_exact=False)
 
 
 def _ids_in(text: str) -> list[str]:
@@ -75,73 +216,15 @@ def _of_ids(ids: Iterable[str]) -> Iterator[Rule[...]]:
     for name in ids:
         found = [rule for rule in CATALOGUE if rule.id.startswith(name)]
         if not found:
-            raise _unknown(name)
+            raise unknown(name)
         yield from found
 
 
-def as_page(explanation: Explanation) -> str:
-    """The explanation as text: the codes, the notes, and the pages of the rules. No newline at the end.
-
-    It may contain unescaped parts of the explained text.
-    """
-    codes = [f"{code}: {CODES[code]}" for code in explanation.codes]
-    parts = ["\n".join([*codes, *explanation.notes])] if codes or explanation.notes else []
-    if len(explanation.rules) > MAX_PAGES or (explanation.rules and not explanation.is_exact):
-        parts.append(_rule_lines(explanation))
-    else:
-        parts += map(_page, explanation.rules)
-    return "\n\n".join(parts)
-
-
-def _rule_lines(explanation: Explanation) -> str:
-    """One line per rule: the id, the name, HCCL's names for the error, the title."""
-    few = "matching rules" if explanation.is_exact else "rules with this code"
-    rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", rule.title) for rule in explanation.rules]
-    next_step = "run `hccl-kit explain` with the id of a rule, or with the whole line of the log, for details"
-    return f"{few}, with the name of the error in HCCL:\n{in_columns(rows)}\n\n{next_step}"
-
-
-def _page(rule: Rule[...]) -> str:
-    page = rule.page
-    return f"{rule.id} {rule.name} ({severities(rule)}): {rule.title}.\n\n{page[page.index('What:') :]}"
-
-
-def _details(text: str, sentences: Iterable[re.Match[str]]) -> tuple[list[str], set[str]]:
-    """The notes on a text, and the ids of the rules that it matches."""
-    notes: list[str] = []
-    rules: set[str] = set()
-    found_messages = [*_matches(_VALUE.sub("", text), {})]
-    for sentence in sentences:
-        found = {key: part.strip(' ."') for key, part in sentence.groupdict().items() if part}
-        more = [*_matches(sentence[0], found)]
-        rules.update(() if more else _rules_of(sentence["variable"]))
-        found_messages += more
-    for message, lines in found_messages:
-        notes += lines
-        rules.update(message.rules, _rules_of(message.variable))
-    if not (notes or rules):
-        names = {name for rule in CATALOGUE for name in rule.variables if len(name) > 2}
-        rules.update(*(_rules_of(name) for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)))
-    return notes, rules
-
-
-def _in_words(sentence: re.Match[str]) -> str:
-    value, expected = sentence["value"] or "nothing", (sentence["expected"] or "").strip(' ."')
-    return f"HCCL found {value} for {sentence['variable']}" + (f"; it expects: {expected}" if expected else "")
-
-
-def _matches(text: str, found: Mapping[str, str]) -> Iterator[tuple[KnownMessage, list[str]]]:
-    """The known messages in a text, each with those of its notes whose placeholders have values."""
-    for message in KNOWN_MESSAGES:
-        match = re.search(message.pattern, text, re.IGNORECASE)
-        if match:
-            known = {**found, **{key: part for key, part in match.groupdict().items() if part}}
-            notes = [line for line in message.notes if _placeholders(line) <= known.keys()]
-            yield message, [line.format_map(known) for line in notes]
-
-
-def _placeholders(sentence: str) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(sentence) if name}
+def _rules_named(words: Sequence[str]) -> Iterator[Rule[...]]:
+    """The rules for the names of HCCL that a text consists of, besides codes."""
+    names = [word for word in words if word in _NAMES]
+    if names and len(words) <= 3:
+        yield from (_BY_ID[one] for one in sorted({one for name in names for one in _rules_of(name)}))
 
 
 def _rules_of(variable: str) -> Iterator[str]:
@@ -152,9 +235,11 @@ def _rules_of(variable: str) -> Iterator[str]:
                 yield rule.id
 
 
-def _unknown(wanted: str) -> KitError:
+def unknown(wanted: str) -> KitError:
     """Suggests no similar code: it would explain another error."""
     return KitError(
         f"no rule, code or message matches {wanted[:80]!r}",
-        hint="pass a rule (HK203), a code (EI0014) or the whole line of the log; `hccl-kit rules` lists the rules",
+        hint="pass a rule (HK203), a code (EI0014), the whole line of a log, or the log: hccl-kit explain LOG\n"
+        "what is unknown here may still be the cause: collect ~/ascend/log (debug and run) of all hosts, and the output"
+        " of all ranks",
     )

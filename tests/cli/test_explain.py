@@ -28,19 +28,22 @@ def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -
     done = explain(line, "t.json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "EI0014: a value in the rank table is not what HCCL expects; the message names value, variable and "
-        "expectation\n"
-        "HCCL found 2 for server_count\n"
-        'the table has "server_count": "2", but its server_list has another number of servers\n'
+        "EI0014: the table has another number of servers than it says\n"
+        "here:        HCCL found 2 for server_count\n"
+        '             the table has "server_count": "2", but its server_list has another\n'
+        "             number of servers\n"
+        "it is:       a root error: it says itself what is wrong\n"
+        "when:        creation of the communicator, before any connection\n"
         "\n"
-        "HK207 server-count-mismatch (error): `server_count` does not match the number of servers.\n"
+        "HK207 server-count-mismatch (error): `server_count` does not match the number of\n"
+        "servers.\n"
         "\n"
         "What:           `server_count` differs from the length of `server_list`.\n"
         "Why it matters: HCCL compares the two.\n"
         'Example:        "server_count": "1" after a second server was added by hand.\n'
-        "Fix:            add what is missing, or write the number of servers. "
-        "`--fix` writes it only if the list holds more\n"
-        "                than is counted: a list that holds less may have been cut.\n"
+        "Fix:            add what is missing, or write the number of servers. `--fix`\n"
+        "                writes it only if the list holds more than is counted: a list\n"
+        "                that holds less may have been cut.\n"
         "HCCL:           EI0014, server_count, expected the length of the list (R8).\n"
         "\n"
         't.json:3:21: HK207 error: "server_count" is "2", but server_list holds 1\n'

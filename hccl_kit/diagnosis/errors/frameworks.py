@@ -1,0 +1,228 @@
+"""How torch_npu, MindSpore, vLLM and the transfer engines wrap what HCCL said."""
+
+from __future__ import annotations
+
+from hccl_kit.diagnosis.errors.row import KnownError
+
+_WATCHED = (
+    "a rank is behind, or called another operator: its SeqNum or OpType differs",
+    "a rank ended, or its card failed, before",
+    "the operator is slow on purpose (save, load, compile) and the time-out too short",
+)
+_LINK = (
+    "the other end is not reachable: address, port, TLS, or the card network between prefill and decode",
+    "the other end ended, or is not ready yet; the time-out is short (1 s by default)",
+    "prefill and decode share a host and its ports: Mooncake takes 20000 and up, by 1000 (newer: 100) for each card",
+)
+_LINK_APART = (
+    "the plog of both ends at this second: EI0006, EI0009 or a listen that failed; hccn_tool -i N -ping -g address PEER"
+)
+_LINK_FIX = "correct what the plog names; ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE=1 on one A2"
+" host; equal TLS"
+_ABOVE = 'the codes below it (EI...), else: grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head'
+
+ROWS: tuple[KnownError, ...] = (
+    KnownError(
+        "torch_npu's watchdog: an operator of this rank did not finish in time",
+        "symptom",
+        (),
+        (
+            r"\[Rank (?P<rank>[0-9]{1,8})\] [Ww]atchdog caught collective operation timeout: ?Work\w{1,10}\(SeqNum="
+            r"(?P<number>[0-9]{1,12})"
+            r"(?:, ?OpType=(?P<operator>\w{1,40}))?[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)"
+            r"(?: ran for (?P<ran>[0-9]{1,12}))?",
+            r"[Ww]atchdog caught collective operation timeout: ?WorkHCCL\(SeqNum=(?P<number>[0-9]{1,12})(?:, ?OpType="
+            r"(?P<operator>\w{1,40}))?",
+        ),
+        says=(
+            "rank {rank}, operator number {number}: {operator}",
+            "operator number {number}: {operator}",
+            "it ran {ran} ms; the limit is {limit} ms",
+        ),
+        causes=_WATCHED,
+        tells_apart="compare SeqNum and OpType over all ranks; then EI0002 and heartbeats in the plogs",
+        fix="correct the rank that is behind or ended; else raise the time-out of init_process_group on all ranks",
+    ),
+    KnownError(
+        "torch_npu's watchdog ends the process because of an error of HCCL; the text after it names that error",
+        "frame",
+        (),
+        (
+            r"HCCL watchdog thread terminated with exception",
+            r"Some HCCL operations have failed or timed out",
+            r"ProcessGroupHCCL(?:'s)? watchdog",
+        ),
+        causes=_WATCHED,
+        tells_apart=_ABOVE,
+        fix="follow that error",
+    ),
+    KnownError(
+        "torch's store: a rank waited for others to come to the rendezvous of the processes; HCCL has not begun",
+        "symptom",
+        (),
+        (
+            r"(?:Timed out after|timed out after) (?P<seconds>[0-9]{1,6}) seconds waiting for (?:clients\. (?P<came>["
+            r"0-9]{1,6})/"
+            r"(?P<needed>[0-9]{1,6}) clients joined)?",
+            r"Socket Timeout[^\n]{0,80}(?:store|TCPStore|c10d)|(?:store|TCPStore|c10d)[^\n]{0,80}Socket Timeout",
+            r"wait timeout after (?P<millis>[0-9]{1,9}) ?ms, keys: ?(?P<keys>[^\n]{1,160})",
+            r"DistStoreError",
+        ),
+        says=(
+            "{came} of {needed} processes came within {seconds} s",
+            "it waited {millis} ms for {keys}",
+        ),
+        causes=(
+            "a process ended or hangs before init_process_group, or was not started",
+            "MASTER_ADDR or MASTER_PORT is not reachable, or differs between processes",
+            "WORLD_SIZE is larger than the number of processes",
+        ),
+        tells_apart="count the processes on each host; from a worker: nc -vz MASTER_ADDR MASTER_PORT",
+        fix="start the missing process; set MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME alike",
+        needs_context=True,
+    ),
+    KnownError(
+        "a call of HCCL failed; the number at its end is the HcclResult",
+        "frame",
+        (),
+        (
+            r"HCCL function error ?: ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b",
+            r"HCCL error in ?: ?(?P<where>\S{1,160})",
+            r"Check failed: status == HCCL_SUCCESS ?\([^\n]{0,40}\)",
+            r"ERR02200\b",
+            r"ERR02[0-9]{3} DIST\b",
+            r"DIST call hccl api failed",
+        ),
+        says=("{call} returned {result}", "in {where}"),
+        causes=(
+            "the codes below it (EI...) name the reason; without any, an argument or variable was refused",
+            "the first error in the plog of this process",
+        ),
+        tells_apart=_ABOVE,
+        fix="follow that error",
+    ),
+    KnownError(
+        "a call of the runtime failed; its number tells the kind of error",
+        "frame",
+        (),
+        (
+            r"NPU function error ?: ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b",
+            r"\bERR0[01][0-9]{3} (?:PTA|OPS|ACL|GRAPH|PROF)\b",
+        ),
+        says=("{call} returned {result}",),
+        causes=("the codes below it (EE..., EI...) name the reason",),
+        tells_apart="the codes below it; the first ERROR of the plog of this process",
+        fix="follow that error",
+    ),
+    KnownError(
+        "MindSpore could not set up the card or the communication; the blocks below it name the reason",
+        "frame",
+        (),
+        (
+            r"Ascend kernel runtime initialization failed(?:, ?device id: ?(?P<device>[0-9]{1,6}))?",
+            r"[Ii]nit (?:hccl|HCCL|communication|collective)[^\n]{0,60}failed",
+            r"(?:Distributed|distributed) (?:communication|collective|module)?\w{0,20} ?init\w{0,10} failed",
+            r"hccl init failed|hcom init failed|HCCL init failed",
+            r"InitHccl|hccl_adapter",
+            r"Ascend Error Message",
+            r"Failed to init(?:ialize)? (?:collective|communication|hccl|HCCL)",
+        ),
+        says=("the card is {device}",),
+        causes=(
+            "EJ0001: a process of an earlier job still holds the card",
+            "107001: the card number does not exist here",
+            "EI0004 or EI0014: the rank table is refused",
+            "the memory of the card is in use by others",
+        ),
+        tells_apart="read the block `Ascend Error Message` below it; npu-smi info",
+        fix="follow the code of that block",
+    ),
+    KnownError(
+        "MindSpore's processes did not find each other: the scheduler or a worker is missing; HCCL has not begun",
+        "symptom",
+        (),
+        (
+            r"(?:scheduler|Scheduler|worker|node)[^\n]{0,80}(?:is timed out|has exited|disconnected|heartbeat)[^\n]{0"
+            r",120}"
+            r"(?:ms_role|MS_|mindspore|MindSpore|cluster node|meta server)",
+            r"Failed to (?:register|connect)[^\n]{0,60}(?:meta server|scheduler|MS_SCHED)",
+            r"Total number of timed[ -]out node",
+            r"The total number of timed out node is (?P<count>[0-9]{1,6})",
+        ),
+        says=("{count} processes are missing",),
+        causes=(
+            "a worker ended with its own error: its worker_N.log tells",
+            "MS_SCHED_HOST or MS_SCHED_PORT is not reachable, or differs",
+            "fewer workers were started than MS_WORKER_NUM",
+        ),
+        tells_apart="grep -l ERROR worker_*.log scheduler.log; the earliest one",
+        fix="correct that worker; set MS_SCHED_HOST and MS_SCHED_PORT alike",
+    ),
+    KnownError(
+        "vLLM only waits: its workers have not answered for a minute. It is no error by itself",
+        "fact",
+        (),
+        (r"No available shared memory broadcast block found(?: in (?P<seconds>[0-9]{1,6}) seconds)?",),
+        says=("it waits {seconds} s at a time",),
+        causes=(
+            "a worker compiles, captures a graph or loads weights",
+            "a worker hangs in an operator of HCCL, or ended: the message then repeats until a time-out",
+        ),
+        tells_apart="if it repeats for more than some minutes: EI0002, EI0006 and heartbeats in the plogs; py-spy dump",
+        fix="wait, or follow the first error of a worker; VLLM_RINGBUFFER_WARNING_INTERVAL only silences it",
+    ),
+    KnownError(
+        "vLLM ends because one of its workers failed; the first error of that worker has the cause",
+        "frame",
+        (),
+        (
+            r"(?:WorkerProc|Worker) (?:hit an exception|initialization failed|failed with error)",
+            r"EngineCore (?:encountered a fatal error|failed to start)",
+            r"Engine core initialization failed",
+            r"Engine core proc \S{1,40} died unexpectedly",
+            r"Parent process exited, terminating worker",
+        ),
+        causes=("the first error of a worker, above: often a card out of memory, or an error of HCCL",),
+        tells_apart="look upwards for the first line with ERROR of one worker",
+        fix="follow that error",
+        needs_context=True,
+    ),
+    KnownError(
+        "the transfer engine could not connect to the other end, or lost it",
+        "symptom",
+        (),
+        (
+            r"Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80})(?:, ?status ?: ?(?P<status>[0-9]{6})"
+            r")?",
+            r"Connect timeout to ?: ?(?P<peer>[^\s,]{3,80})[^\n]{0,80}(?:ASCEND|timeout duration)",
+            r"Transfer slice failed with status ?: ?(?P<status>[0-9]{6})",
+            r"Failed to (?:disconnect|initialize AdxlEngine|initialize Hixl)[^\n]{0,60}status ?: ?(?P<status>[0-9]{6})",
+            r"[Mm]ooncake transfer failed(?: for request (?P<request>[\w-]{1,80}))?",
+            r"(?:HIXL|Hixl|ADXL|Adxl|adxl|hixl)\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
+        ),
+        says=(
+            "the other end is {peer}",
+            "the status is {status}: 103900 refused argument or link, 103901 time-out, 103902 not connected, 503900"
+            " failed",
+        ),
+        causes=_LINK,
+        tells_apart=_LINK_APART,
+        fix=_LINK_FIX,
+        needs_context=False,
+    ),
+    KnownError(
+        "an operator of HCCL failed inside of a graph; the code near it has the reason",
+        "frame",
+        (),
+        (
+            r"call hccl op ?: ?(?P<operator>\w{1,60})[^\n]{0,80}load task fail",
+            r"(?P<operator>Hcom\w{3,40}) ?\w{0,20}[^\n]{0,60}(?:load task|execute|run) fail",
+            r"errNo ?\[0x0{4,12}50[01]0{0,6}[0-9a-fA-F]{1,3}\] ?hcclComm (?P<operator>\w{1,40}) error, ?tag ?\[(?P<ta"
+            r"g>[^\]\n]{1,200})\]",
+        ),
+        says=("the operator is {operator}", "its tag is {tag}"),
+        causes=("the code or the first error line above it has the reason",),
+        tells_apart=_ABOVE,
+        fix="follow that error",
+    ),
+)

@@ -1,0 +1,440 @@
+"""Links between cards: ports of the card, links that are not set up in time, P2P, TLS, versions, arguments."""
+
+from __future__ import annotations
+
+from hccl_kit.diagnosis.errors.row import KnownError
+
+_STAGE = "links between cards, at the first call of an operator (HCCL_CONNECT_TIMEOUT, 120 s)"
+_FAR_END = (
+    "the far end never called this operator: it ended, hangs, or is more than HCCL_CONNECT_TIMEOUT late; its own log"
+    " tells",
+    "the far end itself waits for a third rank: follow it to the end of the chain",
+    "TLS is on at one end and off at the other, or the card network does not connect the two",
+    "ranks called different operators, so that they wait for each other",
+)
+_APART = (
+    "the far end's debug/plog: another error is the cause, none means it never called; then hccn_tool -i N -tls -g and"
+    " hccn_tool -i N -ping -g address PEER on both"
+)
+_FIX = "correct the far end; give late ranks time with HCCL_CONNECT_TIMEOUT=600 on all ranks; equal TLS on all cards"
+_CARD_PORT = 'npu-smi info: processes on the card; grep -rh "listen on ip" ~/ascend/log/debug/plog'
+_CARD_FIX = "end the other process, or set HCCL_NPU_SOCKET_PORT_RANGE=auto (or ranges that do not meet) on all ranks"
+" of both jobs"
+_CARD_CAUSES = (
+    "another process on the same card listens already, such as prefill and decode on one host",
+    "a process that was left over holds the card",
+)
+_DIVERGED = (
+    "ranks run different code: another branch, another number of batches, another order of operators",
+    "ranks have different data or options: shapes, buffer sizes (HCCL_BUFFSIZE), data types",
+)
+
+ROWS: tuple[KnownError, ...] = (
+    KnownError(
+        "a port of the card is in use, by default 16666. No rule of a table detects this: end the job that uses"
+        ' it, or set another "device_port"',
+        "cause",
+        ("EI0020",),
+        causes=_CARD_CAUSES,
+        tells_apart=_CARD_PORT,
+        fix=_CARD_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a port of the card is taken: HCCL could not listen on it",
+        "cause",
+        ("EI0020", "EI0019"),
+        (
+            r"socket type ?\[[01]\], ?listen on ip ?\[(?P<ip>[^\]\n]{0,100})\][^\n]{0,30}?port ?\[(?P<port>[0-9]{1,5}"
+            r")\] ?fail",
+            r"listening for the NPU network adapter socket(?:[^\n]{0,60}?IP address (?P<ip>\S{1,80}) (?:and|add) port "
+            r"(?P<port>[0-9]{1,5}))?",
+        ),
+        says=("card address {ip}, port {port}; time-outs that follow are its echo",),
+        causes=_CARD_CAUSES,
+        tells_apart=_CARD_PORT,
+        fix=_CARD_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a rank timed out waiting for the connection of another: usually it died before (see the earliest error"
+        " of all ranks); otherwise its network port has no link or another device_ip than the table, or the network"
+        " between the servers is blocked",
+        "symptom",
+        ("EI0006",),
+        causes=_FAR_END,
+        tells_apart=_APART,
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a link was not set up in time: the far end did not connect, or did not answer",
+        "symptom",
+        ("EI0006",),
+        (r"Getting socket times out", r"Get_Socket_Timeout\(EI0006\)", r"Communication_Error_Get_Socket\(EI0006\)"),
+        causes=_FAR_END,
+        tells_apart=_APART + "; the rank that reports something else, or nothing, is the one to look at",
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "this rank waited in vain for a link to another card",
+        "symptom",
+        ("EI0006",),
+        (
+            r"wait socket establish timeout, ?role ?\[(?P<role>[01])\],? ?rank ?\[(?P<rank>[0-9]{1,8})\],? ?timeout ?"
+            r"\[(?P<seconds>[0-9]{1,6}) ?s?\]",
+            r"wait socket establish timeout",
+        ),
+        says=(
+            "rank {rank} is this process, and it waited {seconds} s; role {role} (1 is the client, 0 the server)",
+            "the table of links below (LINK_ERROR_INFO) names the rank that it waited for",
+        ),
+        causes=(
+            "an earlier error of the same process, such as a port that was taken",
+            *_FAR_END,
+        ),
+        tells_apart=_APART,
+        fix="look for the earlier error, here and at the far end, before the time-out is raised; " + _FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a row of the table of links that were not set up: this rank waited for another",
+        "pointer",
+        ("EI0006",),
+        (
+            r"\| *(?P<peer_ip>[^\s|()]{2,80}) ?\((?P<peer>[0-9]{1,8})\) *\| *(?P<port>[0-9]{1,10}) *\| *(?P<own_ip>"
+            r"[^\s|()]{2,80}) ?\((?P<own>[0-9]{1,8})\) *\| *[0-9]{1,12} *\| *(?P<role>client|server) *\| *"
+            r"(?P<status>[^|\n]{1,30}?) *\|(?: *(?P<tls>[A-Za-z]{3,12}) *\|)?",
+            r"\| *(?P<peer_ip>[^\s|()]{2,80}) ?\((?P<peer>[0-9]{1,8})\) *\| *(?P<own_ip>[^\s|()]{2,80}) ?"
+            r"\((?P<own>[0-9]{1,8})\) *\| *(?P<role>client|server) *\| *(?P<status>[^|\n]{1,30}?) *\|",
+        ),
+        says=(
+            "rank {own} ({own_ip}) waits for rank {peer} ({peer_ip}), as {role}: {status}",
+            "the port of the far end is {port}",
+            "TLS of this card: {tls}; it must be equal at both ends",
+        ),
+        causes=_FAR_END,
+        tells_apart=_APART,
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a frame of the table of links that were not set up (LINK_ERROR_INFO); its rows name both ends",
+        "frame",
+        ("EI0006",),
+        (
+            r"LINK_ERROR_INFO",
+            r"\| *comm error, ?device ?\[(?P<device>[0-9]{1,6})\]",
+            r"\| *dest_ip\((?:user_)?rank",
+            r"the connection failure between this device and (?:the )?target device",
+            r"the connection between this device and the target device is abnormal",
+            r"an exception occurred at the target device",
+            r"the time difference between the execution of hcom on this device",
+            r"Continue to analyze the fault based on the logs of srcRank and dstRank\.? *$",
+            r"If the link setup timeout is reported on both ends",
+        ),
+        says=("the card of this process is {device}",),
+        causes=_FAR_END,
+        tells_apart=_APART,
+        fix="read the rows of the table: the far end is dest_ip(rank)",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "HCCL's own detector names two cards that do not reach each other",
+        "pointer",
+        ("EI0006",),
+        (
+            r"srcRank ?\(server (?P<own>[^\s(),]{1,80}), ?device ID (?P<own_card>[0-9]{1,6})\) fails to connect to "
+            r"dstRank ?\(server (?P<peer>[^\s(),]{1,80}), ?device ID (?P<peer_card>[0-9]{1,6})\)",
+            r"srcRank ?\[(?P<own>[^\]/\n]{1,80})/(?P<own_card>[0-9]{1,6})\] connect dest(?:Rank)? ?\[(?P<peer>[^\]/\n"
+            r"]{1,80})/"
+            r"(?P<peer_card>[0-9]{1,6})\] fail",
+        ),
+        says=("card {own_card} of {own} waits for card {peer_card} of {peer}",),
+        causes=(
+            "the far end ended, hangs or never called: its own log tells, or it has none",
+            "both ends report this: the network between them, TLS, or super pods that do not reach each other",
+        ),
+        tells_apart="the log of the far end; if all pairs name one server, that server or its switch",
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the heading of what HCCL's own detector found; the lines below name the pairs",
+        "frame",
+        ("EI0006",),
+        (r"CONNECT TIMEOUT DETECT RESULT", r"DETECT EVENT LIST", r"DETECT EVENT ?\["),
+        causes=_FAR_END,
+        fix="read the lines below: srcRank waits for dstRank",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "HCCL's own detector found no broken connection: the ranks do different things, or one was late",
+        "pointer",
+        ("EI0006",),
+        (r"No abnormal periods? (?:were|was) discovered", r"no abnormal (?:periods|events?) "),
+        causes=(
+            "ranks called different operators: compare the tags of `Alloc transports failed` over the ranks",
+            "a rank called later than HCCL_CONNECT_TIMEOUT after the others",
+        ),
+        tells_apart='grep -rh "Alloc transports failed" */debug/plog: all tags must be equal',
+        fix="make all ranks run the same operators; give late ranks time with HCCL_CONNECT_TIMEOUT=600",
+        stage=_STAGE,
+        needs_context=True,
+    ),
+    KnownError(
+        "a link between two cards could not be built",
+        "pointer",
+        ("EI0009",),
+        (
+            r"createLink para: ?rank ?\[[0-9]{1,8}\]-localUserrank ?\[(?P<own>[0-9]{1,8})\]-localIpAddr ?"
+            r"\[(?P<own_at>[^\]\n]{0,100})\], ?(?:dst_rank|remoteRank|dstRank) ?\[[0-9]{1,8}\]-remoteUserrank ?"
+            r"\[(?P<peer>[0-9]{1,8})\]-(?:remoteIpAddr|remote_ip_addr) ?\[(?P<peer_at>[^\]\n]{0,100})\]"
+            r"(?:[^\n]{0,200}?tag ?\[(?P<tag>[^\]\n]{1,160}))?",
+        ),
+        says=(
+            "rank {own} (host/card {own_at}) waits for rank {peer} (host/card {peer_at})",
+            "the operator is {tag}",
+        ),
+        causes=_FAR_END,
+        tells_apart=_APART,
+        fix="look at the far end first; " + _FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a connection between two cards could not be set up; the message names both. No rule of a table detects"
+        " this: see the earliest error of all ranks, usually that of the other card",
+        "symptom",
+        ("EI0009",),
+        causes=_FAR_END,
+        tells_apart=_APART,
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the network port of a card has no link",
+        "cause",
+        ("EI0009", "EJ0002"),
+        (
+            r"Device (?P<card>[0-9]{1,6}) transport init error\.? ?Reason: ?[Tt]he network port is down",
+            r"[Tt]he network port is down",
+        ),
+        says=("the card is {card}",),
+        causes=("a cable or optical module is out, or the switch's port is off", "the card has no address"),
+        tells_apart="hccn_tool -i N -link -g; hccn_tool -i N -optical -g; hccn_tool -i N -ip -g; hccn_tool -i N"
+        " -lldp -g",
+        fix="bring the port up, or leave this card out of the job",
+        stage=_STAGE,
+        needs_context=True,
+    ),
+    KnownError(
+        "the network port of a card is down",
+        "cause",
+        ("EJ0002",),
+        causes=("a cable or optical module is out, or the switch's port is off", "the card has no address"),
+        tells_apart="hccn_tool -i N -link -g; hccn_tool -i N -optical -g; hccn_tool -i N -ip -g",
+        fix="bring the port up, or leave this card out of the job",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "an address of a card was refused when its network port was opened",
+        "cause",
+        ("EJ0004",),
+        causes=("device_ip of the rank table is not the address of the card", "the card has no address"),
+        tells_apart="hccn_tool -i N -ip -g",
+        fix="write the address that the tool prints into the table, or set the address of the card",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "two cards of one server cannot reach each other directly (P2P), such as cards of the two halves of a"
+        " server with 16; the message names them. No rule of a table detects this: use cards of one half, or set"
+        " HCCL_INTRA_ROCE_ENABLE=1",
+        "cause",
+        ("EI0010",),
+        causes=(
+            "cards of the two halves of a server with 16 cards, or without a direct link",
+            "a virtual machine or the BIOS (IOMMU, ACS) blocks P2P",
+        ),
+        tells_apart="npu-smi info -t topo",
+        fix="use cards of one half, or HCCL_INTRA_ROCE_ENABLE=1 on all ranks",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "two cards of one server did not connect in time (P2P)",
+        "pointer",
+        ("EI0006", "EI0010"),
+        (
+            r"connected p2p timeout, ?timeout ?: ?(?P<seconds>[0-9]{1,6}) ?s\.? ?local logicDevid ?: ?"
+            r"(?P<own>[0-9]{1,6}), ?remote physic id ?: ?(?P<peer>[0-9]{1,6})",
+            r"Wait\]\[P2PConnected\]",
+            r"connected p2p timeout",
+        ),
+        says=("this process (its card {own}) waited {seconds} s for physical card {peer} of the same server",),
+        causes=(
+            "the process of the other card ended or hangs, or never called",
+            "the two cards have no direct link, or a virtual machine blocks P2P",
+        ),
+        tells_apart="the log of the process on the other card; npu-smi info -t topo",
+        fix="correct the other process; without a direct link HCCL_INTRA_ROCE_ENABLE=1",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the card has not enough memory for HCCL's connections. No rule of a table detects this: end other"
+        " processes on the card, or reduce the batch size",
+        "cause",
+        ("EI0011",),
+        (
+            r"Insufficient_Device_Memory\(EI0011\)(?:: ?Failed to allocate (?P<size>[^\n]{1,120}? )bytes of NPU memor"
+            r"y)?",
+            r"Failed to allocate (?P<size>[^\n]{1,120}? )bytes of NPU memory",
+        ),
+        says=("it asked for {size}",),
+        causes=("the model or the cache takes all memory of the card", "another process holds memory of the card"),
+        tells_apart="npu-smi info: memory and processes of the card",
+        fix="leave more memory free (batch size, cache share), use fewer RoCE links, or end the other process",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the ranks have different parameters for one operator. No rule of a table detects this: check that all"
+        " ranks run the same program with the same options",
+        "cause",
+        ("EI0005",),
+        causes=_DIVERGED,
+        tells_apart="HCCL_ENTRY_LOG_ENABLE=1, then compare the Entry-Hccl... lines of all ranks",
+        fix="make all ranks call the same operators in the same order with the same sizes and options",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "two ranks called different operators, or one operator with different arguments",
+        "cause",
+        ("EI0005",),
+        (
+            r"CMD information (?P<field>\w{1,30}) check fail\.? ?local ?\[(?P<own>[^\]\n]{0,160})\], ?remote ?"
+            r"\[(?P<other>[^\]\n]{0,160})\]",
+            r"inconsistent between ranks ?: ?parameter (?P<field>\w{1,40}), ?local end (?P<own>[^,\n]{1,80}), ?remote"
+            r" end "
+            r"(?P<other>[^,\n]{1,80})",
+            r"parameters of operator (?P<operator>\S{1,60}) are inconsistent between ranks, ?parameter (?P<field>\S{1"
+            r",40})"
+            r" is (?P<own>[^\n]{1,80}?) on the local rank and (?P<other>[^\n]{1,80}?) on the remote rank",
+            r"arguments for collective communication are inconsistent between ranks",
+            r"\[InitChannelStage\]\[ParameterConflict\]",
+        ),
+        says=("{field} is {own} here and {other} at the far end", "the operator is {operator}"),
+        causes=_DIVERGED,
+        tells_apart='the far end: the createLink line below; then "Entry-Hccl" lines with HCCL_ENTRY_LOG_ENABLE=1',
+        fix="make all ranks call the same operators in the same order with the same sizes and options",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the ranks run with different releases of CANN",
+        "cause",
+        ("EI0008",),
+        (),
+        causes=("one image or host has another CANN (toolkit, ops or HCCL)",),
+        tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container",
+        fix="install one release of CANN everywhere",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the ranks run with different releases of HCCL",
+        "cause",
+        ("EI0008",),
+        (
+            r"(?:HCCL|hccl|CANN|The [\w -]{2,40}) versions are inconsistent\.? ?The local (?:version is )?(?P<own>[^,"
+            r"\n]"
+            r"{1,80}), while the remote (?:version is )?(?P<other>[^\n]{1,80}?)\.?(?: |$)",
+            r"[Vv]ersions? (?:information )?check fail\w{0,2}\.? ?local(?: version)? ?\[(?P<own>[^\]\n]{0,80})\],? ?r"
+            r"emote"
+            r"(?: version)? ?\[(?P<other>[^\]\n]{0,80})\]",
+            r"\[InitChannelStage\]\[VersionConflict\]",
+            r"HCCL versions are inconsistent",
+        ),
+        says=("here {own}, at the far end {other}",),
+        causes=("one image or host has another CANN",),
+        tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container",
+        fix="install one release of CANN everywhere",
+        stage=_STAGE,
+        rules=("HK616",),
+    ),
+    KnownError(
+        "two ranks are in one logic super pod; the links between different physical super pods then fail",
+        "pointer",
+        ("EI0006",),
+        (
+            r"local rank information: ?nicType ?\[(?P<nic>\w{1,30})\], ?logicSuperPodId(?: ?\[(?P<logic>[^\]\n]{0,60}"
+            r")\]"
+            r"| is not set), ?phySuperPodId ?\[(?P<physical>[^\]\n]{0,60})\]",
+        ),
+        says=(
+            "the link is of type {nic}, the physical super pod is {physical}",
+            "HCCL_LOGIC_SUPERPOD_ID is {logic} for this rank",
+        ),
+        causes=("VNIC and unequal phySuperPodId at the two ends: HCCL_LOGIC_SUPERPOD_ID joins what no link joins",),
+        tells_apart='grep -rh "phySuperPodId" */debug/plog: compare both ends',
+        fix="if the physical ids differ: unset HCCL_LOGIC_SUPERPOD_ID, or give each physical super pod its own",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the other end closed the connection: its own log has the reason, often in the same second",
+        "symptom",
+        ("HcclResult 13",),
+        (r"\brecv fail(?:ed)?\b", r"socket recv error", r"peer (?:has )?closed"),
+        causes=("the process at the other end ended, or gave up after its own error",),
+        tells_apart="the log of the far end at this second",
+        fix="correct the far end",
+        stage=_STAGE,
+        needs_context=True,
+    ),
+    KnownError(
+        "the links of an operator could not be set up",
+        "symptom",
+        ("EI0006",),
+        (
+            r"Alloc transports failed, ?tag ?\[(?P<tag>[^\]\n]{1,200})\]",
+            r"AllocAlgResource failed, ?algName ?=? ?\[(?P<tag>[^\]\n]{1,120})\]",
+            r"AllocAlgResource failed",
+            r"\[InitChannelStage\]\[Timeout\]",
+            r"Wait links establish completed failed",
+            r"LinksEstablishCompleted\] ?is failed",
+            r"Transport init error!?",
+            r"[cC]reate [dD]est(?:Link)? [eE]rror",
+        ),
+        says=("the operator is {tag}; it must be the same on all ranks",),
+        causes=_FAR_END,
+        tells_apart="the lines above: LINK_ERROR_INFO and createLink name the far end",
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a one-sided link (prefill and decode) was not set up in time: both ends must call within the time-out",
+        "symptom",
+        (),
+        (
+            r"HcclCommPrepare ?:? ?comm ?\[(?P<ends>[^\]\n]{1,160})\], ?timeout ?\[(?P<seconds>[0-9]{1,6}) ?s?\]",
+            r"HcclCommPrepare[^\n]{0,200}\b(?:fail|error|timeout)",
+        ),
+        says=("between {ends}, within {seconds} s",),
+        causes=(
+            "the other end is not ready, or is linked to another",
+            "the card network or TLS does not connect the two",
+        ),
+        tells_apart="the plog of the other end at this second; hccn_tool -i N -ping -g address PEER",
+        fix="raise the connect time-out of the transfer engine; correct the other end; equal TLS",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "TLS of the network port of a card",
+        "value",
+        (),
+        (
+            r"TLS SWITCH ?\((?P<on>[01])\)",
+            r"dev_id ?: ?(?P<card>[0-9]{1,6}), ?tls switch ?\[(?P<on>[01])\]",
+        ),
+        says=("the switch is {on}: 0 is off, 1 is on", "the card is {card}"),
+        causes=("if it differs between the ends of a link, both ends time out (EI0006)",),
+        tells_apart="hccn_tool -i N -tls -g on all servers",
+        fix="set it alike on all cards: hccn_tool -i N -tls -s enable 0|1",
+    ),
+)

@@ -1,0 +1,299 @@
+"""Operators that run: waits that end in a time-out, copies that fail, arguments that are refused, memory."""
+
+from __future__ import annotations
+
+from hccl_kit.diagnosis.errors.row import KnownError
+
+_STAGE = "an operator runs (HCCL_EXEC_TIMEOUT, 1836 s; older 1800 s)"
+_WAITED = (
+    "a rank of the group ended or failed before: its log has another error, or none at all",
+    "the ranks called different operators, or one with other sizes, in this group",
+    "a rank is more than HCCL_EXEC_TIMEOUT late: it saves, loads or compiles",
+    "packets are lost between cards (error CQE)",
+)
+_APART = (
+    'grep -rh "Cluster Exception Location" */debug/plog; then compare tag, index, count and dataType of the group over'
+    " the ranks: the odd one, or the one with the lowest index, is behind"
+)
+_FIX = (
+    "correct the rank that reports something else, or nothing; ranks that report the same are victims; only if one is"
+    " late on purpose, raise HCCL_EXEC_TIMEOUT on all ranks"
+)
+_NOTIFY = r"tag ?\[(?P<tag>[^\]\n]{1,200})\](?:[^\n]{0,800}?rankSize ?\[(?P<ranks>[0-9]{1,8})\], ?rankId ?\[(?P<rank>"
+r"[0-9]{1,8})\])?"
+_MEMORY_FIX = "leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes on the card"
+
+ROWS: tuple[KnownError, ...] = (
+    KnownError(
+        "a rank timed out waiting for another in an operator. No rule of a table detects this: usually the other"
+        " rank died before or runs another operator; see the earliest error of all ranks",
+        "symptom",
+        ("EI0002",),
+        causes=_WAITED,
+        tells_apart=_APART,
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "an operator waited for another rank until its time-out",
+        "symptom",
+        ("EI0002",),
+        (
+            r"Notify (?:register|record)[^\n]{0,200}?remote rank:? ?\[(?P<peer>[^\]\n]{1,20})\][^\n]{0,160}?" + _NOTIFY,
+            r"Notify register waits for execution[^\n]{0,60}?peer rank: ?\[?(?P<peer>[^\];\n]{1,20})\]?;[^\n]{0,300}?"
+            + _NOTIFY,
+            r"wait execution of the Notify register times out",
+            r"Notify register waits for execution",
+        ),
+        says=(
+            "the operator and its group are {tag}",
+            "this is rank {rank} of {ranks}",
+            "it waits for rank {peer}",
+            "it waits for a rank that the line does not name ({untold})",
+        ),
+        causes=_WAITED,
+        tells_apart=_APART,
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "an operator did not finish: it waited for another rank, or a copy failed; this line tells which operator",
+        "symptom",
+        ("EI0002",),
+        (
+            r"Task run failed, ?base information is [^\n]{0,160}?" + r"tag ?\[(?P<tag>[^\]\n]{1,200})\]"
+            r"(?:, ?index ?\[(?P<index>[0-9]{1,12})\])?",
+            r"Task run failed, ?para information is [^\n]{0,200}?remote rank ?: ?\[?(?P<peer>[^\],\n]{1,20})",
+            r"Task run failed, ?groupRank information is group:? ?\[(?P<group>[^\]\n]{0,200})\](?:[^\n]{0,160}?rankSi"
+            r"ze ?"
+            r"\[(?P<ranks>[0-9]{1,8})\], ?rankId ?\[(?P<rank>[0-9]{1,8})\])?",
+            r"Task run failed, ?opData information is [^\n]{0,120}?deviceId ?\[(?P<card>[0-9]{1,6})\](?:, ?index ?"
+            r"\[(?P<index>[0-9]{1,12})\])?(?:, ?count ?\[(?P<count>[0-9]{1,20})\])?(?:[^\n]{0,200}?dataType ?"
+            r"\[(?P<type>\w{1,20})\])?",
+            r"TaskExecStage\]\[(?:Timeout|RunFailed)\]",
+            r"Task run failed\b",
+            r"TaskExceptionHandler",
+            r"FFTS\+ run failed",
+        ),
+        says=(
+            "the operator is {tag}",
+            "it waits for rank {peer}",
+            "it waits for itself ({itself})",
+            "it waits for a rank that the line does not name ({untold})",
+            "this is rank {rank} of {ranks}, in the group {group}",
+            "it is operator number {index} of its group",
+            "on card {card}, with {count} elements of {type}",
+        ),
+        causes=_WAITED,
+        tells_apart=_APART,
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the runtime ended an operator of HCCL that waited too long: the same as EI0002, seen from the card",
+        "symptom",
+        ("EI0002",),
+        (
+            r"chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?hccl fftsplus task timeout occurred[^\n]{0,200}?stuck notif"
+            r"y num ?: ?"
+            r"(?P<stuck>[0-9]{1,8})(?:, ?timeout ?: ?(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?",
+            r"hccl fftsplus task timeout occurred[^\n]{0,200}?stuck notify num ?: ?(?P<stuck>[0-9]{1,8})(?:, ?timeout"
+            r" ?: ?"
+            r"(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?",
+            r"fftsplus (?:task )?time ?out",
+            r"stuck notify wait context info",
+        ),
+        says=("card {card}", "{stuck} waits are stuck", "the limit was {limit} (seconds, unless it says min)"),
+        causes=_WAITED,
+        tells_apart=_APART,
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "an operator that runs on the card's own CPU (AICPU mode) did not finish: it waited, or a copy failed",
+        "symptom",
+        ("EI0002",),
+        (
+            r"\[TaskException\]\[AICPU\]base information [^\n]{0,200}?type ?:? ?\[?(?P<type>[A-Z ]{2,20})\]?[^\n]{0,2"
+            r"00}?"
+            r"localRank ?:? ?\[?(?P<rank>[0-9]{1,8})\]?[^\n]{0,80}?remoteRank ?:? ?\[?(?P<peer>[0-9]{1,10})\]?",
+            r"\[TaskException\]\[AICPU\]",
+            r"task sequence is [^\n]{0,300}?OP\(",
+        ),
+        says=("rank {rank} waits for rank {peer}; the task is {type}",),
+        causes=_WAITED,
+        tells_apart=_APART,
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "an operator that runs on the vector cores (HCCL_OP_EXPANSION_MODE=AIV) failed",
+        "symptom",
+        ("EI0002",),
+        (
+            r"fault kernel_name ?= ?(?P<kernel>(?:\w{0,40}_)?aiv_[\w*]{1,80})",
+            r"fault kernel_name ?= ?(?P<kernel>hccl_aiv\w{0,60})",
+        ),
+        says=("the kernel is {kernel}",),
+        causes=_WAITED,
+        tells_apart=_APART,
+        fix=_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a copy inside the card or to a card of the same server (SDMA) failed while the job ran. No rule of a"
+        " table detects this: see the earliest error of all ranks, and `npu-smi info`",
+        "cause",
+        ("EI0012",),
+        causes=(
+            "the communicator, or the memory, was freed while the operator still ran; or the buffer is too small",
+            "the process at the other end ended before",
+            "on A3: the link between the cards is broken",
+        ),
+        tells_apart='grep -rh "Entry-HcclCommDestroy" */run/plog: a time just before; npu-smi info -t health -i N',
+        fix="wait for the stream before a group is destroyed or memory is freed; check count against the buffers",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a copy between cards (SDMA) failed",
+        "cause",
+        ("EI0012",),
+        (
+            r"SDMA memory copy task exception occurred(?:[^\n]{0,20}?Remote rank: ?\[(?P<peer>[^\]\n]{1,20})\])?(?:[^"
+            r"\n]{0,200}?"
+            r"tag ?\[(?P<tag>[^\]\n]{1,200})\])?(?:[^\n]{0,400}?link type: ?\[(?P<link>\w{1,20})\])?",
+            r"fftsplus sdma error",
+            r"PrintSdmaErrorInfo",
+            r"\bsdma (?:task )?(?:error|exception|fail)",
+            r"Execution_Error_SDMA",
+        ),
+        says=("the other rank is {peer}", "the operator is {tag}", "the link is of type {link}"),
+        causes=(
+            "the communicator, or the memory, was freed while the operator still ran; or the buffer is too small",
+            "the process at the other end ended before",
+            "on A3: the link between the cards is broken",
+        ),
+        tells_apart='grep -rh "Entry-HcclCommDestroy" */run/plog: a time just before; npu-smi info -t health -i N',
+        fix="wait for the stream before a group is destroyed or memory is freed; check count against the buffers",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "a task of an operator failed on the card; the lines of HCCL below tell which operator",
+        "symptom",
+        ("507049",),
+        (
+            r"TaskFailCallBackForFftsPlusTask",
+            r"fftsplus task (?:execute failed|exception)",
+            r"PrintErrorInfoForDavinciTask",
+            r"[Aa]icore kernel execute failed",
+        ),
+        causes=("a copy failed (sdma), a wait timed out, or a kernel broke: err_type or the lines around tell",),
+        tells_apart='grep -h "Task run failed\\|err_type" of the same process',
+        fix="follow the first error of this process",
+        stage=_STAGE,
+        needs_context=False,
+    ),
+    KnownError(
+        "a parameter of an operator is not valid, or RANK_ID of the process is not a number. No rule of a table"
+        " detects this: `hccl-kit preflight` compares the variables with the table (HK612)",
+        "cause",
+        ("EI0003",),
+        causes=(
+            "count, data type or root of an operator is outside of what HCCL takes",
+            "RANK_ID or RANK_SIZE is missing or no number",
+        ),
+        tells_apart="hccl-kit preflight TABLE; HCCL_ENTRY_LOG_ENABLE=1 shows the arguments",
+        fix="correct the argument that the message names",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "HCCL refused an argument of an operator",
+        "cause",
+        ("EI0003",),
+        (
+            r"(?:Failed to verify parameters of operator|In) (?P<operator>\S{1,60}?)[.,]? [Vv]alue (?P<value>[^\n]{0,"
+            r"80}?) (?:for"
+            r"|of) parameter (?P<name>[^\n]{1,60}?) is invalid(?:[. ]{0,3}(?:The expected value is|Expected value ?:) ?"
+            r"(?P<expected>[^\n]{1,120}))?",
+            r"Invalid_Argument_Collective_Communication_Operator",
+            r"\[TaskExecStage\]\[InvalidArgument\]",
+        ),
+        says=("{name} of {operator} is {value}", "HCCL expects: {expected}"),
+        causes=("count, data type, root or a pointer is outside of what HCCL takes",),
+        tells_apart="HCCL_ENTRY_LOG_ENABLE=1 shows the arguments of every call",
+        fix="correct the argument",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the operator, its data type or its mode is not supported on this product",
+        "cause",
+        ("HcclResult 5",),
+        (r"\[TaskExecStage\]\[Not ?Supported?\]",),
+        causes=("the chip or release lacks it: point-to-point groups on 310P, for example",),
+        tells_apart="the list of operators of your product in HCCL's guide",
+        fix="use another operator or data type; tensor instead of pipeline parallelism on 310P",
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the host or the card is out of memory or another resource. No rule of a table detects this: end other"
+        " processes there, or reduce the batch size",
+        "cause",
+        ("EI0007",),
+        causes=(
+            "the memory of the card is full: the model, the cache, another process",
+            "too many communicators or streams: notifies are used up",
+        ),
+        tells_apart="npu-smi info; free -h",
+        fix=_MEMORY_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "HCCL could not allocate a resource",
+        "cause",
+        ("EI0007",),
+        (
+            r"Failed to allocate resource ?\[?(?P<resource>[^\]\n]{1,60}?)\]? with info ?\[?(?P<info>[^\]\n]{0,120}?)"
+            r"\]?\. ?Reason",
+            r"\[InitGroupStage\]\[Resource\]",
+        ),
+        says=("it is {resource}, {info}",),
+        causes=(
+            "the memory of the card is full: the model, the cache, another process",
+            "too many communicators or streams: notifies are used up",
+        ),
+        tells_apart="npu-smi info; free -h",
+        fix=_MEMORY_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "the memory of the card is used up",
+        "cause",
+        ("207001",),
+        (
+            r"NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?",
+            r"[Mm]alloc device memory failed",
+            r"\bhalMemAlloc failed",
+            r"drv\w{0,20} ?[Mm]alloc\w{0,20} fail\w{0,3}[^\n]{0,80}(?:out of memory|size)",
+        ),
+        says=("it asked for {size}",),
+        causes=("the model or the cache takes all memory of the card", "another process holds memory of the card"),
+        tells_apart="npu-smi info: memory and processes of the card",
+        fix=_MEMORY_FIX,
+        stage=_STAGE,
+    ),
+    KnownError(
+        "an error inside of HCCL; the message and the lines around it tell what failed",
+        "symptom",
+        ("EI9999",),
+        (),
+        causes=(
+            "with `fftsplus task timeout` or `notify`: an operator waited for another rank, as EI0002",
+            "with `sdma`: a copy failed, as EI0012",
+            "otherwise an error that HCCL has no code for",
+        ),
+        tells_apart="read the text after the code, and the first ERROR line of this process",
+        fix="follow that line; if it is of no use, collect all plogs (ASCEND_GLOBAL_LOG_LEVEL=1) for HCCL's"
+        " maintainers",
+        stage=_STAGE,
+    ),
+)

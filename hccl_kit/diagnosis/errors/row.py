@@ -1,0 +1,99 @@
+"""What a row of the table of known errors is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from string import Formatter
+from typing import Literal, NamedTuple
+
+Role = Literal["cause", "pointer", "symptom", "result", "frame", "fact", "value"]
+
+ROLES: Mapping[Role, str] = {
+    "cause": "a root error: it says itself what is wrong",
+    "pointer": "a pointer: it names the end to look at, whose own log has the cause",
+    "symptom": "a consequence: this process waited or was told; the cause is in the log of another rank, or earlier",
+    "result": "only a result: the first ERROR line of the same process, above this one, has the cause",
+    "frame": "only a frame: the lines around it tell what happened",
+    "fact": "a fact, not an error",
+    "value": "a value that is in effect, not an error",
+}
+"""What each role means, those that tell most about the cause first."""
+
+
+class KnownError(NamedTuple):
+    """A code, or a kind of line, and what is known about it.
+
+    A row with patterns is found by them, in one line and with its case; a row without is the page of its codes. What
+    is like a message of other programs too `needs_context`: a word of Ascend in the same line, or a text of these
+    words alone.
+
+    `what` is the first sentence. `says` are sentences about this line, whose blanks are the groups of the pattern; a
+    sentence with a missing value is left out. `causes` come in order of how often they are it. `rules` find the error
+    in a rank table, and so do those with `variable`, the name that HCCL gives it.
+    """
+
+    what: str
+    role: Role
+    codes: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
+    tells_apart: str = ""
+    fix: str = ""
+    stage: str = ""
+    rules: tuple[str, ...] = ()
+    variable: str = ""
+    needs_context: bool = False
+
+    def found_in(self, line: str) -> re.Match[str] | None:
+        """The first pattern that a line has."""
+        for pattern in self.patterns:
+            if literal_of(pattern) in line and (found := re.search(pattern, line)):
+                return found
+        return None
+
+    def about(self, values: Mapping[str, str]) -> Iterable[str]:
+        """The sentences whose blanks all have a value, without those that tell nothing new."""
+        told: set[str] = set()
+        for sentence in self.says:
+            blanks = blanks_of(sentence)
+            if blanks <= values.keys() and not (blanks and blanks <= told):
+                told |= blanks
+                yield sentence.format_map(values)
+
+
+def blanks_of(sentence: str) -> set[str]:
+    """The names of the blanks of a sentence."""
+    return {name for _, name, _, _ in Formatter().parse(sentence) if name}
+
+
+_PART = re.compile(
+    r"\\(?P<escaped>[^\w])|(?P<plain>[^\\\[\](){}?*+.|^$])"
+    r"|(?P<break>\\\w|\[\^?\]?(?:\\.|[^\]\\])*\]|\{[0-9,]*\}|[.^$+])|(?P<optional>[?*])|(?P<other>.)",
+    re.DOTALL,
+)
+
+
+@cache
+def literal_of(pattern: str) -> str:
+    """The longest text that every match has: looking for it first is much faster than searching the pattern."""
+    runs = [""]
+    depth = 0
+    for part in _PART.finditer(pattern):
+        if part["other"] in ("(", ")"):
+            depth += 1 if part["other"] == "(" else -1
+            runs.append("")
+        elif part["other"] == "|" and depth == 0:
+            return ""
+        elif depth or part["break"] or part["other"]:
+            if not depth and part[0].startswith("{"):  # the count may be 0
+                runs[-1] = runs[-1][:-1]
+            runs.append("")
+        elif part["optional"]:
+            runs[-1] = runs[-1][:-1]
+            runs.append("")
+        else:
+            runs[-1] += part["escaped"] or part["plain"]
+    return max(runs, key=len)

@@ -1,0 +1,134 @@
+"""All rows, the codes that they explain, and where codes stand in a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from hccl_kit.diagnosis.errors import (
+    environment,
+    frameworks,
+    health,
+    joining,
+    links,
+    operators,
+    rank_table,
+    results,
+    runtime,
+    values,
+)
+from hccl_kit.diagnosis.errors.row import KnownError
+
+ROWS: tuple[KnownError, ...] = (
+    *rank_table.ROWS,
+    *environment.ROWS,
+    *joining.ROWS,
+    *links.ROWS,
+    *health.ROWS,
+    *operators.ROWS,
+    *runtime.ROWS,
+    *frameworks.ROWS,
+    *values.ROWS,
+    *results.ROWS,
+)
+"""Of rows that fit a line equally well, the first one counts."""
+
+_PAGES = sorted(ROWS[::-1], key=lambda row: not row.patterns)
+BY_CODE: Mapping[str, KnownError] = {code: row for row in _PAGES for code in row.codes}
+"""Every code, and the row that is its page: EI0006, 507048, "HcclResult 9", HCCL_E_TIMEOUT."""
+
+CODES: Mapping[str, str] = {
+    code: BY_CODE[code].what for code in sorted(BY_CODE) if re.fullmatch(r"E[IJ][0-9]{4}", code)
+}
+"""HCCL's own codes to their meaning."""
+
+CONTEXT = re.compile(
+    r"(?i:hccl|hcom|hccp|torch_npu|ascend|davinci|mindspore|mooncake|hixl|adxl|rank ?table)|\bNPU|\bnpu|\bacl[A-Z]|\b"
+    r"ACL\b"
+    r"|\brt[A-Z][a-zA-Z]{4}|\bERR0[0-9]{4}\b|\bE(?:[IJELZH][0-9]|39|19)[0-9]{3}:"
+    r"|\] ?(?:HCCL|HCCP|ROCE|RUNTIME|DRV|TDT|GE|APP|ASCENDCL|TSCH|TSD|FE|AICPU|IDEDD|CCECPU)\([0-9]{1,10},"
+)
+"""Words that only logs of Ascend's software have."""
+
+_OWN = re.compile(r"\b(?P<code>E[IJ][0-9]{4})\b")
+_OTHER = re.compile(
+    r"\b(?P<code>E(?:[ELZH][0-9]|39|19)[0-9]{3})(?=[:)\]]|$)|^ *(?P<alone>E[ELZH0-9][0-9]{4}) *$", re.MULTILINE
+)
+_NAME = re.compile(r"\bHCCL_E_[A-Z_]{2,20}\b")
+_HEX = re.compile(
+    r"\[0x0{4,12}50[01]0{0,6}(?P<result>[0-9a-fA-F]{1,2})\]|\berrNo ?\[0x0{8,15}(?P<short>[0-9a-fA-F]{1,2})\]"
+)
+_RESULT = re.compile(
+    r"\bhcclRet ?(?:->|:|=) ?(?P<ret>[0-9]{1,3})\b|\bHcclResult ?[:=(]? ?(?P<named>[0-9]{1,2})\b"
+    r"|status == HCCL_SUCCESS ?\((?P<checked>[0-9]{1,2}) vs"
+)
+_RESULT_OF_HCCL = re.compile(
+    r"\berror code (?:is|:|=)? ?(?P<code>[0-9]{1,2})\b|\b(?:hccl)?ret(?:urn)?(?: ?code)?(?: ?\[| ?[:=] ?|\()(?P<ret>["
+    r"0-9]{1,2})\b(?!\d)"
+)
+_OF_HCCL = re.compile(r"(?i:hccl|hcom)|\] ?(?:HCCL|HCCP)\([0-9]{1,10},")
+_NUMBER = re.compile(
+    r"(?<![0-9A-Za-z_.:/-])(?:1[06][137][0-9]{3}|[235]07[0-9]{3}|[25]03900|[135]61[0-9]{3})(?![0-9A-Za-z_./-])"
+)
+_NAMES_NUMBER = re.compile(
+    r"(?:error ?code|errorcode|error|ret(?:urn|Code)?|result|status|code|aclError)[^0-9]{0,16}$", re.IGNORECASE
+)
+
+
+def codes_in(line: str) -> Iterator[str]:
+    """The codes of a line that have a page, in the order of their kinds.
+
+    A number counts only next to a word of Ascend: other programs print "error code is 11" too.
+    """
+    for pattern in (_OWN, _OTHER):
+        for found in pattern.finditer(line):
+            code = found["code"] or found["alone"]
+            if code in BY_CODE:
+                yield code
+    yield from (name[0] for name in _NAME.finditer(line) if name[0] in BY_CODE)
+    yield from _numbers_in(line)
+    for result in _results_in(line):
+        if f"HcclResult {result}" in BY_CODE:
+            yield f"HcclResult {result}"
+
+
+def _numbers_in(line: str) -> Iterator[str]:
+    """Numbers of the runtime and of HIXL: after "error code is" and the like, or alone."""
+    has_context = CONTEXT.search(line) is not None
+    for found in _NUMBER.finditer(line):
+        is_named = _NAMES_NUMBER.search(line[max(0, found.start() - 40) : found.start()]) is not None
+        if found[0] in BY_CODE and ((has_context and is_named) or line.strip() == found[0]):
+            yield found[0]
+
+
+def _results_in(line: str) -> Iterator[int]:
+    for found in _HEX.finditer(line):
+        yield int(found["result"] or found["short"], 16)
+    for found in _RESULT.finditer(line):
+        yield int(found["ret"] or found["named"] or found["checked"])
+    if _OF_HCCL.search(line):
+        for found in _RESULT_OF_HCCL.finditer(line):
+            yield int(found["code"] or found["ret"])
+
+
+def only_maybe(text: str) -> str | None:
+    """The code of a text that is nothing but "error code is 11": of HCCL, if it comes from HCCL."""
+    found = re.fullmatch(
+        r"\s*(?:error code (?:is|:|=)? ?|ret(?:urn)?(?: code)? ?[\[:=] ?)(?P<result>[0-9]{1,6})\]?\.?\s*", text
+    )
+    if not found:
+        return None
+    for code in (f"HcclResult {int(found['result'])}", found["result"]):
+        if code in BY_CODE:
+            return code
+    return None
+
+
+def meaning(code: str) -> str | None:
+    """What a code means, as the start of a sentence; None if it is not known."""
+    return BY_CODE[code].what if code in BY_CODE else None
+
+
+def fix(code: str) -> str | None:
+    """What to do about a code; None if it is not known."""
+    return (BY_CODE[code].fix or None) if code in BY_CODE else None

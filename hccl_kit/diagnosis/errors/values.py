@@ -1,0 +1,170 @@
+"""Lines that state facts: which process is which rank, what is in effect, what an operator was called with."""
+
+from __future__ import annotations
+
+from hccl_kit.diagnosis.errors.row import KnownError
+
+_MAPS = "it maps a group to rank, host and card: look a rank's log up with it"
+
+ROWS: tuple[KnownError, ...] = (
+    KnownError(
+        "a process joins a communicator",
+        "fact",
+        (),
+        (
+            r"Entry-HcclCommInit\w{0,40}(?: V\w{1,12})? ?:? ?ranks ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9"
+            r"]{1,8})\]"
+            r"(?:[^\n]{0,20}?rootinfo ?:? ?host ip ?\[(?P<root>[^\]\n]{0,100})\](?: ?port ?\[(?P<port>[0-9]{1,5})\])?)?"
+            r"(?:[^\n]{0,60}?identifier ?\[(?P<group>[^\]\n]{1,200})\])?(?:[^\n]{0,20}?deviceLogicId ?\[(?P<card>[0-9"
+            r"]{1,6})\])?",
+            r"Entry-HcclCommInit\w{0,40}",
+        ),
+        says=(
+            "it is rank {rank} of {ranks}",
+            "the group is {group}",
+            "the root is at {root}",
+            "port {port}",
+            "its own number of the card is {card}",
+        ),
+        causes=(_MAPS,),
+        tells_apart='grep -rh "Entry-HcclCommInit" */run/plog: one line for each rank of the group; a missing one'
+        " never called",
+    ),
+    KnownError(
+        "the root of a communicator starts to wait for the ranks",
+        "fact",
+        (),
+        (
+            r"Entry-HcclGetRootInfo\w{0,20} ?:?(?:[^\n]{0,60}?deviceLogicId ?\[(?P<card>[0-9]{1,6})\])?",
+            r"HcclGetRootInfo\w{0,20} success",
+        ),
+        says=("its own number of the card is {card}",),
+        causes=("this process is the root, usually rank 0",),
+    ),
+    KnownError(
+        "which rank runs where",
+        "fact",
+        (),
+        (
+            r"SetupAgent rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9]{1,8})\](?:[^\n]{0,80}?identifier"
+            r" ?\[(?P<group>"
+            r"[^\]\n]{1,200})\])?(?:[^\n]{0,20}?server ?\[(?P<server>[^\]\n]{1,100})\])?(?:[^\n]{0,120}?logicDevId"
+            r" ?\[(?P<logic>[0-9]{1,6})\])?"
+            r"(?:[^\n]{0,20}?phydevId ?\[(?P<card>[0-9]{1,6})\])?(?:[^\n]{0,20}?deviceIp ?\[(?P<ip>[^\]\n]{1,80})\])?",
+            r"hcom init by file succe\w{0,4}[^\n]{0,40}?rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9]{1"
+            r",8})\](?:, ?server ?"
+            r"\[(?P<server>[^\]\n]{1,100})\])?(?:, ?device ?\[(?P<card>[0-9]{1,6})\])?",
+            r"hcclCommInitInfo ?: ?commId ?\[(?P<group>[^\]\n]{1,200})\](?:, ?rank ?\[(?P<rank>[0-9]{1,8})\])?(?:, ?t"
+            r"otalRanks ?"
+            r"\[(?P<ranks>[0-9]{1,8})\])?(?:, ?serverId ?\[(?P<server>[^\]\n]{1,100})\])?",
+            r"\[LocalRank Key Info\][^\n]{0,10}?userRank ?\[(?P<rank>[0-9]{1,8})\](?: ?hostIp ?\[(?P<host>[^\]\n]{1,8"
+            r"0})\])?(?: ?devicePhyId ?"
+            r"\[(?P<card>[0-9]{1,6})\])?(?: ?server ?\[(?P<server>[^\]\n]{1,100})\])?(?: ?deviceIp ?\[(?P<ip>[^\]\n]{"
+            r"1,80})\])?",
+            r"HcclCommInit\w{0,40} success[^\n]{0,60}?rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9]{1,8"
+            r"})\]",
+        ),
+        says=(
+            "rank {rank} of {ranks}",
+            "rank {rank}, host {host}",
+            "server {server}",
+            "physical card {card}",
+            "card address {ip}",
+            "the group is {group}",
+        ),
+        causes=(_MAPS,),
+    ),
+    KnownError(
+        "the shape of a communicator",
+        "fact",
+        (),
+        (
+            r"\[Communicator Key Info\] ?identifier ?\[(?P<group>[^\]\n]{1,200})\](?: ?rankSize ?\[(?P<ranks>[0-9]{1,"
+            r"8})\])?(?: ?serverNum ?"
+            r"\[(?P<servers>[0-9]{1,8})\])?(?:[^\n]{0,40}?superPodNum ?\[(?P<pods>[0-9]{1,8})\])?",
+        ),
+        says=("the group is {group}", "{ranks} ranks on {servers} servers", "{pods} super pods"),
+        causes=("it must be the same on all ranks of the group",),
+    ),
+    KnownError(
+        "a process leaves a communicator",
+        "fact",
+        (),
+        (r"Entry-HcclCommDestroy", r"(?:hcom|op_base comm) destroy (?:begin|complete)", r"Entry-HcomDestroy"),
+        causes=("normal at the end; if it comes before an error of another rank, this process left too early",),
+    ),
+    KnownError(
+        "an operator was called (HCCL_ENTRY_LOG_ENABLE=1)",
+        "fact",
+        (),
+        (
+            r"Entry-(?P<operator>Hccl[A-Z]\w{2,30}) ?: ?tag ?\[(?P<tag>[^\]\n]{1,200})\](?:[^\n]{0,120}?count ?\[(?P<"
+            r"count>[0-9]{1,20})\])?"
+            r"(?:[^\n]{0,20}?dataType ?\[(?P<type>\w{1,20})\])?(?:[^\n]{0,20}?op ?\[(?P<reduce>\w{1,20})\])?(?:[^\n]{"
+            r"0,20}?localRank ?"
+            r"\[(?P<rank>[0-9]{1,8})\])?(?:[^\n]{0,20}?streamId ?\[(?P<stream>[0-9]{1,8})\])?",
+        ),
+        says=(
+            "{operator} of rank {rank}",
+            "{count} elements of {type}",
+            "its tag is {tag}",
+            "it runs in stream {stream}; one group in two streams at once is not allowed",
+        ),
+        causes=("the order, count and type must be the same on all ranks of the group",),
+        tells_apart='grep -rh "Entry-Hccl" */run/plog, one column per rank',
+    ),
+    KnownError(
+        "the tag of an operator, and the group that it belongs to",
+        "fact",
+        (),
+        (
+            r"GenerateOpTag[^\n]{0,120}?group ?\[(?P<group>[^\]\n]{1,200})\][^\n]{0,40}?generated op tag ?\[(?P<tag>["
+            r"^\]\n]{1,200})\]",
+        ),
+        says=("{tag} belongs to {group}",),
+        causes=("tags of one group must come in the same order on all ranks",),
+    ),
+    KnownError(
+        "a port of a card is open",
+        "fact",
+        (),
+        (
+            r"\]Listen on ip ?\[(?P<ip>[^\]\n]{1,80})\], ?port ?\[(?P<port>[0-9]{1,5})\] ?suc+es{1,2}(?:, ?devPhyId"
+            r" ?\[(?P<card>[0-9]{1,6})\])?",
+        ),
+        says=("address {ip}, port {port}", "physical card {card}"),
+        causes=("it maps a card address to a card",),
+    ),
+    KnownError(
+        "the interface that HCCL took for the host network",
+        "fact",
+        (),
+        (r"get host ip success[^\n]{0,40}?\[?(?P<ip>[0-9a-fA-F.:%\w]{7,60})?", r"find nic[^\n]{0,60}success"),
+        says=("{ip}",),
+        causes=("all hosts must use interfaces that reach each other; HCCL_SOCKET_IFNAME chooses",),
+    ),
+    KnownError(
+        "the value of a variable that is in effect for this process",
+        "value",
+        (),
+        (
+            r"\[HCCL_ENV\][^\n]{0,60}?(?P<name>HCCL_\w{2,50}|PROFILING_MODE) (?:is )?set (?:by (?P<source>default|env"
+            r"ironment)"
+            r"(?: variable)?)?[^\n]{0,24}?to (?:default value )?\[(?P<value>[^\]\n]{0,120})\]",
+            r"\[HCCL_ENV\][^\n]{0,60}?(?P<name>HCCL_\w{2,50}|PROFILING_MODE)[^\n]{0,80}?is (?P<source>not set|empty)",
+            r"\[HCCL_ENV\][^\n]{0,60}?(?P<name>HCCL_\w{2,50})",
+            r"\b(?P<name>HCCL_\w{2,50}) set by (?P<source>default|environment) to \[(?P<value>[^\]\n]{0,120})\]",
+            r"environmental variable (?P<name>HCCL_\w{2,50}) is set, ?\w{1,20} ?\[(?P<value>[^\]\n]{0,80})\]",
+            r"Env config \"(?P<name>HCCL_\w{2,50})\" is (?P<source>not set|parsed)",
+        ),
+        says=("{name} is {value}", "{name}, from: {source}"),
+        causes=("ranks of a job that differ in it may wait for each other: compare it over the ranks",),
+        tells_apart='grep -rh "HCCL_ENV\\|base_config" */run/plog | sort | uniq -c',
+    ),
+    KnownError(
+        "a trace of HCCL; it says nothing of an error by itself",
+        "fact",
+        (),
+        (r"\[HCCL_TRACE\]",),
+    ),
+)

@@ -1,0 +1,73 @@
+"""A log that a user names, or pipes in: read as a stream in bounded memory, and explained by its most telling line."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from io import BufferedReader, FileIO
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.lookup import MAX_LINE, Explanation, explain_lines
+
+MAX_BYTES = 256 << 20
+"""Bytes of a log that are read; `hccl-kit diagnose` reads larger ones."""
+_PIECE = 1 << 16
+
+
+def explain_log(stream: BufferedReader, name: str) -> Explanation:
+    """What the most telling line of a log says.
+
+    Raises KitError if no line is known, or if it is not text; OSError if it cannot be read.
+    """
+    start = stream.peek(_PIECE)[:_PIECE]
+    if b"\0" in start:
+        raise KitError(f"{name} is not a log: it has NUL bytes", hint="pass a text file; unpack archives first")
+    found = explain_lines(_lines(stream))
+    if found is None:
+        raise KitError(
+            f"no line of {name} is known",
+            hint="it holds no error and no fact of HCCL: collect ~/ascend/log (debug and run) of all hosts, and the"
+            " output"
+            " of all ranks",
+        )
+    return found
+
+
+def open_log(path: Path) -> BufferedReader:
+    """A regular file, open for reading. Raises KitError if it cannot be opened, or is anything else."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError) as error:
+        raise KitError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise KitError(f"cannot read {path}: it is not a regular file", hint="pipe it in: hccl-kit explain - < FILE")
+    return opened(descriptor)
+
+
+def opened(descriptor: int, *, closes: bool = True) -> BufferedReader:
+    """A stream of an open file."""
+    return BufferedReader(FileIO(descriptor, closefd=closes), _PIECE)
+
+
+def _lines(stream: BufferedReader) -> Iterator[str]:
+    """The lines, each cut at MAX_LINE bytes: a line may be the whole log."""
+    left = MAX_BYTES
+    while left > 0 and (line := _read(stream, min(MAX_LINE, left))):
+        left -= len(line)
+        rest = line
+        while left > 0 and not rest.endswith(b"\n") and (rest := _read(stream, min(_PIECE, left))):
+            left -= len(rest)
+        yield line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _read(stream: BufferedReader, size: int) -> bytes:
+    try:
+        return stream.readline(size)
+    except OSError as error:
+        if error.errno == errno.EISDIR:
+            raise KitError("cannot read a folder as a log", hint="hccl-kit diagnose FOLDER") from error
+        raise
