@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Literal, NamedTuple
 
 CARDS = 8
 """Of a server."""
-RELEASES = ("6.3", "8.0", "8.3", "8.5")
 Release = Literal["6.3", "8.0", "8.3", "8.5"]
+RELEASES: tuple[Release, ...] = ("6.3", "8.0", "8.3", "8.5")
 Kind = Literal["debug", "run", "device", "screen"]
 
 
@@ -231,15 +232,15 @@ def put_link_timeout(logs: Plogs, rank: Rank, time: float, peers: list[Rank], *,
     server_role = int(rank.number > peers[0].number)
     unit = "" if job.release in ("6.3", "8.0") else " s"
     waited = f"role[{1 - server_role}] rank[{rank.number}] timeout[{job.connect_timeout}{unit}]"
-    sockets = {"source": "hccl_socket_manager.cc"}
-    logs.put(rank, time, f"[Wait][LinkEstablish]wait socket establish timeout, {waited}", **sockets)
-    logs.put(rank, time + 0.001, "   _________________________LINK_ERROR_INFO___________________________", **sockets)
-    logs.put(rank, time + 0.002, f"   |  comm error, device[{rank.card}] ", **sockets)
+    put = partial(logs.put, rank, source="hccl_socket_manager.cc")
+    put(time, f"[Wait][LinkEstablish]wait socket establish timeout, {waited}")
+    put(time + 0.001, "   _________________________LINK_ERROR_INFO___________________________")
+    put(time + 0.002, f"   |  comm error, device[{rank.card}] ")
     old = "   |  dest_ip(rank_id)  |  src_ip(rank_id)   |   Role   |   Status   |   "
     new = "   |  dest_ip(user_rank)  |   dest_port   |  src_ip(user_rank)   |   src_port   |   MyRole   |   Status   |"
     has_tls = job.release in ("8.3", "8.5")
-    logs.put(rank, time + 0.003, old if job.release == "6.3" else new + ("   TlsStatus   |" * has_tls), **sockets)
-    logs.put(rank, time + 0.004, "   |--------------------|--------------------|----------|------------|", **sockets)
+    put(time + 0.003, old if job.release == "6.3" else new + ("   TlsStatus   |" * has_tls))
+    put(time + 0.004, "   |--------------------|--------------------|----------|------------|")
     for n, peer in enumerate(peers):
         role = "server" if rank.number > peer.number else "client"
         to, own = f"{peer.address}({peer.number})", f"{rank.address}({rank.number})"
@@ -248,10 +249,10 @@ def put_link_timeout(logs: Plogs, rank: Rank, time: float, peers: list[Rank], *,
         else:
             row = f"   |  {to}  |  16666  |  {own}  |  0  |  {role}  | time out |" + f" {tls} |" * has_tls
             row += " LinkInfo |" if job.release == "8.5" else ""
-        logs.put(rank, time + 0.005 + n / 1e4, row, **sockets)
-    logs.put(rank, time + 0.01, "   ___________________________________________________________________  ", **sockets)
+        put(time + 0.005 + n / 1e4, row)
+    put(time + 0.01, "   ___________________________________________________________________  ")
     why = "the connection failure between this device and target device may be due to the following reasons:"
-    logs.put(rank, time + 0.011, why, **sockets)
+    put(time + 0.011, why)
     for n, peer in enumerate(peers):
         if job.release == "8.5":
             remote = (
