@@ -13,6 +13,15 @@ CARDS = 8
 """Of a server."""
 Release = Literal["6.3", "8.0", "8.3", "8.5"]
 RELEASES: tuple[Release, ...] = ("6.3", "8.0", "8.3", "8.5")
+HEADERS = ("plain",) * 6 + ("glued", "blanks", "date", "nameless")
+_HEADS = {
+    "plain": "[{0}] {1}({2},{3}):{4}",
+    "glued": "[{0}]{1}({2},{3}):{4}",
+    "blanks": "[{0}] {1}({2}, {3}) :{4}",
+    "date": "[{0}] {1}({2},{3}):{5}",
+    "nameless": "[{0}] {1}({2},):{4}",
+}
+"""How the header of a line is written: level, module, pid, name of the process, date with a hyphen or a blank."""
 Kind = Literal["debug", "run", "device", "screen"]
 
 
@@ -47,6 +56,7 @@ class Job(NamedTuple):
     group: str
     steps: int
     """Operators of the group that went well."""
+    header: str
 
     @property
     def servers(self) -> int:
@@ -71,7 +81,7 @@ def new_job(random: Random, ranks: int) -> Job:
     every = tuple(map(rank, range(ranks)))
     name = f"{every[0].host}%eth0_60000_0_{int(start * 1e6)}"
     connect, execute = random.choice((120, 120, 300, 600)), random.choice((1836, 1836, 1800, 900))
-    return Job(every, release, start, connect, execute, name, random.randint(3, 400))
+    return Job(every, release, start, connect, execute, name, random.randint(3, 400), random.choice(HEADERS))
 
 
 class Plogs:
@@ -116,7 +126,10 @@ class Plogs:
         tid = pid if module != "HCCL" or level != "ERROR" else pid + 1000
         stamp = stamped(time + self.clock_errors[rank.server])
         name = "hccp_service.bin" if module == "HCCP" else "python3"
-        head = f"[{level}] {module}({pid},{name}):{stamp} [{source}:{line}]"
+        head = _HEADS[self.job.header].format(
+            level, module, pid, name, stamp, stamp.replace("-", " ").replace(" ", "-", 2)
+        )
+        head += f" [{source}:{line}]"
         if module == "HCCP":
             return f"{head}tid:{tid},rs_call({line}) : {text}"
         if module == "RUNTIME":
@@ -139,9 +152,14 @@ class Plogs:
                 continue
             path = folder / self._path(rank, kind)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n".join(kept) + "\n")
+            path.write_text(self._joined(kept))
             paths.append(path)
         return paths
+
+    def _joined(self, lines: list[str]) -> str:
+        """The lines; now and then two records share one, as after writes of two threads at once."""
+        ends = ["" if self.random.random() < 0.001 else "\n" for _ in lines[1:]]
+        return "".join(line + end for line, end in zip(lines, [*ends, "\n"], strict=True))
 
     def _path(self, rank: Rank, kind: Kind) -> str:
         stamp = stamped(self.job.start + self.clock_errors[rank.server])
