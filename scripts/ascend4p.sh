@@ -11,6 +11,8 @@
 #
 # The rank table next to this script is checked first. Logs go to hccl_logs/RUN/rank_N.log in the current
 # folder; hccl_logs/latest is the last RUN. MASTER_PORT is used if it is set, otherwise a free port.
+# Logs of CANN go to hccl_logs/RUN/plog, unless ASCEND_PROCESS_LOG_PATH is set. After a failure the script
+# runs hccl-kit diagnose over the folder of the run, if the kit is there; HCCL_KIT_DIAGNOSE=0: never.
 # The first rank that fails ends the job: its last lines are printed last, and the script exits with its code
 # (128 + signal). Other exit codes: 0 success, 2 could not start, 124 a rank makes no progress, 130 Ctrl-C,
 # 143 SIGTERM, 129 SIGHUP, 137 a process of the script was killed. No process that a rank starts outlives the
@@ -29,6 +31,8 @@ table_sha256=89194f63a005ea103f7e3bfa7e227585d8e9f2f40b571f55cb818cf9d4b7e8d3
 port_name=MASTER_PORT
 first_port=20000 ports=12000 # below 32768, where Linux starts to assign ports to clients
 server=${HCCL_KIT_SERVER:-}
+given_plogs=${ASCEND_PROCESS_LOG_PATH:-}
+diagnose_s=${HCCL_KIT_DIAGNOSE:-60}
 
 die() { # LINE ...
     printf '%s\n' "$@" >&2
@@ -161,12 +165,24 @@ rendezvous='' result_rank='' result_code='' result_server=''
 [[ -z $over_ssh ]] || die 'error: this job has one server; start the script there'
 find_python 6
 
-make_logs() { # sets logs
+make_plogs() { # sets plogs; empty if the folder cannot be made, which is no reason not to start
+    local name=${server_name//[^[:alnum:]._-]/_}
+    name=${name/#./_}
+    plogs=${given_plogs:-$logs/plog/${name:0:40}}
+    [[ -n $given_plogs ]] || mkdir -p -- "$plogs" 2>/dev/null || plogs=''
+}
+
+make_logs() { # sets logs and plogs
     logs=$PWD/hccl_logs/$run
     ((attempt == 0)) || logs+=/restart_$attempt
     mkdir -p -- "$logs" || die "error: cannot create the log folder $logs"
+    make_plogs
     ln -sfn -- "$run" hccl_logs/latest 2>/dev/null || :
 }
+
+note() { # WORDS: with the time, into the file of this server
+    printf '%(%s)T %s\n' -1 "$*" >>"$logs/launcher_${node:-0}" || :
+} 2>/dev/null
 
 # Left over from other launchers, these would override what is set below.
 earlier_restarts=${HCCL_KIT_RESTART:-0}
@@ -182,6 +198,7 @@ job_environment() {
     export MASTER_ADDR=127.0.0.1
     export MASTER_PORT="$port"
     export HCCL_KIT_LOG_DIR="$logs"
+    [[ -z $plogs ]] || export ASCEND_PROCESS_LOG_PATH="$plogs"
     ((attempt + earlier_restarts == 0)) || export HCCL_KIT_RESTART=$((attempt + earlier_restarts))
     own_run=$run${node:+.$node}
     mark=HCCL_KIT_RUN_ID=$own_run # only the ranks and what they start have this in their environment
@@ -313,6 +330,7 @@ run_rank() { # LOCAL_RANK COMMAND ...
     exec 9>&-
     wait $! || code=$?
     if ((code != 0)); then
+        note "exited $rank $code"
         echo "rank $rank $code" >&8
         echo "$rank $code" >>"$logs/failed" # for the report
     elif [[ -e $logs/step_$rank ]]; then
@@ -381,8 +399,10 @@ write_to_guard() { # WORD
     (echo "$1" >&9) 2>/dev/null || { start_guard none && echo "$1" >&9; } # it was killed, and the pipe is broken
 }
 
-end_ranks() { # a signal during this only prevents a restart
-    trap 'max_restarts=0' HUP INT TERM
+ended_by_user='' # such a job is neither restarted nor diagnosed
+
+end_ranks() { # a signal during this only prevents a restart and a diagnosis
+    trap "ended_by_user=1" HUP INT TERM
     for _ in 1 2 3; do
         exec 9>&-
         while is_running "$guard"; do sleep 0.05; done
@@ -445,6 +465,8 @@ ends_screen() { # RANK TEXT: whether the log of the rank is on the screen, with 
 conclude() { # CODE: end the job and report what failed first; CODE counts if there is no event, as after a kill
     local kind=lost rank='' code=$1 where=''
     next_event 20 || :
+    note "ending $kind ${rank:--1} $code" # whatever ends from now on, this script has ended
+    [[ $kind != over || $rank != -1 ]] || note "lost $where"
     case $kind in
         rank) send "failed $rank $code 0" ;;
         hang)
@@ -458,9 +480,10 @@ conclude() { # CODE: end the job and report what failed first; CODE counts if th
     end_ranks
     if [[ $kind == rank || $kind == hang ]] && ! wait_for_result 400; then
         kind=over rank=$result_rank code=$result_code where=$result_server
+        [[ $rank != -1 ]] || note "lost $where"
     fi
     # It was ended on purpose, here or on another server.
-    if [[ $kind == gone || $kind == over && $rank == -2 ]]; then max_restarts=0; fi
+    if [[ $kind == gone || $kind == over && $rank == -2 ]]; then ended_by_user=1; fi
     case $kind in
         lost) echo && echo "error: a rank was lost, exit code $code; logs in $logs" ;;
         guard) echo && echo "error: the guard process was killed; the job ended with exit code $code; logs in $logs" ;;
@@ -517,6 +540,32 @@ show_end() { # RANK TRACEBACK: the end of its output, unless it is on the screen
     fi
 }
 
+# It never changes the exit code of the job: neither by its own, nor by being late or ended by a signal. Each read has a
+# limit, so that a signal is heard meanwhile; what is read then is a part of a line, and the pipe is left where it ends.
+diagnose() { # FOLDER: print the first lines of the diagnosis; nothing without the kit
+    local code line text='' kit=(hccl-kit)
+    is_number "$diagnose_s" 86400 || diagnose_s=60
+    ((diagnose_s > 0)) && [[ -z ${ended_by_user:-} && -d $1 ]] || return 0
+    command -v timeout >/dev/null || return 0
+    if ! command -v hccl-kit >/dev/null; then
+        find_python 10
+        [[ -n $python ]] || return 0
+        kit=("$python" -m hccl_kit)
+    fi
+    exec 4< <(exec timeout --foreground -k 1 "$diagnose_s" "${kit[@]}" diagnose "$1" </dev/null 2>/dev/null)
+    diagnosing=$!
+    trap 'kill "$diagnosing" 2>/dev/null || :' HUP INT TERM
+    while :; do
+        code=0
+        IFS= read -r -t 0.2 -u 4 line || code=$?
+        text+=$line
+        ((code == 0 || code > 128)) || break
+        ((code > 0)) || text+=$'\n'
+    done
+    exec 4<&-
+    [[ -z $text ]] || printf '\n%s\n' "$(head -n 12 <<<"${text%$'\n'}")"
+}
+
 run_ranks() { # ARGUMENT ...: run the ranks of this server, and return the exit code of the job
     local i jobs=() code=0
     start_guard "$shown"
@@ -533,7 +582,8 @@ run_ranks() { # ARGUMENT ...: run the ranks of this server, and return the exit 
         send 'done'
         if ! wait_for_result; then # another server failed
             code=$result_code
-            ((result_rank != -2)) || max_restarts=0
+            [[ $result_rank != -1 ]] || note "lost $result_server"
+            ((result_rank != -2)) || ended_by_user=1
             [[ -n $lifeline ]] || describe_other "$result_rank" "$code" "$result_server" >&2
         fi
     else
@@ -566,8 +616,14 @@ wait_for_ranks() { # PID ...: of the ranks, then of their helpers. Returns 0 whe
 
 # A job that could not start (2) would fail again. Without its starter, a job over ssh has no user.
 may_restart() { # CODE
-    ((attempt < max_restarts && $1 != 2)) || return 1
+    ((attempt < max_restarts && $1 != 2)) && [[ -z $ended_by_user ]] || return 1
     [[ -z $lifeline ]] || kill -0 "$lifeline" 2>/dev/null
+}
+
+give_up() { # CODE
+    # Over ssh, the starter has the logs of all servers.
+    [[ -n $lifeline ]] || diagnose "$logs" >&2
+    exit "$1"
 }
 
 # Ranks take their steps together, so only the first server compares, and all servers do the same.
@@ -588,10 +644,10 @@ while :; do
     code=0
     run_ranks "$@" || code=$?
     ((code != 0)) || exit 0
-    may_restart "$code" || exit "$code"
+    may_restart "$code" || give_up "$code"
     step=$(furthest_step)
     if is_stuck "$step"; then
-        [[ -n $rendezvous$token ]] || exit "$code"
+        [[ -n $rendezvous$token ]] || give_up "$code"
         gives_up=1 # the other servers hear of it when they join for the restart
     fi
     last_step=$step last_code=$code

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from hccl_kit.base.network import derived_port
-from hccl_kit.runtime.worker_env import NAMES
+from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS
 
 
 def word(text: str) -> str:
@@ -82,6 +82,11 @@ def port_range() -> str:
     """The ports for rank 0 as variables of the script."""
     first, last = derived_port(0), derived_port(-1)
     return f"first_port={first} ports={last - first + 1} # below 32768, where Linux starts to assign ports to clients"
+
+
+def from_user() -> list[str]:
+    """What users may set for any script, as variables of the script: see the fragments `plogs` and `diagnose`."""
+    return [f"given_plogs=${{{PLOGS}:-}}", f"diagnose_s=${{{DIAGNOSE}:-60}}"]
 
 
 def wrapped(command: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, plan
-from hccl_kit.runtime.worker_env import MISLEADING, NAMES
+from hccl_kit.runtime.worker_env import DIAGNOSE, MISLEADING, NAMES
 from hccl_kit.table import formats
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import generate
@@ -97,11 +97,14 @@ def python_job(folder: Path, program: str, *, ranks: int = 4) -> Job:
 
 
 def clean_environ(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without what a launcher may have left in it, and with this python first on PATH."""
+    """This process's environment without what a launcher may have left in it, and with this python first on PATH.
+
+    A job that fails is not diagnosed, unless `more` says so: most tests are on what stands last on the screen.
+    """
     contract = {name for names in NAMES.values() for name in names} | set(MISLEADING)
     environ = {name: value for name, value in os.environ.items() if name not in contract}
     environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
-    return {**environ, **(more or {})}
+    return {**environ, DIAGNOSE: "0", **(more or {})}
 
 
 def finish(process: subprocess.Popen[str], seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:

@@ -258,7 +258,7 @@ def test_logs_of_two_runs_lie_apart(tmp_path: Path) -> None:
         assert job.run().returncode == 0
     *runs, latest = sorted((tmp_path / "hccl_logs").iterdir())
     assert (latest.name, latest.resolve()) == ("latest", runs[-1])
-    assert [sorted(file.name for file in run.iterdir()) for run in runs] == [["rank_0.log", "rank_1.log"]] * 2
+    assert [sorted(file.name for file in run.iterdir()) for run in runs] == [["plog", "rank_0.log", "rank_1.log"]] * 2
 
 
 def test_a_folder_that_takes_no_logs_is_named(tmp_path: Path) -> None:

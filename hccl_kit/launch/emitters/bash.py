@@ -11,8 +11,8 @@ from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
-from hccl_kit.launch.shell import array, export, fragment, port_range, program, word, words, wrapped
-from hccl_kit.runtime.worker_env import KEY_FILE, LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
+from hccl_kit.launch.shell import array, export, fragment, from_user, port_range, program, word, words, wrapped
+from hccl_kit.runtime.worker_env import DIAGNOSE, KEY_FILE, LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
 
@@ -39,12 +39,12 @@ def script(plan: LaunchPlan, table: TableFile) -> str:
         *fragment("common/strict_mode"),
         *_job(plan, table),
         *fragment("common/die", "common/values", "common/exit_status"),
-        *fragment("bash/options", "bash/check_table", "common/port"),
+        *fragment("bash/options", "bash/check_table", "common/python", "common/port"),
         *(_nodes(plan, table) if several else _one_node(plan)),
-        *fragment("bash/logs"),
+        *fragment("common/plogs", "bash/logs"),
         *_environment(plan),
         *fragment("bash/guard", "common/events", "common/own_session", "bash/run_rank", "bash/watch"),
-        *fragment("common/signals", "bash/report", "bash/main"),
+        *fragment("common/signals", "bash/report", "common/diagnose", "bash/main"),
     ]
     return "\n".join(lines) + "\n"
 
@@ -71,6 +71,8 @@ def _header(plan: LaunchPlan) -> list[str]:
         "#",
         "# The rank table next to this script is checked first. Logs go to hccl_logs/RUN/rank_N.log in the current",
         f"# folder; hccl_logs/latest is the last RUN. {_PORT} is used if it is set, otherwise a free port.",
+        f"# Logs of CANN go to hccl_logs/RUN/plog, unless {PLOGS} is set. After a failure the script",
+        f"# runs hccl-kit diagnose over the folder of the run, if the kit is there; {DIAGNOSE}=0: never.",
         "# The first rank that fails ends the job: its last lines are printed last, and the script exits with its code",
         "# (128 + signal). Other exit codes: 0 success, 2 could not start, 124 a rank makes no progress, 130 Ctrl-C,",
         "# 143 SIGTERM, 129 SIGHUP, 137 a process of the script was killed. No process that a rank starts outlives the",
@@ -98,6 +100,7 @@ def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"port_name={_PORT}",
         port_range(),
         f"server=${{{SERVER}:-}}",
+        *from_user(),
     ]
 
 
@@ -149,6 +152,7 @@ def _environment(plan: LaunchPlan) -> list[str]:
         "    " + export("master_addr", word(plan.master)),
         "    " + export("master_port", '"$port"'),
         f'    export {LOG_DIR}="$logs"',
+        f'    [[ -z $plogs ]] || export {PLOGS}="$plogs"',
         f"    ((attempt + earlier_restarts == 0)) || export {RESTART}=$((attempt + earlier_restarts))",
         "    own_run=$run${node:+.$node}",
         f"    mark={RUN_ID}=$own_run # only the ranks and what they start have this in their environment",

@@ -13,8 +13,18 @@ from hccl_kit.launch.emitters.mpirun import visible
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
-from hccl_kit.launch.shell import fragment, port_range, source_of, word, words, wrapped
-from hccl_kit.runtime.worker_env import KEY_FILE, LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER, VISIBLE_DEVICES
+from hccl_kit.launch.shell import fragment, from_user, port_range, source_of, word, words, wrapped
+from hccl_kit.runtime.worker_env import (
+    KEY_FILE,
+    LOG_DIR,
+    MISLEADING,
+    NAMES,
+    PLOGS,
+    RESTART,
+    RUN_ID,
+    SERVER,
+    VISIBLE_DEVICES,
+)
 
 (_PORT,) = NAMES["master_port"]
 
@@ -28,11 +38,11 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         *_header(plan, table),
         *fragment("common/strict_mode"),
         *_job(plan),
-        *fragment("common/die", "common/values", "common/exit_status", "msrun/options", "common/port"),
+        *fragment("common/die", "common/values", "common/exit_status", "msrun/options", "common/python", "common/port"),
         *(_nodes(plan, table) if len(plan.nodes) > 1 else _one_node(plan)),
-        *fragment("common/events", "common/signals", "msrun/setup"),
+        *fragment("common/events", "common/signals", "common/plogs", "msrun/setup"),
         *_environment(),
-        *fragment("msrun/guard", "common/own_session", "msrun/report", "msrun/main"),
+        *fragment("msrun/guard", "common/own_session", "msrun/report", "common/diagnose", "msrun/main"),
     ]
     return (LaunchFile(f"msrun{plan.size}p.sh", "\n".join(lines) + "\n", EXECUTABLE),)
 
@@ -75,6 +85,7 @@ def _job(plan: LaunchPlan) -> list[str]:
         f"port_name={_PORT}",
         port_range(),
         f"server=${{{SERVER}:-}}",
+        *from_user(),
         "# shellcheck disable=SC2016  # a program in Python",
         f"worker={word(source_of('msrun_worker'))}",
     ]
@@ -124,5 +135,6 @@ def _environment() -> list[str]:
         "# Left over from other launchers, these would override what msrun sets.",
         wrapped(" ".join(["unset -v", *MISLEADING, *contract, RUN_ID, RESTART, SERVER])),
         f'[[ -z $visible ]] || export {VISIBLE_DEVICES}="$visible" # msrun counts devices from 0 on',
+        f'[[ -z $plogs ]] || export {PLOGS}="$plogs"',
         f"mark={LOG_DIR}=$logs # only msrun and what it starts have this in their environment",
     ]

@@ -13,8 +13,8 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import export, fragment, port_range, word, words, wrapped
-from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
+from hccl_kit.launch.shell import export, fragment, from_user, port_range, word, words, wrapped
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
 
@@ -53,6 +53,7 @@ def emit(
         *fragment("common/strict_mode"),
         *_job(plan, table),
         *fragment("common/die", "common/values", "common/exit_status", "common/match_server"),
+        *fragment("common/python", "common/diagnose", "common/plogs"),
         *fragment("slurm/check_table", "slurm/job", "slurm/report", "slurm/find_server"),
         *_environment(plan),
         *fragment("slurm/task"),
@@ -121,6 +122,7 @@ def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"server_name={SERVER}",
         f"server=${{{SERVER}:-}}",
         "run=slurm-${SLURM_JOB_ID:-}",
+        *from_user(),
     ]
 
 
@@ -146,5 +148,6 @@ def _environment(plan: LaunchPlan) -> list[str]:
         "    " + export("local_rank", '"$SLURM_LOCALID"'),
         "    " + export("local_size", '"${#ranks[@]}"'),
         "    " + export("device", '"$device"'),
+        f'    [[ -z $plogs ]] || export {PLOGS}="$plogs"',
         "}",
     ]

@@ -30,10 +30,12 @@ MAX_FETCHES = 32
 FETCH_TIMEOUT = 600
 """Seconds that the logs of a server may take."""
 LOG = re.compile(
-    rb"(?:\./)?(?:(restart_[0-9]{1,7})/)?"
-    rb"(rank_[0-9]{1,7}\.log(?:\.1)?|error_[0-9]{1,7}\.json|step_[0-9]{1,7}|failed)"
+    rb"(?:\./)?((?:restart_[0-9]{1,7}/)?)"
+    rb"(?:(plog/\w[\w.-]{0,39}/(?:debug|run)/(?:plog|device-[0-9]{1,3})/)((?:plog|device)-[0-9]{1,10}_[0-9]{1,20}\.log)"
+    rb"|(rank_[0-9]{1,7}\.log(?:\.1)?|error_[0-9]{1,7}\.json|step_[0-9]{1,7}|facts_[0-9]{1,7}\.jsonl|failed"
+    rb"|launcher_[0-9]{1,7}))"
 )
-"""The files of a run that are fetched, as folder and name."""
+"""The files of a run that are fetched: folder of the restart, of plogs, name of a plog or name of another file."""
 BLOCK = 512
 """Bytes of a block of an archive."""
 MARK = ".started-here"
@@ -92,9 +94,9 @@ def unpack(archive: IO[bytes], target: int) -> None:
         if size > MAX_LOG or left < 0:
             raise ValueError(f"a log is larger than {MAX_LOG} bytes, or all together than {MAX_LOGS}")
         if found and header[156:157] in (b"0", b"\0"):
-            folder = folder_in(target, found[1])
+            folder = folder_in(target, found[1] + (found[2] or b""))
             try:
-                save(archive, size, folder, found[2])
+                save(archive, size, folder, found[3] or found[4])
             finally:
                 os.close(folder)
         else:
@@ -117,13 +119,18 @@ def name_of(header: bytes) -> bytes:
     return b"" if prefix.strip(b"\0") else name
 
 
-def folder_in(target: int, name: bytes | None) -> int:
-    """A descriptor of the folder `name` in `target`, or of `target`."""
-    if name is None:
-        return os.dup(target)
-    with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=target)
-    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=target)
+def folder_in(target: int, path: bytes) -> int:
+    """A descriptor of the folder `path` in `target`, made if it is not there; of `target` if it is empty."""
+    found = os.dup(target)
+    for name in path.split(b"/")[:-1]:
+        outer = found
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=outer)
+            found = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=outer)
+        finally:
+            os.close(outer)
+    return found
 
 
 def save(archive: IO[bytes], size: int, folder: int, name: bytes) -> None:

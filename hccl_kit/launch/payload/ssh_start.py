@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from hccl_kit.launch.payload.diagnose_logs import diagnose
 from hccl_kit.launch.payload.fetch_logs import MARK, fetch_all
 from hccl_kit.launch.payload.messages import printable
 from hccl_kit.launch.payload.relay import MessageFilter, Relay
@@ -60,11 +61,12 @@ class Job:
         self.last_lines: dict[Node, str] = {}
         self.lost: set[Node] = set()
         self.is_stopping = False
+        self.is_interrupted = False
 
     async def run(self, commands: Sequence[str]) -> int:
         """Start all servers and wait for them; after a failure, the others end or are stopped."""
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self.fail, 128 + number)
+            asyncio.get_running_loop().add_signal_handler(number, self.interrupt, number)
         watches = [asyncio.ensure_future(self.watch(*pair)) for pair in zip(self.nodes, commands)]  # noqa: B905 - 3.8
         over = asyncio.ensure_future(self.over.wait())
         everything = asyncio.ensure_future(asyncio.wait(watches))
@@ -77,6 +79,11 @@ class Job:
         relaying.cancel()
         # Other servers exit with this code too if one is lost, maybe before its ssh does.
         return 2 if self.lost and self.code == SSH_FAILED else self.code
+
+    def interrupt(self, number: int) -> None:
+        """End the job by a signal to this program."""
+        self.is_interrupted = not self.code
+        self.fail(128 + number)
 
     def fail(self, code: int) -> None:
         """End the job; the first code counts."""
@@ -202,7 +209,7 @@ def main(argv: Sequence[str]) -> int:
         logs.mkdir(parents=True)
         (logs / MARK).touch()
         commands = [remote_command(script, str(folder), node, run, arguments) for node in servers]
-        code = asyncio.run(start(servers, commands, has_names="--prefix" in arguments))
+        code, is_interrupted = asyncio.run(start(servers, commands, has_names="--prefix" in arguments))
         try:
             fetch_all(servers, logs)
             unmark(logs)
@@ -210,6 +217,9 @@ def main(argv: Sequence[str]) -> int:
             unmark(logs)
             write(2, b"interrupted; the missing logs are on their servers\n")
             os._exit(code)  # without waiting for transfers
+        if code and not is_interrupted:
+            with suppress(KeyboardInterrupt):
+                diagnose(logs)
     except OSError as error:
         write(2, f"error: {error.filename or 'ssh'}: {error.strerror}\n".encode())
         return 2
@@ -222,9 +232,13 @@ def unmark(logs: Path) -> None:
         (logs / MARK).unlink()
 
 
-async def start(nodes: Sequence[Node], commands: Sequence[str], *, has_names: bool) -> int:
-    """Run all servers in an event loop; `has_names`: their lines already have a prefix."""
-    return await Job(nodes, has_names=has_names).run(commands)
+async def start(nodes: Sequence[Node], commands: Sequence[str], *, has_names: bool) -> tuple[int, bool]:
+    """Run all servers in an event loop; returns the exit code, and whether a signal to this program ended the job.
+
+    `has_names`: their lines already have a prefix.
+    """
+    job = Job(nodes, has_names=has_names)
+    return await job.run(commands), job.is_interrupted
 
 
 if __name__ == "__main__":

@@ -52,6 +52,8 @@ Fetch = Callable[[bytes], dict[str, str]]
 
 def test_the_logs_of_a_run_are_taken(fetch: Fetch) -> None:
     names = ["rank_8.log", "rank_8.log.1", "error_8.json", "step_8", "failed", "restart_1/rank_8.log"]
+    names += ["facts_8.jsonl", "launcher_1", "plog/10.0.0.2/debug/plog/plog-4711_20260101101010123.log"]
+    names += ["restart_1/plog/10.0.0.2/run/device-0/device-4711_20260101101010123.log"]
     directories = [("./", b"", tarfile.DIRTYPE), ("./restart_1/", b"", tarfile.DIRTYPE)]
     assert fetch(archive(*directories, *(file(f"./{name}") for name in names))) == dict.fromkeys(
         sorted(names), "theirs\n"
@@ -85,6 +87,11 @@ def test_what_other_archives_put_in_front_of_a_file_is_passed_over(fetch: Fetch)
         "",
         "restart_1",
         "rank_8.log/",
+        "plog/../debug/plog/plog-1_1.log",
+        "plog/a/../debug/plog/plog-1_1.log",
+        "plog/a/b/plog/plog-1_1.log",
+        "plog/a/debug/plog/plog-1_1.sh",
+        "plog/a/debug/device-../plog-1_1.log",
     ],
 )
 def test_files_of_other_names_are_left_there(fetch: Fetch, tmp_path: Path, name: str) -> None:
@@ -110,6 +117,15 @@ def test_a_folder_that_is_a_link_is_not_followed(
     fetch(archive(file("restart_1/rank_8.log")))
     assert list(outside.iterdir()) == []
     assert "logs of server 'n2' were not all fetched: " in capfd.readouterr().err
+
+
+def test_a_folder_of_plogs_that_is_a_link_is_not_followed(fetch: Fetch, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "top" / "logs" / "plog").mkdir()
+    (tmp_path / "top" / "logs" / "plog" / "a").symlink_to(outside)
+    fetch(archive(file("plog/a/debug/plog/plog-1_1.log")))
+    assert list(outside.iterdir()) == []
 
 
 def test_what_is_here_is_not_overwritten(fetch: Fetch, tmp_path: Path) -> None:

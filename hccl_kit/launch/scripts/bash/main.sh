@@ -17,7 +17,8 @@ run_ranks() { # ARGUMENT ...: run the ranks of this server, and return the exit 
         send 'done'
         if ! wait_for_result; then # another server failed
             code=$result_code
-            ((result_rank != -2)) || max_restarts=0
+            [[ $result_rank != -1 ]] || note "lost $result_server"
+            ((result_rank != -2)) || ended_by_user=1
             [[ -n $lifeline ]] || describe_other "$result_rank" "$code" "$result_server" >&2
         fi
     else
@@ -50,8 +51,14 @@ wait_for_ranks() { # PID ...: of the ranks, then of their helpers. Returns 0 whe
 
 # A job that could not start (2) would fail again. Without its starter, a job over ssh has no user.
 may_restart() { # CODE
-    ((attempt < max_restarts && $1 != 2)) || return 1
+    ((attempt < max_restarts && $1 != 2)) && [[ -z $ended_by_user ]] || return 1
     [[ -z $lifeline ]] || kill -0 "$lifeline" 2>/dev/null
+}
+
+give_up() { # CODE
+    # Over ssh, the starter has the logs of all servers.
+    [[ -n $lifeline ]] || diagnose "$logs" >&2
+    exit "$1"
 }
 
 # Ranks take their steps together, so only the first server compares, and all servers do the same.
@@ -72,10 +79,10 @@ while :; do
     code=0
     run_ranks "$@" || code=$?
     ((code != 0)) || exit 0
-    may_restart "$code" || exit "$code"
+    may_restart "$code" || give_up "$code"
     step=$(furthest_step)
     if is_stuck "$step"; then
-        [[ -n $rendezvous$token ]] || exit "$code"
+        [[ -n $rendezvous$token ]] || give_up "$code"
         gives_up=1 # the other servers hear of it when they join for the restart
     fi
     last_step=$step last_code=$code

@@ -1,5 +1,5 @@
 # Ends the job after a failure and reports the rank that failed first.
-# Expects: ranks, devices, logs, server_name, lifeline, heartbeat, python. Needs the fragments of events and signals.
+# Expects: ranks, devices, logs, server_name, lifeline, heartbeat, python. Needs note and the fragments of events and signals.
 
 discard_events() { # of the ranks that were ended
     local kind rank code where
@@ -33,6 +33,8 @@ ends_screen() { # RANK TEXT: whether the log of the rank is on the screen, with 
 conclude() { # CODE: end the job and report what failed first; CODE counts if there is no event, as after a kill
     local kind=lost rank='' code=$1 where=''
     next_event 20 || :
+    note "ending $kind ${rank:--1} $code" # whatever ends from now on, this script has ended
+    [[ $kind != over || $rank != -1 ]] || note "lost $where"
     case $kind in
         rank) send "failed $rank $code 0" ;;
         hang)
@@ -46,9 +48,10 @@ conclude() { # CODE: end the job and report what failed first; CODE counts if th
     end_ranks
     if [[ $kind == rank || $kind == hang ]] && ! wait_for_result 400; then
         kind=over rank=$result_rank code=$result_code where=$result_server
+        [[ $rank != -1 ]] || note "lost $where"
     fi
     # It was ended on purpose, here or on another server.
-    if [[ $kind == gone || $kind == over && $rank == -2 ]]; then max_restarts=0; fi
+    if [[ $kind == gone || $kind == over && $rank == -2 ]]; then ended_by_user=1; fi
     case $kind in
         lost) echo && echo "error: a rank was lost, exit code $code; logs in $logs" ;;
         guard) echo && echo "error: the guard process was killed; the job ended with exit code $code; logs in $logs" ;;

@@ -1,5 +1,5 @@
 # Runs one rank.
-# Expects: ranks, logs, own_session. Needs rank_environment.
+# Expects: ranks, logs, own_session. Needs note and rank_environment.
 
 # Background jobs of a script ignore SIGINT; env --default-signal (coreutils 8.31 or newer) resets it. With an older
 # env, the guard's SIGTERM ends the rank.
@@ -19,6 +19,7 @@ run_rank() { # LOCAL_RANK COMMAND ...
     exec 9>&-
     wait $! || code=$?
     if ((code != 0)); then
+        note "exited $rank $code"
         echo "rank $rank $code" >&8
         echo "$rank $code" >>"$logs/failed" # for the report
     elif [[ -e $logs/step_$rank ]]; then

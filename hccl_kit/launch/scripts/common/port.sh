@@ -1,12 +1,5 @@
 # Chooses the port of rank 0 on this host.
-# Expects: command, port_name (the variable of a given port), first_port and ports (the range for others).
-
-find_python() { # MINOR: sets python to 3.MINOR or newer, of the command or on PATH; empty if there is none
-    local is_new="import sys; sys.exit(sys.version_info < (3, $1))"
-    for python in "${command[0]}" python3 python ''; do # python_train.sh is not an interpreter and must not start here
-        if [[ ${python##*/} =~ ^python[0-9.]*$ ]] && "$python" -I -c "$is_new" 2>/dev/null; then break; fi
-    done
-}
+# Expects: python, port_name (the variable of a given port), first_port and ports (the range for others).
 
 bind='import socket, sys
 for port in sys.argv[1:]:

@@ -15,8 +15,10 @@ write_to_guard() { # WORD
     (echo "$1" >&9) 2>/dev/null || { start_guard none && echo "$1" >&9; } # it was killed, and the pipe is broken
 }
 
-end_ranks() { # a signal during this only prevents a restart
-    trap 'max_restarts=0' HUP INT TERM
+ended_by_user='' # such a job is neither restarted nor diagnosed
+
+end_ranks() { # a signal during this only prevents a restart and a diagnosis
+    trap "ended_by_user=1" HUP INT TERM
     for _ in 1 2 3; do
         exec 9>&-
         while is_running "$guard"; do sleep 0.05; done

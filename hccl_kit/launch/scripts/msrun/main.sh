@@ -34,4 +34,6 @@ elif ((code != 0)); then
     describe_other "$rank" "$code" "$where" >&2
 fi
 [[ -z $rendezvous ]] || wait "$rendezvous" 2>/dev/null || :
+[[ $where == "$server_name" || $rank != -2 ]] || ended_by_user=1 # on that server
+((code == 0)) || diagnose "$logs" >&2
 ((code == 0)) || exit "$code"

@@ -1,5 +1,5 @@
-# Waits for the other servers and creates the log folder; sets run, port and logs.
-# Expects: node. Needs the fragments of events, signals and rendezvous.
+# Waits for the other servers and creates the log folder; sets run, port, logs and plogs.
+# Expects: node. Needs the fragments of events, plogs, signals and rendezvous.
 
 exec 6<> <(:) 8<> <(:)
 guard='' run=''
@@ -7,3 +7,4 @@ trap_signals
 join_servers
 logs=$PWD/hccl_logs/$run.$node
 if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot create the log folder $logs"; fi
+make_plogs

@@ -1,5 +1,5 @@
 # Reports why the job ended, and exits with its code.
-# Expects: logs. Needs is_number and exit_status.
+# Expects: logs. Needs diagnose, is_number and exit_status.
 
 conclude() { # CODE SIGNAL_AND_CODE
     local code=$1 rank='' earliest='' own_code='' device='' host=''
@@ -29,6 +29,7 @@ conclude() { # CODE SIGNAL_AND_CODE
     elif ((code != 0)); then
         echo "error: srun ended with exit code $code; its messages are above, logs in $logs" >&2
     fi
+    ((code == 0)) || diagnose "$logs" >&2
     exit "$code"
 }
 

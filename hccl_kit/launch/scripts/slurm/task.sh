@@ -16,6 +16,8 @@ task() { # TABLE ARGUMENT ...
     rank=${ranks[SLURM_LOCALID]} device=${devices[SLURM_LOCALID]}
     ((SLURM_LOCALID > 0)) || claim_server
     check_table refuse
+    server_name=${servers[node]}
+    make_plogs
     rank_environment
     # A signal of Slurm reaches the rank too, which handles it.
     trap : HUP INT QUIT TERM USR1 USR2

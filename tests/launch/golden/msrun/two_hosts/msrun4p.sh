@@ -28,6 +28,8 @@ size=4
 port_name=MASTER_PORT
 first_port=20000 ports=12000 # below 32768, where Linux starts to assign ports to clients
 server=${HCCL_KIT_SERVER:-}
+given_plogs=${ASCEND_PROCESS_LOG_PATH:-}
+diagnose_s=${HCCL_KIT_DIAGNOSE:-60}
 # shellcheck disable=SC2016  # a program in Python
 worker='"""Runs the command of a worker or of the scheduler of msrun, which can be any program, and notes failures.
 
@@ -1221,8 +1223,10 @@ write_to_guard() { # WORD
     (echo "$1" >&9) 2>/dev/null || { start_guard none && echo "$1" >&9; } # it was killed, and the pipe is broken
 }
 
-end_ranks() { # a signal during this only prevents a restart
-    trap 'max_restarts=0' HUP INT TERM
+ended_by_user='' # such a job is neither restarted nor diagnosed
+
+end_ranks() { # a signal during this only prevents a restart and a diagnosis
+    trap "ended_by_user=1" HUP INT TERM
     for _ in 1 2 3; do
         exec 9>&-
         while is_running "$guard"; do sleep 0.05; done
@@ -1253,12 +1257,20 @@ quit() { # SIGNAL CODE: every process gets the signal that this script got
     exit "$2"
 }
 
+make_plogs() { # sets plogs; empty if the folder cannot be made, which is no reason not to start
+    local name=${server_name//[^[:alnum:]._-]/_}
+    name=${name/#./_}
+    plogs=${given_plogs:-$logs/plog/${name:0:40}}
+    [[ -n $given_plogs ]] || mkdir -p -- "$plogs" 2>/dev/null || plogs=''
+}
+
 exec 6<> <(:) 8<> <(:)
 guard='' run=''
 trap_signals
 join_servers
 logs=$PWD/hccl_logs/$run.$node
 if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot create the log folder $logs"; fi
+make_plogs
 
 # Left over from other launchers, these would override what msrun sets.
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
@@ -1266,6 +1278,7 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID M
     RANK RANK_SIZE WORLD_SIZE LOCAL_RANK DEVICE_NUM LOCAL_WORLD_SIZE DEVICE_ID RANK_TABLE_FILE \
     MASTER_ADDR MASTER_PORT HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
 [[ -z $visible ]] || export ASCEND_RT_VISIBLE_DEVICES="$visible" # msrun counts devices from 0 on
+[[ -z $plogs ]] || export ASCEND_PROCESS_LOG_PATH="$plogs"
 mark=HCCL_KIT_LOG_DIR=$logs # only msrun and what it starts have this in their environment
 
 # msrun leaves its workers running when it is killed. The guard ends every process with MARK in its environment once its
@@ -1368,6 +1381,32 @@ describe() { # the failure of the rank or scheduler `name`, or of msrun if it is
     fi
 }
 
+# It never changes the exit code of the job: neither by its own, nor by being late or ended by a signal. Each read has a
+# limit, so that a signal is heard meanwhile; what is read then is a part of a line, and the pipe is left where it ends.
+diagnose() { # FOLDER: print the first lines of the diagnosis; nothing without the kit
+    local code line text='' kit=(hccl-kit)
+    is_number "$diagnose_s" 86400 || diagnose_s=60
+    ((diagnose_s > 0)) && [[ -z ${ended_by_user:-} && -d $1 ]] || return 0
+    command -v timeout >/dev/null || return 0
+    if ! command -v hccl-kit >/dev/null; then
+        find_python 10
+        [[ -n $python ]] || return 0
+        kit=("$python" -m hccl_kit)
+    fi
+    exec 4< <(exec timeout --foreground -k 1 "$diagnose_s" "${kit[@]}" diagnose "$1" </dev/null 2>/dev/null)
+    diagnosing=$!
+    trap 'kill "$diagnosing" 2>/dev/null || :' HUP INT TERM
+    while :; do
+        code=0
+        IFS= read -r -t 0.2 -u 4 line || code=$?
+        text+=$line
+        ((code == 0 || code > 128)) || break
+        ((code > 0)) || text+=$'\n'
+    done
+    exec 4<&-
+    [[ -z $text ]] || printf '\n%s\n' "$(head -n 12 <<<"${text%$'\n'}")"
+}
+
 log=$logs/worker_${ranks[0]}.log
 : >"$log"
 start_guard first
@@ -1401,4 +1440,6 @@ elif ((code != 0)); then
     describe_other "$rank" "$code" "$where" >&2
 fi
 [[ -z $rendezvous ]] || wait "$rendezvous" 2>/dev/null || :
+[[ $where == "$server_name" || $rank != -2 ]] || ended_by_user=1 # on that server
+((code == 0)) || diagnose "$logs" >&2
 ((code == 0)) || exit "$code"

@@ -1,0 +1,43 @@
+"""Shows what `hccl-kit diagnose` says about the logs of a job that failed, if the kit is there.
+
+Part of programs that launch scripts contain.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from hccl_kit.launch.payload.ssh_command import write
+
+DIAGNOSE = "HCCL_KIT_DIAGNOSE"
+SECONDS = 60
+"""That a diagnosis may take, unless DIAGNOSE says otherwise; 0: there is none."""
+SHOWN = 12
+"""Lines that are shown."""
+
+
+def diagnose(folder: Path) -> None:
+    """Print the first lines of the diagnosis; nothing without the kit, without an answer, or if that is late."""
+    given = os.environ.get(DIAGNOSE, "")
+    seconds = int(given) if re.fullmatch("[0-9]{1,5}", given, re.ASCII) else SECONDS
+    installed = shutil.which("hccl-kit")
+    kit = [installed] if installed else [sys.executable, "-m", "hccl_kit"]
+    if not seconds or not folder.is_dir():
+        return
+    with suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            [*kit, "diagnose", str(folder)],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+        )
+        if done.stdout:
+            write(2, b"\n" + b"".join(done.stdout.splitlines(keepends=True)[:SHOWN]))
