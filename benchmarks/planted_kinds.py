@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from random import Random
 from typing import Literal, NamedTuple
 
@@ -80,18 +81,18 @@ def group_fails(logs: Plogs, random: Random, missing: int) -> None:
     job, root = logs.job, logs.job.ranks[0]
     end = job.start + job.connect_timeout + random.random()
     source, stage = "topoinfo_exchange_server.cc", "[InitGroupStage][RanktableDetect]"
-    put = {"source": source, "stage": stage}
-    logs.put(root, end, f"topo exchange server get socket timeout! timeout[{job.connect_timeout} s]", **put)
+    put = partial(logs.put, root, source=source, stage=stage)
+    put(end, f"topo exchange server get socket timeout! timeout[{job.connect_timeout} s]")
     if job.release != "6.3":
         here = [rank.number for rank in job.ranks if rank.number != missing]
         name = "DisplayConnectedRank" if job.release == "8.5" else "DisplayConnectionedRank"
-        logs.put(root, end + 0.001, f"[{name}]total connected num is [{len(here)}],line num is [8]", **put)
-        logs.put(root, end + 0.002, f"[{name}]need connect rankNum is [{len(job.ranks)}]", **put)
+        put(end + 0.001, f"[{name}]total connected num is [{len(here)}],line num is [8]")
+        put(end + 0.002, f"[{name}]need connect rankNum is [{len(job.ranks)}]")
         for line, first in enumerate(range(0, len(here), 8)):
             listed = ",".join(f"[{number:016}]" for number in here[first : first + 8])
-            logs.put(root, end + 0.003 + line / 1e4, f"[{name}]connected rankinfo[LINE {line}]: {listed};", **put)
+            put(end + 0.003 + line / 1e4, f"[{name}]connected rankinfo[LINE {line}]: {listed};")
     if job.release in ("8.3", "8.5"):
-        logs.put(root, end + 0.1, f"Failed to connect agent[{missing},]", **put)
+        put(end + 0.1, f"Failed to connect agent[{missing},]")
     for rank in job.ranks:
         if rank.number == missing:
             continue

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hccl_kit.check.engine import Report, check_text
     from hccl_kit.check.fix import fix_text as fix
     from hccl_kit.check.table_files import read, write
+    from hccl_kit.diagnosis.job import diagnose
+    from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
     from hccl_kit.launch.emitters import emit
     from hccl_kit.launch.files import LaunchFile, TableFile
     from hccl_kit.launch.plan import LaunchPlan, plan
@@ -39,6 +41,7 @@ __all__ = [
     "Card",
     "Device",
     "DeviceRange",
+    "Diagnosis",
     "Heartbeat",
     "Host",
     "KitError",
@@ -56,6 +59,7 @@ __all__ = [
     "check_plan",
     "check_text",
     "convert",
+    "diagnose",
     "diff",
     "digest",
     "emit",
@@ -77,6 +81,8 @@ _MODULES = {
     "base.errors": ("KitError", "ParseError"),
     "check.engine": ("Report", "check_text"),
     "check.table_files": ("read", "write"),
+    "diagnosis.job": ("diagnose",),
+    "diagnosis.verdict.diagnosis": ("Diagnosis",),
     "launch.emitters": ("emit",),
     "launch.files": ("LaunchFile", "TableFile"),
     "launch.plan": ("LaunchPlan", "plan"),
