@@ -10,6 +10,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.logs.assembling import Assembler, Stated
 from hccl_kit.diagnosis.logs.facts import Event, Evidence, LogFile, Place, Process
 from hccl_kit.diagnosis.logs.plog import records
+from hccl_kit.diagnosis.logs.run_folder import read_run_file, reads
 from hccl_kit.diagnosis.logs.workers import process_of
 
 Progress = Callable[[int, int], None]
@@ -31,7 +32,8 @@ def read(paths: Sequence[Path], progress: Progress | None = None) -> Evidence:
             except OSError as error:
                 notes.append(f"{name} could not be read: {error.strerror}")
                 continue
-            file, found = read_file(str(name), process_of(name), data)
+            reader = read_run_file if reads(str(name)) else read_file
+            file, found = reader(str(name), process_of(name), data)
             files.append(file)
             events += found
     if not files:
