@@ -1,105 +1,52 @@
-"""Read the files of our own launch scripts and programs in the folder of a run.
+"""Read what our own launch scripts and programs leave in the folder of a run.
 
 facts_<rank>.jsonl    what the rank did last (hccl_kit.runtime.flight_recorder)
-step_<rank>           the last step of the rank (hccl_kit.runtime.heartbeat)
 launcher_<server>     what the bash script saw, a line each: "TIME exited RANK CODE", "TIME ending WHY RANK CODE" or
                       "TIME lost SERVER RANK ..."
-end_<rank>            how a rank of the Slurm script ended: "CODE DEVICE HOST"
-failed                how ranks of the msrun script ended, in order: "worker_RANK CODE"
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from pathlib import PurePath
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
-from hccl_kit.diagnosis.logs.facts import (
-    Alive,
-    Collective,
-    Event,
-    Exited,
-    Fact,
-    JobEnding,
-    Joined,
-    LogFile,
-    Place,
-    Process,
-    ProgramEnded,
-    ServerLost,
-    Step,
-)
+from hccl_kit.diagnosis.logs.facts import Alive, Collective, Exited, JobEnding, Joined, ProgramEnded, ServerLost
+from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.logs.patterns.row import rank as rank_of
+from hccl_kit.diagnosis.logs.scanning import Line
 
-MAX_BYTES = 1 << 20
-"""Of a file; the largest that we write has a twentieth of it."""
+MAX_LINES = 20_000
+MAX_LINE = 8_000
 MAX_TEXT = 4_000
 
 
-class _Stated(NamedTuple):
-    line: int
-    time: float | None
-    fact: Fact
-    is_error: bool = False
-
-
-def reads(name: str) -> bool:
-    """Whether this is the name of such a file."""
-    return _reader(name) is not None
-
-
-def read_run_file(name: str, process: Process, data: bytes) -> tuple[LogFile, list[Event]]:
-    """The facts of a file; what is not as we write it is passed over."""
-    found = _reader(name)
-    assert found is not None, name
-    reader, rank = found
-    lines = data[:MAX_BYTES].decode("utf-8", "replace").split("\n")
-    stated = list(reader(rank, lines))
-    for one in stated:
-        if isinstance(one.fact, Joined) and one.fact.server:  # ranks of several hosts may share the folder
-            process = process._replace(worker=one.fact.server)
-    times = [one.time for one in stated if one.time is not None]
-    events = [Event(process, Place(name, one.line), one.time, one.is_error, one.fact) for one in stated]
-    cut = "it is larger than such a file ever is" if len(data) > MAX_BYTES else None
-    return LogFile(process, name, len(data), min(times, default=None), max(times, default=None), cut), events
-
-
-def _reader(name: str) -> tuple[Callable[[int, list[str]], Iterator[_Stated]], int] | None:
-    for pattern, reader in _READERS:
-        if found := pattern.fullmatch(PurePath(name).name):
-            return reader, int(found[1] or 0)
-    return None
-
-
-def _facts(rank: int, lines: list[str]) -> Iterator[_Stated]:
-    for number, line in enumerate(lines, 1):
+def facts(lines: Iterator[Line], rank: int | None) -> Iterator[Noted]:
+    """The records of a rank; what is not as we write it is passed over."""
+    if rank is None:
+        return
+    for line in islice(lines, MAX_LINES):
         row = _object(line)
-        if row is None:
-            continue
         if "start" in row:
-            ranks, host = _integer(row, "ranks"), _text(row, "host")
-            yield _Stated(
-                number, _time(row, "start"), Joined(None, rank, ranks, host, physical=_integer(row, "device"))
+            joined = Joined(
+                None, rank, _integer(row, "ranks"), server=_text(row, "host"), physical=_integer(row, "device")
             )
+            yield Noted(line.number, joined, _time(row, "start"), pid=_integer(row, "pid"), rank=rank)
         elif "alive" in row:
-            doing, since = _text(row, "doing"), _time(row, "since")
-            yield _Stated(number, _time(row, "alive"), Alive(rank, _integer(row, "step") or 0, doing, since))
+            alive = Alive(rank, _integer(row, "step") or 0, _text(row, "doing"), _time(row, "since"))
+            yield Noted(line.number, alive, _time(row, "alive"), rank=rank)
         elif "ended" in row:
             how, message = _text(row, "ended") or "", _text(row, "message") or ""
-            yield _Stated(number, _time(row, "time"), ProgramEnded(rank, how, message), how != "done")
+            ended = ProgramEnded(rank, how, message)
+            yield Noted(line.number, ended, _time(row, "time"), is_error=how != "done", rank=rank)
         elif (sequence := _integer(row, "n")) is not None:
-            fact = Collective(
-                rank, sequence, _text(row, "op") or "", _integer(row, "bytes"), False, _integer(row, "step")
-            )
-            yield _Stated(number, _time(row, "begun"), fact)
+            step, size, operator = _integer(row, "step"), _integer(row, "bytes"), _text(row, "op") or ""
+            entered = Collective(rank, sequence, operator, size, False, step)
+            yield Noted(line.number, entered, _time(row, "begun"), rank=rank)
             if (left := _time(row, "left")) is not None:
-                yield _Stated(number, left, fact._replace(left=True))
-
-
-def _step(rank: int, lines: list[str]) -> Iterator[_Stated]:
-    if re.fullmatch("[0-9]{1,18}", lines[0], re.ASCII):
-        yield _Stated(1, None, Step(rank, int(lines[0])))
+                yield Noted(line.number, entered._replace(left=True), left, rank=rank)
 
 
 _EXITED = re.compile(r"([0-9]{1,11}) exited ([0-9]{1,7}) ([0-9]{1,3})")
@@ -107,57 +54,32 @@ _ENDING = re.compile(r"([0-9]{1,11}) ending ([a-z]{1,10}) (-?[0-9]{1,7}) ([0-9]{
 _LOST = re.compile(r"([0-9]{1,11}) lost (\S{1,255})((?: [0-9]{1,7})*)")
 
 
-def _launcher(_: int, lines: list[str]) -> Iterator[_Stated]:
+def launcher(lines: Iterator[Line]) -> Iterator[Noted]:
+    """The notes of a script; a rank that ends after "ending" was ended by the script."""
     is_ending = False
-    for number, line in enumerate(lines, 1):
-        if found := _EXITED.fullmatch(line):
-            exited = _exited(int(found[2]), int(found[3]), by_launcher=is_ending)
-            yield _Stated(number, float(found[1]), exited, is_error=not is_ending)
-        elif found := _ENDING.fullmatch(line):
+    for line in islice(lines, MAX_LINES):
+        if not line.is_whole:
+            continue
+        if found := _EXITED.fullmatch(line.text):
+            rank, code = rank_of(found[2]), int(found[3])
+            if rank is not None:
+                exited = Exited(rank, None if code > 128 else code, code - 128 if code > 128 else None, is_ending)
+                yield Noted(line.number, exited, float(found[1]), not is_ending, rank=rank)
+        elif found := _ENDING.fullmatch(line.text):
             is_ending = True
-            rank = int(found[3])
-            fact = JobEnding(found[2], rank if rank >= 0 else None, int(found[4]))
-            yield _Stated(number, float(found[1]), fact, is_error=True)
-        elif found := _LOST.fullmatch(line):
-            lost = ServerLost(found[2], tuple(map(int, found[3].split())))
-            yield _Stated(number, float(found[1]), lost, is_error=True)
+            ending = JobEnding(found[2], rank_of(found[3]), int(found[4]))
+            yield Noted(line.number, ending, float(found[1]), is_error=True)
+        elif found := _LOST.fullmatch(line.text):
+            ranks = [rank for word in found[3].split() if (rank := rank_of(word)) is not None]
+            yield Noted(line.number, ServerLost(found[2], tuple(ranks)), float(found[1]), is_error=True)
 
 
-def _end(rank: int, lines: list[str]) -> Iterator[_Stated]:
-    if found := re.fullmatch(r"([0-9]{1,3}) [0-9]{1,9} \S{1,255}", lines[0]):
-        yield _Stated(1, None, _exited(rank, int(found[1]), by_launcher=False), is_error=True)
-
-
-def _failed(_: int, lines: list[str]) -> Iterator[_Stated]:
-    """Only the first of them has failed by itself for certain: msrun ends the others."""
-    is_first = True
-    for number, line in enumerate(lines, 1):
-        if found := re.fullmatch(r"worker_([0-9]{1,7}) ([0-9]{1,3})", line):
-            yield _Stated(number, None, _exited(int(found[1]), int(found[2]), by_launcher=not is_first), is_first)
-            is_first = False
-
-
-_READERS = (
-    (re.compile(r"facts_([0-9]{1,7})\.jsonl"), _facts),
-    (re.compile(r"step_([0-9]{1,7})"), _step),
-    (re.compile(r"launcher_([0-9]{1,7})"), _launcher),
-    (re.compile(r"end_([0-9]{1,7})"), _end),
-    (re.compile(r"failed()"), _failed),
-)
-
-
-def _exited(rank: int, code: int, *, by_launcher: bool) -> Exited:
-    if code > 128:
-        return Exited(rank, None, code - 128, by_launcher)
-    return Exited(rank, code, None, by_launcher)
-
-
-def _object(line: str) -> dict[str, Any] | None:
+def _object(line: Line) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = json.loads(line.text) if line.text.startswith("{") and len(line.text) < MAX_LINE else None
     except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
+        return {}
+    return row if isinstance(row, dict) else {}
 
 
 def _integer(row: dict[str, Any], key: str) -> int | None:

@@ -45,15 +45,24 @@ class Cause(NamedTuple):
 
 def diverged(job: Job) -> Cause | None:
     """The n-th collective is not the same for all ranks, and the job got no further."""
-    fronts = [max(rank.entries) for rank in job.ranks.values() if rank.entries]
-    if len(fronts) < 2:
+    reached = [max(rank.entries) for rank in job.ranks.values() if rank.entries]
+    if len(reached) < 2:
         return None
-    for number in range(max(1, min(fronts) - FRONT), min(fronts) + 1):
-        entries = {rank.number: rank.entries[number] for rank in job.ranks.values() if number in rank.entries}
+    for number in range(min(reached), max(0, min(reached) - FRONT), -1):
         for differs in (_what, _step):
-            if len({differs(entry) for entry in entries.values()}) > 1:
-                return _divergence(job, number, entries, differs)
+            if _differ(job, number, differs):
+                while _differ(job, number - 1, differs):
+                    number -= 1  # noqa: PLW2901  # where it began
+                return _divergence(job, number, _entries(job, number), differs)
     return None
+
+
+def _entries(job: Job, number: int) -> dict[int, Entry]:
+    return {rank.number: rank.entries[number] for rank in job.ranks.values() if number in rank.entries}
+
+
+def _differ(job: Job, number: int, differs: Callable[[Entry], object]) -> bool:
+    return len({differs(entry) for entry in _entries(job, number).values()}) > 1
 
 
 def _what(entry: Entry) -> object:
@@ -79,7 +88,7 @@ def _divergence(job: Job, number: int, entries: dict[int, Entry], differs: Calla
         "certain" if is_clear and len(odd) == 1 else "likely",
         f"collective {number} is {_named(first)} of step {first.step} for {_ranks(odd)}, "
         f"and {_named(other)} of step {other.step} for the others",
-        "all ranks must take the same path: look for a condition on the rank, on data or on time before this collective",
+        "all ranks must take the same path: look for a condition on the rank, its data or its clock",
         first.begun,
         first.place,
     )

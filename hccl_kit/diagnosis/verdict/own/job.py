@@ -129,6 +129,8 @@ def job_of(evidence: Evidence) -> Job | None:
     own = [event for event in evidence.events if isinstance(event.fact, _OWN)]
     attempt = max((_attempt(event) for event in own), default=0)
     events = [event for event in own if _attempt(event) == attempt]
+    if any(_name(event).startswith("launcher_") for event in events):
+        events = [event for event in events if _name(event) != "failed"]  # which has less of the same
     ranks: dict[int, Rank] = {}
     size = 0
     for event in events:
@@ -153,11 +155,15 @@ def _attempt(event: Event) -> int:
     return int(found[1]) if found else 0
 
 
+def _name(event: Event) -> str:
+    return PurePath(event.place.file).name
+
+
 def _add(ranks: dict[int, Rank], event: Event) -> int:
     """Add an event to its rank; returns the size of the job if the event names it."""
     fact = event.fact
     if isinstance(fact, Joined):
-        if fact.group is not None or not PurePath(event.place.file).name.startswith("facts_"):
+        if fact.group is not None or not _name(event).startswith("facts_"):
             return 0  # a communicator of HCCL
         rank = ranks.setdefault(fact.rank, Rank(fact.rank))
         rank.place, rank.host, rank.device = event.place, fact.server, fact.physical
