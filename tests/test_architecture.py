@@ -77,14 +77,17 @@ FLOORS = {
     },
     "diagnosis": {
         "catalogue": 0,
-        "environment": 0,
         "hccl_errors": 0,
         "installation": 0,
         "logs": 0,
+        "masking": 0,
         "doctor": 1,
+        "environment": 1,
         "error_page": 1,
         "lookup": 1,
         "verdict": 1,
+        "job": 2,
+        "report": 2,
     },
     "diagnosis.logs": {
         "archives": 0,

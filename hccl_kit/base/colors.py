@@ -22,6 +22,12 @@ def with_labels(text: str) -> str:
     return re.sub(_LABEL, _colored, text)
 
 
+def with_headings(text: str) -> str:
+    """The text with what its lines begin with, up to a colon, in bold; the first heading and its value in red."""
+    first, *others = text.split("\n")
+    return "\n".join([removed(first), *(re.sub("^[a-z ]{2,14}:", f"{_BOLD}\\g<0>{_PLAIN}", one) for one in others)])
+
+
 def with_changes(diff: str) -> str:
     """A unified diff with added lines in green, removed ones in red."""
     lines = ((_CHANGES.get(line[:1]), line) for line in diff.split("\n"))

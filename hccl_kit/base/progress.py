@@ -37,6 +37,33 @@ def track(items: Iterable[T], total: int, what: str, *, quiet: bool = False) -> 
         yield tracked
 
 
+@contextmanager
+def told(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A function that is told how much of all is done, in any unit, and shows it on stderr as `track` does."""
+    shown: Any = None
+    last = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal shown, last
+        if sys.stderr is None or time.monotonic() - _START < DELAY:
+            return
+        if not sys.stderr.isatty():
+            if time.monotonic() - last >= INTERVAL:
+                last = time.monotonic()
+                say(f"{what}: {100 * done // max(total, 1)} %")
+            return
+        if shown is None:
+            shown = _bar(done, total, what)
+        shown.total = total
+        shown.update(done - shown.n)
+
+    try:
+        yield tell
+    finally:
+        if shown is not None:
+            shown.close()
+
+
 def say(text: str, file: TextIO | None = None) -> None:
     """Print a line to stderr or to `file`, above the bar if one is shown."""
     file = file or sys.stderr

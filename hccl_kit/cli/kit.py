@@ -29,6 +29,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",
     },
     "after a failure": {
+        "diagnose": "tell which rank broke a job, from its logs",
         "explain": "explain a rule, an error code of HCCL or a line of its log",
         "rules": "list the rules that tables, launch plans and servers are checked against",
         "report": "print versions, environment and what works on this machine, for a bug report",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from ipaddress import ip_address
+
+from hccl_kit.diagnosis.masking import address_mark, is_loopback, without_addresses
 
 _NAMES = re.compile(
     r"(HCCL|ASCEND|MS|GLOG|OMPI|PMIX|PRTE|SLURM|ONEDNN|OMP|MASTER|RANK|WORLD|LOCAL|DEVICE|VC|XDL|MA)_\w+"
@@ -12,9 +13,6 @@ _NAMES = re.compile(
 )
 _SECRET = re.compile(r"SECRET|TOKEN|PASS|KEY|CREDENTIAL|AUTH|COOKIE|SESSION|USER|ACCOUNT|EMAIL", re.IGNORECASE)
 _HOST = re.compile(r"HOST|NODELIST|NODENAME|SUBMIT|MASTER_ADDR|HCCL_KIT_SERVER|LAUNCH_NODE|TOPOLOGY_ADDR|URI|URL")
-_ADDRESS = re.compile(r"[0-9A-Fa-f]*(?:[.:]+[0-9A-Fa-f]+)+(?:::)?|[0-9A-Fa-f:]*::")
-_MAC = re.compile(r"\b(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\b")
-_LOGIN = re.compile(r"//[^/@\s]+@")
 MAX_VALUE = 200
 """Characters of a value that are shown."""
 
@@ -42,35 +40,10 @@ def _masked(name: str, value: str, home: str, host: str, marks: dict[str, str]) 
         value = re.sub(rf"{re.escape(home)}(?=/|:|$)", "~", value)
     if host:
         value = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "<host>", value)
-    value = _MAC.sub("<address>", _LOGIN.sub("//<hidden>@", value))
-    return _ADDRESS.sub(lambda match: _address(match[0], marks), value)
+    return without_addresses(value, marks)
 
 
 def _host(value: str, marks: dict[str, str]) -> str:
     """A value that is a host, an address or a list of them."""
-    address = _address(value, marks)
-    return address if address != value or _is_loopback(value) or not value else "<host>"
-
-
-def _address(text: str, marks: dict[str, str]) -> str:
-    """The mark of an address, or the text if it is not one, or means this machine."""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return _with_port(text, marks)
-    if address.is_loopback or address.is_unspecified:
-        return text
-    return marks.setdefault(str(address), f"<address {len(marks) + 1}>")
-
-
-def _with_port(text: str, marks: dict[str, str]) -> str:
-    """`10.0.0.1:6000` keeps its port."""
-    before, colon, port = text.rpartition(":")
-    return f"{_address(before, marks)}:{port}" if colon and "." in before and ":" not in before else text
-
-
-def _is_loopback(text: str) -> bool:
-    try:
-        return text == "localhost" or ip_address(text).is_loopback
-    except ValueError:
-        return False
+    address = address_mark(value, marks)
+    return address if address != value or is_loopback(value) or not value else "<host>"

@@ -50,7 +50,8 @@ class Diagnosis(NamedTuple):
 
     `first_fault` is None if that cannot be told; `suspects` then are all that it may be, and `reason` says why it
     cannot be told, as in "cannot tell, because logs of 10.0.0.4 are missing". With several equal suspects the first
-    one is `first_fault`, and `certainty` is "likely". `supports` and `contradicts` are sentences.
+    one is `first_fault`, and `certainty` is "likely". `supports` and `contradicts` are sentences. `clock_offsets`
+    are the seconds by which the clock of a server is ahead of the others, negative if it is behind.
     """
 
     certainty: Certainty

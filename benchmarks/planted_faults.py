@@ -1,0 +1,182 @@
+"""Logs of failed jobs with a planted culprit, and how often `hccl-kit diagnose` names it.
+
+python benchmarks/planted_faults.py --runs 1000 --seed 1
+python benchmarks/planted_faults.py --seed 417 --keep logs    # one job, whose logs stay
+
+The logs are made from the published facts of HCCL's logs, without a look at the code that judges them. A culprit is
+planted, others fail as a consequence, and then logs are lost, clocks are wrong and files are cut. An answer is right if
+it names the culprit; "one of several" if it says that several ranks may be it, and the culprit is among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
+
+from benchmarks.planted_kinds import KINDS, Planted
+from benchmarks.plogs import CARDS, Job, Plogs, new_job
+from hccl_kit import Card, Host, KitError, RankTable, generate_cluster
+from hccl_kit.diagnosis.job import diagnose
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
+
+Score = Literal["right", "one of several", "cannot tell", "wrong"]
+SCORES: tuple[Score, ...] = ("right", "one of several", "cannot tell", "wrong")
+SIZES = {8: 30, 16: 25, 24: 10, 32: 12, 64: 10, 128: 6, 256: 4, 512: 2, 1024: 1}
+"""Ranks of a job, and how often."""
+
+
+class Failure(NamedTuple):
+    """One job: what was planted, and what was done to its logs."""
+
+    seed: int
+    job: Job
+    planted: Planted
+    disturbances: tuple[str, ...]
+    table: RankTable | None
+
+
+class Result(NamedTuple):
+    """What was said of a job."""
+
+    failure: Failure
+    score: Score
+    said: str
+
+
+def make(seed: int, folder: Path, *, max_ranks: int = 1024) -> Failure:
+    """Write the logs of the failed job with this seed."""
+    random = Random(seed)
+    sizes = {size: weight for size, weight in SIZES.items() if size <= max_ranks}
+    job = new_job(random, random.choices(list(sizes), list(sizes.values()))[0])
+    logs = Plogs(job, random)
+    disturbances = []
+    if random.random() < 0.5:
+        disturbances.append("clocks wrong")
+        logs.clock_errors = [random.uniform(-1800, 1800) for _ in range(job.servers)]
+    planted = KINDS[random.randrange(len(KINDS))](logs, random)
+    lost: frozenset[int] = frozenset()
+    if random.random() < 0.35:
+        disturbances.append("logs lost")
+        lost = _lost(job, random)
+    paths = logs.write(folder, without=lost)
+    if random.random() < 0.35:
+        disturbances.append("files cut")
+        for path in sorted(paths):
+            if random.random() < 0.3:
+                data = path.read_bytes()
+                path.write_bytes(data[: random.randint(0, len(data))])
+    table = _table(job) if random.random() < 0.5 else None
+    return Failure(seed, job, planted, tuple(disturbances) or ("none",), table)
+
+
+def _lost(job: Job, random: Random) -> frozenset[int]:
+    """The logs of a server, or of a rank."""
+    if job.servers > 1 and random.random() < 0.7:
+        server = random.randrange(job.servers)
+        return frozenset(rank.number for rank in job.ranks if rank.server == server)
+    return frozenset({random.randrange(len(job.ranks))})
+
+
+def _table(job: Job) -> RankTable:
+    starts = range(0, len(job.ranks), CARDS)
+    cards = [{rank.card: Card(ip=rank.address) for rank in job.ranks[start : start + CARDS]} for start in starts]
+    hosts = [Host(job.ranks[start].host, of_host) for start, of_host in zip(starts, cards, strict=True)]
+    return generate_cluster(hosts, version="1.0")
+
+
+def score(failure: Failure, diagnosis: Diagnosis) -> Score:
+    """Compare what was said with what was planted."""
+    if diagnosis.first_fault is None:
+        return "cannot tell"
+    culprits = failure.planted.culprits
+    if _number(failure.job, diagnosis.first_fault.suspect) in culprits:
+        return "right"
+    suspects = {_number(failure.job, one) for one in diagnosis.suspects}
+    is_open = len(suspects) > 1 and diagnosis.certainty == "likely"
+    return "one of several" if is_open and suspects & culprits else "wrong"
+
+
+def _number(job: Job, suspect: Suspect) -> int | None:
+    """The rank that a suspect is; by server and card if its rank is not named."""
+    if suspect.rank is not None:
+        return suspect.rank
+    for rank in job.ranks:
+        if suspect.server in (rank.host, rank.folder) and suspect.device == rank.card:
+            return rank.number
+    return None
+
+
+def run(seed: int, max_ranks: int, keep: Path | None = None) -> Result:
+    """Make a job, diagnose it and score the answer."""
+    with TemporaryDirectory() as temporary:
+        folder = keep or Path(temporary)
+        failure = make(seed, folder, max_ranks=max_ranks)
+        try:
+            diagnosis = diagnose([folder], failure.table)
+        except KitError as error:
+            return Result(failure, "cannot tell", error.message)
+    fault = diagnosis.first_fault
+    said = f"{diagnosis.certainty}: rank {fault.suspect.rank}, {fault.kind}" if fault else diagnosis.reason
+    return Result(failure, score(failure, diagnosis), said)
+
+
+def tables(results: list[Result]) -> Iterator[str]:
+    """The scores by kind, and by what was done to the logs, as Markdown."""
+    yield from _table_of("planted", [(one.failure.planted.kind, one.score) for one in results])
+    yield ""
+    by_disturbance = [(name, one.score) for one in results for name in one.failure.disturbances]
+    yield from _table_of("logs", by_disturbance)
+
+
+def _table_of(heading: str, pairs: list[tuple[str, Score]]) -> Iterator[str]:
+    yield f"| {heading} | runs | {' | '.join(SCORES)} |"
+    yield f"|---|---{'|---' * len(SCORES)}|"
+    for name in sorted({name for name, _ in pairs}):
+        counts = Counter(score for other, score in pairs if other == name)
+        yield f"| {name} | {counts.total()} | {' | '.join(str(counts[one]) for one in SCORES)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the first run; each run has the next one")
+    parser.add_argument("--max-ranks", type=int, default=1024)
+    parser.add_argument("--keep", type=Path, help="write the logs of the only run into this folder")
+    parser.add_argument("--show", choices=SCORES, action="append", default=["wrong"], help="also list these runs")
+    arguments = parser.parse_args()
+    if arguments.keep and arguments.runs != 1:
+        parser.error("--keep is for one run")
+    started = time.monotonic()
+    results = []
+    for seed in range(arguments.seed, arguments.seed + arguments.runs):
+        result = run(seed, arguments.max_ranks, arguments.keep)
+        results.append(result)
+        if result.score in arguments.show or arguments.runs == 1:
+            print(describe(result), flush=True)
+    print(*tables(results), sep="\n")
+    total = Counter(one.score for one in results)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(
+        f"\n{date.today()}, seeds from {arguments.seed}: {dict(total)}, {time.monotonic() - started:.0f} s, {memory} MB"
+    )
+
+
+def describe(result: Result) -> str:
+    """A run as one line."""
+    failure, planted = result.failure, result.failure.planted
+    culprits = sorted(planted.culprits)
+    where = f"rank {culprits[0]}" if len(culprits) == 1 else f"ranks {culprits[0]} to {culprits[-1]}"
+    what = f"{len(failure.job.ranks)} ranks, {failure.job.release}, {', '.join(failure.disturbances)}"
+    return f"seed {failure.seed} ({what}): planted {planted.kind} on {where}; {result.score}: {result.said}"
+
+
+if __name__ == "__main__":
+    main()

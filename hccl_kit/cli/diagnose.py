@@ -1,0 +1,148 @@
+"""hccl-kit diagnose: which rank broke a job, from its logs.
+
+    hccl-kit diagnose ~/ascend/log hccl_2s_16p.json
+    hccl-kit diagnose logs_of_all_servers/ --html report.html --mask
+
+Exit code 0: a first fault is named. 1: it cannot be told. 2: nothing could be read.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.colors import with_headings
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.progress import told
+from hccl_kit.base.terminal import wants_color
+from hccl_kit.cli import complain, run
+from hccl_kit.cli.output_files import OutputFile, check_file, write_files
+from hccl_kit.diagnosis.job import diagnosis_of
+from hccl_kit.diagnosis.report.json_form import as_json
+from hccl_kit.diagnosis.report.masked import masked
+from hccl_kit.diagnosis.report.text import as_text
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+from hccl_kit.table.model import RankTable
+
+_EPILOG = """\
+LOG is a file, a folder or an archive: plogs (debug and run) of one server or many, outputs of
+launchers, error_<rank>.json. Logs of several servers lie in a folder for each. Clocks of servers
+may differ. With a rank table among the arguments, ranks are named by it, and ranks without logs
+are found.
+
+examples:
+  hccl-kit diagnose ~/ascend/log hccl_2s_16p.json
+  hccl-kit diagnose hccl_logs/latest --format json
+  hccl-kit diagnose job-logs.tar.gz --html report.html --mask
+
+Exit code: 0 a first fault is named, 1 it cannot be told, 2 nothing could be read.
+"""
+
+
+class DiagnoseRequest(NamedTuple):
+    """The command line of hccl-kit diagnose."""
+
+    logs: Sequence[str]
+    format: str
+    html: Path | None
+    force: bool
+    mask: bool
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    return run(lambda: _diagnose(DiagnoseRequest(**vars(make_parser().parse(argv)))))
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
+    parser = Parser(
+        prog="hccl-kit diagnose",
+        description="Read the logs of a failed job and tell which rank failed first, who waited for it, and the fix.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("logs", metavar="LOG", nargs="+", help="logs of the job; one may be its rank table")
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="of the diagnosis (default: text)")
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        type=_html,
+        help="also write a page with graph and timeline to FILE, which ends in .html",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    parser.add_argument(
+        "--mask", action="store_true", help="hide addresses, host names, users and folders, such as for a public issue"
+    )
+    return parser
+
+
+def _html(text: str) -> Path:
+    if not text.endswith(".html"):  # so that a typo does not overwrite a log
+        raise KitError(f"--html {text!r} does not end in .html")
+    return Path(text)
+
+
+def _diagnose(request: DiagnoseRequest) -> int:
+    if request.html:
+        check_file(request.html)
+    table, logs = _table_and_logs(request.logs)
+    with told("reading logs") as progress:
+        diagnosis = diagnosis_of(logs, table, progress)
+    if request.mask:
+        diagnosis = masked(diagnosis, _own_names())
+    if request.html:
+        _write_page(diagnosis, request.html, force=request.force)
+    if request.format == "json":
+        print(as_json(diagnosis))
+    else:
+        text = as_text(diagnosis)
+        print(with_headings(text) if wants_color(sys.stdout) else text)
+    return EXIT_FINDINGS if diagnosis.first_fault is None else EXIT_OK
+
+
+def _table_and_logs(arguments: Sequence[str]) -> tuple[RankTable | None, list[Path]]:
+    """The rank table among the arguments, and the others. Raises KitError if there are two tables, or only a table."""
+    tables = {name: table for name in arguments if (table := _table(name)) is not None}
+    if len(tables) > 1:
+        raise KitError(f"two rank tables: {', '.join(tables)}; a job has one")
+    logs = [Path(name) for name in arguments if name not in tables]
+    if not logs:
+        raise KitError(f"{arguments[0]} is a rank table, and no log is given", hint="name the folder of the logs too")
+    return next(iter(tables.values()), None), logs
+
+
+def _table(name: str) -> RankTable | None:
+    """The rank table in a file; None if it is none. Reports of ranks end in .json too."""
+    path = Path(name)
+    if path.suffix != ".json" or not path.is_file():
+        return None
+    from hccl_kit.check.engine import check_text  # noqa: PLC0415 - most runs have no table
+    from hccl_kit.table.reading import load  # noqa: PLC0415
+
+    return check_text(*load(name)).table
+
+
+def _own_names() -> list[str]:
+    """The names of this machine and its user, which logs may contain in any place."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a user without an entry, as in containers
+        user = ""
+    return [name for name in (socket.gethostname(), user, Path(os.environ.get("HOME", "")).name) if name != "root"]
+
+
+def _write_page(diagnosis: Diagnosis, path: Path, *, force: bool) -> None:
+    from hccl_kit.diagnosis.report.html import as_html  # noqa: PLC0415 - most runs write no page
+
+    for line in write_files([OutputFile(path, as_html(diagnosis))], force=force):
+        complain(line)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,42 @@
+"""A failed job from its logs: read, then judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import counted
+from hccl_kit.diagnosis.logs.facts import Evidence
+from hccl_kit.diagnosis.logs.reading import Progress, read
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+from hccl_kit.diagnosis.verdict.judge import judge
+from hccl_kit.table.model import RankTable
+
+
+def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = None) -> Diagnosis:
+    """Who broke a job, from its logs: files, folders and archives. `table` joins servers and cards to ranks.
+
+    Raises KitError if there is no log in `paths`.
+    """
+    return diagnosis_of([Path(path) for path in paths], table)
+
+
+def diagnosis_of(paths: Sequence[Path], table: RankTable | None, progress: Progress | None = None) -> Diagnosis:
+    """As `diagnose`; `progress` is told how much of the logs is read."""
+    evidence = read(paths, progress)
+    _assert_has_logs(evidence)
+    return judge(evidence, table)
+
+
+def _assert_has_logs(evidence: Evidence) -> None:
+    """Raises KitError if not one line of a log was read."""
+    if evidence.events or any(file.first is not None for file in evidence.files):
+        return
+    found = f"{counted(len(evidence.files), 'file')} without a line that is known" if evidence.files else "no file"
+    why = f": {evidence.notes[0]}" if evidence.notes else ""
+    raise KitError(
+        f"nothing to diagnose, {found}{why}",
+        hint="name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher",
+    )

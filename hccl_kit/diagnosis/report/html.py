@@ -1,0 +1,105 @@
+"""A diagnosis as one page that loads nothing and runs nothing, so that it can be attached to an issue."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+
+from hccl_kit import __version__
+from hccl_kit.diagnosis.report import graph, timeline
+from hccl_kit.diagnosis.report.markup import element, text
+from hccl_kit.diagnosis.report.names import clock, place_name, rank_name
+from hccl_kit.diagnosis.report.text import lines
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+
+MAX_PLACES = 2000
+_TITLES = {"certain": "The first fault is known", "likely": "A first fault is likely", "cannot_tell": "Cannot tell"}
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2733; --pale: #5d6b7a; --paper: #fff; --line: #d3dae2; --box: #eef1f5;
+  --fault: #c62828; --wait: #2f6fad; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --pale: #9aa7b4; --paper: #12181f; --line: #35414d;
+  --box: #1e2731; --fault: #ff7b72; --wait: #79b8ff; } }
+body { margin: 2rem auto; max-width: 1120px; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
+  background: var(--paper); }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem; }
+dt { color: var(--pale); } dd { margin: 0; overflow-wrap: anywhere; }
+.fault { color: var(--fault); font-weight: 600; }
+.scroll { overflow: auto; max-height: 75vh; border: 1px solid var(--line); border-radius: 6px; padding: .5rem; }
+table { border-collapse: collapse; } td, th { text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; }
+td { overflow-wrap: anywhere; } th { color: var(--pale); font-weight: normal; }
+code { font: 13px/1.4 ui-monospace, monospace; }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+svg .row line, svg line.tick { stroke: var(--line); }
+svg text.tick { text-anchor: middle; fill: var(--pale); } svg text.none { fill: var(--pale); font-style: italic; }
+svg .row circle { fill: var(--wait); stroke: var(--paper); }
+svg .culprit circle { fill: var(--fault); } svg .culprit text { fill: var(--fault); font-weight: 600; }
+svg .box rect { fill: var(--box); stroke: var(--line); } svg .culprit rect { stroke: var(--fault); stroke-width: 2; }
+svg .edge { fill: none; stroke: var(--wait); } svg .arrow { fill: var(--wait); }
+footer { margin-top: 2rem; color: var(--pale); font-size: .85rem; }
+"""
+
+
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width">
+<title>hccl-kit diagnose</title>
+<style>{style}</style></head>
+<body>
+{body}
+</body></html>
+"""
+
+
+def as_html(diagnosis: Diagnosis) -> str:
+    """The page: the answer, the graph of waits, the timeline of the ranks, and the evidence."""
+    fault = diagnosis.first_fault
+    culprit = fault.suspect if fault else None
+    body = [
+        element("h1", _TITLES[diagnosis.certainty]),
+        element("dl", *_answer(diagnosis)),
+        *_section("Who waits for whom", graph.as_svg(diagnosis.cascade, culprit)),
+        *_section("Timeline", timeline.as_svg(diagnosis)),
+        *_section("Evidence", _evidence(diagnosis)),
+        element("footer", f"hccl-kit {text(__version__)} diagnose"),
+    ]
+    return _PAGE.format(policy=_policy(), style=_STYLE, body="\n".join(body))
+
+
+def _policy() -> str:
+    """Nothing is loaded or run; the style of the page is known by its digest."""
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _answer(diagnosis: Diagnosis) -> Iterable[str]:
+    for heading, value in lines(diagnosis):
+        if value:
+            is_fault = heading == "first fault"
+            yield element("dt", heading) + element("dd", text(value), **({"class_": "fault"} if is_fault else {}))
+
+
+def _section(title: str, inner: str) -> list[str]:
+    return [element("h2", title), element("div", inner, class_="scroll")] if inner else []
+
+
+def _evidence(diagnosis: Diagnosis) -> str:
+    """The places of the verdict, then every telling moment in the order of its time."""
+    moments = [(moment, rank_name(line.suspect)) for line in diagnosis.ranks for moment in line.moments]
+    moments.sort(key=lambda pair: (pair[0][0] is None, pair[0][0] or 0, pair[0][2]))
+    rows = [_cells("", "", "evidence of the verdict", place_name(place)) for place in diagnosis.evidence]
+    rows += [_cells(clock(time), who, what, place_name(place)) for (time, what, place), who in moments]
+    if not rows:
+        return ""
+    head = element("tr", *(element("th", name) for name in ("time", "rank", "what", "where")))
+    more = element("p", f"{len(rows) - MAX_PLACES} more lines are not shown.") if len(rows) > MAX_PLACES else ""
+    return element("table", head, *rows[:MAX_PLACES], id="evidence") + more
+
+
+def _cells(time: str, who: str, what: str, where: str) -> str:
+    return element(
+        "tr", *(element("td", text(cell)) for cell in (time, who, what)), element("td", element("code", text(where)))
+    )

@@ -1,0 +1,22 @@
+"""Markup whose values are escaped, so that nothing from a log becomes an element."""
+
+from __future__ import annotations
+
+from html import escape
+
+from hccl_kit.base.terminal import printable
+
+MAX_TEXT = 400
+"""Characters of one value; a page has thousands of them."""
+
+
+def element(name: str, *inner: str, **attributes: object) -> str:
+    """An element around markup; attributes are escaped, `class_` is `class`."""
+    given = "".join(f' {key.rstrip("_").replace("_", "-")}="{text(str(value))}"' for key, value in attributes.items())
+    return f"<{name}{given}>{''.join(inner)}</{name}>"
+
+
+def text(value: str) -> str:
+    """A value as markup, without control characters and bounded."""
+    shown = value if len(value) <= MAX_TEXT else value[: MAX_TEXT - 3] + "..."
+    return escape(printable(shown))

@@ -1,0 +1,86 @@
+"""How ranks, places and moments are called in every form of the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+
+from hccl_kit.base.wording import counted, spans
+from hccl_kit.diagnosis.logs.facts import Place
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
+
+MIN_OFFSET = 1.0
+"""Seconds; a clock that differs by less is as good as right, and most estimates are no better."""
+NO_REASON = "the logs name no cause"
+
+
+def rank_name(suspect: Suspect) -> str:
+    """`rank 27 (10.0.0.3, card 11)`, as far as it is known."""
+    card = None if suspect.device is None else f"card {suspect.device}"
+    known = [part for part in (suspect.server, card) if part is not None]
+    if suspect.rank is None:
+        return " of ".join(reversed(known)) if card else f"a rank of {suspect.server}" if known else "an unknown rank"
+    return f"rank {suspect.rank}" + (f" ({', '.join(known)})" if known else "")
+
+
+def short_name(suspect: Suspect) -> str:
+    """`27`, or where the rank is if its number is not known."""
+    return str(suspect.rank) if suspect.rank is not None else rank_name(suspect)
+
+
+def short_names(suspects: Iterable[Suspect]) -> str:
+    """`0-7,9`."""
+    suspects = list(dict.fromkeys(suspects))
+    ranks = {one.rank for one in suspects if one.rank is not None}
+    return ",".join([*spans(ranks), *(short_name(one) for one in suspects if one.rank is None)])
+
+
+def place_name(place: Place) -> str:
+    """`10.0.0.3/plog-4711.log:812`."""
+    return f"{place.file}:{place.line}"
+
+
+def reason(diagnosis: Diagnosis) -> str:
+    """Why the first fault cannot be told, as the rest of a sentence that begins with `cannot tell, because`."""
+    return diagnosis.reason.removeprefix("cannot tell").removeprefix(",").strip().removeprefix("because ") or NO_REASON
+
+
+def clock(time: float | None) -> str:
+    """`21:37:51`; "" if the time is not known."""
+    moment = _moment(time)
+    return "" if moment is None else moment.strftime("%H:%M:%S")
+
+
+def timestamp(time: float | None) -> str | None:
+    """`2025-11-20T21:37:51.123`, without a zone: logs name none."""
+    moment = _moment(time)
+    return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def clock_sentences(offsets: Mapping[str, float]) -> list[str]:
+    """`10.0.0.3 is 41 s behind`, for the clocks that differ."""
+    return [
+        f"{server} is {_duration(abs(offset))} {'ahead' if offset > 0 else 'behind'}"
+        for server, offset in offsets.items()
+        if MIN_OFFSET <= abs(offset) < math.inf
+    ]
+
+
+def link_count(diagnosis: Diagnosis) -> str:
+    """What the clocks were estimated from."""
+    return f"estimated from {counted(diagnosis.links, 'link')}" if diagnosis.links else "estimated"
+
+
+def _moment(time: float | None) -> datetime | None:
+    try:
+        return None if time is None else datetime.fromtimestamp(time, timezone.utc).replace(tzinfo=None)
+    except (ValueError, OverflowError, OSError):  # a year that no calendar has
+        return None
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"

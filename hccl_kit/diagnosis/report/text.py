@@ -1,0 +1,88 @@
+"""A diagnosis as text: a heading and its values on each line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import counted, listed, plural
+from hccl_kit.diagnosis.report.names import (
+    clock,
+    clock_sentences,
+    link_count,
+    place_name,
+    rank_name,
+    reason,
+    short_name,
+    short_names,
+)
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect
+
+MAX_GROUPS = 6
+"""Groups of ranks with one awaited rank that the cascade shows."""
+MAX_PLACES = 4
+MAX_NOTES = 5
+_COLUMN = 14
+
+
+def as_text(diagnosis: Diagnosis) -> str:
+    """The whole diagnosis, without control characters; no line for what is not known."""
+    return "\n".join(printable(f"{heading + ':':{_COLUMN}}{value}") for heading, value in lines(diagnosis) if value)
+
+
+def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    """Heading and value of each line; a value may be empty."""
+    fault = diagnosis.first_fault
+    yield "first fault", fault_sentence(fault) if fault else f"cannot tell, because {reason(diagnosis)}"
+    others = [one for one in diagnosis.suspects if not (fault and one == fault.suspect)]
+    yield "or" if fault else "suspects", listed(map(rank_name, others))
+    yield "cascade", cascade_sentence(diagnosis)
+    yield "not heard of", listed(map(rank_name, diagnosis.silent))
+    clocks = clock_sentences(diagnosis.clock_offsets)
+    yield "clocks", f"{listed(clocks)} ({link_count(diagnosis)})" if clocks else ""
+    yield "evidence", listed(map(place_name, diagnosis.evidence), MAX_PLACES)
+    yield "fix", diagnosis.fix
+    yield certainty_sentence(diagnosis)
+    for note in diagnosis.notes[:MAX_NOTES]:
+        yield "note", note
+    if len(diagnosis.notes) > MAX_NOTES:
+        yield "note", f"{len(diagnosis.notes) - MAX_NOTES} more notes in the JSON form"
+
+
+def fault_sentence(fault: FirstFault) -> str:
+    """`rank 27 (10.0.0.3, card 11), 21:37:51: could not listen on port 16666 [EI0019]`."""
+    time = clock(fault.time)
+    code = f" [{fault.code}]" if fault.code else ""
+    return f"{rank_name(fault.suspect)}{time and f', {time}'}: {fault.kind}{code}"
+
+
+def cascade_sentence(diagnosis: Diagnosis) -> str:
+    """How many ranks waited, and for whom: ranks that wait for the same rank are one item."""
+    waits = diagnosis.cascade
+    if not waits:
+        return ""
+    codes = sorted({wait.code for wait in waits if wait.code})
+    known = [f"{short_names(ones)} -> {short_name(awaited)}" for awaited, ones in waiting(diagnosis).items()]
+    who = f"{counted(len(waits), 'rank')} {plural('wait', 2) if len(waits) == 1 else 'wait'} for others"
+    return who + (f": {listed(known, MAX_GROUPS)}" if known else "") + (f" [{', '.join(codes)}]" if codes else "")
+
+
+def waiting(diagnosis: Diagnosis) -> dict[Suspect, list[Suspect]]:
+    """The awaited ranks with those that wait for them: the first fault first, then the most awaited."""
+    culprit = diagnosis.first_fault and diagnosis.first_fault.suspect
+    found: dict[Suspect, list[Suspect]] = {}
+    for wait in diagnosis.cascade:
+        if wait.waits_for is not None:
+            found.setdefault(wait.waits_for, []).append(wait.suspect)
+    return dict(sorted(found.items(), key=lambda item: (item[0] != culprit, -len(item[1]))))
+
+
+def certainty_sentence(diagnosis: Diagnosis) -> tuple[str, str]:
+    """How sure the diagnosis is, why, and what speaks against it."""
+    against = "; ".join(diagnosis.contradicts)
+    why = "; ".join(diagnosis.supports)
+    if diagnosis.first_fault is None:
+        return "known", "; ".join(part for part in (why, against) if part)
+    heading = "sure" if diagnosis.certainty == "certain" else "likely"
+    doubt = f"against it: {against}" if against else "nothing contradicts it"
+    return heading, f"{why}; {doubt}" if why else doubt

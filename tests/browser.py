@@ -1,0 +1,129 @@
+"""A page in a real headless Chromium, driven through its debugging pipe; no driver or package is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+TIMEOUT = 120.0
+
+
+class Page:
+    """The page that is open: what it asked for, what it complained about, and its elements."""
+
+    def __init__(self, to: int, back: int) -> None:
+        self._to, self._back, self._rest, self._number = to, back, b"", 0
+        self._session: str | None = None
+        self.events: list[dict[str, Any]] = []
+
+    def open(self, path: Path, *, dark: bool = False) -> None:
+        """Load a file into a new tab and wait for its end."""
+        self._session = None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.events.clear()
+        self.call("Page.navigate", url=path.as_uri())
+        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+            self._take()
+
+    def value(self, expression: str) -> Any:
+        """What an expression is on the page. The debugger may run it although the page may run nothing."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def count(self, selector: str) -> int:
+        """The number of elements."""
+        found: int = self.value(f"document.querySelectorAll({json.dumps(selector)}).length")
+        return found
+
+    @property
+    def requests(self) -> list[str]:
+        """The addresses that were asked for, the page's own among them."""
+        sent = [event for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        return [event["params"]["request"]["url"] for event in sent]
+
+    @property
+    def complaints(self) -> list[str]:
+        """Errors, warnings, violations of the policy, output of scripts, dialogs."""
+        told = ("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening")
+        return [json.dumps(event["params"]) for event in self.events if event["method"] in told]
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a command and wait for its answer."""
+        self._number += 1
+        command: dict[str, Any] = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            command["sessionId"] = self._session
+        os.write(self._to, json.dumps(command).encode() + b"\0")
+        while (answer := self._take()).get("id") != self._number:
+            pass
+        assert "error" not in answer, answer
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def _take(self) -> dict[str, Any]:
+        """The next message; an event is kept."""
+        end = time.monotonic() + TIMEOUT
+        while b"\0" not in self._rest:
+            chunk = os.read(self._back, 1 << 20)
+            assert chunk, "the browser has ended"
+            assert time.monotonic() < end
+            self._rest += chunk
+        text, self._rest = self._rest.split(b"\0", 1)
+        message: dict[str, Any] = json.loads(text)
+        if "method" in message:
+            self.events.append(message)
+        return message
+
+
+@contextmanager
+def browser() -> Iterator[Page]:
+    """A Chromium with an empty profile; it ends with the block."""
+    assert CHROMIUM
+    commands, to = os.pipe()
+    back, answers = os.pipe()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        command = [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",  # tests may run as root
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--no-first-run",
+            f"--user-data-dir={profile}",
+            "--remote-debugging-pipe",
+        ]
+        # The pipe is descriptors 3 and 4 of the browser.
+        shell = f'exec 3<&{commands} 4>&{answers}; exec "$@"'
+        process = subprocess.Popen(
+            ["bash", "-c", shell, "bash", *command],
+            pass_fds=(commands, answers),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(commands)
+        os.close(answers)
+        try:
+            yield Page(to, back)
+        finally:
+            os.close(to)
+            process.terminate()
+            process.wait(timeout=30)
+            os.close(back)

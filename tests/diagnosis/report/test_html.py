@@ -1,0 +1,128 @@
+"""The page of a diagnosis, in a real browser where one is installed."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from hccl_kit.diagnosis.report.html import as_html
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+from tests.browser import CHROMIUM, Page, browser
+from tests.diagnosis.report.diagnoses import HOSTILE, cannot_tell, diagnoses, hostile, port_taken
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+VOID = ("meta",)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    with browser() as opened:
+        yield opened
+
+
+def shown(page: Page, diagnosis: Diagnosis, folder: Path, *, dark: bool = False) -> Path:
+    path = folder / "report.html"
+    path.write_text(as_html(diagnosis))
+    page.open(path, dark=dark)
+    return path
+
+
+@needs_browser
+def test_the_page_shows_fault_graph_timeline_and_evidence(page: Page, tmp_path: Path) -> None:
+    path = shown(page, port_taken(), tmp_path)
+    assert page.value("document.querySelector('dd.fault').textContent").startswith(
+        "rank 27 (10.0.0.4, card 3), 21:37:51"
+    )
+    assert page.count("#timeline .row") == 32
+    assert page.count("#timeline .row.culprit") == page.count("#timeline .row.silent") == 1
+    assert page.count("#timeline .row circle") == 31 * 2
+    assert page.count("#graph .box") == 8, "four awaited ranks and who waits for them"
+    assert page.count("#graph .edge") == 4
+    assert page.count("#evidence tr") == 1 + 2 + 31 * 2
+    assert page.requests == [path.as_uri()]
+    assert page.complaints == []
+
+
+@needs_browser
+def test_hostile_texts_are_texts(page: Page, tmp_path: Path) -> None:
+    path = shown(page, hostile(), tmp_path)
+    assert page.count("script") == 0
+    assert page.value("document.querySelector('dd.fault').textContent").count("<script>alert(1)</script>") == 3
+    assert page.requests == [path.as_uri()]
+    assert page.complaints == []
+    assert page.value("/[\\x00-\\x08\\x1b\\u202e]/.test(document.documentElement.outerHTML)") is False
+
+
+@needs_browser
+def test_the_policy_stops_what_would_get_in(page: Page, tmp_path: Path) -> None:
+    """So that an element that is not escaped one day does no harm."""
+    path = tmp_path / "report.html"
+    element = "<script>console.log(1)</script><img src='http://127.0.0.1:9/x'><p style='color: red'>"
+    path.write_text(as_html(port_taken()).replace("</body>", f"{element}</body>"))
+    page.open(path)
+    assert len([one for one in page.complaints if "Content Security Policy" in one]) >= 3
+    assert not [one for one in page.complaints if '"type": "log"' in one]
+
+
+@needs_browser
+def test_light_and_dark(page: Page, tmp_path: Path) -> None:
+    colors = "getComputedStyle(document.body).backgroundColor + getComputedStyle(document.body).color"
+    seen = []
+    for dark in (False, True):
+        shown(page, port_taken(), tmp_path, dark=dark)
+        seen.append(page.value(colors))
+    assert seen[0].startswith("rgb(255, 255, 255)")
+    assert len(set(seen)) == 2
+
+
+@needs_browser
+def test_a_thousand_ranks_stay_usable(page: Page, tmp_path: Path) -> None:
+    path = shown(page, port_taken(1024, 500), tmp_path)
+    assert page.count("#timeline .row") == 1024
+    assert page.value("document.querySelector('#timeline .row').textContent").startswith("rank 500"), "first of all"
+    assert page.value("document.documentElement.scrollHeight") < 6000, "the rest scrolls inside"
+    assert page.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert path.stat().st_size < 3_000_000
+
+
+@needs_browser
+def test_without_a_first_fault_the_suspects_are_shown(page: Page, tmp_path: Path) -> None:
+    shown(page, cannot_tell(), tmp_path)
+    assert page.value("document.querySelector('h1').textContent") == "Cannot tell"
+    assert page.count("#graph .box") == 2
+    assert page.complaints == []
+
+
+class _Balance(HTMLParser):
+    """Which elements are open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@given(diagnoses)
+def test_any_diagnosis_is_well_formed(diagnosis: Diagnosis) -> None:
+    parser = _Balance()
+    parser.feed(as_html(diagnosis))
+    assert parser.open == []
+    assert not parser.seen & {"script", "a", "img", "link", "iframe", "object", "form"}
+
+
+def test_nothing_is_loaded_from_elsewhere() -> None:
+    text = as_html(hostile())
+    assert not re.search(r"(?:src|href)=|url\((?!#)|@import|https?:", text)
+    assert HOSTILE not in text
+    assert "default-src 'none'" in text
