@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hccl_kit.launch.plan import LaunchPlan, plan
     from hccl_kit.launch.rules import check_plan
     from hccl_kit.runtime.failure import recorded, watch_stacks
+    from hccl_kit.runtime.flight_recorder import collective, waiting
     from hccl_kit.runtime.heartbeat import Heartbeat
     from hccl_kit.runtime.worker_env import WorkerEnv
     from hccl_kit.table.device_range import DeviceRange
@@ -58,6 +59,7 @@ __all__ = [
     "__version__",
     "check_plan",
     "check_text",
+    "collective",
     "convert",
     "diagnose",
     "diff",
@@ -73,6 +75,7 @@ __all__ = [
     "recorded",
     "split",
     "to_text",
+    "waiting",
     "watch_stacks",
     "write",
 ]
@@ -88,6 +91,7 @@ _MODULES = {
     "launch.plan": ("LaunchPlan", "plan"),
     "launch.rules": ("check_plan",),
     "runtime.failure": ("recorded", "watch_stacks"),
+    "runtime.flight_recorder": ("collective", "waiting"),
     "runtime.heartbeat": ("Heartbeat",),
     "runtime.worker_env": ("WorkerEnv",),
     "table.device_range": ("DeviceRange",),

@@ -159,6 +159,7 @@ join_servers() { # sets run and port
 }
 send() { :; }
 wait_for_result() { :; }
+with_ranks() { :; }
 rendezvous='' result_rank='' result_code='' result_server=''
 
 [[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"
@@ -466,7 +467,7 @@ conclude() { # CODE: end the job and report what failed first; CODE counts if th
     local kind=lost rank='' code=$1 where=''
     next_event 20 || :
     note "ending $kind ${rank:--1} $code" # whatever ends from now on, this script has ended
-    [[ $kind != over || $rank != -1 ]] || note "lost $where"
+    [[ $kind != over || $rank != -1 ]] || note "lost $(with_ranks "$where")"
     case $kind in
         rank) send "failed $rank $code 0" ;;
         hang)
@@ -480,7 +481,7 @@ conclude() { # CODE: end the job and report what failed first; CODE counts if th
     end_ranks
     if [[ $kind == rank || $kind == hang ]] && ! wait_for_result 400; then
         kind=over rank=$result_rank code=$result_code where=$result_server
-        [[ $rank != -1 ]] || note "lost $where"
+        [[ $rank != -1 ]] || note "lost $(with_ranks "$where")"
     fi
     # It was ended on purpose, here or on another server.
     if [[ $kind == gone || $kind == over && $rank == -2 ]]; then ended_by_user=1; fi
@@ -582,7 +583,7 @@ run_ranks() { # ARGUMENT ...: run the ranks of this server, and return the exit 
         send 'done'
         if ! wait_for_result; then # another server failed
             code=$result_code
-            [[ $result_rank != -1 ]] || note "lost $result_server"
+            [[ $result_rank != -1 ]] || note "lost $(with_ranks "$result_server")"
             ((result_rank != -2)) || ended_by_user=1
             [[ -n $lifeline ]] || describe_other "$result_rank" "$code" "$result_server" >&2
         fi

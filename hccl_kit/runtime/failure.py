@@ -32,6 +32,7 @@ from pathlib import Path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
+from hccl_kit.runtime.flight_recorder import DONE, recorder
 from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer
 
 VERSION = 1
@@ -42,18 +43,29 @@ MAX_TRACEBACK = 32_000
 
 @contextmanager
 def recorded() -> Iterator[None]:
-    """Record an exception that leaves the block, and raise it again. Ctrl-C and sys.exit() are not failures."""
+    """Record an exception that leaves the block, and raise it again. Ctrl-C and sys.exit() are not failures.
+
+    The flight recorder notes how the block ended, whatever that is.
+    """
+    flight = recorder()
     try:
         yield
     except Exception as error:
         record(error)
         raise
+    except BaseException as error:
+        is_success = isinstance(error, SystemExit) and error.code in (None, 0)
+        flight.ended(DONE if is_success else type(error).__name__, str(error))
+        raise
+    flight.ended(DONE)
 
 
 def record(error: BaseException, *, env: WorkerEnv | None = None, environ: Mapping[str, str] = os.environ) -> None:
     """Write `error_<rank>.json`; pass `env` if the environment does not contain the rank. Never raises."""
     when = time.time()
     with suppress(Exception):
+        name, message = type(error).__name__, _text_of(lambda: str(error))
+        recorder(environ, env=env).ended(name, message)
         folder = environ.get(LOG_DIR)
         rank = _number(environ, "rank") if env is None else env.rank
         if not folder or rank is None:
@@ -64,8 +76,8 @@ def record(error: BaseException, *, env: WorkerEnv | None = None, environ: Mappi
             "host": socket.gethostname(),
             "device": _number(environ, "device") if env is None else env.device,
             "pid": os.getpid(),
-            "exception": type(error).__name__,
-            "message": shortened(_text_of(lambda: str(error)), MAX_MESSAGE),
+            "exception": name,
+            "message": shortened(message, MAX_MESSAGE),
             "traceback": shortened(_text_of(lambda: _traceback(error)), MAX_TRACEBACK),
             "time": when,
         }

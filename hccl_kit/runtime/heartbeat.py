@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.runtime.flight_recorder import OFF, FlightRecorder, recorder
 from hccl_kit.runtime.worker_env import LOG_DIR, integer
 
 MAX_STEP = 10**18 - 1
@@ -22,11 +23,12 @@ class Heartbeat:
 
     Every beat updates the time of the file, also with the same number: an evaluation beats with the current step. It
     costs one system call (2 microseconds) and never fails: after a write error, such as a full disk, the next beat
-    opens the file again.
+    opens the file again. What the flight recorder writes has the step too.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, recorder: FlightRecorder = OFF) -> None:
         self.path = path
+        self.recorder = recorder
         self._file: int | None = None
         self._empty = os.O_TRUNC  # only the first time: an empty file is not a heartbeat
 
@@ -37,12 +39,14 @@ class Heartbeat:
         if rank is None:
             with suppress(KitError):
                 rank = integer(environ, "rank")
-        return cls(Path(folder) / f"step_{rank}" if folder and rank is not None else None)
+        path = Path(folder) / f"step_{rank}" if folder and rank is not None else None
+        return cls(path, recorder(environ, rank=rank))
 
     def beat(self, step: int) -> None:
         """Report that `step` steps are done. Steps must not decrease, so a line covers the previous one."""
         if self.path is None:
             return
+        self.recorder.step = step
         try:
             if self._file is None:
                 self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | self._empty, 0o644)

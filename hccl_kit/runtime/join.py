@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.runtime import cpu, mpi
 from hccl_kit.runtime.detect import MS_SCHEDULER, TABLE_LAUNCHERS, Launch
+from hccl_kit.runtime.flight_recorder import FlightRecorder, recorder
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ class World:
     launcher: str
     device_target: str
     store: Any = None
+
+    @property
+    def recorder(self) -> FlightRecorder:
+        """Where the collectives of this rank are recorded."""
+        return recorder(env=self.env)
 
     @property
     def rank(self) -> int:
@@ -53,7 +59,8 @@ class World:
             return values
         from mindspore import Tensor, ops  # noqa: PLC0415  # heavy
 
-        result: NDArray[np.float32] = ops.AllReduce()(Tensor(values)).asnumpy()
+        with self.recorder.collective("all_reduce", values.nbytes):
+            result: NDArray[np.float32] = ops.AllReduce()(Tensor(values)).asnumpy()
         return result
 
     def broadcast(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -110,6 +117,11 @@ def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
 
     Raises KitError if the group does not form in cpu.JOIN_TIMEOUT seconds or has other ranks.
     """
+    with recorder(env=env).collective("join"):
+        return _join(launch, env, device_target)
+
+
+def _join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
     store = None
     if launch.launcher == "msrun" and os.environ.get("MS_ROLE") == MS_SCHEDULER:
         _schedule()
@@ -131,6 +143,11 @@ def finish(world: World) -> None:
     """
     if world.size == 1 or world.device_target == "Ascend":
         return
+    with world.recorder.collective("finish"):
+        _finish(world)
+
+
+def _finish(world: World) -> None:
     if world.store is not None:
         cpu.finalize(world.store, world.env)
     else:

@@ -12,8 +12,8 @@ import pytest
 
 from hccl_kit.runtime.worker_env import DIAGNOSE, PLOGS
 from tests.lab.hosts import Hosts
-from tests.launch.jobs import Job, all_ready, clean_environ, finish, python_job, wait_until
-from tests.launch.nodes import python_nodes_job
+from tests.launch.jobs import all_ready, clean_environ, finish, python_job, wait_until
+from tests.launch.nodes import NodesJob, python_nodes_job
 from tests.launch.payload.test_ssh_start import ssh
 
 __all__ = ["ssh"]
@@ -137,7 +137,7 @@ def test_what_is_no_number_of_seconds_is_the_default(tmp_path: Path, value: str)
     assert not (tmp_path / "pwned").exists()
 
 
-def over_ssh(job: Job, environ: Mapping[str, str]) -> subprocess.Popen[str]:
+def over_ssh(job: NodesJob, environ: Mapping[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         ["bash", job.script, "--ssh"],
         cwd=job.folder,

@@ -321,13 +321,52 @@ class Step(NamedTuple):
 
 
 class Collective(NamedTuple):
-    """A rank entered, or left, the collective with this number. `size` in bytes."""
+    """A rank entered, or left, the collective with this number, in a step. `size` in bytes."""
 
     rank: int
     sequence: int
     operator: str
     size: int | None
     left: bool
+    step: int | None = None
+
+
+class Alive(NamedTuple):
+    """The last sign of life of a process of ours, at the event's time; it comes every second, whatever the rank does.
+
+    `doing`: what the rank has waited for since `since`, such as "data" or a collective; None if it computes.
+    """
+
+    rank: int
+    step: int
+    doing: str | None
+    since: float | None
+
+
+class ProgramEnded(NamedTuple):
+    """A program of ours says how it ended: `how` is "done" or the name of an exception."""
+
+    rank: int
+    how: str
+    message: str
+
+
+class JobEnding(NamedTuple):
+    """A launcher of ours begins to end its ranks; `rank` is the one that it takes to have failed first.
+
+    `why`: rank (one has failed), hang (none makes a step), over (another server says so), lost, guard or gone.
+    """
+
+    why: str
+    rank: int | None
+    code: int
+
+
+class ServerLost(NamedTuple):
+    """A launcher of ours lost the connection to the launcher of another server, which had these ranks."""
+
+    server: str
+    ranks: tuple[int, ...]
 
 
 Fact = (
@@ -364,6 +403,10 @@ Fact = (
     | Exited
     | Step
     | Collective
+    | Alive
+    | ProgramEnded
+    | JobEnding
+    | ServerLost
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from hccl_kit.diagnosis.logs import run_folder
 from hccl_kit.diagnosis.logs.facts import CardAddress, Exited, Joined, Step
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.faults import of_exception
@@ -129,5 +130,7 @@ KINDS = (
     Kind(re.compile(r"end_[0-9]{1,8}"), _end),
     Kind(re.compile(r"step_[0-9]{1,8}"), _step),
     Kind(re.compile(r"error_[0-9]{1,8}\.json"), _error),
+    Kind(re.compile(r"facts_[0-9]{1,8}\.jsonl"), lambda lines, about: run_folder.facts(lines, about.rank)),
+    Kind(re.compile(r"launcher_[0-9]{1,8}"), lambda lines, _: run_folder.launcher(lines)),
     Kind(re.compile(r"npu_info\w*\.txt"), _addresses),
 )

@@ -33,6 +33,7 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.sources import sources
 from hccl_kit.runtime import LAUNCHERS, JointError, detect, finish
 from hccl_kit.runtime.failure import record, watch_stacks
+from hccl_kit.runtime.flight_recorder import DONE, recorder
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
@@ -136,6 +137,7 @@ def run(
             note_shipped(options.config, config)
         config = config.of_run() if training else config
         interrupt.listen("continue with -o system.resume=auto" if training else "", speaks=env.rank == 0)
+        recorder(env=env)  # starts a thread
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
         from hccl_kit.ocr.run.consistency import assert_one_job  # noqa: PLC0415  # loads numpy
         from hccl_kit.ocr.run.start import start  # noqa: PLC0415  # loads numpy and MindSpore
@@ -220,6 +222,8 @@ def leave(code: int, world: World | None) -> NoReturn:
                 finish(world)
         except KitError as error:
             code = _fail(error, world.env)
+    if world is not None and not code:
+        world.recorder.ended(DONE)
     with suppress(OSError):
         sys.stdout.flush()
     with suppress(OSError):

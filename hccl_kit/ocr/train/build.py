@@ -72,6 +72,7 @@ def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> Tr
         scaling=Scaling.of(config["loss_scaler"], drop_overflow_update=system["drop_overflow_update"]),
         ema=Ema(network, train["ema_decay"]) if train["ema"] else None,
         all_reduce=parallel.all_reduce(strategy) if world.size > 1 else None,
+        recorder=world.recorder,
     )
 
 

@@ -36,7 +36,8 @@ def run(job: Job) -> dict[str, Any]:
     if progress.step < last and evaluation.was_interrupted(job):
         _, progress = evaluation.evaluate(job, progress)
 
-    for step, batch, data_s in timed(job.feed.batches(progress.step, last, seed=system["seed"])):
+    batches = job.feed.batches(progress.step, last, seed=system["seed"])
+    for step, batch, data_s in timed(batches, job.world.recorder):
         if step == 0 and job.world.is_main:
             job.log.picture("first_batch", job.task.picture(batch), step)
 

@@ -27,6 +27,7 @@ from hccl_kit.ocr.models import dropout
 from hccl_kit.ocr.train.ema import Ema
 from hccl_kit.ocr.train.gradients import Add, AllReduce, Compute, First, Flatten, Squares, Unflatten
 from hccl_kit.ocr.train.optimizer import Update
+from hccl_kit.runtime.flight_recorder import OFF, FlightRecorder
 
 Gradients = tuple[Tensor, ...]
 
@@ -72,6 +73,7 @@ class TrainStep:
         scaling: Scaling | None = None,
         ema: Ema | None = None,
         all_reduce: Callable[[Tensor], Tensor] | None = None,
+        recorder: FlightRecorder = OFF,
     ) -> None:
         self.network = network
         self.update = update
@@ -80,6 +82,7 @@ class TrainStep:
         self.loss_scale = LossScale(scaling or Scaling())
         self.ema = ema
         self.size = size
+        self.recorder = recorder
         self.compute = Compute(network, loss)
         self.dropouts = dropout.cells(network)
         self.add = Add()
@@ -157,8 +160,9 @@ class TrainStep:
         vector = self.flatten(loss, *gradients)
         self.first(vector).asnumpy()  # waits for the computation; the next one waits for the all-reduce
         started = time.perf_counter()
-        vector = self.all_reduce(vector)
-        self.first(vector).asnumpy()
+        with self.recorder.collective("all_reduce", vector.nbytes):
+            vector = self.all_reduce(vector)
+            self.first(vector).asnumpy()
         seconds = time.perf_counter() - started
         loss, *means = self.unflatten(vector)
         return loss, tuple(means), seconds

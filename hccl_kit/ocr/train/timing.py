@@ -11,6 +11,7 @@ import numpy as np
 
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.train.step import StepResult
+from hccl_kit.runtime.flight_recorder import OFF, FlightRecorder
 
 
 @dataclass
@@ -88,9 +89,12 @@ class Meter:
         return float(np.mean(self.losses))
 
 
-def timed(batches: Iterator[tuple[int, Batch]]) -> Iterator[tuple[int, Batch, float]]:
-    """Every step and batch with the seconds that the loop waited for it."""
-    started = time.perf_counter()
-    for step, batch in batches:
-        yield step, batch, time.perf_counter() - started
+def timed(batches: Iterator[tuple[int, Batch]], recorder: FlightRecorder = OFF) -> Iterator[tuple[int, Batch, float]]:
+    """Every step and batch with the seconds that the loop waited for it, which the recorder sees too."""
+    while True:
         started = time.perf_counter()
+        with recorder.waiting("data"):
+            found = next(batches, None)
+        if found is None:
+            return
+        yield *found, time.perf_counter() - started

@@ -17,7 +17,7 @@ run_ranks() { # ARGUMENT ...: run the ranks of this server, and return the exit 
         send 'done'
         if ! wait_for_result; then # another server failed
             code=$result_code
-            [[ $result_rank != -1 ]] || note "lost $result_server"
+            [[ $result_rank != -1 ]] || note "lost $(with_ranks "$result_server")"
             ((result_rank != -2)) || ended_by_user=1
             [[ -n $lifeline ]] || describe_other "$result_rank" "$code" "$result_server" >&2
         fi

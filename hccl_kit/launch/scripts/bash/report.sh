@@ -34,7 +34,7 @@ conclude() { # CODE: end the job and report what failed first; CODE counts if th
     local kind=lost rank='' code=$1 where=''
     next_event 20 || :
     note "ending $kind ${rank:--1} $code" # whatever ends from now on, this script has ended
-    [[ $kind != over || $rank != -1 ]] || note "lost $where"
+    [[ $kind != over || $rank != -1 ]] || note "lost $(with_ranks "$where")"
     case $kind in
         rank) send "failed $rank $code 0" ;;
         hang)
@@ -48,7 +48,7 @@ conclude() { # CODE: end the job and report what failed first; CODE counts if th
     end_ranks
     if [[ $kind == rank || $kind == hang ]] && ! wait_for_result 400; then
         kind=over rank=$result_rank code=$result_code where=$result_server
-        [[ $rank != -1 ]] || note "lost $where"
+        [[ $rank != -1 ]] || note "lost $(with_ranks "$where")"
     fi
     # It was ended on purpose, here or on another server.
     if [[ $kind == gone || $kind == over && $rank == -2 ]]; then ended_by_user=1; fi

@@ -1,6 +1,11 @@
 # Finds out which server of the table this host is.
 # Expects: server (given by the user), servers. Needs match_server.
 
+with_ranks() { # SERVER: print it with its ranks
+    local i
+    for i in "${!servers[@]}"; do [[ ${servers[i]} != "$1" ]] || echo "$1 ${all_ranks[i]}"; done
+}
+
 find_server() { # sets node, the index of this server, and server_name
     local own other
     if [[ -n $server ]]; then own=("$server"); else read -ra own -d '' < <(own_names) || :; fi

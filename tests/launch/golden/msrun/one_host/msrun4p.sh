@@ -157,6 +157,7 @@ join_servers() { # sets run and port
 }
 send() { :; }
 wait_for_result() { :; }
+with_ranks() { :; }
 rendezvous='' result_rank='' result_code='' result_server=''
 
 [[ -z $server || $server == "$server_name" ]] || die "error: the table has no server $server; it has $server_name"

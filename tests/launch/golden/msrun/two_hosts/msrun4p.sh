@@ -1081,6 +1081,11 @@ list_servers() { # print the first servers of the table
     echo "${servers[*]:0:8}${servers[8]:+ and $((${#servers[@]} - 8)) more}"
 }
 
+with_ranks() { # SERVER: print it with its ranks
+    local i
+    for i in "${!servers[@]}"; do [[ ${servers[i]} != "$1" ]] || echo "$1 ${all_ranks[i]}"; done
+}
+
 find_server() { # sets node, the index of this server, and server_name
     local own other
     if [[ -n $server ]]; then own=("$server"); else read -ra own -d '' < <(own_names) || :; fi

@@ -1,0 +1,99 @@
+"""Read what our own launch scripts and programs leave in the folder of a run.
+
+facts_<rank>.jsonl    what the rank did last (hccl_kit.runtime.flight_recorder)
+launcher_<server>     what the bash script saw, a line each: "TIME exited RANK CODE", "TIME ending WHY RANK CODE" or
+                      "TIME lost SERVER RANK ..."
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from hccl_kit.diagnosis.logs.facts import Alive, Collective, Exited, JobEnding, Joined, ProgramEnded, ServerLost
+from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.logs.patterns.row import rank as rank_of
+from hccl_kit.diagnosis.logs.scanning import Line
+
+MAX_LINES = 20_000
+MAX_LINE = 8_000
+MAX_TEXT = 4_000
+
+
+def facts(lines: Iterator[Line], rank: int | None) -> Iterator[Noted]:
+    """The records of a rank; what is not as we write it is passed over."""
+    if rank is None:
+        return
+    for line in islice(lines, MAX_LINES):
+        row = _object(line)
+        if "start" in row:
+            joined = Joined(
+                None, rank, _integer(row, "ranks"), server=_text(row, "host"), physical=_integer(row, "device")
+            )
+            yield Noted(line.number, joined, _time(row, "start"), pid=_integer(row, "pid"), rank=rank)
+        elif "alive" in row:
+            alive = Alive(rank, _integer(row, "step") or 0, _text(row, "doing"), _time(row, "since"))
+            yield Noted(line.number, alive, _time(row, "alive"), rank=rank)
+        elif "ended" in row:
+            how, message = _text(row, "ended") or "", _text(row, "message") or ""
+            ended = ProgramEnded(rank, how, message)
+            yield Noted(line.number, ended, _time(row, "time"), is_error=how != "done", rank=rank)
+        elif (sequence := _integer(row, "n")) is not None:
+            step, size, operator = _integer(row, "step"), _integer(row, "bytes"), _text(row, "op") or ""
+            entered = Collective(rank, sequence, operator, size, False, step)
+            yield Noted(line.number, entered, _time(row, "begun"), rank=rank)
+            if (left := _time(row, "left")) is not None:
+                yield Noted(line.number, entered._replace(left=True), left, rank=rank)
+
+
+_EXITED = re.compile(r"([0-9]{1,11}) exited ([0-9]{1,7}) ([0-9]{1,3})")
+_ENDING = re.compile(r"([0-9]{1,11}) ending ([a-z]{1,10}) (-?[0-9]{1,7}) ([0-9]{1,3})")
+_LOST = re.compile(r"([0-9]{1,11}) lost (\S{1,255})((?: [0-9]{1,7})*)")
+
+
+def launcher(lines: Iterator[Line]) -> Iterator[Noted]:
+    """The notes of a script; a rank that ends after "ending" was ended by the script."""
+    is_ending = False
+    for line in islice(lines, MAX_LINES):
+        if not line.is_whole:
+            continue
+        if found := _EXITED.fullmatch(line.text):
+            rank, code = rank_of(found[2]), int(found[3])
+            if rank is not None:
+                exited = Exited(rank, None if code > 128 else code, code - 128 if code > 128 else None, is_ending)
+                yield Noted(line.number, exited, float(found[1]), not is_ending, rank=rank)
+        elif found := _ENDING.fullmatch(line.text):
+            is_ending = True
+            ending = JobEnding(found[2], rank_of(found[3]), int(found[4]))
+            yield Noted(line.number, ending, float(found[1]), is_error=True)
+        elif found := _LOST.fullmatch(line.text):
+            ranks = [rank for word in found[3].split() if (rank := rank_of(word)) is not None]
+            yield Noted(line.number, ServerLost(found[2], tuple(ranks)), float(found[1]), is_error=True)
+
+
+def _object(line: Line) -> dict[str, Any]:
+    try:
+        row = json.loads(line.text) if line.text.startswith("{") and len(line.text) < MAX_LINE else None
+    except (ValueError, RecursionError):
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def _integer(row: dict[str, Any], key: str) -> int | None:
+    value = row.get(key)
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
+    return value if is_whole else None
+
+
+def _time(row: dict[str, Any], key: str) -> float | None:
+    value = row.get(key)
+    is_time = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e11
+    return float(value) if value is not None and is_time else None
+
+
+def _text(row: dict[str, Any], key: str) -> str | None:
+    value = row.get(key)
+    return value[:MAX_TEXT] if isinstance(value, str) else None
