@@ -1,153 +1,207 @@
-"""Facts that stand in several records: an operator that timed out, the list of connected ranks, a traceback."""
+"""Facts of a log, line by line, with those that stand in several lines: operators, lists of ranks, tracebacks."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Connected, Fact, OperatorTimedOut
-from hccl_kit.diagnosis.logs.patterns import facts_of
+from hccl_kit.diagnosis.logs import patterns
+from hccl_kit.diagnosis.logs.facts import (
+    Connected,
+    Exited,
+    Fact,
+    GroupLeft,
+    GroupNamed,
+    Joined,
+    Listening,
+    OperatorEntered,
+    OperatorTimedOut,
+    RootCreated,
+    Setting,
+    SuperPod,
+    Tls,
+)
+from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.faults import of_exception
-from hccl_kit.diagnosis.logs.patterns.row import MAX_RANK
-from hccl_kit.diagnosis.logs.plog import Record
+from hccl_kit.diagnosis.logs.patterns.row import MAX_RANK, number, rank
+from hccl_kit.diagnosis.logs.plog import Record, records, without_prefix
+from hccl_kit.diagnosis.logs.scanning import Line
 
 MAX_CONNECTED = 1 << 16
 A_LINE = 8
-"""Ranks in a line of the list of connected ranks; the last line has fewer, or as many."""
+"""Ranks in a line of the list of connected ranks; only the last line has fewer."""
+APART = 32
+"""Lines that may stand between two parts of one fact, and between a line without a time and one with it."""
+AWAITED = 500
+"""Lines until the end of a traceback or list is given up."""
+MAX_OPEN = 1024
+
+_KEYS = ("total connected num", "need connect rankNum", "connected rankinfo", "Traceback (most recent", "(local_rank:")
+KEYS = tuple({key.encode() for key in (*_KEYS, *(row.key for row in patterns.ROWS))})
+"""What a line has to hold to matter."""
 
 _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
 _NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,8})\]")
-_LIST = re.compile(r"connected rankinfo ?\[LINE ([0-9]{1,6})\] ?:((?:\s{0,2}\[[0-9]{1,16}\][,;]?)+)(.?)")
+_LIST = re.compile(r"connected rankinfo ?\[LINE ([0-9]{1,6})\] ?:(?P<ranks>(?: {0,2}\[[0-9]{1,16}\][,;]?){1,64})")
 _EXCEPTION = re.compile(
     r"(?P<name>[A-Za-z_][\w.]{0,120}(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Fault))(?::|$)"
 )
+_ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?[0-9]{1,6}\)")
+_EXIT_CODE = re.compile(r"^ *exitcode *: ?(?P<code>-?[0-9]{1,3}) \(pid: ?(?P<pid>[0-9]{1,10})\)")
+_CALM = (Joined, Setting, GroupLeft, GroupNamed, RootCreated, OperatorEntered, Tls, Listening, SuperPod)
+"""What a line without a level states without being an error."""
 
 
-class Stated(NamedTuple):
-    """A fact and the number and record of the line that it begins at."""
+class _Open(NamedTuple):
+    """A fact that later lines may complete."""
 
-    line: int
-    record: Record
-    fact: Fact
-
-
-class _Part(NamedTuple):
-    at: Stated
+    noted: Noted
     fact: OperatorTimedOut
 
 
 class Assembler:
-    """Takes the records of one file in order; `end` yields what was still open."""
+    """Takes the lines of one file in order; `end` gives what they state."""
 
     def __init__(self) -> None:
-        self._timed_out: dict[str | None, _Part] = {}
-        self._connected: list[int] = []
-        self._list_at: Stated | None = None
-        self._next_line = 0
+        self._noted: list[Noted] = []
+        self._time: tuple[int, float] | None = None
+        self._operators: dict[tuple[int | None, str | None], _Open] = {}
+        self._connected = _Connected()
+        self._tracebacks: dict[tuple[int | None, int | None], int] = {}
+        self._elastic: tuple[int, int] | None = None
+
+    def take(self, line: Line) -> bool:
+        """Whether the next line is needed too."""
+        for record in records(line.text, is_whole=line.is_whole):
+            if record.time is not None:
+                self._time = line.number, record.time
+            self._take(line.number, record)
+        while self._tracebacks and next(iter(self._tracebacks.values())) < line.number - AWAITED:
+            del self._tracebacks[next(iter(self._tracebacks))]
+        return bool(self._tracebacks or self._elastic or self._connected.is_open)
+
+    def end(self) -> list[Noted]:
+        """All that was noted, in the order of lines."""
+        for one in self._operators.values():
+            self._noted.append(one.noted._replace(fact=one.fact))
+        self._operators.clear()
+        if noted := self._connected.close():
+            self._noted.append(noted)
+        return sorted(self._noted, key=lambda noted: noted.line)
+
+    def _take(self, line: int, record: Record) -> None:
+        if noted := self._connected.take(self._note(line, record, Connected((), None)), record):
+            self._noted.append(noted)
+        if record.level is None or record.is_screen:
+            self._exception(line, record)
+            self._elastic_exit(line, record)
+        for fact in patterns.facts_of(record):
+            noted = self._note(line, record, fact)
+            if isinstance(fact, OperatorTimedOut):
+                self._operator(noted, fact, record)
+            else:
+                self._noted.append(noted)
+
+    def _note(self, line: int, record: Record, fact: Fact) -> Noted:
+        time = record.time
+        if time is None and record.level is None and self._time and line - self._time[0] <= APART:
+            time = self._time[1]
+        is_error = record.level == "ERROR" or (record.level is None and not isinstance(fact, _CALM))
+        return Noted(line, fact, time, is_error, record.pid, record.rank)
+
+    def _operator(self, noted: Noted, fact: OperatorTimedOut, record: Record) -> None:
+        """Join the parts of one time-out: base, para, groupRank and opData information of one thread in a row."""
+        key = record.pid, record.thread
+        before = self._operators.pop(key, None)
+        is_new = "base information" in record.text
+        if before and not is_new and noted.line - before.noted.line <= APART and _agree(before.fact, fact):
+            self._operators[key] = before._replace(fact=_merged(before.fact, fact))
+            return
+        if before is None and len(self._operators) >= MAX_OPEN:
+            before = self._operators.pop(next(iter(self._operators)))
+        if before:
+            self._noted.append(before.noted._replace(fact=before.fact))
+        self._operators[key] = _Open(noted, fact)
+
+    def _exception(self, line: int, record: Record) -> None:
+        """The last line of a Python traceback: the first one after it that is not indented."""
+        key = record.pid, record.rank
+        if "Traceback (most recent call last)" in record.text:
+            if len(self._tracebacks) < MAX_OPEN:
+                self._tracebacks[key] = line
+            return
+        text = without_prefix(record.text)
+        if key not in self._tracebacks or not text.strip() or text[0] in " \t|+" or not record.is_whole:
+            return
+        del self._tracebacks[key]
+        if found := _EXCEPTION.match(text):
+            fault = of_exception(found["name"].split(".")[-1], text)
+            self._noted.append(self._note(line, record, fault))
+
+    def _elastic_exit(self, line: int, record: Record) -> None:
+        """The block of torchrun for a rank: `rank : 3 (local_rank: 3)`, then `exitcode : -9 (pid: 4711)`."""
+        text = without_prefix(record.text)
+        if found := _ELASTIC.match(text):
+            own = rank(found["rank"])
+            self._elastic = None if own is None else (line, own)
+        elif self._elastic and (found := _EXIT_CODE.match(text)):
+            code, own = int(found["code"]), self._elastic[1]
+            fact = Exited(own, None, -code, -code == 15) if code < 0 else Exited(own, code, None)
+            self._noted.append(self._note(line, record, fact)._replace(pid=number(found["pid"])))
+            self._elastic = None
+        elif self._elastic and line - self._elastic[0] > 8:
+            self._elastic = None
+
+
+class _Connected:
+    """The list of ranks that a root has heard of, over several lines. It counts only if it is known to be complete:
+    by its number, which newer releases print before it, or by a last line that is not full.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._noted: Noted | None = None
+        self._ranks: list[int] = []
+        self._lines = 0
         self._total: int | None = None
         self._needed: int | None = None
-        self._traceback = False
+        self._has_end = False
 
-    def take(self, line: int, record: Record) -> Iterator[Stated]:
-        """The facts that are complete with this record."""
-        yield from self._list(line, record)
-        if stated := self._exception(line, record):
-            yield stated
-        found = False
-        for fact in facts_of(record):
-            if isinstance(fact, OperatorTimedOut):
-                found = True
-                yield from self._part(Stated(line, record, fact), fact)
-            else:
-                yield Stated(line, record, fact)
-        if not found and record.level is not None and (part := self._timed_out.pop(record.thread, None)):
-            yield part.at._replace(fact=part.fact)
-
-    def end(self) -> Iterator[Stated]:
-        """What was still open at the end of the file."""
-        yield from self._close_list(by_end=True)
-        for part in self._timed_out.values():
-            yield part.at._replace(fact=part.fact)
-        self._timed_out.clear()
-
-    def _part(self, stated: Stated, fact: OperatorTimedOut) -> Iterator[Stated]:
-        thread = stated.record.thread
-        open_part = self._timed_out.get(thread)
-        is_new = "base information" in stated.record.text or "Notify register" in stated.record.text
-        if open_part and (is_new or not _agree(open_part.fact, fact)):
-            yield open_part.at._replace(fact=open_part.fact)
-            open_part = None
-        if open_part:
-            self._timed_out[thread] = open_part._replace(fact=_merged(open_part.fact, fact))
-        elif len(self._timed_out) < 1024:
-            self._timed_out[thread] = _Part(stated, fact)
-
-    def _list(self, line: int, record: Record) -> Iterator[Stated]:
+    def take(self, noted: Noted, record: Record) -> Noted | None:
+        """The list before this line, if this line shows that it is over."""
         text = record.text
         if "connect" not in text:
-            if self._list_at and record.level is not None and record.thread == self._list_at.record.thread:
-                yield from self._close_list()
-            return
-        if found := _NEEDED.search(text):
-            self._needed = int(found[1])
+            self.is_open = self.is_open and self._noted is not None and noted.line - self._noted.line < AWAITED
+            return None
+        done = None
         if found := _TOTAL.search(text):
-            self._total = int(found[1])
-        found = _LIST.search(text)
-        if not found:
-            return
-        number = int(found[1])
-        if number == 0 or number != self._next_line or self._list_at is None:
-            yield from self._close_list()
-            if number != 0:
-                return
-            self._list_at = Stated(line, record, Connected((), None))
-        ranks = [int(digits) for digits in re.findall(r"\[([0-9]{1,16})\]", found[2])]
-        self._next_line = number + 1
-        if len(self._connected) < MAX_CONNECTED:
-            self._connected += [one for one in ranks if one < MAX_RANK]
-        if len(ranks) < A_LINE and record.is_whole:
-            yield from self._close_list()
+            done = self.close()
+            self._total = number(found[1])
+        if found := _NEEDED.search(text):
+            self._needed = number(found[1])
+        if not (found := _LIST.search(text)):
+            return done
+        if int(found[1]) == 0 and self._noted:
+            done = self.close()
+        if int(found[1]) != self._lines:
+            self.close()
+            return done
+        ranks = [int(digits) for digits in re.findall(r"[0-9]{1,16}", found["ranks"])]
+        self._noted = self._noted or noted
+        self._lines += 1
+        if len(self._ranks) < MAX_CONNECTED:
+            self._ranks += [one for one in ranks if one < MAX_RANK]
+        self._has_end = len(ranks) < A_LINE and record.is_whole
+        self.is_open = not self._has_end
+        return done
 
-    def _close_list(self, *, by_end: bool = False) -> Iterator[Stated]:
-        """A list that the end of the file may have cut is known to be complete by its length only."""
-        stated, ranks, total, needed = self._list_at, tuple(self._connected), self._total, self._needed
-        if stated is None:
-            return
-        self._list_at, self._connected, self._total, self._needed = None, [], None, None
-        if (total is None and not by_end) or total == len(ranks):
-            yield stated._replace(fact=Connected(ranks, needed))
-
-    def _exception(self, line: int, record: Record) -> Stated | None:
-        """The last line of a Python traceback: the first one after it that is not indented."""
-        if record.level is not None and not record.is_screen:
-            return None
-        if "Traceback (most recent call last)" in record.text:
-            self._traceback = True
-            return None
-        text = _without_prefix(record.text)
-        if not self._traceback or not text or text[0] in " \t|+" or not record.is_whole:
-            return None
-        self._traceback = False
-        found = _EXCEPTION.match(text)
-        return Stated(line, record, of_exception(found["name"].split(".")[-1], text)) if found else None
-
-
-_PREFIX = re.compile(
-    r"(?:\[(?:default)?\d{0,6}\]:|\[rank ?\d{1,8}\]: ?|\([\w .=-]{1,80}\) ?"
-    r"|(?:ERROR|INFO|WARNING) \d\d-\d\d [\d:]{8} \[[\w.]{1,80}:\d{1,6}\] ?|worker-\d{1,6}: ?|\d{1,6}: )"
-)
-
-
-def _without_prefix(text: str) -> str:
-    """The text without what frameworks put in front of each line."""
-    at = 0
-    for _ in range(4):
-        found = _PREFIX.match(text, at)
-        if not found:
-            break
-        at = found.end()
-    return text[at:]
+    def close(self) -> Noted | None:
+        """The list, if it is complete; the next one may begin."""
+        ranks, noted = tuple(self._ranks), self._noted
+        is_complete = self._has_end if self._total is None else self._total == len(ranks)
+        needed = self._needed
+        self.__init__()  # type: ignore[misc]
+        return noted._replace(fact=Connected(ranks, needed)) if noted and is_complete else None
 
 
 def _agree(first: OperatorTimedOut, second: OperatorTimedOut) -> bool:

@@ -24,10 +24,12 @@ class Process(NamedTuple):
     """A process of the job. A pid repeats on other servers and in other containers, so `worker` is part of it.
 
     `worker` is the folder, host or archive that the logs came from. The pid is that of the file's name if it has one.
+    `rank` is set only where no pid is known: the rank in the name of a launcher's log, or before a line.
     """
 
     worker: str
     pid: int | None
+    rank: int | None = None
 
 
 class Card(NamedTuple):
@@ -88,6 +90,13 @@ class Listening(NamedTuple):
     address: str
     port: int
     physical: int | None = None
+
+
+class CardAddress(NamedTuple):
+    """The address of a card of this worker, as the driver's tool prints it."""
+
+    physical: int
+    address: str
 
 
 class ListenFailed(NamedTuple):
@@ -293,7 +302,10 @@ class Fault(NamedTuple):
 
 
 class Exited(NamedTuple):
-    """A launcher saw a rank end. One of `code` and `signal` is None; `by_launcher`: it ended the rank itself."""
+    """A launcher saw a rank end. One of `code` and `signal` is None, both if it does not tell how.
+
+    `by_launcher`: it ended the rank itself.
+    """
 
     rank: int
     code: int | None
@@ -325,6 +337,7 @@ Fact = (
     | GroupLeft
     | Setting
     | Listening
+    | CardAddress
     | ListenFailed
     | LinkTimedOut
     | LinkRow

@@ -33,6 +33,8 @@ class Record(NamedTuple):
     text: str
     is_screen: bool = False
     is_whole: bool = True
+    rank: int | None = None
+    """The rank that a launcher put before the line."""
 
 
 _DATE = (
@@ -41,10 +43,10 @@ _DATE = (
 )
 _HEADER = re.compile(
     r"\[(?P<level>ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?(?P<module>[A-Z][A-Z0-9_]{0,15})"
-    r"\((?P<pid>[0-9]{1,10}), ?(?P<program>[^,()\n]{0,64})\) ?:"
+    r"\((?P<pid>[0-9]{1,10})(?::[0-9]{1,20})?, ?(?:[0-9a-f]{8,16},)?(?P<program>[^,()\n]{0,64})\) ?:"
     rf"(?: ?{_DATE})?"
 )
-_START = re.compile(r"\[(?:ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?[A-Z][A-Z0-9_]{0,15}\([0-9]{1,10},")
+_START = re.compile(r"\[(?:ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?[A-Z][A-Z0-9_]{0,15}\([0-9]{1,10}[,:]")
 _STATUS = re.compile(r" ?\[status:\w{0,20}\]")
 _FILE = re.compile(r" ?\[[\w.+-]{1,80}:[0-9]{1,6}\]")
 _THREAD = re.compile(
@@ -128,19 +130,53 @@ def _with_header(text: str, is_whole: bool) -> Record:
     )
 
 
+_PREFIX = re.compile(
+    r"\[rank ?(?P<rank>[0-9]{1,8})\]: ?"
+    r"|\[(?:default)?[0-9]{0,6}\]: ?"
+    r"|\((?P<words>[\w .=:-]{1,80})\) ?"
+    r"|(?:ERROR|INFO|WARNING) [0-9]{2}-[0-9]{2} [0-9:]{8} \[[\w./]{1,80}:[0-9]{1,6}\] ?"
+    r"|(?P<path>[\w./~-]{1,200}):[0-9]{1,9}: ?"
+    r"|worker-[0-9]{1,6}: ?"
+    r"|[0-9]{1,6}: (?=\S)"
+)
+_PID = re.compile(r"\bpid=([0-9]{1,10})\b")
+_RANK = re.compile(r"\brank=([0-9]{1,8})\b")
+
+
+def without_prefix(text: str) -> str:
+    """The text without what frameworks and tools put before each line."""
+    return text[_prefix(text)[0] :]
+
+
+def _prefix(text: str) -> tuple[int, int | None, int | None]:
+    """Where the text begins after its prefixes, and the pid and rank in them."""
+    at, pid, rank = 0, None, None
+    for _ in range(5):
+        found = _PREFIX.match(text, at)
+        if not found:
+            break
+        at = found.end()
+        if found["rank"]:
+            rank = int(found["rank"])
+        elif words := found["words"]:
+            pid = int(named[1]) if (named := _PID.search(words)) else pid
+            rank = int(named[1]) if (named := _RANK.search(words)) else rank
+    return at, pid, rank
+
+
 def _without_header(line: str, is_whole: bool) -> Record:
     is_whole = is_whole and len(line) <= MAX_TEXT
     line = line[:MAX_TEXT]
+    _, prefix_pid, rank = _prefix(line)
     if found := _TORCH.search(line):
         time = time_of(found["date"], found["milli"], None)
-        return Record(
-            found["level"], "TORCH", int(found["pid"]), None, time, None, line[found.end() :], False, is_whole
-        )
+        text = line[found.end() :]
+        return Record(found["level"], "TORCH", int(found["pid"]), None, time, None, text, False, is_whole, rank)
     if not (found := _SCREEN.search(line)):
-        return Record(None, None, None, None, None, None, line, is_whole=is_whole)
-    pid = found["pid"] or found["pid2"]
+        return Record(None, None, prefix_pid, None, None, None, line, False, is_whole, rank)
+    pid = int(found["pid"] or found["pid2"] or 0) or prefix_pid
     date = found["date"] or found["sdate"]
     time = time_of(date, found["milli"] or found["smilli"], found["micro"] or found["smicro"])
     # The code stays in the text: it is what the message says.
-    start = found.start("code") if found["code"] else found.end()
-    return Record("ERROR", None, int(pid) if pid else None, None, time, None, line[start:], True, is_whole)
+    text = line[found.start("code") if found["code"] else found.end() :]
+    return Record("ERROR", None, pid, None, time, None, text, True, is_whole, rank)

@@ -1,72 +1,115 @@
-"""Read logs: whatever is given, to the facts in it."""
+"""Read logs, whatever is given, to the facts in them: as a stream, in bounded memory, with two processes if it pays."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.diagnosis.logs.assembling import Assembler, Stated
-from hccl_kit.diagnosis.logs.facts import Event, Evidence, LogFile, Place, Process
-from hccl_kit.diagnosis.logs.plog import records
-from hccl_kit.diagnosis.logs.workers import process_of
+from hccl_kit.diagnosis.logs import archives, sources
+from hccl_kit.diagnosis.logs.facts import Event, Evidence, Joined, Process
+from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
+from hccl_kit.diagnosis.logs.sources import Given
+from hccl_kit.diagnosis.logs.workers import short_names
 
 Progress = Callable[[int, int], None]
-"""Told how much of all is read, in one unit."""
+"""Told how many bytes are read, and how many there are."""
+
+MANY = 64 << 20
+"""Bytes from which on a second process pays for its start."""
+PROCESSES = 2
+MAX_EVENTS = 400_000
+MAX_NOTES = 100
 
 
 def read(paths: Sequence[Path], progress: Progress | None = None) -> Evidence:
     """All that the logs state. Raises KitError if nothing could be read."""
-    files: list[LogFile] = []
-    events: list[Event] = []
-    notes: list[str] = []
-    for path in paths:
-        names = sorted(_files(path))
-        for done, name in enumerate(names):
-            if progress:
-                progress(done, len(names))
-            try:
-                data = name.read_bytes()
-            except OSError as error:
-                notes.append(f"{name} could not be read: {error.strerror}")
-                continue
-            file, found = read_file(str(name), process_of(name), data)
-            files.append(file)
-            events += found
+    given, notes = sources.listing(paths)
+    total, done = sum(one.size for one in given), 0
+    found: list[Found] = []
+    for one, part in zip(given, _read_all(given, total), strict=True):
+        found += part
+        done += one.size
+        if progress:
+            progress(done, total)
+    return evidence_of(found, notes)
+
+
+def _read_all(given: Sequence[Given], total: int) -> Iterator[list[Found]]:
+    if total < MANY or len(given) < 2:
+        yield from map(read_given, given)
+        return
+    # spawn: a fork would copy the threads' locks of whoever calls.
+    with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(read_given, given)
+
+
+def read_given(given: Given) -> list[Found]:
+    """What a file, or each member of an archive, gave."""
+    name = str(given.path)
+    try:
+        pieces = archives.unpacked(sources.pieces_of(given))
+        first = next(pieces, b"")
+    except (OSError, archives.DamagedError) as error:
+        return [Found(None, (), (f"{name} cannot be read: {_why(error)}",))]
+    path, pieces = given.path.absolute(), chain([first], pieces)
+    if archives.is_tar(first):
+        return list(_members(name, path, pieces))
+    return [read_log(Log(name, path, given.changed, pieces))]
+
+
+def _members(name: str, path: Path, pieces: Iterator[bytes]) -> Iterator[Found]:
+    try:
+        for member in archives.members(pieces):
+            inside = sources.inside(path, member.name)
+            if sources.OF_LOGS.fullmatch(inside.name):
+                unpacked = archives.unpacked(member.pieces)
+                yield read_log(Log(f"{name}:{member.name}", inside, member.changed, unpacked))
+    except (OSError, archives.DamagedError) as error:
+        yield Found(None, (), (f"{name} was not read to its end: {_why(error)}",))
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
+    """What all files gave, with short names of workers. Raises KitError if no file could be read."""
+    parts = list(found)
+    all_notes = [*notes, *(note for part in parts for note in part.notes)]
+    files = [part.file for part in parts if part.file]
     if not files:
-        raise KitError(f"no logs in {', '.join(map(str, paths))}")
-    return Evidence(tuple(files), tuple(events), tuple(notes))
-
-
-def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-    for folder, _, names in os.walk(path):
-        yield from (Path(folder) / name for name in names)
-
-
-def read_file(name: str, process: Process, data: bytes) -> tuple[LogFile, list[Event]]:
-    """The facts of one file."""
-    assembler = Assembler()
-    stated: list[tuple[float | None, Stated]] = []
-    first = last = None
-    lines = data.decode("utf-8", "replace").split("\n")
-    for number, line in enumerate(lines, 1):
-        for record in records(line.rstrip("\r"), is_whole=number < len(lines)):
-            if record.time is not None:
-                first, last = record.time if first is None else first, record.time
-            stated += [(last, one) for one in assembler.take(number, record)]
-    stated += [(last, one) for one in assembler.end()]
-    events = [
-        Event(
-            process if process.pid is not None else process._replace(pid=one.record.pid),
-            Place(name, one.line),
-            one.record.time if one.record.time is not None else time,
-            one.record.level == "ERROR" or one.record.level is None,
-            one.fact,
+        why = f": {all_notes[0]}" if all_notes else ""
+        raise KitError(
+            f"no log was found{why}",
+            hint="name the folder of the logs, such as ~/ascend/log or that of the launcher",
         )
-        for time, one in stated
-    ]
-    events.sort(key=lambda event: event.place.line)
-    return LogFile(process, name, len(data), first, last), events
+    events = [event for part in parts for event in part.events]
+    if len(events) > MAX_EVENTS:
+        all_notes.append(f"only the first {MAX_EVENTS} of {len(events)} facts were kept")
+    if len(all_notes) > MAX_NOTES:
+        all_notes[MAX_NOTES:] = [f"and {len(all_notes) - MAX_NOTES} more notes"]
+    names = short_names({file.process.worker for file in files})
+    pids = _pids(events)
+
+    def known(process: Process) -> Process:
+        pid = pids.get((process.worker, process.rank)) if process.pid is None else process.pid
+        return Process(names[process.worker], pid, process.rank if pid is None else None)
+
+    return Evidence(
+        tuple(file._replace(process=known(file.process)) for file in files),
+        tuple(event._replace(process=known(event.process)) for event in events[:MAX_EVENTS]),
+        tuple(all_notes),
+    )
+
+
+def _pids(events: Iterable[Event]) -> dict[tuple[str, int | None], int]:
+    """The pid of a rank where one file names both, such as error_3.json, for files that name the rank only."""
+    pids: dict[tuple[str, int | None], set[int]] = {}
+    for process, *_, fact in events:
+        if process.pid is not None and isinstance(fact, Joined) and fact.group is None:
+            pids.setdefault((process.worker, fact.rank), set()).add(process.pid)
+    return {key: next(iter(found)) for key, found in pids.items() if len(found) == 1}

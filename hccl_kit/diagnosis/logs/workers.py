@@ -1,24 +1,55 @@
 """Which process a log belongs to, by its name and its folder.
 
-The worker is what stands for a host or a container: the folder above the folders of the log's own layout (debug, run,
-plog, device-N, process_log). The pid is that of the file's name, which is the host's, also for logs of the card.
+The worker stands for a host or a container. It is the nearest folder above the file that is not part of the layout of
+the logs themselves (debug, run, plog, device-N, process_log, ascend/log): worker-0, rank_76, the name of a host, the
+folder of a run. An archive counts as a folder with its name. The pid is that of the file's name, which is the one on
+the host, also for logs of the card; lines may name others.
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 
 from hccl_kit.diagnosis.logs.facts import Process
 
-_OWN = re.compile(r"debug|run|plog|device-[0-9]{1,6}|process_log|security|operation")
-_NAME = re.compile(r"(?:plog|device)-(?:parser-)?([0-9]{1,10})[_-][0-9]{1,20}\.log(?:\.gz)?")
+_LAYOUT = re.compile(
+    r"debug|run|security|operation|plog|device-[0-9]{1,6}|process_log|ascend|logs?|ascend_logs?|attempt_[0-9]{1,4}"
+)
+_ARCHIVE = re.compile(r"(.+?)(?:\.tar|\.tgz|\.txz|\.zip)(?:\.[a-z0-9]{2,3})?")
+_PID = re.compile(r"(?:plog|device)-(?:parser-)?([0-9]{1,10})[_-][0-9]{1,20}\.log(?:\.(?:gz|xz))?")
+_RANK = re.compile(
+    r"(?:rank_|worker_|end_|step_|error_|facts_|rank-)([0-9]{1,8})(?:\.(?:log|json|jsonl|out|err|txt))?(?:\.1)?(?:\.(?:gz|xz))?"
+)
 
 
-def process_of(path: Path) -> Process:
-    """The process of a log."""
-    found = _NAME.fullmatch(path.name)
-    folders = list(path.absolute().parts[1:-1])
-    while len(folders) > 1 and _OWN.fullmatch(folders[-1]):
+def process_of(path: PurePath) -> Process:
+    """The process of the log at an absolute `path`; its worker is a whole path yet, see `short_names`."""
+    folders = [_without_suffix(part) for part in path.parts[:-1]]
+    while len(folders) > 2 and _LAYOUT.fullmatch(folders[-1]):
         folders.pop()
-    return Process(folders[-1] if folders else "", int(found[1]) if found else None)
+    pid, rank = _PID.fullmatch(path.name), _RANK.fullmatch(path.name)
+    return Process(str(PurePath(*folders)), int(pid[1]) if pid else None, int(rank[1]) if rank else None)
+
+
+def _without_suffix(part: str) -> str:
+    found = _ARCHIVE.fullmatch(part)
+    return found[1] if found else part
+
+
+def short_names(workers: Iterable[str]) -> Mapping[str, str]:
+    """A name for each worker's path: its last folders, as many as tell it from the others."""
+    paths = {worker: PurePath(worker).parts for worker in workers}
+    names: dict[str, str] = {}
+    length = 1
+    while len(names) < len(paths):
+        tails: dict[str, list[str]] = {}
+        for worker, parts in paths.items():
+            if worker not in names:
+                tails.setdefault("/".join(parts[-length:]), []).append(worker)
+        for tail, of in tails.items():
+            if (len(of) == 1 and tail not in names.values()) or length > 64:
+                names.update((worker, tail) for worker in of)
+        length += 1
+    return names

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from hccl_kit.diagnosis.logs.facts import Fact
-from hccl_kit.diagnosis.logs.patterns import faults, heartbeats, joining, links, operators, settings
+from hccl_kit.diagnosis.logs.patterns import faults, heartbeats, joining, launchers, links, operators, settings
 from hccl_kit.diagnosis.logs.patterns.row import Found, Row
 from hccl_kit.diagnosis.logs.plog import Record
 
@@ -16,6 +16,7 @@ ROWS: tuple[Row, ...] = (
     *operators.ROWS,
     *heartbeats.ROWS,
     *settings.ROWS,
+    *launchers.ROWS,
     *faults.ROWS,
 )
 _COMPILED = tuple((row, re.compile(row.pattern)) for row in ROWS)

@@ -162,11 +162,16 @@ def _waited(found: Found) -> Iterator[Fact]:
     yield Fault("EI0015", "HCCL", "the root waited for other ranks for too long", found.record.text[:MAX_WORD], True)
 
 
+def _no_link(found: Found) -> Iterator[Fact]:
+    yield Fault("EI0006", "HCCL", CODES["EI0006"].kind, found.record.text[:MAX_WORD], True)
+
+
 ROWS = (
     *(
         Row(key, re.escape(key), _coded, before=True)
         for key in ("EI0", "EI9", "EJ0", "EE1", "EE9", "EL0", "E39007", "EZ9999")
     ),
     Row("ERR02200", "ERR02200", _torch, before=True),
+    Row("connection failure between this device", r"connection failure between this device and target", _no_link),
     Row("topo exchange server get socket timeout", "topo exchange server get socket timeout", _waited),
 )

@@ -113,7 +113,7 @@ ROWS = (
     Row("hcclCommInitInfo", r"hcclCommInitInfo:", _init_info),
     Row("LocalRank Key Info", r"LocalRank Key Info\]?", joined),
     Row("HcclGetRootInfo", r"HcclGetRootInfo\w{0,20} success", _root_created),
-    Row("HcclCommInit", r"HcclCommInit\w{0,40} failed, ?return", _join_failed),
+    Row("failed, return", r"(?:HcclCommInit\w{0,40}|Init) failed, ?return", _join_failed, before=True),
     Row("Entry-HcclCommDestroy", r"Entry-HcclCommDestroy", _left),
     Row("destroy complete", r"(?:hcom|op_base comm) destroy complete", _left, before=True),
     Row("Failed to connect agent", r"Failed to connect agent ?\[(?P<ranks>[0-9, ]{1,16384})\]", _never),

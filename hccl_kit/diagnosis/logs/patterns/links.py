@@ -138,7 +138,7 @@ ROWS = (
         _old_timed_out,
         before=True,
     ),
-    Row(")", r"^[ \[\w\]]{0,80}\|(?P<cells>(?:[^|\n]{1,120}\|){4,12})", _row, before=True),
+    Row("|", r"^[ \[\w\]]{0,80}\|(?P<cells>(?:[^|\n]{1,120}\|){4,12})", _row, before=True),
     Row("createLink para", _CREATE, _link_failed),
     Row(
         "p2p timeout",

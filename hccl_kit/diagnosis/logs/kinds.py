@@ -1,0 +1,133 @@
+"""Files that are no plogs and have a form of their own, by their names. To add one: a function and a row.
+
+A reader gets the lines of a file and what is known about it, and yields what it notes; it never fails. Any other file
+is read as a log.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import CardAddress, Exited, Joined, Step
+from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.logs.patterns.faults import of_exception
+from hccl_kit.diagnosis.logs.patterns.row import MAX_RANK, rank
+from hccl_kit.diagnosis.logs.scanning import Line
+
+MAX_LINES = 100_000
+MAX_JSON = 1 << 20
+"""Characters of an object that is read as a whole."""
+
+
+class About(NamedTuple):
+    """The rank in the name of a file, and when it was last changed, in seconds since 1970."""
+
+    rank: int | None
+    changed: float | None
+
+
+Reader = Callable[[Iterator[Line], About], Iterator[Noted]]
+
+
+class Kind(NamedTuple):
+    """Files whose whole name matches `pattern`, and their reader."""
+
+    pattern: re.Pattern[str]
+    read: Reader
+
+
+def kind_of(name: str) -> Kind | None:
+    """The kind of a file with a form of its own; None for a log."""
+    return next((kind for kind in KINDS if kind.pattern.fullmatch(name)), None)
+
+
+def exited(number: int, code: int, *, by_launcher: bool = False) -> Exited:
+    """A rank that ended with a code as a shell prints it: 128 and more are signals. -9 is a signal too."""
+    if code < 0:
+        return Exited(number, None, -code, by_launcher)
+    return (
+        Exited(number, None, code - 128, by_launcher) if 128 < code < 193 else Exited(number, code, None, by_launcher)
+    )
+
+
+def _failed(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
+    """`failed` of our scripts: `RANK CODE` in the order in which they failed; then the script ends the others."""
+    for number, line in enumerate(islice(lines, MAX_LINES)):
+        found = re.fullmatch(r"(?:worker_)?([0-9]{1,8}) ([0-9]{1,3})", line.text)
+        own = rank(found[1]) if found else None
+        if found and own is not None and line.is_whole:
+            code = int(found[2])
+            yield Noted(
+                line.number, exited(own, code, by_launcher=number > 0 and code in (137, 143)), is_error=True, rank=own
+            )
+
+
+def _end(lines: Iterator[Line], about: About) -> Iterator[Noted]:
+    """`end_RANK` of our Slurm script: code, card and host of a rank that failed."""
+    line = next(lines, None)
+    found = re.fullmatch(r"([0-9]{1,3}) ([0-9]{1,6}) ([\w.-]{1,255})", line.text) if line and line.is_whole else None
+    if found and about.rank is not None:
+        yield Noted(1, exited(about.rank, int(found[1])), about.changed, True)
+
+
+def _step(lines: Iterator[Line], about: About) -> Iterator[Noted]:
+    """`step_RANK`: the last step that a rank of our trainer has finished; empty once it has ended well."""
+    line = next(lines, None)
+    if line and about.rank is not None and re.fullmatch(r"[0-9]{1,15}", line.text):
+        yield Noted(1, Step(about.rank, int(line.text)), about.changed)
+
+
+def _error(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
+    """`error_RANK.json`: an exception that ended a rank."""
+    row = _object(lines)
+    own, pid, time = _integer(row.get("rank")), _integer(row.get("pid")), row.get("time")
+    if own is None or own >= MAX_RANK:
+        return
+    when = float(time) if isinstance(time, (int, float)) and 0 <= time < 1e11 else None
+    host, name, message = row.get("host"), str(row.get("exception", ""))[:120], str(row.get("message", ""))
+    server = host[:255] if isinstance(host, str) else None
+    yield Noted(1, Joined(None, own, server=server, logic=_integer(row.get("device"))), when, False, pid, own)
+    yield Noted(1, of_exception(name, f"{name}: {message}"), when, True, pid, own)
+
+
+def _object(lines: Iterator[Line]) -> dict[str, Any]:
+    text, size = [], 0
+    for line in lines:
+        size += len(line.text)
+        if size > MAX_JSON:
+            return {}
+        text.append(line.text)
+    try:
+        value = json.loads("\n".join(text))
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32 else None
+
+
+def _addresses(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
+    """What `hccn_tool -i N -ip -g` printed for the cards of a server: the addresses of the cards."""
+    card = None
+    for line in islice(lines, MAX_LINES):
+        if found := re.search(r"hccn_tool -i ([0-9]{1,4}) -ip -g", line.text):
+            card = int(found[1])
+        elif card is not None and (found := re.fullmatch(r"ipaddr: ?([0-9a-fA-F.:]{2,45})", line.text.strip())):
+            if line.is_whole:
+                yield Noted(line.number, CardAddress(card, found[1]))
+            card = None
+
+
+KINDS = (
+    Kind(re.compile(r"failed"), _failed),
+    Kind(re.compile(r"end_[0-9]{1,8}"), _end),
+    Kind(re.compile(r"step_[0-9]{1,8}"), _step),
+    Kind(re.compile(r"error_[0-9]{1,8}\.json"), _error),
+    Kind(re.compile(r"npu_info\w*\.txt"), _addresses),
+)

@@ -1,0 +1,128 @@
+"""One log, as a stream of bytes, to the facts in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs import archives, kinds
+from hccl_kit.diagnosis.logs.assembling import KEYS, Assembler
+from hccl_kit.diagnosis.logs.facts import Event, Joined, LogFile, Place, Process
+from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.logs.plog import records
+from hccl_kit.diagnosis.logs.scanning import Line, Scanned, scan
+from hccl_kit.diagnosis.logs.workers import process_of
+
+EDGE_LINES = 300
+"""Lines in which the first and the last time of a file are looked for."""
+
+
+class Log(NamedTuple):
+    """A log: its name for people, its absolute path (in an archive as if that were a folder), its last change."""
+
+    name: str
+    path: PurePath
+    changed: float | None
+    pieces: Iterator[bytes]
+
+
+class Found(NamedTuple):
+    """What a log gave; `file` is None for what is no log at all. Notes are sentences."""
+
+    file: LogFile | None
+    events: tuple[Event, ...]
+    notes: tuple[str, ...] = ()
+
+
+class _Counted:
+    """Pieces until their end or an error, and how many bytes they were."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = pieces
+        self.size = 0
+        self.cut: str | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for piece in self._pieces:
+                self.size += len(piece)
+                yield piece
+        except archives.DamagedError as error:
+            self.cut = str(error)
+        except OSError as error:
+            self.cut = error.strerror or "it cannot be read"
+
+
+def read_log(log: Log) -> Found:
+    """All that a log states; an error in the middle of it ends it, and is noted."""
+    counted = _Counted(log.pieces)
+    process = process_of(log.path)
+    kind = kinds.kind_of(log.path.name)
+    if kind:
+        about = kinds.About(process.rank, log.changed)
+        noted = list(kind.read(_lines(counted), about))
+        file = LogFile(process, log.name, counted.size, None, None, counted.cut)
+        return Found(file, events_of(log.name, process, noted))
+    assembler = Assembler()
+    scanned = scan(counted, KEYS, assembler.take)
+    noted = assembler.end()
+    notes = [f"{log.name} was not read to its end: {counted.cut}"] if counted.cut else []
+    if b"\0" in scanned.head and not noted:
+        return Found(None, (), (*notes, f"{log.name} is no text"))
+    if not counted.size and counted.cut:
+        return Found(None, (), (f"{log.name} cannot be read: {counted.cut}",))
+    if scanned.has_long_lines:
+        notes.append(f"{log.name} has lines that are too long: their ends were not read")
+    if scanned.left_out:
+        notes.append(f"{log.name} repeats itself: of {scanned.left_out} lines like others nothing was kept")
+    first, last = _edges(scanned)
+    file = LogFile(process, log.name, counted.size, first, last, counted.cut)
+    return Found(file, events_of(log.name, process, noted), tuple(notes))
+
+
+def events_of(name: str, process: Process, noted: list[Noted]) -> tuple[Event, ...]:
+    """The events of a file. The pid in its name counts most; a log of one rank belongs to one process."""
+    pids = {one.pid for one in noted if one.pid is not None}
+    if process.pid is None and process.rank is not None and len(pids) == 1:
+        process = process._replace(pid=pids.pop())
+    ranks: dict[Process, int] = {} if process.rank is None else {_known(process): process.rank}
+    events = []
+    for one in noted:
+        own = process
+        if process.pid is None and process.rank is None:
+            own = process._replace(pid=one.pid, rank=one.rank)
+            if one.rank is not None:
+                ranks.setdefault(_known(own), one.rank)
+        events.append(Event(_known(own), Place(name, one.line), one.time, one.is_error, one.fact))
+    by_name = (Event(own, Place(name, 1), None, False, Joined(None, rank)) for own, rank in ranks.items())
+    return (*by_name, *events)
+
+
+def _known(process: Process) -> Process:
+    return process if process.pid is None else process._replace(rank=None)
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[Line]:
+    """All lines, for small files: a scan for what every line holds would leave some out."""
+    number, rest = 1, b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield Line(number, line[: 1 << 20].decode("utf-8", "replace").rstrip("\r"), True)
+            number += 1
+        rest = rest[: 1 << 20]
+    if rest:
+        yield Line(number, rest.decode("utf-8", "replace"), False)
+
+
+def _edges(scanned: Scanned) -> tuple[float | None, float | None]:
+    """The first and the last time in a log."""
+    head = scanned.head.decode("utf-8", "replace").split("\n")[:EDGE_LINES]
+    tail = scanned.tail.decode("utf-8", "replace").split("\n")[-EDGE_LINES:]
+    return _time(head), _time(reversed(tail))
+
+
+def _time(lines: Iterable[str]) -> float | None:
+    times = (record.time for line in lines for record in records(line) if record.time is not None)
+    return next(times, None)

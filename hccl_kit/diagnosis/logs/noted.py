@@ -1,0 +1,18 @@
+"""A fact with all that its line tells about it; where the line stands and whose it is comes from the file."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import Fact
+
+
+class Noted(NamedTuple):
+    """A fact, its line, its time, whether the line reports a failure, and the process that the line names."""
+
+    line: int
+    fact: Fact
+    time: float | None = None
+    is_error: bool = False
+    pid: int | None = None
+    rank: int | None = None

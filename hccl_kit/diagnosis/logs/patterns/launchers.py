@@ -1,0 +1,63 @@
+"""Lines of launchers about ranks that ended: our scripts, srun, the scheduler of msrun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hccl_kit.diagnosis.logs.facts import Exited, Fact, Fault
+from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row, rank
+
+_SIGNALS = {"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Hangup": 1}
+
+
+def _ours(found: Found) -> Iterator[Fact]:
+    own, code = rank(found.match["rank"]), int(found.match["code"])
+    if own is not None and code < 256:
+        yield Exited(own, None, code - 128) if 128 < code < 193 else Exited(own, code, None)
+
+
+def _hang(found: Found) -> Iterator[Fact]:
+    yield Fault(None, "LAUNCHER", "a rank took no step for too long", found.record.text[:MAX_WORD])
+
+
+def _slurm(found: Found) -> Iterator[Fact]:
+    """`srun: error: n1: task 3: Killed`; a list of several tasks is what the end of the job did to them."""
+    own, code, signal = rank(found.match["task"]), found.match["code"], found.match["signal"]
+    if own is not None:
+        yield Exited(own, int(code), None) if code else Exited(own, None, _SIGNALS[signal])
+
+
+def _out_of_memory(found: Found) -> Iterator[Fact]:
+    yield Fault(None, "LAUNCHER", "out of host memory", found.record.text[:MAX_WORD])
+
+
+def _timed_out(found: Found) -> Iterator[Fact]:
+    own = rank(found.match["node"])
+    if own is not None:
+        yield Exited(own, None, None)
+
+
+ROWS = (
+    Row(
+        "error: rank ",
+        r"error: rank (?P<rank>[0-9]{1,8}) on device [0-9]{1,6} of [\w.:-]{1,255} failed with exit code"
+        r" (?P<code>[0-9]{1,3})(?: \(SIG\w{1,10}\))?$",
+        _ours,
+        whole=True,
+    ),
+    Row(
+        "took no step for",
+        r"error: rank [0-9]{1,8} on device [0-9]{1,6} of [\w.:-]{1,255} took no step for",
+        _hang,
+        before=True,
+    ),
+    Row(
+        "srun: error:",
+        r"srun: error: [\w.-]{1,255}: task (?P<task>[0-9]{1,8}): "
+        rf"(?:Exited with exit code (?P<code>[0-9]{{1,3}})|(?P<signal>{'|'.join(_SIGNALS)}))\b",
+        _slurm,
+        whole=True,
+    ),
+    Row("oom", r"oom[-_]kill event|oom-kill:|Out of memory: Killed process", _out_of_memory, before=True, whole=True),
+    Row("is timed out. It may exit", r"node: (?P<node>[0-9]{1,8}) is timed out", _timed_out, before=True),
+)

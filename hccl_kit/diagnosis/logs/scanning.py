@@ -1,0 +1,141 @@
+"""Find the lines that matter in gigabytes of others: blocks of bytes are searched for the keys of all patterns.
+
+Only lines with a key are decoded. Memory is bounded by the block, the length of a line, and the lines kept per key.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+BLOCK = 1 << 20
+"""Bytes that are searched at a time; a block stays in the cache of the processor."""
+MAX_LINE = 64 << 10
+"""Bytes of a line that are looked at."""
+FIRST = 400
+LAST = 50
+"""Lines with one key that are looked at in a file: the first ones and the last ones. A log that repeats itself would
+fill the memory otherwise."""
+MAX_LATE = 4 << 10
+"""Bytes of a line that waits for the end of the file, since it may be among the last ones."""
+EDGE = 64 << 10
+"""Bytes at the start and the end of a file in which its first and last time are looked for."""
+
+OTHER_ERROR = re.compile(rb"\[ERROR\] ?(?!HCC[LP]\(|ROCE\()[A-Z]")
+"""An error of a module without patterns: the first ones of a process tell most."""
+
+
+class Line(NamedTuple):
+    """A line, counted from 1, without its end. `is_whole` is False if it may go on: cut, or too long."""
+
+    number: int
+    text: str
+    is_whole: bool
+
+
+class Scanned(NamedTuple):
+    """What was seen of a file: its start and its end, whether lines were too long, and how many were left out."""
+
+    head: bytes
+    tail: bytes
+    has_long_lines: bool
+    left_out: int
+
+
+def scan(pieces: Iterable[bytes], keys: Iterable[bytes], take: Callable[[Line], bool]) -> Scanned:
+    """Give `take` the lines with a key; when it returns True, the next line too.
+
+    Each key has its quota: the lines between the first and the last ones are left out. The last ones come at the end.
+    """
+    quotas = [_Quota(key) for key in keys]
+    errors = _Quota(b"")
+    number, wants_more, has_long_lines = 1, False, False
+    head = tail = b""
+    for block in _blocks(pieces):
+        head = head or block[:EDGE]
+        tail = (tail + block)[-EDGE:] if len(block) < EDGE else block[-EDGE:]
+        now: set[int] = set()
+        late: dict[int, _Quota] = {}
+        for quota in quotas:
+            quota.sort(_hits(block, quota.key), block, now, late)
+        errors.sort((found.start() for found in OTHER_ERROR.finditer(block)), block, now, late)
+        order = sorted(now.union(late))
+        counted = 0
+        start = 0 if wants_more else _next(order, 0, len(block))
+        while start < len(block):
+            end = block.find(b"\n", start)
+            is_cut = end < 0
+            end = len(block) if is_cut else end
+            number += block.count(b"\n", counted, start)
+            counted = start
+            has_long_lines |= end - start >= MAX_LINE
+            text = block[start : min(end, start + MAX_LINE)]
+            if wants_more or start in now:
+                wants_more = take(_line(number, text, is_whole=not is_cut))
+            else:
+                late[start].last.append((number, text[:MAX_LATE], not is_cut and len(text) <= MAX_LATE))
+            start = end + 1 if wants_more else _next(order, end + 1, len(block))
+        number += block.count(b"\n", counted)
+    for number, text, is_whole in sorted({one for quota in (*quotas, errors) for one in quota.last}):
+        take(_line(number, text, is_whole=is_whole))
+    left_out = sum(max(0, quota.seen - FIRST - LAST) for quota in (*quotas, errors))
+    return Scanned(head, tail, has_long_lines, left_out)
+
+
+def _line(number: int, text: bytes, *, is_whole: bool) -> Line:
+    return Line(number, text.decode("utf-8", "replace").rstrip("\r"), is_whole and len(text) < MAX_LINE)
+
+
+def _next(order: list[int], low: int, default: int) -> int:
+    """The first of the sorted numbers from `low` on."""
+    at = bisect_left(order, low)
+    return order[at] if at < len(order) else default
+
+
+class _Quota:
+    """How often a key was seen in a file, and the last lines with it that came after the first ones."""
+
+    def __init__(self, key: bytes) -> None:
+        self.key = key
+        self.seen = 0
+        self.last: deque[tuple[int, bytes, bool]] = deque(maxlen=LAST)
+
+    def sort(self, hits: Iterable[int], block: bytes, now: set[int], late: dict[int, _Quota]) -> None:
+        """Put lines with the key, by their offset, into those to look at now and those that may be among the last."""
+        found: deque[int] = deque(maxlen=LAST)
+        for at in hits:
+            self.seen += 1
+            (now.add if self.seen <= FIRST else found.append)(block.rfind(b"\n", 0, at) + 1)
+        late.update((start, self) for start in found)
+
+
+def _hits(block: bytes, key: bytes) -> Iterator[int]:
+    """Where a key is, once per line."""
+    at = block.find(key)
+    while at >= 0:
+        yield at
+        end = block.find(b"\n", at)
+        if end < 0:
+            return
+        at = block.find(key, end)
+
+
+def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks that end with a line, but for the last one. Of a longer line only its start stays."""
+    rest, is_dropping = b"", False
+    for piece in pieces:
+        start = piece.find(b"\n") if is_dropping else 0
+        if start < 0:
+            continue
+        end = max(start, piece.rfind(b"\n") + 1)
+        if end > start:
+            yield rest + piece[start:end]
+            rest = b""
+        rest += piece[end:]
+        is_dropping = len(rest) > MAX_LINE
+        rest = rest[:MAX_LINE]
+    if rest:
+        yield rest

@@ -1,0 +1,132 @@
+"""Find the logs in what the user names: files, folders, archives. Nothing leads out of a folder, nothing waits.
+
+Links are not followed, and what is no regular file (pipe, device, socket) is not opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.logs.archives import PIECE
+
+MAX_FILES = 100_000
+MAX_DEPTH = 40
+"""Folders in folders."""
+
+OF_LOGS = re.compile(
+    r".*\.(?:log|out|err|txt|jsonl)(?:\.[0-9]{1,4})?(?:\.(?:gz|xz))?|.*\.(?:tar|tgz|txz)|.*\.tar\.(?:gz|xz)"
+    r"|stdout|stderr|failed|(?:end|step|launcher)_[0-9]{1,8}|error_[0-9]{1,8}\.json",
+    re.DOTALL,
+)
+"""Names of files that are read when a folder is given. A file that the user names is always read."""
+
+
+class Given(NamedTuple):
+    """A file to read: its path, size, time of change, and whether a folder named it."""
+
+    path: Path
+    size: int
+    changed: float | None
+    is_found: bool
+
+
+class Listing(NamedTuple):
+    """The files in what was given, and what was left out."""
+
+    files: tuple[Given, ...]
+    notes: tuple[str, ...]
+
+
+def listing(paths: Sequence[Path]) -> Listing:
+    """The files in files and folders, each once, in the order of names. Raises KitError if a path is not there."""
+    files: dict[Path, Given] = {}
+    notes: list[str] = []
+    for path in paths:
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            raise KitError(f"cannot read {path}: {error.strerror}") from error
+        except ValueError as error:  # a NUL character
+            raise KitError(f"cannot read {path}: {error}") from error
+        found = _in_folder(path, notes) if stat.S_ISDIR(mode) else _named(path)
+        for one in found:
+            if len(files) == MAX_FILES:
+                notes.append(f"only the first {MAX_FILES} files are read")
+                break
+            files.setdefault(one.path.absolute(), one)
+    return Listing(tuple(files.values()), tuple(notes))
+
+
+def _named(path: Path) -> Iterator[Given]:
+    if not (path.is_file() or _is_of_shell(path)):
+        raise KitError(f"cannot read {path}: it is not a regular file", hint="pipe it in: /dev/stdin")
+    found = path.stat()
+    yield Given(path, found.st_size, found.st_mtime, False)
+
+
+def _is_of_shell(path: Path) -> bool:
+    return str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/")
+
+
+def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
+    """The logs below a folder, sorted by name."""
+    left_out = links = 0
+    folders = [(top, 0)]
+    while folders:
+        folder, depth = folders.pop()
+        try:
+            with os.scandir(folder) as entries:
+                names = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            notes.append(f"cannot read the folder {folder}: {error.strerror}")
+            continue
+        below = []
+        for entry in names:
+            try:
+                if entry.is_symlink():
+                    links += 1
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append((Path(entry.path), depth + 1))
+                elif entry.is_file(follow_symlinks=False) and OF_LOGS.fullmatch(entry.name):
+                    found = entry.stat(follow_symlinks=False)
+                    yield Given(Path(entry.path), found.st_size, found.st_mtime, True)
+                else:
+                    left_out += 1
+            except OSError as error:
+                notes.append(f"cannot read {entry.path}: {error.strerror}")
+        if depth < MAX_DEPTH:
+            folders += reversed(below)
+        elif below:
+            notes.append(f"{folder} is {MAX_DEPTH} folders deep: what is below is not read")
+    if links:
+        notes.append(f"{links} symbolic links in {top} were not followed")
+    if left_out:
+        notes.append(f"{left_out} files in {top} are no logs by their names")
+
+
+def pieces_of(given: Given) -> Iterator[bytes]:
+    """The bytes of a file. Raises OSError if it cannot be read."""
+    flags = 0 if _is_of_shell(given.path) else os.O_NONBLOCK | os.O_NOCTTY
+    if given.is_found:
+        flags |= os.O_NOFOLLOW
+    descriptor = os.open(given.path, os.O_RDONLY | os.O_CLOEXEC | flags)
+    try:
+        if not _is_of_shell(given.path) and not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        while piece := os.read(descriptor, PIECE):
+            yield piece
+    finally:
+        os.close(descriptor)
+
+
+def inside(archive: Path, member: str) -> PurePath:
+    """The path of a member as if its archive were a folder; nothing is opened by it."""
+    parts = [part for part in PurePath(member).parts if part not in ("/", "..", ".")]
+    return PurePath(archive, *parts)
