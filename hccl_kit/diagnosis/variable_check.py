@@ -65,6 +65,8 @@ def _of_plan(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
             continue
         if value is not None and _same(value, planned.value):
             continue
+        if name == HOST_RANGE and value is None and rank.values.get(BASE_PORT) == str(plan.ports.host.first):
+            continue  # the same ports, for one process on a card
         now = f"{name}={shown(value)}" if rank.values.get(name) is not None else f"{name} is not set"
         default = f" ({value} by default)" if value is not None and rank.values.get(name) is None else ""
         why = _meets(plan, name, value)
@@ -127,7 +129,7 @@ def _between(had: Sequence[Had]) -> Iterator[Difference]:
             if value is not None or rank.is_complete:
                 values.setdefault("not set" if value is None else shown(value), []).append(rank.source)
         if len(values) > 1:
-            parts = (f"{value} ({listed(map(shown, sources), _SHOWN)})" for value, sources in values.items())
+            parts = (f"{value} ({listed(sources, _SHOWN)})" for value, sources in values.items())
             yield Difference(None, name, f"{name} differs: {listed(parts, _SHOWN)}")
 
 

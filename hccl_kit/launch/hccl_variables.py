@@ -7,7 +7,7 @@ since CANN 8.1.RC1, on Atlas A2 and newer, where the range of the host beats the
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
@@ -98,13 +98,18 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
     )
 
 
-def defaults_of_job(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
-    """The variables that a launch script sets unless its user did; the interfaces are left to HCCL.
+def script_variables(table: RankTable, job: int | None, jobs: int) -> list[tuple[str, str]]:
+    """What the scripts of a job set unless their user did; nothing without a number of the job.
 
-    Raises KitError as `plan_variables`.
+    They start one process for each card, for which the base port is enough; the range would beat one that a user sets.
+
+    The kernels of its servers are not known here, so those of Linux by default are assumed (HK605 checks it there), and
+    the interfaces are left to HCCL. Raises KitError as `plan_variables`.
     """
-    ports = job_ports(wanted.job, wanted.jobs)
-    return (*_of_ports(ports), *_of_timeouts(wanted, several=several), *_of_rendezvous(ports, several=several))
+    if job is None:
+        return []
+    planned = plan_variables(table, Wanted(job, jobs), {}).variables
+    return [(one.name, one.value) for one in planned if one.name != HOST_RANGE]
 
 
 def _of_ports(ports: JobPorts) -> tuple[Variable, ...]:
@@ -177,8 +182,3 @@ def _of_server(server: Server, host: Host | None) -> ServerVariables:
         return ServerVariables(server.id, (), f"no interface of it has {address}; it has {there}")
     named = Variable(IF_NAME, f"={found}", f"the interface that has {address}; = is for exactly this name")
     return ServerVariables(server.id, (own, named, *family))
-
-
-def exports(variables: Sequence[Variable]) -> list[str]:
-    """Lines of a script that set what is not set yet; a variable that is set to nothing stays so."""
-    return [f'export {one.name}="${{{one.name}-{one.value}}}"' for one in variables]

@@ -11,7 +11,7 @@ from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
-from hccl_kit.launch.shell import array, export, fragment, port_range, program, word, words, wrapped
+from hccl_kit.launch.shell import array, export, fragment, port_range, program, set_unless_set, word, words, wrapped
 from hccl_kit.runtime.worker_env import KEY_FILE, LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
@@ -98,6 +98,7 @@ def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"port_name={_PORT}",
         port_range(),
         f"server=${{{SERVER}:-}}",
+        *set_unless_set(plan.variables),
     ]
 
 

@@ -13,7 +13,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import export, fragment, port_range, word, words, wrapped
+from hccl_kit.launch.shell import export, fragment, port_range, set_unless_set, word, words, wrapped
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
@@ -121,6 +121,7 @@ def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"server_name={SERVER}",
         f"server=${{{SERVER}:-}}",
         "run=slurm-${SLURM_JOB_ID:-}",
+        *set_unless_set(plan.variables),
     ]
 
 
