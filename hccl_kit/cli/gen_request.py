@@ -23,8 +23,8 @@ class GenRequest(NamedTuple):
     """The servers and cards of a job, where their addresses come from, and what is written.
 
     `hosts` are the servers of --hosts, None without it. `server` and `version` are None if they are to be found out,
-    `job` if the ports are left to HCCL and the script. Without `hccn_conf`, `inventory` and `simulate` the addresses come
-    from this machine.
+    `job` if the ports are left to HCCL and the script. Without `hccn_conf`, `inventory` and `simulate` the addresses
+    come from this machine.
     """
 
     command: tuple[str, ...]
