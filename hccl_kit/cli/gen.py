@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hccl_kit.base.arguments import Parser, command_or, split_command
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
+from hccl_kit.cli.options import add_job
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,6 +145,7 @@ def make_parser() -> Parser:
     output.add_argument("--output-dir", dest="output", type=_path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     output.add_argument("--force", action="store_true", help="overwrite files with other content")
     output.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
+    add_job(parser.add_argument_group("several jobs on a host"))
     return parser
 
 

@@ -22,8 +22,9 @@ _SHOWN = 16
 class GenRequest(NamedTuple):
     """The servers and cards of a job, where their addresses come from, and what is written.
 
-    `hosts` are the servers of --hosts, None without it. `server` and `version` are None if they are to be found out.
-    Without `hccn_conf`, `inventory` and `simulate` the addresses come from this machine.
+    `hosts` are the servers of --hosts, None without it. `server` and `version` are None if they are to be found out,
+    `job` if the ports are left to HCCL and the script. Without `hccn_conf`, `inventory` and `simulate` the addresses
+    come from this machine.
     """
 
     command: tuple[str, ...]
@@ -39,6 +40,8 @@ class GenRequest(NamedTuple):
     output: Path
     force: bool
     dry_run: bool
+    job: int | None
+    jobs: int
 
 
 def hosts_of(text: str, *, simulate: bool) -> tuple[str, ...] | Literal["all"]:

@@ -13,6 +13,7 @@ from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, writ
 from hccl_kit.cli.tables import valid_text
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import plan
 from hccl_kit.table.hosts import Host
 from hccl_kit.table.operations.generate import choose_version, file_name, generate_cluster
@@ -55,7 +56,8 @@ def _write(request: GenRequest, found: Found) -> int:
             "note: super pod and SDID are unknown (npu-smi or an inventory provides them), so version 1.0 is written"
             " and servers connect over RoCE"
         )
-    script = bash.emit(plan(table, request.command), TableFile(name, text))
+    variables = script_variables(table, request.job, request.jobs)
+    script = bash.emit(plan(table, request.command, variables), TableFile(name, text))
     files = [OutputFile(request.output / name, text)]
     files += [OutputFile(request.output / name, text, mode) for name, text, mode in script]
     if request.dry_run:

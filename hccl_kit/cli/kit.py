@@ -24,6 +24,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "before the start": {
         "preflight": "check this machine, or every server of the table, before a job starts",
+        "env": "print the ports, interfaces and time-outs of a job, or compare what its ranks had",
     },
     "starting": {
         "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",

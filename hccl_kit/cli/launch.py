@@ -11,6 +11,7 @@ from hccl_kit.base.arguments import Parser, command_or, split_command
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import default_command
+from hccl_kit.cli.options import add_job
 from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option
 from hccl_kit.table.products import find_product
 
@@ -64,6 +65,7 @@ def make_parser() -> Parser:
     written.add_argument("-o", "--output", metavar="DIR", help="where to write (default: the folder of the table)")
     written.add_argument("--force", action="store_true", help="overwrite files with other content")
     written.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
+    add_job(parser.add_argument_group("several jobs on a host"))
     _add_launcher_options(parser)
     return parser
 

@@ -14,6 +14,7 @@ from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, writ
 from hccl_kit.cli.tables import table_of, topology_warning
 from hccl_kit.launch.emitters import Launcher, emit
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.rules import check_plan
 from hccl_kit.launch.secret_file import make_secret, secret_of
@@ -26,7 +27,8 @@ from hccl_kit.table.reading import load
 class LaunchRequest(NamedTuple):
     """A table, a launcher and its options, the command of the ranks, and what is written.
 
-    `product` is None if it is derived from the table, `output` for the folder of the table.
+    `product` is None if it is derived from the table, `output` for the folder of the table, `job` if the ports are
+    left to HCCL and the launcher.
     """
 
     table: str
@@ -37,6 +39,8 @@ class LaunchRequest(NamedTuple):
     output: Path | None
     force: bool
     dry_run: bool
+    job: int | None
+    jobs: int
 
 
 def write_launch_files(request: LaunchRequest) -> int:
@@ -87,7 +91,7 @@ def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFi
 
 def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> tuple[LaunchPlan, list[str]]:
     """The plan, and warnings about it. Raises KitError if a rule says that the launcher cannot start it."""
-    made = plan(table, request.command)
+    made = plan(table, request.command, script_variables(table, request.job, request.jobs))
     findings = [*check_plan(made, file, request.launcher.name)]
     errors = [found for found in findings if found.severity == "error"]
     if errors:

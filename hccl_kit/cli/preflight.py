@@ -10,16 +10,14 @@ Exit code 0: no error. 1: errors, in the table or on a server. 2: a server or th
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 from collections.abc import Sequence
 
 from hccl_kit.base.arguments import Parser
-from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import run
-from hccl_kit.cli.options import add_product, add_selection
+from hccl_kit.cli.options import add_product, add_selection, seconds
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.preflight.answer import answer
 from hccl_kit.preflight.job import Refused
@@ -98,17 +96,7 @@ def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--remote", metavar="COMMAND", help="hccl-kit on the other servers (default: the path of this one)"
     )
-    group.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=60.0, help="for one server (default: 60)")
-
-
-def _seconds(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise KitError(f"--timeout must be greater than 0 seconds, got {text}")
-    return number
+    group.add_argument("--timeout", metavar="SECONDS", type=seconds, default=60.0, help="for one server (default: 60)")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choic
     ordered = _by_family(far, environ.get("HCCL_SOCKET_FAMILY", ""))
     if names := environ.get("HCCL_SOCKET_IFNAME"):
         for interface in ordered:
-            if _matches(interface.name, names):
+            if matches(interface.name, names):
                 return Choice(interface.address, f"interface {interface.name}, HCCL_SOCKET_IFNAME={names}")
         raise _error(f"HCCL_SOCKET_IFNAME={names} matches no interface of this machine", interfaces)
     if not ordered:
@@ -118,7 +118,7 @@ def _by_family(interfaces: Sequence[Interface], family: str) -> list[Interface]:
     return sorted(interfaces, key=lambda interface: _version(interface) != _FAMILIES[family])
 
 
-def _matches(name: str, wanted: str) -> bool:
+def matches(name: str, wanted: str) -> bool:
     """Whether HCCL_SOCKET_IFNAME=`wanted` matches the interface `name`."""
     listed = wanted.removeprefix("^")
     parts = [part for part in listed.removeprefix("=").split(",") if part]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import LOOPBACK
-from hccl_kit.runtime.worker_env import WorkerEnv
+from hccl_kit.runtime.worker_env import LINK_PORT, NAMES, WorkerEnv
 from hccl_kit.table.model import RankTable, Server
 
 HOST_IP = "host_ip"
@@ -37,7 +37,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """The command that every rank runs, and the nodes in the order of their first ranks.
+    """The command that every rank runs, the nodes in the order of their first ranks, and `variables` with their values,
+    which the ranks have unless the user set them.
 
     `table` and `master_port` of the workers are None: the path of the table and a free port are known only on the
     servers of the job.
@@ -45,11 +46,23 @@ class LaunchPlan:
 
     command: tuple[str, ...]
     nodes: tuple[Node, ...]
+    variables: tuple[tuple[str, str], ...] = ()
 
     @property
     def workers(self) -> tuple[WorkerEnv, ...]:
         """All workers in the order of their ranks."""
         return tuple(sorted((worker for node in self.nodes for worker in node.workers), key=lambda worker: worker.rank))
+
+    @property
+    def variables_of_hccl(self) -> tuple[tuple[str, str], ...]:
+        """Those of `variables` that HCCL reads: no port of scripts and frameworks."""
+        return tuple((name, value) for name, value in self.variables if name not in (*NAMES["master_port"], LINK_PORT))
+
+    @property
+    def master_port(self) -> int | None:
+        """The port of rank 0 in `variables`; None if it is chosen later."""
+        given = dict(self.variables).get(*NAMES["master_port"])
+        return None if given is None else int(given)
 
     @property
     def size(self) -> int:
@@ -62,7 +75,7 @@ class LaunchPlan:
         return LOOPBACK if len(self.nodes) == 1 else self.nodes[0].address
 
 
-def plan(table: RankTable, command: Sequence[str]) -> LaunchPlan:
+def plan(table: RankTable, command: Sequence[str], variables: Sequence[tuple[str, str]] = ()) -> LaunchPlan:
     """The plan that runs `command` once for every rank of `table`.
 
     Raises KitError if no shell can run the command, if the ranks are not 0, 1, ... without gaps or duplicates (R17), or
@@ -78,7 +91,9 @@ def plan(table: RankTable, command: Sequence[str]) -> LaunchPlan:
     servers = list({id(server): server for server, _ in devices}.values())  # in the order of their first ranks
     master = LOOPBACK if len(servers) == 1 else address_of(servers[0])
     return LaunchPlan(
-        command=tuple(command), nodes=tuple(_node(server, size=size, master=master) for server in servers)
+        command=tuple(command),
+        nodes=tuple(_node(server, size=size, master=master) for server in servers),
+        variables=tuple(variables),
     )
 
 

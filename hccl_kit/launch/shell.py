@@ -27,6 +27,16 @@ def export(field: str, value: str) -> str:
     return " ".join(["export", *(f"{name}={value}" for name in NAMES[field])])
 
 
+def set_unless_set(variables: Sequence[tuple[str, str]]) -> list[str]:
+    """Export variables, whose values are numbers and ranges; one that is set, also to nothing, stays as it is."""
+    lines = [f'export {name}="${{{name}-{value}}}"' for name, value in variables]
+    return (
+        ["", "# Ports that no other job of the host has, and time-outs; what is set already is kept.", *lines]
+        if lines
+        else []
+    )
+
+
 def array(name: str, values: Sequence[str]) -> list[str]:
     """An array with one element per line."""
     return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]

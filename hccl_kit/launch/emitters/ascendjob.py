@@ -20,8 +20,8 @@ from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 
 PORT = 2222
-"""The port of the scheduler or the master. Workers declare another one: two pods with the same port could not share the
-network of a host.
+"""The port of the scheduler or the master, unless the plan has one. Workers declare another: two pods with one port
+could not share the network of a host.
 """
 
 
@@ -59,7 +59,7 @@ def emit(
         raise KitError(f"unknown framework {framework!r}; accepted: {', '.join(FRAMEWORKS)}")
     documents = [
         kubernetes.programs(job, FRAMEWORKS[framework].source),
-        _job(job, framework, host_network=host_network),
+        _job(job, framework, plan.master_port or PORT, host_network=host_network),
     ]
     file = f"ascendjob{plan.size}p.yaml"
     comment = [
@@ -75,12 +75,12 @@ def emit(
     return (LaunchFile(file, manifest.to_yaml(comment, documents)),)
 
 
-def _job(job: PodJob, framework: str, *, host_network: bool) -> Value:
+def _job(job: PodJob, framework: str, port: int, *, host_network: bool) -> Value:
     row = FRAMEWORKS[framework]
     workers = job.pods - 1 if row.leader_has_cards else job.pods
-    replicas = {row.leader: _replicas(job, 1, PORT, has_cards=row.leader_has_cards, host_network=host_network)}
+    replicas = {row.leader: _replicas(job, 1, port, has_cards=row.leader_has_cards, host_network=host_network)}
     if workers:
-        replicas["Worker"] = _replicas(job, workers, PORT + 1, has_cards=True, host_network=host_network)
+        replicas["Worker"] = _replicas(job, workers, port + 1, has_cards=True, host_network=host_network)
     return {
         "apiVersion": "mindxdl.gitee.com/v1",
         "kind": "AscendJob",

@@ -11,7 +11,18 @@ from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
-from hccl_kit.launch.shell import array, export, fragment, from_user, port_range, program, word, words, wrapped
+from hccl_kit.launch.shell import (
+    array,
+    export,
+    fragment,
+    from_user,
+    port_range,
+    program,
+    set_unless_set,
+    word,
+    words,
+    wrapped,
+)
 from hccl_kit.runtime.worker_env import DIAGNOSE, KEY_FILE, LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
@@ -101,6 +112,7 @@ def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
         port_range(),
         f"server=${{{SERVER}:-}}",
         *from_user(),
+        *set_unless_set(plan.variables),
     ]
 
 

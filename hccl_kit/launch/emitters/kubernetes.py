@@ -55,7 +55,7 @@ HARDWARE: Mapping[str, Hardware] = {
 
 @dataclass(frozen=True, slots=True)
 class PodJob:
-    """A job of `pods` pods with `cards` cards each; every rank runs `command`."""
+    """A job of `pods` pods with `cards` cards each; every rank runs `command` with `variables`."""
 
     name: str
     namespace: str
@@ -64,6 +64,7 @@ class PodJob:
     command: tuple[str, ...]
     pods: int
     cards: int
+    variables: tuple[tuple[str, str], ...] = ()
 
     @property
     def shape(self) -> str:
@@ -88,7 +89,16 @@ def pod_job(plan: LaunchPlan, *, name: str | None, image: str, namespace: str, p
         raise KitError("the container image is missing", hint="--image REGISTRY/NAME:TAG")
     if not _IMAGE.fullmatch(image):
         raise KitError(f"image {shown(image)} is not a valid image name; accepted: REGISTRY/NAME:TAG")
-    return PodJob(name, namespace, image, HARDWARE[product], plan.command, len(plan.nodes), len(plan.nodes[0].workers))
+    return PodJob(
+        name=name,
+        namespace=namespace,
+        image=image,
+        hardware=HARDWARE[product],
+        command=plan.command,
+        pods=len(plan.nodes),
+        cards=len(plan.nodes[0].workers),
+        variables=plan.variables_of_hccl,
+    )
 
 
 def _assert_label(what: str, text: str, longest: int, why: str) -> None:
@@ -110,6 +120,7 @@ def pod(job: PodJob, *, env: Sequence[Value], port: int, volumes: Sequence[tuple
         ({"name": "ascend-driver", "hostPath": {"path": "/usr/local/Ascend/driver"}}, "/usr/local/Ascend/driver"),
         ({"name": "dshm", "emptyDir": {"medium": "Memory"}}, "/dev/shm"),  # noqa: S108 - for data loaders
     ]
+    variables = [*env, *({"name": name, "value": value} for name, value in job.variables)]
     return {
         "automountServiceAccountToken": False,
         "containers": [
@@ -119,7 +130,7 @@ def pod(job: PodJob, *, env: Sequence[Value], port: int, volumes: Sequence[tuple
                 "imagePullPolicy": "IfNotPresent",
                 "command": ["python3", "-Iu", f"{PROGRAM_FOLDER}/start.py"],
                 "args": [unexpanded(word) for word in job.command],
-                **({"env": list(env)} if env else {}),
+                **({"env": variables} if variables else {}),
                 "ports": [{"containerPort": port, "name": "ascendjob-port"}],
                 "terminationMessagePolicy": "FallbackToLogsOnError",
                 "volumeMounts": [{"name": volume["name"], "mountPath": path} for volume, path in mounted],

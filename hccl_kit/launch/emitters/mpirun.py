@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import export, fragment, word, words, wrapped
+from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words, wrapped
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, VISIBLE_DEVICES
 
 OF_THE_RANKS = ("OMPI_COMMAND", "PMIX_RANK")
@@ -87,4 +87,5 @@ def _job(plan: LaunchPlan, hosts: str) -> list[str]:
         f"prepare={word(wrapped(' '.join(['unset -v', *leftovers, *contract, RUN_ID, LOG_DIR, RESTART])))}",
         *([f"prepare+=$'\\n'{word(f'export {VISIBLE_DEVICES}={shown}')} # local rank 0, 1, ..."] if shown else []),
         *([f"prepare+=$'\\n'{word(export('master_addr', word(plan.master)))}"] if len(plan.nodes) > 1 else []),
+        *set_unless_set(plan.variables_of_hccl),
     ]

@@ -13,7 +13,7 @@ from hccl_kit.launch.emitters.mpirun import visible
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
-from hccl_kit.launch.shell import fragment, from_user, port_range, source_of, word, words, wrapped
+from hccl_kit.launch.shell import fragment, from_user, port_range, set_unless_set, source_of, word, words, wrapped
 from hccl_kit.runtime.worker_env import (
     KEY_FILE,
     LOG_DIR,
@@ -88,6 +88,7 @@ def _job(plan: LaunchPlan) -> list[str]:
         *from_user(),
         "# shellcheck disable=SC2016  # a program in Python",
         f"worker={word(source_of('msrun_worker'))}",
+        *set_unless_set(plan.variables),
     ]
 
 

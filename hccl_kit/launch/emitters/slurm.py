@@ -13,7 +13,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import export, fragment, from_user, port_range, word, words, wrapped
+from hccl_kit.launch.shell import export, fragment, from_user, port_range, set_unless_set, word, words, wrapped
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
@@ -123,6 +123,7 @@ def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"server=${{{SERVER}:-}}",
         "run=slurm-${SLURM_JOB_ID:-}",
         *from_user(),
+        *set_unless_set(plan.variables),
     ]
 
 

@@ -48,7 +48,7 @@ def emit(
     if fixed_table:
         _assert_usable(plan, table)
     config = _config(job, table if fixed_table else None)
-    port = _port(job)
+    port = plan.master_port or _port(job)
     documents = [
         config,
         kubernetes.programs(

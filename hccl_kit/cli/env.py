@@ -1,0 +1,79 @@
+"""hccl-kit env: the ports, interfaces and time-outs of a job as variables with reasons; or what its ranks had.
+
+    hccl-kit env hccl_2s_16p.json --job 1
+    eval "$(hccl-kit env hccl_2s_16p.json --job 1 --format sh)"
+    hccl-kit env hccl_2s_16p.json --job 1 --check 4711 ~/ascend/log
+
+Exit code 0: printed, and all ranks had it. 1: a rank had something else. 2: it could not be planned or read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hccl_kit.base.arguments import Parser
+from hccl_kit.cli import run
+from hccl_kit.cli.options import add_job, seconds, whole
+from hccl_kit.runtime.worker_env import SERVER
+
+_EPILOG = """\
+Every job on a host gets ports of its own, by its number: outside of the ports that the system gives to outgoing
+connections, and below 65536. The interface is the one that has the server's address. No rank is started, no setting of
+a machine is changed. HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
+
+examples:
+  hccl-kit env hccl_2s_16p.json --job 1 --ssh
+  eval "$(hccl-kit env hccl_8p.json --job 1 --format sh)"
+  hccl-kit env hccl_8p.json --job 1 --check 4711 4712
+  hccl-kit env hccl_8p.json --check ~/ascend/log env.txt
+
+Exit code: 0 printed, and all ranks had it; 1 a rank had something else; 2 could not run.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+
+    def program() -> int:
+        given = vars(make_parser().parse(argv))
+        from hccl_kit.cli.env_steps import EnvRequest, print_plan  # noqa: PLC0415 - --help does not load it
+
+        return print_plan(EnvRequest(**given))
+
+    return run(program)
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
+    parser = Parser(
+        prog="hccl-kit env",
+        description="Print the ports, interfaces and time-outs of a job as variables, or compare what its ranks had.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
+    add_job(parser, default=0)
+    parser.add_argument(
+        "--connect-timeout", metavar="SECONDS", type=whole("--connect-timeout"), help="120 to 7200 (default: chosen)"
+    )
+    parser.add_argument(
+        "--exec-timeout", metavar="SECONDS", type=whole("--exec-timeout"), help="0 for no limit (default: chosen)"
+    )
+    parser.add_argument(
+        "--server", metavar="ID", help=f"only this server of the table; for sh the default is this one ({SERVER})"
+    )
+    parser.add_argument("--format", choices=["text", "json", "sh"], default="text", help="default: text")
+    parser.add_argument(
+        "--check",
+        metavar="SOURCE",
+        nargs="+",
+        help="compare with what ranks had: PIDs, files that `env` wrote, /proc/PID/environ, plogs or folders of them",
+    )
+    ssh = parser.add_argument_group("other servers")
+    ssh.add_argument("--ssh", action="store_true", help="ask the other servers for their interfaces and ports")
+    ssh.add_argument("--ssh-option", metavar="OPTION", action="append", default=[], help="value for ssh -o; repeatable")
+    ssh.add_argument("--timeout", metavar="SECONDS", type=seconds, default=60.0, help="for one server (default: 60)")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,149 @@
+"""The steps of hccl-kit env: read the table, find out about the servers, plan, print; compare what ranks had."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import counted
+from hccl_kit.cli import complain
+from hccl_kit.cli.tables import read_table
+from hccl_kit.diagnosis.rank_settings import read_settings
+from hccl_kit.diagnosis.variable_check import Difference, check
+from hccl_kit.launch.hccl_variables import Host, ServerVariables, Variable, VariablePlan, Wanted, plan_variables
+from hccl_kit.launch.job_ports import EPHEMERAL
+from hccl_kit.preflight.host_facts import hosts_over_ssh, this_host
+from hccl_kit.preflight.probes.this_server import find_server, servers_here
+from hccl_kit.runtime.worker_env import SERVER
+from hccl_kit.table.model import RankTable, Server
+
+VERSION = 1
+"""Of the JSON form."""
+
+
+class EnvRequest(NamedTuple):
+    """The command line of hccl-kit env; a field for each option."""
+
+    table: str
+    job: int
+    jobs: int
+    connect_timeout: int | None
+    exec_timeout: int | None
+    server: str | None
+    format: str
+    check: Sequence[str] | None
+    ssh: bool
+    ssh_option: Sequence[str]
+    timeout: float
+
+
+def print_plan(request: EnvRequest) -> int:
+    """Print the plan, or what differs from it; returns the exit code. Raises KitError if there can be no plan."""
+    table = read_table(request.table)
+    wanted = Wanted(request.job, request.jobs, request.connect_timeout, request.exec_timeout)
+    plan = plan_variables(table, wanted, _hosts(table, request))
+    only = _only(table, request)
+    shown = plan._replace(servers=tuple(one for one in plan.servers if only in (None, one.server)))
+    had = [one for source in request.check or () for one in read_settings(source)]
+    differences = check(shown, had) if request.check else None
+    if request.format == "json":
+        print(json.dumps(as_json(request.table, shown, differences), indent=4, ensure_ascii=False))
+    elif differences is not None:
+        print(*_lines_of(differences) or [f"{counted(len(had), 'environment')}: as planned"], sep="\n")
+    elif request.format == "sh":
+        print(*as_sh(shown.of(shown.servers[0])), sep="\n")
+    else:
+        print(*as_text(shown), sep="\n")
+    return EXIT_FINDINGS if differences else EXIT_OK
+
+
+def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
+    """What is known of the servers: this machine, and those that answer over ssh."""
+    here = list(servers_here(table))
+    if request.server and find_server(table, request.server) is None:  # it raises for an unknown one
+        return {}
+    hosts = {server.id: this_host() for server in here}
+    others = [server for server in table.servers if server not in here]
+    if request.ssh and others:
+        answered, failed = hosts_over_ssh(others, request.ssh_option, request.timeout)
+        hosts |= answered
+        for name, why in failed.items():
+            complain(
+                printable(f"warning: server {name} was not asked: {why}; the defaults of Linux are assumed for it")
+            )
+    return hosts
+
+
+def _only(table: RankTable, request: EnvRequest) -> str | None:
+    """The one server that is printed, None for all. Raises KitError if sh would need one and there are several."""
+    if request.server:
+        return request.server
+    if request.format != "sh" or request.check or len(table.servers) == 1:
+        return None
+    found: Server | None = find_server(table, os.environ.get(SERVER))
+    if found is None:
+        raise KitError("this machine is not one server of the table", hint="--server ID, as it is in the table")
+    return found.id
+
+
+def as_sh(variables: Sequence[Variable]) -> list[str]:
+    """Lines for `eval` or a file to source; every value is quoted."""
+    return [f"export {one.name}={shlex.quote(one.value)}" for one in variables]
+
+
+def as_text(plan: VariablePlan) -> list[str]:
+    """The variables with their reasons, those of all ranks first."""
+    wanted, ports = plan.wanted, plan.ports.block
+    first = f"job {wanted.job} of at most {wanted.jobs} on a host: ports {ports.first} to {ports.last}"
+    return [
+        first,
+        *([_assumption()] if not plan.kernels else []),
+        "",
+        "all ranks",
+        *_listed(plan.variables),
+        *(line for server in plan.servers for line in ("", *_server(server))),
+    ]
+
+
+def _assumption() -> str:
+    low, high = EPHEMERAL
+    return f"assumed: outgoing connections use ports {low} to {high}, the default of Linux"
+
+
+def _server(server: ServerVariables) -> list[str]:
+    note = [printable(f"  {server.note}")] if server.note else []
+    return [printable(f"server {server.server}"), *_listed(server.variables), *note]
+
+
+def _listed(variables: Sequence[Variable]) -> list[str]:
+    return [line for one in variables for line in (printable(f"  {one.name}={one.value}"), f"      {one.reason}")]
+
+
+def _lines_of(differences: Sequence[Difference]) -> list[str]:
+    return [
+        printable(f"{one.source}: {one.text}" if one.source else f"ranks differ: {one.text}") for one in differences
+    ]
+
+
+def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | None) -> dict[str, Any]:
+    """The published form, of schemas/env.schema.json."""
+    return {
+        "version": VERSION,
+        "table": "<stdin>" if table == "-" else table,
+        "job": plan.wanted.job,
+        "jobs_per_host": plan.wanted.jobs,
+        "ports": list(plan.ports.block),
+        "ephemeral": [list(kernel.ephemeral) for kernel in plan.kernels] or [list(EPHEMERAL)],
+        "ephemeral_assumed": not plan.kernels,
+        "variables": [one._asdict() for one in plan.variables],
+        "servers": [
+            {"server": one.server, "variables": [each._asdict() for each in one.variables], "note": one.note}
+            for one in plan.servers
+        ],
+        "differences": None if differences is None else [one._asdict() for one in differences],
+    }

@@ -1,0 +1,110 @@
+"""The variables that ranks really had: from a running process, a file of them, or HCCL's logs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.bounded_file import read_bounded, read_start
+from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.logs.facts import Evidence, Process, Setting
+from hccl_kit.diagnosis.logs.reading import read
+from hccl_kit.table.document import shown
+
+MAX_ENVIRON = 4 << 20
+"""Bytes; Linux allows 2 MiB for arguments and environment by default."""
+_START = 64 << 10
+_PID = re.compile(r"[1-9][0-9]{0,9}")
+_RECORD = re.compile(rb"^\[(?:ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?[A-Z]", re.MULTILINE)
+_EXPORT = re.compile(r"(?:export|declare -x) (?=[A-Za-z_])")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Had(NamedTuple):
+    """The variables of one rank, or of all that share a file. `is_complete`: what is not there was not set."""
+
+    source: str
+    values: Mapping[str, str]
+    is_complete: bool
+
+
+def read_settings(source: str) -> list[Had]:
+    """What a PID, a file or a folder tells; of logs, for each process that prints variables.
+
+    Raises KitError if it tells nothing.
+    """
+    path = Path(source)
+    if _PID.fullmatch(source) and not path.exists():
+        return [_of_process(source)]
+    if path.is_dir():
+        return _of_logs(source, path)
+    start = read_start(path, _START)
+    if b"\0" not in start and _RECORD.search(start):
+        return _of_logs(source, path)
+    data = read_bounded(path, MAX_ENVIRON)
+    values = dict(_entries(data) if b"\0" in data else _lines(data.decode("utf-8", "replace").splitlines()))
+    if not values:
+        raise KitError(
+            f"{shown(source)} has no variables",
+            hint="give the output of `env`, /proc/PID/environ, the PID of a rank, or a plog",
+        )
+    return [Had(source, values, is_complete=True)]
+
+
+def _of_process(pid: str) -> Had:
+    try:
+        data = read_bounded(Path(f"/proc/{pid}/environ"), MAX_ENVIRON)
+    except KitError as error:
+        raise KitError(f"process {pid}: {error.message}", hint="run as its user, while it runs") from None
+    values = dict(_entries(data))
+    if not values:
+        raise KitError(f"process {pid} has no variables: it has ended, or is one of the kernel")
+    return Had(f"process {pid}", values, is_complete=True)
+
+
+def _of_logs(source: str, path: Path) -> list[Had]:
+    found = of_evidence(read([path]))
+    if not found:
+        raise KitError(
+            f"{shown(source)} prints no variable of HCCL", hint="they stand in run/plog, at the start of a process"
+        )
+    return found
+
+
+def of_evidence(evidence: Evidence) -> list[Had]:
+    """What the processes of logs print of their variables."""
+    values: dict[Process, dict[str, str]] = {}
+    files: dict[Process, str] = {}
+    for event in evidence.events:
+        if isinstance(event.fact, Setting):
+            values.setdefault(event.process, {}).setdefault(event.fact.name, event.fact.value)
+            files.setdefault(event.process, event.place.file)
+    return [Had(files[process], found, is_complete=False) for process, found in values.items()]
+
+
+def _entries(data: bytes) -> Iterator[tuple[str, str]]:
+    """The variables of an environment as the kernel has it."""
+    for entry in data.split(b"\0"):
+        name, equals, value = entry.decode("utf-8", "replace").partition("=")
+        if equals and _NAME.fullmatch(name):
+            yield name, value
+
+
+def _lines(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The variables that `env`, `export -p` or `hccl-kit env --format sh` print; other lines are left out."""
+    for line in lines:
+        prefix = _EXPORT.match(line)
+        name, equals, value = line[prefix.end() if prefix else 0 :].partition("=")
+        if equals and _NAME.fullmatch(name):
+            yield name, _unquoted(value) if prefix else value
+
+
+def _unquoted(text: str) -> str:
+    try:
+        parts: Sequence[str] = shlex.split(text)
+    except ValueError:
+        return text
+    return parts[0] if parts else ""

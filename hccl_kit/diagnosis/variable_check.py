@@ -1,0 +1,150 @@
+"""Compare the variables that ranks had with the plan of their job, and with each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hccl_kit.base.wording import listed
+from hccl_kit.diagnosis.rank_settings import Had
+from hccl_kit.discovery.server_id import matches
+from hccl_kit.launch.hccl_variables import (
+    BASE_PORT,
+    CARD_RANGE,
+    CONNECT_TIMEOUT,
+    EXEC_TIMEOUT,
+    HOST_RANGE,
+    IF_IP,
+    IF_NAME,
+    OF_A_SERVER,
+    VariablePlan,
+)
+from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Kernel, Ports, owner
+from hccl_kit.preflight.rules.variable_values import accepted_values
+from hccl_kit.runtime.worker_env import LINK_PORT, NAMES
+from hccl_kit.table.document import shown
+
+_DEFAULTS = {CONNECT_TIMEOUT: "120", EXEC_TIMEOUT: "1836", BASE_PORT: str(DEFAULT_BASE)}
+"""What HCCL takes if a variable is not set."""
+_ONLY_IF_SET = (*NAMES["master_port"], LINK_PORT)
+"""Scripts choose these themselves, and not all ranks have them."""
+_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_SHOWN = 4
+
+
+class Difference(NamedTuple):
+    """What is wrong with a variable; `source` is None for a difference between ranks."""
+
+    source: str | None
+    variable: str
+    text: str
+
+
+def check(plan: VariablePlan, had: Sequence[Had], product: str = "") -> list[Difference]:
+    """What is out of range, differs from the plan, meets another job, or differs between ranks."""
+    found = [one for rank in had for one in (*_refused(rank, product), *_of_plan(plan, rank), *_of_server(plan, rank))]
+    return [*found, *_between(had)]
+
+
+def _refused(rank: Had, product: str) -> Iterator[Difference]:
+    for name, accepted in accepted_values(product).items():
+        value = rank.values.get(name)
+        if value is not None and not accepted.takes(value):
+            yield Difference(rank.source, name, f"{name}={shown(value)}; accepted: {accepted.words} (EI0001)")
+    connect, execute = _seconds(rank, CONNECT_TIMEOUT), _seconds(rank, EXEC_TIMEOUT)
+    if connect is not None and execute is not None and 0 < execute <= connect:
+        text = f"{EXEC_TIMEOUT} {execute:g} is not above {CONNECT_TIMEOUT} {connect:g}, so operators give up first"
+        yield Difference(rank.source, EXEC_TIMEOUT, text)
+
+
+def _of_plan(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
+    for planned in plan.variables:
+        name, value = planned.name, _effective(rank, planned.name)
+        if value is None and (name in _ONLY_IF_SET or not rank.is_complete):
+            continue
+        if value is not None and _same(value, planned.value):
+            continue
+        if name == HOST_RANGE and value is None and rank.values.get(BASE_PORT) == str(plan.ports.host.first):
+            continue  # the same ports, for one process on a card
+        now = f"{name}={shown(value)}" if rank.values.get(name) is not None else f"{name} is not set"
+        default = f" ({value} by default)" if value is not None and rank.values.get(name) is None else ""
+        why = _meets(plan, name, value)
+        yield Difference(rank.source, name, f"{now}{default}; planned: {planned.value}{f'; {why}' if why else ''}")
+
+
+def _meets(plan: VariablePlan, name: str, value: str | None) -> str | None:
+    """Whom the ports of a variable meet."""
+    if value is None or name not in (BASE_PORT, HOST_RANGE, CARD_RANGE):
+        return None
+    for ports in _ports(name, value):
+        if ports.first < LOWEST or ports.last > HIGHEST:
+            return f"ports {ports.first} to {ports.last} are not all from {LOWEST} to {HIGHEST}"
+        if ports.first == DEFAULT_BASE:
+            return "which is where every job without a plan listens"
+        owners = {owner(port, plan.wanted.jobs) for port in range(ports.first, ports.last + 1)}
+        others = sorted(job for job in owners if job not in (None, plan.wanted.job))
+        if others:
+            return f"which meets job {listed(others, _SHOWN)}"
+        for kernel in plan.kernels or (Kernel(),):
+            given = kernel.given_away(ports)
+            if given:
+                return f"outgoing connections may get {given[0]} to {given[1]}"
+    return None
+
+
+def _ports(name: str, value: str) -> Iterator[Ports]:
+    """The ports of a value; none if it is invalid, or the system chooses."""
+    if name == BASE_PORT:
+        if re.fullmatch("[0-9]{1,5}", value):
+            yield Ports(int(value), int(value) + DEFAULT_HOST_PORTS - 1)
+        return
+    for part in value.replace(" ", "").split(","):
+        match = _RANGE.fullmatch(part)
+        if match and int(match[1]) <= int(match[2] or match[1]):
+            yield Ports(int(match[1]), int(match[2] or match[1]))
+
+
+def _of_server(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
+    address, name = rank.values.get(IF_IP), rank.values.get(IF_NAME)
+    known = {one.value: server for server in plan.servers for one in server.variables if one.name == IF_IP}
+    if address and known and address.partition("%")[0] not in known:
+        text = f"{IF_IP}={shown(address)} is not an address of the table, which has {listed(known, _SHOWN)}"
+        yield Difference(rank.source, IF_IP, text)
+    server = known.get((address or "").partition("%")[0]) or (plan.servers[0] if len(plan.servers) == 1 else None)
+    planned = next((one.value for one in server.variables if one.name == IF_NAME), None) if server else None
+    if name and planned and not address and not matches(planned.removeprefix("="), name):
+        yield Difference(rank.source, IF_NAME, f"{IF_NAME}={shown(name)}; planned: {planned}")
+
+
+def _between(had: Sequence[Had]) -> Iterator[Difference]:
+    """What differs between ranks and must not."""
+    names = sorted({name for rank in had for name in rank.values if name in accepted_values("")} | {*_DEFAULTS})
+    for name in names:
+        if name in OF_A_SERVER:
+            continue
+        values: dict[str, list[str]] = {}
+        for rank in had:
+            value = _effective(rank, name)
+            if value is not None or rank.is_complete:
+                values.setdefault("not set" if value is None else shown(value), []).append(rank.source)
+        if len(values) > 1:
+            parts = (f"{value} ({listed(sources, _SHOWN)})" for value, sources in values.items())
+            yield Difference(None, name, f"{name} differs: {listed(parts, _SHOWN)}")
+
+
+def _effective(rank: Had, name: str) -> str | None:
+    """The value that HCCL takes; None if it is not known, or there is none."""
+    return rank.values.get(name) or (_DEFAULTS.get(name) if rank.is_complete else None)
+
+
+def _seconds(rank: Had, name: str) -> float | None:
+    value = _effective(rank, name)
+    return float(value) if value is not None and re.fullmatch(r"[0-9]{1,10}(\.[0-9]{1,2})?", value) else None
+
+
+def _same(one: str, other: str) -> bool:
+    one = one.replace(" ", "")
+    if one == other:
+        return True
+    return re.fullmatch(r"[0-9]{1,10}\.0{1,2}", one) is not None and one.partition(".")[0] == other

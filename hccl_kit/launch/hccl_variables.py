@@ -1,0 +1,184 @@
+"""The variables of a job with their reasons: ports that no other job has, the interface of each server, time-outs.
+
+Sources: the pages of HCCL's variables (CANN 8.0 to 9.1). HCCL_IF_BASE_PORT is known to all releases; the two ranges
+since CANN 8.1.RC1, on Atlas A2 and newer, where the range of the host beats the base port.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import is_loopback
+from hccl_kit.discovery.server_id import Interface
+from hccl_kit.launch.job_ports import JOBS, JobPorts, Kernel, job_ports
+from hccl_kit.launch.plan import address_of
+from hccl_kit.runtime.worker_env import LINK_PORT, NAMES
+from hccl_kit.table.model import RankTable, Server
+
+BASE_PORT = "HCCL_IF_BASE_PORT"
+HOST_RANGE = "HCCL_HOST_SOCKET_PORT_RANGE"
+CARD_RANGE = "HCCL_NPU_SOCKET_PORT_RANGE"
+CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
+IF_IP, IF_NAME, FAMILY = "HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_SOCKET_FAMILY"
+OF_A_SERVER = (IF_IP, IF_NAME, FAMILY)
+"""What may differ between servers; the rest is equal on all ranks."""
+(MASTER_PORT,) = NAMES["master_port"]
+
+LEAST_CONNECT, MOST_CONNECT = 120, 7200
+CONNECT_OF_ONE, CONNECT_OF_SEVERAL = 120, 600
+EXEC = 1836
+MOST_EXEC = 2_147_483_647
+
+
+class Variable(NamedTuple):
+    """A variable of the ranks, and why it has this value."""
+
+    name: str
+    value: str
+    reason: str
+
+
+class Host(NamedTuple):
+    """What is known of a server itself: its addresses, and the ports that its kernel gives away."""
+
+    interfaces: tuple[Interface, ...]
+    kernel: Kernel
+
+
+class ServerVariables(NamedTuple):
+    """What the ranks of a server have beside the variables of the job; `note`: what could not be found out."""
+
+    server: str
+    variables: tuple[Variable, ...]
+    note: str | None = None
+
+
+class Wanted(NamedTuple):
+    """Which job of a host this is, how many there may be, and time-outs in seconds (None: chosen)."""
+
+    job: int = 0
+    jobs: int = JOBS
+    connect: int | None = None
+    execute: int | None = None
+
+
+class VariablePlan(NamedTuple):
+    """The variables of all ranks, and those of the ranks of each server in the order of the table."""
+
+    wanted: Wanted
+    ports: JobPorts
+    variables: tuple[Variable, ...]
+    servers: tuple[ServerVariables, ...]
+    kernels: tuple[Kernel, ...]
+    """Of the servers that are known; empty if the defaults of Linux are assumed for all."""
+
+    def of(self, server: ServerVariables) -> tuple[Variable, ...]:
+        """All variables of the ranks of a server."""
+        return (*self.variables, *server.variables)
+
+
+def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) -> VariablePlan:
+    """The plan for a table; `hosts` are the servers that are known, by their id.
+
+    Raises KitError if the ports or the time-outs that are wanted cannot be.
+    """
+    several = len(table.servers) > 1
+    kernels = tuple(hosts[server.id].kernel for server in table.servers if server.id in hosts)
+    assumed = () if kernels and len(kernels) == len(table.servers) else (Kernel(),)
+    ports = job_ports(wanted.job, wanted.jobs, (*kernels, *assumed))
+    return VariablePlan(
+        wanted,
+        ports,
+        (*_of_ports(ports), *_of_timeouts(wanted, several=several), *_of_rendezvous(ports, several=several)),
+        tuple(_of_server(server, hosts.get(server.id)) for server in table.servers),
+        kernels,
+    )
+
+
+def script_variables(table: RankTable, job: int | None, jobs: int) -> list[tuple[str, str]]:
+    """What the scripts of a job set unless their user did; nothing without a number of the job.
+
+    They start one process for each card, for which the base port is enough; the range would beat one that a user sets.
+
+    The kernels of its servers are not known here, so those of Linux by default are assumed (HK605 checks it there), and
+    the interfaces are left to HCCL. Raises KitError as `plan_variables`.
+    """
+    if job is None:
+        return []
+    planned = plan_variables(table, Wanted(job, jobs), {}).variables
+    return [(one.name, one.value) for one in planned if one.name != HOST_RANGE]
+
+
+def _of_ports(ports: JobPorts) -> tuple[Variable, ...]:
+    host, card = ports.host, ports.card
+    return (
+        Variable(
+            BASE_PORT,
+            str(host.first),
+            f"ports {host.first} to {host.last} of the host, by the number of the card; the default is 60000 for every"
+            " job (EI0019)",
+        ),
+        Variable(
+            HOST_RANGE,
+            str(host),
+            "the same ports for several processes on a card; beats the base port from CANN 8.1.RC1 on, older releases"
+            " ignore it",
+        ),
+        Variable(
+            CARD_RANGE,
+            str(card),
+            "ports of each card, one for each process on it; the default is 16666 for every job (EI0020). Ranks that"
+            " read a rank table listen at its device_port. Leave both ranges empty on Atlas A2 with fused operators"
+            " (MC2)",
+        ),
+    )
+
+
+def _of_timeouts(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
+    connect = wanted.connect if wanted.connect is not None else CONNECT_OF_SEVERAL if several else CONNECT_OF_ONE
+    execute = wanted.execute if wanted.execute is not None else max(EXEC, connect + 120)
+    if not LEAST_CONNECT <= connect <= MOST_CONNECT:
+        raise KitError(f"--connect-timeout is {connect}; accepted: {LEAST_CONNECT} to {MOST_CONNECT} seconds")
+    if not 0 <= execute <= MOST_EXEC:
+        raise KitError(f"--exec-timeout is {execute}; accepted: 0 (no limit) to {MOST_EXEC} seconds")
+    if 0 < execute <= connect:
+        raise KitError(
+            f"--exec-timeout {execute} is not above --connect-timeout {connect}: an operator would be given up while"
+            " its links are being made",
+            hint=f"--exec-timeout {connect + 120}",
+        )
+    where = "on several servers ranks start minutes apart" if several else "the ranks of one server start together"
+    limit = "no limit" if execute == 0 else "longer than the time for links, so that the first error is the cause"
+    return (
+        Variable(CONNECT_TIMEOUT, str(connect), f"seconds for a link, equal on all ranks: {where}"),
+        Variable(EXEC_TIMEOUT, str(execute), f"seconds for an operator, equal on all ranks: {limit}"),
+    )
+
+
+def _of_rendezvous(ports: JobPorts, *, several: bool) -> tuple[Variable, ...]:
+    master = Variable(MASTER_PORT, str(ports.master), "where rank 0 listens for torch and our scripts")
+    link = Variable(LINK_PORT, str(ports.link), "where our scripts on the servers meet")
+    return (master, link) if several else (master,)
+
+
+def _of_server(server: Server, host: Host | None) -> ServerVariables:
+    try:
+        address = ipaddress.ip_address(address_of(server))
+    except ValueError:
+        return ServerVariables(server.id, (), "its id is not an address, so HCCL chooses the interface")
+    if is_loopback(str(address)):
+        return ServerVariables(server.id, (), "a loopback address; HCCL chooses the interface")
+    family = [Variable(FAMILY, "AF_INET6", "the address of the server is IPv6")] if address.version == 6 else []
+    own = Variable(IF_IP, str(address), "the address of this server in the table; beats every interface")
+    if host is None:
+        note = "its interfaces are not known here; --ssh asks it, or run this on it"
+        return ServerVariables(server.id, (own, *family), note)
+    found = next((one.name for one in host.interfaces if ipaddress.ip_address(one.address) == address), None)
+    if found is None:
+        there = ", ".join(f"{one.name} {one.address}" for one in host.interfaces) or "none"
+        return ServerVariables(server.id, (), f"no interface of it has {address}; it has {there}")
+    named = Variable(IF_NAME, f"={found}", f"the interface that has {address}; = is for exactly this name")
+    return ServerVariables(server.id, (own, named, *family))

@@ -1,0 +1,84 @@
+"""The addresses and the ephemeral ports of servers: of this one, and of others by two commands over ssh."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from hccl_kit.discovery.server_id import Interface, interfaces
+from hccl_kit.launch.hccl_variables import Host
+from hccl_kit.launch.job_ports import Kernel
+from hccl_kit.launch.plan import address_of
+from hccl_kit.preflight import over_ssh
+from hccl_kit.preflight.over_ssh import Reply
+from hccl_kit.table.model import Server
+
+_SYSCTL = "/proc/sys/net/ipv4"
+_FILES = ("ip_local_port_range", "ip_local_reserved_ports")
+_COMMAND = f"cat {' '.join(f'{_SYSCTL}/{name}' for name in _FILES)} && PATH=$PATH:/usr/sbin:/sbin ip -o addr"
+_MAX_RESERVED = 4096
+_ADDRESS = re.compile(r"[0-9]+: ([A-Za-z0-9][A-Za-z0-9_.:-]{0,14})(?:@\S+)? +inet6? ([0-9A-Fa-f.:]{2,39})/[0-9]+ ")
+_PAIR = re.compile(r"[0-9]{1,5}\s+[0-9]{1,5}")
+_RESERVED = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+
+def this_host(root: Path = Path("/")) -> Host:
+    """This machine. Raises KitError if its addresses cannot be read."""
+    return Host(tuple(one for one in interfaces() if not one.is_link_local), this_kernel(root))
+
+
+def this_kernel(root: Path = Path("/")) -> Kernel:
+    """The ports that this machine gives away; the default of Linux if they cannot be read."""
+    folder = root / _SYSCTL[1:]
+    try:
+        texts = [(folder / name).read_text(encoding="ascii") for name in _FILES]
+        return _kernel(*texts)
+    except (OSError, ValueError):
+        return Kernel()
+
+
+def hosts_over_ssh(
+    servers: Sequence[Server], options: Sequence[str], timeout: float
+) -> tuple[dict[str, Host], dict[str, str]]:
+    """What the servers answer, and for those that do not, why. Raises KitError if ssh cannot be run as asked."""
+    refused = {one.id: why for one in servers if (why := over_ssh.refusal(address_of(one)))}
+    asked = [one for one in servers if one.id not in refused]
+    start = over_ssh.ssh_command(os.environ, options)
+    replies = over_ssh.run_on_all(start, [(address_of(one), _COMMAND) for one in asked], b"", timeout=timeout)
+    found: dict[str, Host] = {}
+    failed = dict(refused)
+    for server, reply in zip(asked, replies, strict=True):
+        try:
+            found[server.id] = _host(reply)
+        except ValueError as error:
+            failed[server.id] = reply.stderr or str(error)
+    return found, failed
+
+
+def _host(reply: Reply) -> Host:
+    """The host of a reply, of which nothing is believed. Raises ValueError if it is not that of the command."""
+    if reply.error is not None:
+        raise ValueError(reply.error)
+    lines = reply.text.splitlines()
+    # A banner may come first.
+    at = next(
+        (number for number, line in enumerate(lines) if re.fullmatch(r"[0-9]{1,5}\s+[0-9]{1,5}", line.strip())), -1
+    )
+    if at < 0 or len(lines) < at + 2:
+        raise ValueError("it did not print its ports and addresses")
+    found = (_ADDRESS.match(line) for line in lines[at + 2 :])
+    own = (Interface(match[1], str(ipaddress.ip_address(match[2]))) for match in found if match)
+    return Host(tuple(one for one in own if not one.is_link_local), _kernel(lines[at], lines[at + 1]))
+
+
+def _kernel(ephemeral: str, reserved: str) -> Kernel:
+    """The kernel of the two files. Raises ValueError if they are not what Linux writes."""
+    low, high = map(int, ephemeral.split())
+    if not 0 < low <= high < 65536:
+        raise ValueError("the range of ephemeral ports is not valid")
+    parts = [_RESERVED.fullmatch(part) for part in reserved.strip().split(",")[:_MAX_RESERVED] if part]
+    ranges = [(int(part[1]), int(part[2] or part[1])) for part in parts if part]
+    return Kernel((low, high), tuple(ranges))

@@ -1,0 +1,114 @@
+"""Jobs with different numbers never meet at a port, whatever the kernels of their hosts give away."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import derived_port
+from hccl_kit.launch.job_ports import (
+    BLOCK,
+    DEFAULT_BASE,
+    DEFAULT_CARD,
+    HIGHEST,
+    LOWEST,
+    MAX_JOBS,
+    JobPorts,
+    Kernel,
+    Ports,
+    job_ports,
+    owner,
+)
+from hccl_kit.table.products import PRODUCT_NAMES, find_product
+
+ranges = st.tuples(st.integers(1, HIGHEST), st.integers(1, HIGHEST)).map(lambda pair: (min(pair), max(pair)))
+kernels = st.builds(Kernel, ranges, st.lists(ranges, max_size=4).map(tuple))
+COMMON = st.sampled_from([(32768, 60999), (1024, 65535), (10000, 65000), (32768, 65535), (15000, 61000), (1, 65535)])
+common = st.builds(Kernel, COMMON, st.sampled_from([(), ((60000, 60031),), ((57344, 65535),), ((64512, 65535),)]))
+
+
+def numbers(ports: JobPorts) -> set[int]:
+    parts = (ports.host, ports.card, Ports(ports.master, ports.master), Ports(ports.link, ports.link))
+    found = [number for part in parts for number in range(part.first, part.last + 1)]
+    assert len({*found, ports.worker}) == len(found) + 1  # the parts of a job do not meet each other
+    return {*found, ports.worker}
+
+
+def is_given_away(port: int, kernel: Kernel) -> bool:
+    """Said in another way than the module does."""
+    low, high = kernel.ephemeral
+    return low <= port <= high and not any(start <= port <= end for start, end in kernel.reserved)
+
+
+@given(
+    st.integers(1, MAX_JOBS), st.data(), st.lists(kernels | common, max_size=3), st.lists(kernels | common, max_size=3)
+)
+def test_jobs_never_meet_each_other_clients_or_the_end_of_ports(
+    jobs: int, data: st.DataObject, known: list[Kernel], others: list[Kernel]
+) -> None:
+    """Each of two jobs knows other servers; one of these is where they could meet."""
+    one, other = (data.draw(st.integers(0, jobs - 1)) for _ in range(2))
+    try:
+        first = job_ports(one, jobs, known)
+    except KitError as error:
+        assert "ip_local_reserved_ports" in (error.hint or "")
+        return
+    own = numbers(first)
+    assert LOWEST <= min(own) <= max(own) <= HIGHEST
+    assert first.host.first <= 65520  # HCCL takes no higher HCCL_IF_BASE_PORT
+    assert not any(is_given_away(port, kernel) for port in own for kernel in known or [Kernel()])
+    assert {owner(port, jobs) for port in own} == {one}
+    assume(one != other)
+    try:
+        assert not own & numbers(job_ports(other, jobs, others))
+    except KitError:
+        return
+
+
+@given(st.integers(1, MAX_JOBS), st.data())
+def test_every_job_has_ports_on_linux_as_it_comes(jobs: int, data: st.DataObject) -> None:
+    job_ports(data.draw(st.integers(0, jobs - 1)), jobs)
+
+
+@given(st.integers(1, MAX_JOBS), st.data(), kernels | common)
+def test_what_the_error_says_helps(jobs: int, data: st.DataObject, kernel: Kernel) -> None:
+    job = data.draw(st.integers(0, jobs - 1))
+    try:
+        job_ports(job, jobs, [kernel])
+    except KitError as error:
+        low, high = (error.hint or "").partition("ports=")[2].split(" ")[0].split("-")
+        job_ports(job, jobs, [kernel._replace(reserved=(*kernel.reserved, (int(low), int(high))))])
+
+
+@given(st.integers(1, MAX_JOBS), st.integers(0, 2**16))
+def test_jobs_without_a_plan_and_scripts_keep_their_ports(jobs: int, number: int) -> None:
+    for port in (DEFAULT_BASE, DEFAULT_BASE + 31, DEFAULT_CARD, derived_port(number)):
+        assert owner(port, jobs) is None
+
+
+def test_there_is_a_port_for_every_card_of_a_server() -> None:
+    host = job_ports(0).host
+    assert all(host.first + find_product(name).max_device_id <= host.last for name in PRODUCT_NAMES)
+
+
+@given(ranges, kernels)
+def test_given_away_is_the_first_run(ports: tuple[int, int], kernel: Kernel) -> None:
+    found = kernel.given_away(ports)
+    away = [port for port in range(ports[0], ports[1] + 1) if is_given_away(port, kernel)]
+    assert (found[0] if found else None) == (away[0] if away else None)
+    if found:
+        assert away[: found[1] - found[0] + 1] == list(range(found[0], found[1] + 1))
+
+
+@pytest.mark.parametrize(
+    ("job", "jobs", "hint"),
+    [(8, 8, "--jobs-per-host 9, the same for every job"), (-1, 8, None), (0, 0, None), (0, 65, None), (99, 8, None)],
+)
+def test_a_job_that_cannot_be_is_refused(job: int, jobs: int, hint: str | None) -> None:
+    with pytest.raises(KitError) as caught:
+        job_ports(job, jobs)
+    assert caught.value.hint == hint
+
+
+def test_the_highest_block_is_that_of_job_0() -> None:
+    assert [job_ports(job).first for job in range(3)] == [HIGHEST + 1 - BLOCK * (job + 1) for job in range(3)]
