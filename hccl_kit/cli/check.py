@@ -30,8 +30,8 @@ from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
 
 _EPILOG = """\
-A folder is searched for JSON files that hold a rank table; one without any is an error (exit code 2).
-Options that are not given come from the nearest .hccl-kit.toml, or [tool.hccl-kit] of
+A folder is searched for JSON files that hold a rank table; a folder without any is an error (exit
+code 2). Options that are not given come from the nearest .hccl-kit.toml, or [tool.hccl-kit] of
 pyproject.toml, above a file: select, ignore, strict, product.
 
 RULES are ids, prefixes of ids or names, separated by commas: HK3,duplicate-device. What keeps a
