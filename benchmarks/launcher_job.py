@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.launched import END, FOLDER, ORDER, RAISE, VICTIM
-from benchmarks.launcher_ways import BIN, HERE, Way
+from benchmarks.launcher_commands import BIN, HERE, Launcher
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RUN_ID
 
 KILL, TERM_LAUNCHER, KILL_LAUNCHER = "kill", "TERM to the launcher", "KILL to the launcher"
@@ -62,14 +62,14 @@ class Outcome:
     code: int | None
 
 
-def run(way: Way, ranks: int, end: str) -> Outcome:
-    """Start a job with the launcher `way` and end it. Raises JobError if it does not start."""
+def run(launcher: Launcher, ranks: int, end: str) -> Outcome:
+    """Start a job and end it. Raises JobError if it does not start."""
     with tempfile.TemporaryDirectory(prefix="launchers") as name:
         folder = Path(name)
-        command = way.command(ranks, folder)
+        command = launcher.command(ranks, folder)
         with (folder / "output").open("wb") as output:
             began = time.time()
-            launcher = subprocess.Popen(
+            process = subprocess.Popen(
                 command,
                 cwd=folder,
                 env=environ(folder),
@@ -79,18 +79,18 @@ def run(way: Way, ranks: int, end: str) -> Outcome:
                 start_new_session=True,
             )
         try:
-            rows = wait_for_ranks(folder, ranks, launcher)
+            rows = wait_for_ranks(folder, ranks, process)
             time.sleep(SETTLED)
             if not {row["pid"] for row in rows} <= set(processes(folder)):
                 raise JobError("ranks are not seen by the mark of their job: orphans could not be counted")
             moment = time.time()
-            bring_about(end, folder, rows, launcher)
-            seconds, left = until_gone(folder, launcher, moment, ORPHAN_LIMIT if "launcher" in end else LIMIT)
-            code = launcher.returncode
+            bring_about(end, folder, rows, process)
+            seconds, left = until_gone(folder, process, moment, ORPHAN_LIMIT if "launcher" in end else LIMIT)
+            code = process.returncode
         finally:
-            sweep(folder, launcher)
-            if way.cancel:
-                subprocess.run(way.cancel(folder), capture_output=True, timeout=LIMIT, check=False)
+            sweep(folder, process)
+            if launcher.cancel:
+                subprocess.run(launcher.cancel(folder), capture_output=True, timeout=LIMIT, check=False)
         return Outcome(start_of(rows, began), seconds, left, code if code is None or code >= 0 else 128 - code)
 
 

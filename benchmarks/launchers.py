@@ -24,6 +24,7 @@ from itertools import product
 from typing import TypeVar
 
 from benchmarks.launched import END, RAISE
+from benchmarks.launcher_commands import LAUNCHERS, MINDSPORE, Launcher
 from benchmarks.launcher_job import (
     ENDS,
     KILL,
@@ -36,10 +37,9 @@ from benchmarks.launcher_job import (
     Start,
     run,
 )
-from benchmarks.launcher_ways import MINDSPORE, WAYS, Way
 
 Results = dict[tuple[str, int, str], list[Outcome]]
-"""Way, ranks, how it ended -> one for every job that started."""
+"""Launcher, ranks, how it ended -> one for every job that started."""
 Row = TypeVar("Row")
 NEVER = float("inf")
 NONE = "-"
@@ -49,11 +49,11 @@ def main() -> None:
     """Measure, and print two tables."""
     args = parser().parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the job that runs would be left behind
-    found = [look(name, args.torch_python) for name, look in WAYS.items() if name in args.only]
-    here = [way for way in found if not way.absent]
-    for way in found:
-        if way.absent:
-            print(f"left out: {way.name}: {way.absent}")
+    found = [look(name, args.torch_python) for name, look in LAUNCHERS.items() if name in args.only]
+    here = [launcher for launcher in found if not launcher.absent]
+    for launcher in found:
+        if launcher.absent:
+            print(f"left out: {launcher.name}: {launcher.absent}")
     rounds = 1 if args.quick else args.runs
     print(machine(here, rounds), flush=True)
     results = measure(here, args.ranks, rounds)
@@ -69,7 +69,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--runs", type=int, default=3, metavar="N", help="rounds (default: %(default)s)")
     made.add_argument("--quick", action="store_true", help="one round")
     made.add_argument(
-        "--only", nargs="+", choices=WAYS, default=list(WAYS), metavar="NAME", help=f"of {', '.join(WAYS)}"
+        "--only",
+        nargs="+",
+        choices=LAUNCHERS,
+        default=list(LAUNCHERS),
+        metavar="NAME",
+        help=f"of {', '.join(LAUNCHERS)}",
     )
     made.add_argument(
         "--ranks",
@@ -84,10 +89,10 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def machine(here: Iterable[Way], rounds: int) -> str:
+def machine(here: Iterable[Launcher], rounds: int) -> str:
     """The machine, and its load at the time."""
     versions = [f"mindspore {importlib.metadata.version('mindspore')}"]
-    versions += [f"{way.name}: {way.version}" for way in here if way.version]
+    versions += [f"{launcher.name}: {launcher.version}" for launcher in here if launcher.version]
     return (
         f"{platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}, "
         f"Python {platform.python_version()}, {', '.join(versions)}\n"
@@ -100,20 +105,20 @@ def load() -> str:
     return " ".join(f"{value:.1f}" for value in os.getloadavg())
 
 
-def measure(here: list[Way], ranks: list[int], rounds: int) -> Results:
+def measure(here: list[Launcher], ranks: list[int], rounds: int) -> Results:
     """Run all jobs, the launchers in turn; jobs with more ranks than the first number only end in order."""
     kinds = [(ranks[0], end) for end in ENDS] + [(size, END) for size in ranks[1:]]
-    results: Results = {(way.name, *kind): [] for way, kind in product(here, kinds)}
-    for number, (size, end), way in product(range(rounds), kinds, here):
-        print(f"round {number + 1} of {rounds}: {way.name}, {size} ranks, {end}", file=sys.stderr, flush=True)
+    results: Results = {(launcher.name, *kind): [] for launcher, kind in product(here, kinds)}
+    for number, (size, end), launcher in product(range(rounds), kinds, here):
+        print(f"round {number + 1} of {rounds}: {launcher.name}, {size} ranks, {end}", file=sys.stderr, flush=True)
         try:
-            results[way.name, size, end].append(run(way, size, end))
+            results[launcher.name, size, end].append(run(launcher, size, end))
         except JobError as error:
-            print(f"{way.name} with {size} ranks: {error}", file=sys.stderr)
+            print(f"{launcher.name} with {size} ranks: {error}", file=sys.stderr)
     return results
 
 
-def start_table(here: list[Way], ranks: list[int], results: Results) -> list[str]:
+def start_table(here: list[Launcher], ranks: list[int], results: Results) -> list[str]:
     """Rows of markdown: medians over all jobs of a size, however they ended."""
     lines = [
         "From start to first all-reduce, s",
@@ -121,25 +126,34 @@ def start_table(here: list[Way], ranks: list[int], results: Results) -> list[str
         "| started by | ranks | total | against the baseline | launcher | import | join | of that the floor |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for size, way in product(ranks, here):
-        total = middle(starts(results, way.name, size), lambda start: start.total)
-        baseline = middle(starts(results, way.baseline, size), lambda start: start.total)
+    for size, launcher in product(ranks, here):
+        total = middle(starts(results, launcher.name, size), lambda start: start.total)
+        baseline = middle(starts(results, launcher.baseline, size), lambda start: start.total)
         cells = [
-            f"{middle(starts(results, way.name, size), part):.2f}" if total < NEVER else NONE
+            f"{middle(starts(results, launcher.name, size), part):.2f}" if total < NEVER else NONE
             for part in (lambda start: start.launcher, lambda start: start.imports, lambda start: start.join)
         ]
-        floors = [start.floor for start in starts(results, way.name, size) if start.floor is not None]
+        floors = [start.floor for start in starts(results, launcher.name, size) if start.floor is not None]
         floor = f"{statistics.median(floors):.2f}" if floors else NONE
-        row = [way.name, str(size), f"**{seconds(total, LIMIT)}**", against(way, total, baseline), *cells, floor]
+        row = [
+            launcher.name,
+            str(size),
+            f"**{seconds(total, LIMIT)}**",
+            against(launcher, total, baseline),
+            *cells,
+            floor,
+        ]
         lines.append(f"| {' | '.join(row)} |")
     return lines
 
 
-def floor_of(here: list[Way], ranks: list[int], results: Results) -> list[str]:
+def floor_of(here: list[Launcher], ranks: list[int], results: Results) -> list[str]:
     """The part that no launcher can reduce: MindSpore's own."""
     lines = ["", "launcher: the total without import and join."]
     for size in ranks:
-        found = [s for way in here if way.framework == MINDSPORE for s in starts(results, way.name, size)]
+        found = [
+            s for launcher in here if launcher.framework == MINDSPORE for s in starts(results, launcher.name, size)
+        ]
         floors = [start.floor for start in found if start.floor is not None]
         if floors:
             imports = statistics.median(start.imports for start in found)
@@ -150,7 +164,7 @@ def floor_of(here: list[Way], ranks: list[int], results: Results) -> list[str]:
     return [*lines, ""]
 
 
-def end_table(here: list[Way], size: int, results: Results) -> list[str]:
+def end_table(here: list[Launcher], size: int, results: Results) -> list[str]:
     """Rows of markdown: seconds until no process is left, the launcher's exit code, and what is left."""
     lines = [
         f"Seconds from the end of a job of {size} ranks until no process was left, and the launcher's exit code",
@@ -159,15 +173,15 @@ def end_table(here: list[Way], size: int, results: Results) -> list[str]:
         "against the baseline | SIGTERM to the launcher | SIGKILL to the launcher |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for way in here:
+    for launcher in here:
         cells = []
         for end in (END, RAISE, KILL, TERM_LAUNCHER, KILL_LAUNCHER):
-            outcomes = results[way.name, size, end]
+            outcomes = results[launcher.name, size, end]
             cells.append(ended(outcomes, ORPHAN_LIMIT if end in (TERM_LAUNCHER, KILL_LAUNCHER) else LIMIT))
             if end in (RAISE, KILL):
-                baseline = results.get((way.baseline, size, end), [])
-                cells.append(against(way, middle(outcomes, took), middle(baseline, took)))
-        lines.append(f"| {' | '.join([way.name, *cells])} |")
+                baseline = results.get((launcher.baseline, size, end), [])
+                cells.append(against(launcher, middle(outcomes, took), middle(baseline, took)))
+        lines.append(f"| {' | '.join([launcher.name, *cells])} |")
     return [
         *lines,
         "",
@@ -194,7 +208,10 @@ def took(outcome: Outcome) -> float:
 def starts(results: Results, name: str, size: int) -> list[Start]:
     """Of all jobs of a size."""
     return [
-        outcome.start for (way, ranks, _), row in results.items() if (way, ranks) == (name, size) for outcome in row
+        outcome.start
+        for (launcher, ranks, _), row in results.items()
+        if (launcher, ranks) == (name, size)
+        for outcome in row
     ]
 
 
@@ -208,9 +225,9 @@ def seconds(value: float, limit: float) -> str:
     return f"{value:.2f}" if value < NEVER else f">{limit:.0f}"
 
 
-def against(way: Way, value: float, baseline: float) -> str:
+def against(launcher: Launcher, value: float, baseline: float) -> str:
     """The ratio to the baseline if both ended."""
-    return f"{value / baseline:.3g}x {way.baseline}" if max(value, baseline) < NEVER else NONE
+    return f"{value / baseline:.3g}x {launcher.baseline}" if max(value, baseline) < NEVER else NONE
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""argparse with messages that name the unknown option and the nearest known one."""
+"""argparse with messages that name the unknown option and the nearest known argument."""
 
 from __future__ import annotations
 
@@ -58,9 +58,13 @@ class Parser(argparse.ArgumentParser):
             return f"; a command follows --, as in: {self.prog} ... -- {words}" if self.takes_command else ""
         from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
 
-        option = words.split(maxsplit=1)[0].partition("=")[0]
-        near = get_close_matches(option[:40], self._option_string_actions, n=1)
-        return f"; did you mean {near[0]}?" if near else ""
+        # Without dashes, which all options share: "--tabel" is close to TABLE, and not to --help.
+        positionals = [str(action.metavar or action.dest) for action in self._get_positional_actions()]
+        names = {name.lower(): name for name in positionals}
+        names |= {option.lstrip("-"): option for option in self._option_string_actions}
+        name = words.split(maxsplit=1)[0].partition("=")[0].lstrip("-")
+        near = get_close_matches(name[:40], names, n=1)
+        return f"; did you mean {names[near[0]]}?" if near else ""
 
     def _words(self) -> Iterator[str]:
         """The words before "--"."""

@@ -2,7 +2,8 @@
 
     hccl-check PATH [PATH...] [--product 910] [--format json] [--strict] [--ignore HK210]
 
-Exit code 0: no error in any file. 1: errors. 2: a file could not be read, or the command line is not valid.
+Exit code 0: no error in any file. 1: errors. 2: a file could not be read, a folder has no table,
+or the command line is not valid.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
 
 _EPILOG = """\
-A folder is searched for JSON files that hold a rank table. Options that are not given come from the
-nearest .hccl-kit.toml, or [tool.hccl-kit] of pyproject.toml, above a file: select, ignore, strict,
-product.
+A folder is searched for JSON files that hold a rank table; a folder without any is an error (exit
+code 2). Options that are not given come from the nearest .hccl-kit.toml, or [tool.hccl-kit] of
+pyproject.toml, above a file: select, ignore, strict, product.
 
 RULES are ids, prefixes of ids or names, separated by commas: HK3,duplicate-device. What keeps a
 file from being checked at all is always reported. `hccl-kit rules` lists the rules, and
@@ -139,7 +140,7 @@ def _check(request: CheckRequest) -> int:
             say(as_text(report, text, color))
     if request.format != "text":
         say(_for_programs(reports, request.format))
-    elif files != request.paths and not (request.quiet and not failed):
+    elif files and files != request.paths and not (request.quiet and not failed):
         say(f"checked {counted(len(files), 'file')}, {failed or 'none'} with errors")
     if unread:
         return EXIT_CANNOT_RUN

@@ -57,6 +57,7 @@ def test_a_folder_without_tables_is_exit_2_after_the_rest_is_checked(tmp_path: P
     assert done.returncode == 2
     assert done.stderr.startswith(b"error: cannot read empty: it is a folder without rank tables (*.json with ")
     assert b"HK201" in done.stdout
+    assert check("empty", cwd=tmp_path).stdout == b""
 
 
 def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:

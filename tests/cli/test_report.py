@@ -57,6 +57,10 @@ def test_a_table_is_described_without_its_addresses(tmp_path: Path) -> None:
         assert private not in done.stdout
 
 
+def test_a_positional_argument_written_as_an_option_is_named() -> None:
+    assert report("--tabel").stderr.endswith("error: unrecognized arguments: --tabel; did you mean TABLE?\n")
+
+
 def test_a_table_with_errors_is_exit_1_and_one_that_cannot_be_read_exit_2(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(text().replace('"rank_id": "1"', '"rank_id": "0"'))
     done = report(str(tmp_path / "bad.json"))

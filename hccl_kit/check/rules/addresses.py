@@ -67,7 +67,7 @@ def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding
     Why it matters: HCCL compares characters, so it takes the table, and two ranks share one address.
     Example:        "fd00::1" and "fd00:0::1"
     Fix:            write what `hccn_tool -i N -ip -inet6 -g` prints for device N.
-    HCCL:           takes it; the job fails later.
+    HCCL:           accepts it; the job fails later.
     """
     if table.has_plain_addresses:
         return
@@ -123,7 +123,7 @@ def device_ip_absent(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: between servers the ranks connect over RoCE; without an address a device cannot be reached.
     Example:        the tables of two servers, made for one server each, joined.
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
-    HCCL:           EI0014, device_ip "a valid IP address"; the parser of A3 takes it (R13).
+    HCCL:           EI0014, device_ip "a valid IP address"; the parser of A3 accepts it (R13).
     """
     if len(table.servers) == 1 or None not in table.addresses:
         return
@@ -142,7 +142,7 @@ def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: between servers the ranks connect over RoCE; without an address a device cannot be reached.
     Example:        "device_ip": "", which is fine on one server.
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
-    HCCL:           EI0014 on A2; the parser of 910, 300I Duo and A3 takes it, and the job fails later (R13). HK405
+    HCCL:           EI0014 on A2; the parser of 910, 300I Duo and A3 accepts it, and the job fails later (R13). HK405
                     checks the ports of servers of eight cards.
     """
     if len(table.servers) == 1 or "" not in table.addresses or _ports_are_checked(table, product):

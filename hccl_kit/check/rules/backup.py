@@ -120,7 +120,7 @@ def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: the table does not show whether it is the address of the other die.
     Example:        a job on the even devices only, whose peers are not in the table.
     Fix:            not needed if `hccn_tool -i N -ip -g` prints the address for the peer of the device.
-    HCCL:           takes it; the log says "it might be an invalid backup ip" (R14).
+    HCCL:           accepts it; the log says "it might be an invalid backup ip" (R14).
     """
     unknown = [backup for backup in _owned(table, product, _doubtful(table, product)) if backup.owner is None]
     if unknown:

@@ -24,7 +24,7 @@ def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
 
     What:           `group_count`, `instance_count`, `device_count` (lab: `device_num`) or `server_num` differs from
                     what the lists hold: groups, instances, their devices, the servers that these are on.
-    Why it matters: HCCL compares each of them and takes no zero.
+    Why it matters: HCCL compares each of them and rejects zero.
     Example:        "instance_count": "0" over a list of one pod.
     Fix:            add what is missing, or write the number that the finding names. `--fix` writes it only if the lists
                     hold more than is counted: a list that holds less may have been cut.
@@ -163,7 +163,7 @@ def nic_location(table: RankTable, _product: Product) -> Iterator[Finding]:
 def several_addresses(table: RankTable, _product: Product) -> Iterator[Finding]:
     """A device of template 2 has several addresses.
 
-    What:           `device_ip` is a list of addresses with commas, as version 1.0 takes it.
+    What:           `device_ip` is a list of addresses with commas, as version 1.0 accepts it.
     Why it matters: the parser of template 2 reads the whole text as one address.
     Example:        "device_ip": "192.168.1.1,192.168.2.1"
     Fix:            write the one address of the RoCE port of the NPU.
@@ -188,7 +188,7 @@ def obsolete_key(table: RankTable, _product: Product) -> Iterator[Finding]:
                     other hardware.
     Example:        "para_plane_nic_num": "1" with an empty list of names.
     Fix:            correct the value, or remove the key.
-    HCCL:           takes it.
+    HCCL:           accepts it.
     """
     chip, count, names = (table.extra.get(key) for key in ("chip_info", "para_plane_nic_num", "para_plane_nic_name"))
     if LAB not in table.extra:

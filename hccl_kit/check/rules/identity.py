@@ -121,7 +121,7 @@ def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Find
     Why it matters: the address means a different host on every host, so each one takes the entry for its own.
     Example:        a table generated without the address of the host.
     Fix:            write the address by which the other servers reach this one.
-    HCCL:           takes it; launchers do not.
+    HCCL:           accepts it; launchers do not.
     """
     names = Counter(server.id for server in table.servers)
     for server in table.servers:
@@ -137,7 +137,7 @@ def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
     Why it matters: the job runs, but this table cannot be merged with that of another host.
     Example:        "server_id": "127.0.0.1", as in the MindSpore tutorial.
     Fix:            not needed on one server.
-    HCCL:           takes it.
+    HCCL:           accepts it.
     """
     if len(table.servers) == 1 and is_loopback(table.servers[0].id):
         name = shown(table.servers[0].id)
@@ -153,7 +153,7 @@ def server_without_address(table: RankTable, _product: Product) -> Iterator[Find
                     would take "-x" for an option, and they refuse it.
     Example:        "server_id": "-oProxyCommand=id" or "rack 1, left"
     Fix:            write the host's address as `server_id`, or add it as `host_ip`.
-    HCCL:           takes it.
+    HCCL:           accepts it.
     """
     for server in table.servers if len(table.servers) > 1 else ():
         # HK410 reports spaces around an id if HCCL does not accept them.

@@ -59,7 +59,7 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: HCCL skips unknown keys, so the value has no effect.
     Example:        "devcie_ip" for "device_ip", "replaced_loacl_id" for "replaced_local_id"
     Fix:            write the key as HCCL knows it, or leave it if another program reads it.
-    HCCL:           takes it.
+    HCCL:           accepts it.
     """
     for kind, known in _OPTIONAL[table.version].items():
         unknown = set().union(*_extras(table, kind)).difference(known)

@@ -173,7 +173,7 @@ def network_missing(table: RankTable, _product: Product) -> Iterator[Finding]:
     Why it matters: HCCL connects ranks through the networks that they share; a rank in none reaches no other.
     Example:        "level_list": []
     Fix:            list the networks of the rank, from the innermost outwards.
-    HCCL:           its parser takes it (R34), and gives the rank no link. A snapshot of the job cannot be saved then.
+    HCCL:           its parser accepts it (R34), and gives the rank no link. A snapshot of the job cannot be saved then.
     """
     for device in table.every:
         if not device.levels:

@@ -54,7 +54,7 @@ What:           the three bytes EF BB BF stand before the first bracket.
 Why it matters: some programs that read rank tables skip the mark, others refuse the file.
 Example:        a table saved as "UTF-8 with BOM".
 Fix:            save it as UTF-8 without BOM.
-HCCL:           takes it; other programs that read the table may not.
+HCCL:           accepts it; other programs that read the table may not.
 """,
 )
 
@@ -261,7 +261,7 @@ Example:        a table of version 2.0 on Atlas A2; `server_list` on Atlas 950.
 Fix:            generate the table again for the product, or name the product that the table is for.
 HCCL:           EI0014, version "a valid version number.", for version 2.0. Atlas 950 reads any table as one of version
                 2.0 and checks the version last: EI0017 for the first key that it misses, EI0014 if it misses none. The
-                parser of template 2 asks for no product and takes it; the manual has it for 910 only, so on other
+                parser of template 2 asks for no product and accepts it; the manual has it for 910 only, so on other
                 products that is an error here, without code.
 """,
 )

@@ -74,7 +74,7 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: one of the two ids may be wrong. The form is what real tables have; it is documented nowhere.
     Example:        "device_id": "3" with "super_device_id": "98369551", which has the form of device 15.
     Fix:            compare both with `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP.
-    HCCL:           takes it; EI0014, super_device_id, where the driver knows another for the device (R32).
+    HCCL:           accepts it; EI0014, super_device_id, where the driver knows another for the device (R32).
     """
     if not product.has_super_pods:
         return

@@ -37,7 +37,7 @@ def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]
                     planes that share a segment, the traffic of one may take the port of the other.
     Example:        192.168.1.1 for device 0, and 192.168.2.1 for device 4 of a 910, with --netmask 255.255.255.0
     Fix:            give devices 0 and 4, 1 and 5, 2 and 6, 3 and 7 of all servers of 910 one segment each.
-    HCCL:           takes it; without a route between the segments, the job fails later.
+    HCCL:           accepts it; without a route between the segments, the job fails later.
     """
     if product.prefix is None:
         return

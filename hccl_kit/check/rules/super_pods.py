@@ -30,7 +30,7 @@ def pods_unread(_table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: HCCL skips `super_pod_list` there, so what it says has no effect.
     Example:        a table made on Atlas A3, checked with --product a2.
     Fix:            write "1.0", or name the product that the table is for.
-    HCCL:           takes it for a table of version 1.0 (R31).
+    HCCL:           accepts it for a table of version 1.0 (R31).
     """
     if not product.has_super_pods:
         message = f"{product.title} has no super pods: HCCL reads this table as one of version 1.0"
@@ -151,7 +151,7 @@ def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: it does no harm, but the list counts one server too many.
     Example:        the line of one server copied.
     Fix:            remove one of the two.
-    HCCL:           takes it.
+    HCCL:           accepts it.
     """
     if _known(table) != _named(table, product):
         return  # most likely another server was meant, which HK213 or HK214 names
@@ -168,7 +168,7 @@ def pods_mixed(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: the documentation asks for it; HCCL builds its rings in the order of the ranks.
     Example:        servers of the super pods 0, 1 and 0 again.
     Fix:            list the servers of one super pod one after the other, and number the ranks in this order.
-    HCCL:           takes it; documented only.
+    HCCL:           accepts it; documented only.
     """
     if len(_known(table)) < len(table.servers) or next(_relisted(table, product), None):
         return  # HK205, HK215

@@ -41,7 +41,7 @@ def cards_across_groups(table: RankTable, product: Product) -> Iterator[Finding]
                     supported.
     Example:        cards 0 and 4 on 910, whose groups are 0-3 and 4-7.
     Fix:            take cards of one group; the hint names the nearest choice.
-    HCCL:           takes it; for four cards it knows six such sets (R24).
+    HCCL:           accepts it; for four cards it knows six such sets (R24).
     """
     for server, ids in _crossing(table, product):
         if len(ids) != len(product.groups[0]) or ids in product.parser_quads:
@@ -94,7 +94,7 @@ def ranks_interleaved(table: RankTable, _product: Product) -> Iterator[Finding]:
     Why it matters: the documentation asks for it: rings inside a server and between servers follow the ranks.
     Example:        ranks 0 and 2 on one server, 1 and 3 on the other.
     Fix:            number all ranks of a server before those of the next.
-    HCCL:           takes it; documented only.
+    HCCL:           accepts it; documented only.
     """
     ranks = [device.rank for device in table.every]
     if ranks == list(range(len(ranks))) or sorted(ranks) != list(range(len(ranks))):  # HK201, HK202 have the latter
@@ -116,7 +116,7 @@ def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
     Why it matters: on A2 the job is slower; for A3 the documentation asks for the same number.
     Example:        eight cards on one server and four on the other.
     Fix:            take the same number of cards from every server.
-    HCCL:           takes it; documented only.
+    HCCL:           accepts it; documented only.
     """
     counts = [len(server.devices) for server in table.servers]
     supported = _supported_counts(table, product)

@@ -54,7 +54,7 @@ def passed_over(node: Node) -> Iterator[Finding]:
 
     What:           the path of the table is a symbolic link, as in every volume that Kubernetes mounts, or its owner
                     may not read it.
-    Why it matters: torch_npu ignores such a table; the ranks then connect by root info instead. MindSpore takes it.
+    Why it matters: torch_npu ignores such a table; the ranks then connect by root info instead. MindSpore accepts it.
     Example:        /user/config/hccl.json -> ..data/hccl.json
     Fix:            copy the file, or use the target of the link.
     HCCL:           no code; without rank table a job may end with EI0015.

@@ -19,7 +19,7 @@ PATIENCE = 20.0
 
 
 @dataclass(frozen=True)
-class Way:
+class Launcher:
     """A launcher. `command` makes the argv for a number of ranks that write into a folder; its preparation is not
     timed. `cancel` removes what the launcher leaves besides processes. `absent` is why it cannot be measured here."""
 
@@ -50,18 +50,18 @@ def script(ranks: int, folder: Path, command: list[str]) -> list[str]:
     return ["bash", str(folder / f"ascend{ranks}p.sh")]
 
 
-def ours(name: str) -> Way:
+def ours(name: str) -> Launcher:
     """Ours with MindSpore."""
-    return Way(name, MINDSPORE, lambda ranks, folder: script(ranks, folder, worker(MINDSPORE, sys.executable)))
+    return Launcher(name, MINDSPORE, lambda ranks, folder: script(ranks, folder, worker(MINDSPORE, sys.executable)))
 
 
-def ours_torch(name: str, python: str) -> Way:
+def ours_torch(name: str, python: str) -> Launcher:
     """Ours with torch."""
     _, absent = torch_of(python)
-    return Way(name, TORCH, lambda ranks, folder: script(ranks, folder, worker(TORCH, python)), absent=absent)
+    return Launcher(name, TORCH, lambda ranks, folder: script(ranks, folder, worker(TORCH, python)), absent=absent)
 
 
-def msrun(name: str) -> Way:
+def msrun(name: str) -> Launcher:
     """As in its tutorial, but on a free port and with --join: without it msrun does not wait for its workers."""
 
     def command(ranks: int, folder: Path) -> list[str]:
@@ -71,10 +71,10 @@ def msrun(name: str) -> Way:
         job = [f"--worker_num={ranks}", f"--local_worker_num={ranks}", f"--master_port={port}", "--join=True"]
         return [str(BIN / "msrun"), *job, f"--log_dir={folder / 'msrun'}", *worker(MINDSPORE, "python")]
 
-    return Way(name, MINDSPORE, command, absent="" if (BIN / "msrun").exists() else f"no msrun in {BIN}")
+    return Launcher(name, MINDSPORE, command, absent="" if (BIN / "msrun").exists() else f"no msrun in {BIN}")
 
 
-def mpirun(name: str, program: str) -> Way:
+def mpirun(name: str, program: str) -> Launcher:
     """Open MPI 4 or 5 with as many slots as ranks, and no binding to cores."""
 
     def command(ranks: int, folder: Path) -> list[str]:
@@ -85,10 +85,10 @@ def mpirun(name: str, program: str) -> Way:
         return [program, *options, *worker(MINDSPORE, sys.executable)]
 
     version = first_line([program, "--version"])
-    return Way(name, MINDSPORE, command, version, "" if version else f"{program} does not run")
+    return Launcher(name, MINDSPORE, command, version, "" if version else f"{program} does not run")
 
 
-def srun(name: str, *options: str) -> Way:
+def srun(name: str, *options: str) -> Launcher:
     """Slurm, if a cluster answers (SLURM_CONF names it): a job of one node."""
 
     def command(ranks: int, folder: Path) -> list[str]:
@@ -98,17 +98,17 @@ def srun(name: str, *options: str) -> Way:
     version = first_line(["srun", "--version"])
     answers = version and first_line(["srun", "-N", "1", "-n", "1", "--immediate=5", "echo", "here"])
     absent = "" if answers else "no Slurm answers; SLURM_CONF may name one"
-    return Way(name, MINDSPORE, command, version, absent, lambda folder: ["scancel", f"--name={folder.name}"])
+    return Launcher(name, MINDSPORE, command, version, absent, lambda folder: ["scancel", f"--name={folder.name}"])
 
 
-def torchrun(name: str, python: str) -> Way:
+def torchrun(name: str, python: str) -> Launcher:
     """The launcher of torch."""
 
     def command(ranks: int, folder: Path) -> list[str]:
         launcher = [python, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
         return [*launcher, f"--log-dir={folder / 'torchrun'}", worker(TORCH, python)[-1]]
 
-    return Way(name, TORCH, command, *torch_of(python))
+    return Launcher(name, TORCH, command, *torch_of(python))
 
 
 def torch_of(python: str) -> tuple[str, str]:
@@ -132,7 +132,7 @@ def first_line(argv: list[str]) -> str:
     return done.stdout.strip().split("\n")[0]
 
 
-WAYS: Mapping[str, Callable[[str, str], Way]] = {
+LAUNCHERS: Mapping[str, Callable[[str, str], Launcher]] = {
     "ours": lambda name, _: ours(name),
     "msrun": lambda name, _: msrun(name),
     "mpirun": lambda name, _: mpirun(name, str(BIN / "mpirun")),
