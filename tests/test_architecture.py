@@ -77,6 +77,7 @@ FLOORS = {
         "node": 1,
         "probes": 2,
         "rules": 3,
+        "container": 4,
         "facts": 4,
         "inspection": 4,
         "answer": 5,

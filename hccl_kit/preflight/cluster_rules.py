@@ -1,4 +1,4 @@
-"""Rules HK615 to HK619, HK660 and HK661: what must be the same on all servers of a job."""
+"""Rules HK615 to HK619 and HK660 to HK662: what must be the same on all servers of a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hccl_kit.base.hostlist import fold
 from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import ANY_PRODUCT, Rule, run
 from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
-from hccl_kit.preflight.facts import FRAMEWORK, TLS
+from hccl_kit.preflight.facts import FRAMEWORK, HOST, TLS
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
@@ -73,7 +73,7 @@ def versions_differ(found: Round) -> Iterator[Finding]:
     HCCL:           EI0008.
     """
     for name in _names(one.facts for one in found.answers):
-        if name not in (TABLE, TLS, *FRAMEWORK):
+        if name not in (TABLE, TLS, HOST, *FRAMEWORK):
             yield from _unlike(name, _fact(found, name))
 
 
@@ -150,6 +150,28 @@ def table_absent(found: Round) -> Iterator[Finding]:
         yield Finding(f"there is no readable table at {shown(str(found.path))} on {folded(absent)}", "copy it there")
 
 
+def one_host_twice(found: Round) -> Iterator[Finding]:
+    """Two servers of the table are containers of one host.
+
+    What:           servers with different ids in the table answer from one host.
+    Why it matters: HCCL connects the cards of two servers by their RoCE ports, although HCCS links them; where those
+                    ports have no cable or no address, the job does not start.
+    Example:        two pods of a node with eight cards, each with its own address as server_id.
+    Fix:            give them one server_id in the table, such as the address of the node, or take one pod with all
+                    cards; with hostNetwork both have that address.
+    HCCL:           EI0014 (device_ip), EI0006, or 103900 of HIXL.
+    """
+    hosts: dict[str, list[str]] = {}
+    for server, host in _fact(found, HOST).items():
+        hosts.setdefault(host, []).append(server)
+    for servers in hosts.values():
+        if len(servers) > 1:
+            yield Finding(
+                f"{folded(servers)} are several servers in the table, and one host",
+                "give them one server_id, or take one container with all their cards",
+            )
+
+
 def _fact(found: Round, name: str) -> Mapping[str, str]:
     return {one.server: one.facts[name] for one in found.answers if name in one.facts}
 
@@ -177,4 +199,5 @@ CLUSTER_RULES: tuple[Rule[[Round]], ...] = (
     Rule("HK619", "clock-skew", clocks_differ, severity="warning", kinds=("all nodes",)),
     Rule("HK660", "different-frameworks", frameworks_differ, severity="warning", kinds=("all nodes",)),
     Rule("HK661", "missing-table", table_absent, severity="warning", kinds=("all nodes",)),
+    Rule("HK662", "one-host-twice", one_host_twice, severity="warning", kinds=("all nodes",)),
 )

@@ -1,17 +1,21 @@
-"""What must be equal on all servers of a job: versions, and the TLS setting of the cards."""
+"""What the servers of a job are compared by: versions, the TLS setting of the cards, which host they are on."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 
 from hccl_kit.discovery import packages
 from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.probes.cards import ids_in_dev
 from hccl_kit.preflight.rules.card_links import tls_switches
 from hccl_kit.preflight.rules.versions import boards_of_cards
 
 TLS = "TLS"
 """The fact whether the cards use TLS (HK617)."""
+HOST = "host"
+"""The fact which host this is, also in a container (HK662); it is the only one that must differ."""
 FRAMEWORK = ("MindSpore", "Python")
 """Versions that HCCL does not compare (HK660); all others it does (HK616)."""
 
@@ -26,8 +30,20 @@ def facts(node: Node) -> Mapping[str, str]:
         TLS: _tls(node),
         "MindSpore": _installed("mindspore"),
         "Python": ".".join(map(str, sys.version_info[:2])),
+        HOST: _host(node),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _host(node: Node) -> str | None:
+    """What containers of one host share: the id of the start of its system. None if no card is here."""
+    if not ids_in_dev(node):
+        return None
+    try:
+        text = (node.root / "proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return text if re.fullmatch(r"[0-9a-f-]{36}", text) else None
 
 
 def _driver(node: Node) -> str | None:

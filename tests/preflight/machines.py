@@ -120,6 +120,8 @@ class Machine:
 
     def _packages(self) -> None:
         home = "usr/local/Ascend"
+        if self.generation is A5:
+            self.file(f"{home}/driver/topo/atlas_350_3.json", "{}")
         self.file(f"{home}/driver/version.info", sample("a2/driver.info"))
         self.file(f"{home}/firmware/version.info", sample("a2/firmware.info"))
         self.file(

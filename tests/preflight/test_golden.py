@@ -26,7 +26,7 @@ from hccl_kit.preflight.probes.this_server import names_here
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
-from tests.preflight.machines import A2, A3, Machine, machine_of, table_of
+from tests.preflight.machines import A2, GENERATIONS, Generation, Machine, machine_of, table_of
 from tests.preflight.nodes import HERE, free_base
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -85,7 +85,7 @@ def findings(file: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> t
     rule = next(rule for rule in NODE_RULES if rule.id == file.parent.name)
     rules = [other for other in NODE_RULES if other.needs_server] if rule.needs_server else [rule]
     port = str(free_base())
-    machine = machine_of(A3 if described.get("product") == "a3" else A2, short_path, monkeypatch)
+    machine = machine_of(generation(described), short_path, monkeypatch)
     names = {str(machine.root): "ROOT", str(short_path): "FOLDER", HERE: "ADDRESS", port: "PORT"}
     own = ", ".join(sorted(shown(name) for name in names_here() if not name.startswith(("127.", "::1"))))
     names = {own: "NAMES", **names, **{one.name: "INTERFACE" for one in interfaces() if one.address == HERE}}
@@ -104,9 +104,13 @@ def findings(file: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> t
         return list(inspect(node, rules).findings), names
 
 
+def generation(described: dict[str, Any]) -> Generation:
+    return next((one for one in GENERATIONS if one.product == described.get("product")), A2)
+
+
 def table(described: dict[str, Any]) -> dict[str, Any]:
-    made = table_of(A3 if described.get("product") == "a3" else A2, described.get("servers", 2))
-    if described.get("is_first_server", True):
+    made = table_of(generation(described), described.get("servers", 2))
+    if described.get("is_first_server", True) and "server_list" in made:
         made["server_list"][0]["host_ip"] = HERE
     return made
 

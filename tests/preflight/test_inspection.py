@@ -92,4 +92,4 @@ def test_no_id_of_the_host_side_is_left_out_or_given_twice() -> None:
     from hccl_kit.preflight.cluster_rules import CLUSTER_RULES  # noqa: PLC0415
 
     ids = [*(rule.id for rule in NODE_RULES if not rule.needs_server), *(rule.id for rule in CLUSTER_RULES)]
-    assert ids == [f"HK{number}" for number in (*range(600, 620), 660, 661)]
+    assert ids == [f"HK{number}" for number in (*range(600, 620), 660, 661, 662)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.terminal import printable
+from hccl_kit.preflight.probes.job_of_process import job_of
 
 _LISTENS = "0A"
 _ENDED = "0"
@@ -16,7 +17,10 @@ _ENDED = "0"
 
 
 class Holder(NamedTuple):
-    """The holder, such as "python (process 4711)"; `listens`: it accepts connections, rather than having made one."""
+    """The holder, such as "python (process 4711, rank 0 of hccl_logs/run, for 3 h)".
+
+    `listens`: it accepts connections, rather than having made one.
+    """
 
     text: str
     listens: bool
@@ -32,7 +36,7 @@ def holder(port: int, root: Path = Path("/")) -> Holder | None:
             [process for process in _processes(proc) if links.intersection(open_files(process) or ())] if links else []
         )
         if found:
-            names = " and ".join(f"{_name(process)} (process {process.name})" for process in found[:3])
+            names = " and ".join(f"{_name(process)} ({_about(process)})" for process in found[:3])
             return Holder(names if listens else f"a connection of {names}", listens)
     is_over = sockets and all(inode == _ENDED for _, inode in sockets)
     return Holder("a connection that was just closed", listens=False) if is_over else None
@@ -70,6 +74,11 @@ def open_files(process: Path) -> Sequence[str] | None:
         with suppress(OSError):  # it was closed meanwhile
             found.append(str(file.readlink()))
     return found
+
+
+def _about(process: Path) -> str:
+    job = job_of(process)
+    return f"process {process.name}, {job}" if job else f"process {process.name}"
 
 
 def _name(process: Path) -> str:

@@ -13,6 +13,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.npu_smi_info import Process
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import here, info, named, physical_ids
+from hccl_kit.preflight.probes.job_of_process import job_of
 from hccl_kit.preflight.probes.port_holder import open_files
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -24,10 +25,11 @@ _UID = re.compile(r"^Uid:\s+[0-9]+\s+([0-9]+)", re.MULTILINE)
 
 
 class Who(NamedTuple):
-    """The user and the command of a process; "" if this system does not show them."""
+    """The user, the command and the job of a process; "" if this system does not show them."""
 
     user: str
     command: str
+    job: str = ""
 
 
 def card_in_use(node: Node) -> Iterator[Finding]:
@@ -70,7 +72,8 @@ def _listed(pids: list[int]) -> str:
 def _described(who: Who, name: str) -> str:
     if not who.command and not who.user:
         return f"({shown(name)}, not visible from here)" if name else "(not visible from here)"
-    return f"of user {who.user} ({shown(who.command or name)})"
+    job = f", {who.job}" if who.job else ""
+    return f"of user {who.user} ({shown(who.command or name)}{job})"
 
 
 def _who(proc: Path, process: Process) -> Who:
@@ -78,7 +81,7 @@ def _who(proc: Path, process: Process) -> Who:
     for pid in (process.inner, process.pid):
         folder = proc / str(pid)
         if pid is not None and folder.is_dir() and _may_be_on_npu(folder):
-            return Who(_user(folder), _command(folder))
+            return Who(_user(folder), _command(folder), job_of(folder))
     return Who("", "")
 
 

@@ -84,6 +84,9 @@ BROKEN: dict[str, Callable[[Machine], object]] = {
     ),
     "HK637": lambda machine: hang(machine.hccn / "tls.5"),
     "HK638": lambda machine: machine.smi_says("info", "dcmi module initialize failed. ret is -8005\n"),
+    "HK639": lambda machine: machine.file("etc/hccl_rootinfo.json", '{"version": "2.0"}'),
+    "HK640": lambda machine: (machine.root / "usr/local/Ascend/driver/topo/atlas_350_3.json").unlink(),
+    "HK641": lambda machine: machine.environ.update(ASCEND_VISIBLE_DEVICES="0,1,2,3,4,5,7,6"),
 }
 
 
@@ -93,7 +96,7 @@ def test_every_rule_has_its_mistake() -> None:
 
 @pytest.mark.parametrize("rule", IDS)
 def test_one_mistake_is_found_by_its_rule_alone(rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = machine_of(A3 if rule == "HK629" else A2, tmp_path, monkeypatch)
+    machine = machine_of({"HK629": A3, "HK640": A5}.get(rule, A2), tmp_path, monkeypatch)
     if rule in ("HK624", "HK637"):
         monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
     BROKEN[rule](machine)

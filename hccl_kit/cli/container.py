@@ -1,0 +1,108 @@
+"""hccl-kit container: what a container lacks for its server of a rank table, as options of docker or for a pod.
+
+    hccl-kit container hccl_8p.json --engine docker
+    hccl-kit container hccl_8p.json --engine k8s --complete
+
+Exit code 0: nothing lacks. 1: something lacks. 2: it cannot be told.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.cli import run
+from hccl_kit.cli.tables import read_table
+from hccl_kit.preflight.container import Needs, as_docker, as_json, as_pod, lacking, needs
+from hccl_kit.preflight.probes.this_server import find_server, listed
+from hccl_kit.runtime.worker_env import SERVER
+from hccl_kit.table.model import RankTable, Server
+
+_EPILOG = """\
+It is run in the container. Outside of one, --complete prints everything that a container needs.
+Nothing is changed.
+
+examples:
+  hccl-kit container hccl_8p.json
+  hccl-kit container hccl_8p.json --engine docker --complete
+  hccl-kit container hccl_8p.json --engine k8s --server 10.0.0.1 > fragment.yaml
+
+Exit code: 0 nothing lacks, 1 something lacks, 2 the table or the server is not known.
+"""
+
+
+class ContainerRequest(NamedTuple):
+    """The command line of hccl-kit container."""
+
+    table: str
+    engine: str
+    server: str | None
+    complete: bool
+    format: str
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    return run(lambda: _print(ContainerRequest(**vars(make_parser().parse(argv)))))
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
+    parser = Parser(
+        prog="hccl-kit container",
+        description="Print the devices, mounts and variables that a container lacks for the ranks of its server.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
+    parser.add_argument(
+        "--engine", choices=["docker", "k8s"], default="docker", help="default: docker, also for podman"
+    )
+    parser.add_argument(
+        "--server", metavar="ID", help=f"which server of the table this is (default: {SERVER}, else detected)"
+    )
+    parser.add_argument("--complete", action="store_true", help="print what is there too")
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="default: text")
+    return parser
+
+
+def _print(request: ContainerRequest) -> int:
+    table = read_table(request.table)
+    server = _server(table, request.server or os.environ.get(SERVER))
+    needed = needs([device.id for device in server.devices], table.version)
+    found = needed if request.complete else lacking(needed, Path("/"), os.environ)
+    if request.format == "json":
+        print(as_json(found, server.id))
+    elif found.is_nothing:
+        print("nothing lacks")
+    else:
+        print(_text(found, request.engine))
+    return EXIT_OK if found.is_nothing or request.complete else EXIT_FINDINGS
+
+
+def _text(found: Needs, engine: str) -> str:
+    if engine == "docker":
+        return as_docker(found)
+    import yaml  # noqa: PLC0415 - heavy
+
+    return str(yaml.safe_dump(as_pod(found), sort_keys=False)).rstrip()
+
+
+def _server(table: RankTable, wanted: str | None) -> Server:
+    """The server that this container is on. Raises KitError if that is not known."""
+    found = find_server(table, wanted)
+    if found is None and len(table.servers) == 1:
+        return table.servers[0]
+    if found is None:
+        raise KitError(
+            f"this machine is none of the servers of the table, or several: {listed(table.servers)}",
+            hint=f"name it with --server ID or {SERVER}=ID",
+        )
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,75 @@
+"""Which job a process belongs to: the run of a launch script, a job of Slurm, a container; as far as /proc tells."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hccl_kit.base.terminal import printable
+from hccl_kit.runtime.worker_env import LOG_DIR, NAMES
+
+MAX_ENVIRON = 1 << 18
+"""Bytes that are read of the variables of a process."""
+_MAX_NAME = 60
+_CONTAINER = re.compile(
+    r"(?:docker|crio|cri-containerd|containerd|libpod|kubepods|lxc)\S{0,300}?([0-9a-f]{12})[0-9a-f]{52}"
+)
+_SECONDS_OF = (("day", 86_400), ("h", 3600), ("min", 60))
+
+
+def job_of(process: Path) -> str:
+    """Such as "rank 3 of hccl_logs/20261122-101500, Slurm job 812, container 3fa9c1d2e4b5, for 3 h"; "" if unknown."""
+    return ", ".join(_parts(process))
+
+
+def _parts(process: Path) -> Iterator[str]:
+    variables = _variables(process)
+    folder = variables.get(LOG_DIR)
+    rank = next((value for name in NAMES["rank"] if (value := variables.get(name)) and value.isdecimal()), None)
+    if folder:
+        run = _short("/".join(Path(folder).parts[-2:]))
+        yield f"rank {_short(rank)} of {run}" if rank else f"of {run}"
+    elif rank:
+        yield f"rank {_short(rank)} of a job"
+    slurm = variables.get("SLURM_JOB_ID", "")
+    if slurm.isdecimal():
+        yield f"Slurm job {_short(slurm)}"
+    if found := _CONTAINER.search(_read(process / "cgroup", 1 << 16)):
+        yield f"container {found[1]}"
+    if age := _age(process):
+        yield f"for {age}"
+
+
+def _variables(process: Path) -> Mapping[str, str]:
+    """The variables that a process was started with; empty if it is of another user."""
+    lines = _read(process / "environ", MAX_ENVIRON).split("\0")
+    return {name: value for name, mark, value in (line.partition("=") for line in lines) if mark}
+
+
+def _age(process: Path) -> str:
+    """How long a process runs: field 22 of its stat counts clock ticks after the start of the system."""
+    try:
+        ticks = int(_read(process / "stat", 4096).rpartition(")")[2].split()[19])
+        up = float(_read(process.parent / "uptime", 100).split()[0])
+    except (IndexError, ValueError):
+        return ""
+    seconds = int(up - ticks / os.sysconf("SC_CLK_TCK"))
+    for unit, size in _SECONDS_OF:
+        if seconds >= size:
+            number = seconds // size
+            return f"{number} {unit}{'s' if unit == 'day' and number > 1 else ''}"
+    return f"{seconds} s" if seconds >= 0 else ""
+
+
+def _short(text: str) -> str:
+    return printable(text if len(text) <= _MAX_NAME else f"...{text[-_MAX_NAME:]}")
+
+
+def _read(path: Path, size: int) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(size).decode("utf-8", "replace")
+    except OSError:  # of another user, or ended meanwhile
+        return ""

@@ -1,0 +1,143 @@
+"""HK6: what a container was given that the chip cannot use, or was not given although its HCCL reads it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import joined
+from hccl_kit.check.rule import Rule
+from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.probes.cards import ids_in_dev, named, need_npu
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
+
+ROOT_INFO = "etc/hccl_rootinfo.json"
+TOPOLOGY = "usr/local/Ascend/driver/topo"
+WITH_TOPOLOGY = "2.0"
+"""HCCL of the chips that read these tables (Atlas 950) looks up their topology in the folder of the driver."""
+CONTAINER_VARIABLE = "ASCEND_VISIBLE_DEVICES"
+MAX_ROOT_INFO = 64 << 20
+_LIST = re.compile(r"(?:Ascend[0-9A-Za-z]{0,16}-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
+
+
+def stale_root_info(node: Node) -> Iterator[Finding]:
+    """The file `/etc/hccl_rootinfo.json` is of another chip.
+
+    What:           the file has a version of rank table that HCCL of this product does not read: Atlas A2 reads 1.0,
+                    A3 also 1.2, Atlas 950 reads 2.0 only.
+    Why it matters: the container runtime of Ascend mounts the file into every container if the host has it, whatever
+                    its version. HCCL takes it for the rank table of the server, and no variable switches that off.
+    Example:        a file of version 1.0 that an older fleet left on a server with Atlas 950.
+    Fix:            move it away on the host and start the container again; HCCL needs none to start.
+    HCCL:           EI0014, with nothing that names the file.
+    """
+    accepted = node.product.table_versions
+    need_npu(node)
+    path = node.root / ROOT_INFO
+    if not path.exists():
+        return
+    version = _version(path)
+    if version not in accepted:
+        read = joined([one for one in accepted if one])
+        yield Finding(
+            f"/{ROOT_INFO} has version {shown(version)}; HCCL of this product reads {read}",
+            f"on the host: mv /{ROOT_INFO} /{ROOT_INFO}.old, then start the container again",
+        )
+
+
+def no_topology(node: Node) -> Iterator[Finding]:
+    """The driver's topology files are missing.
+
+    What:           the table is of version 2.0, and /usr/local/Ascend/driver/topo has no .json file.
+    Why it matters: HCCL of Atlas 950 reads there which cards are linked. A container that was given only
+                    driver/lib64 and version.info lacks them.
+    Example:        docker run -v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64 ...
+    Fix:            docker run -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro, the whole folder.
+    HCCL:           EI0014, "atlas_350_3.json" or another of these files is missing.
+    """
+    need_npu(node)
+    if node.table.version != WITH_TOPOLOGY:
+        return
+    folder = node.root / TOPOLOGY
+    try:
+        has_files = any(path.suffix == ".json" for path in folder.iterdir())
+    except FileNotFoundError:
+        has_files = False
+    except OSError as error:
+        raise CannotTellError(f"/{TOPOLOGY} cannot be read: {error.strerror}") from None
+    if not has_files:
+        yield Finding(
+            f"/{TOPOLOGY} has no .json file",
+            "in a container: -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro, the whole folder",
+        )
+
+
+def other_cards_in_container(node: Node) -> Iterator[Finding]:
+    """ASCEND_VISIBLE_DEVICES does not say which cards this container has.
+
+    What:           it names a card that is not in /dev, or its order is not ascending.
+    Why it matters: it asks the container runtime of Ascend for cards when a container starts. Set later, or without
+                    that runtime, it does nothing; and its order never counts: programs number the cards of a container
+                    ascending from 0.
+    Example:        ASCEND_VISIBLE_DEVICES=4,3, and rank 0 is expected on card 4; it runs on card 3.
+    Fix:            write it ascending in what starts the container; for an order, use DEVICE_ID or the rank table.
+    HCCL:           EI0014 (devicePhyId); or no code: "open device 1 failed", 507033, E39007.
+    """
+    text = node.environ.get(CONTAINER_VARIABLE, "")
+    need_npu(node)
+    wanted, there = _cards(text), ids_in_dev(node)
+    if not there:
+        return
+    absent = sorted(set(wanted) - set(there))
+    if absent:
+        yield Finding(
+            f"{CONTAINER_VARIABLE}={shown(text)}, and /dev does not have {named(absent)} but {named(there)}",
+            "set it where the container is started, with the container runtime of Ascend, or give it --device options",
+        )
+    if any(one > other for one, other in pairwise(wanted)):
+        yield Finding(
+            f"{CONTAINER_VARIABLE}={shown(text)}: its order does not count, programs number these cards ascending",
+            f"write {','.join(map(str, sorted(wanted)))}",
+        )
+
+
+def _version(path: Path) -> str:
+    """The version that a file names. Raises CannotTellError if it names none."""
+    try:
+        value = json.loads(read_bounded(path, MAX_ROOT_INFO))
+    except KitError as error:
+        raise CannotTellError(f"/{ROOT_INFO} cannot be read: {error.message}") from None
+    except (ValueError, RecursionError):
+        raise CannotTellError(f"/{ROOT_INFO} is not JSON") from None
+    version = value.get("version") if isinstance(value, dict) else None
+    if not isinstance(version, str):
+        raise CannotTellError(f"/{ROOT_INFO} names no version")
+    return version
+
+
+def _cards(text: str) -> Sequence[int]:
+    """The cards of `4,3`, `0-3` and `Ascend910-0,Ascend910-1` in their order; empty if it is something else."""
+    matches = [_LIST.fullmatch(part.strip()) for part in text[:4096].split(",")]
+    if not all(matches):
+        return ()
+    return [number for match in matches if match for number in range(int(match[1]), int(match[2] or match[1]) + 1)]
+
+
+RULES = (
+    Rule("HK639", "stale-root-info", stale_root_info, hccl_error="EI0014", kinds=("node",), needs_server=True),
+    Rule("HK640", "missing-topology-file", no_topology, hccl_error="EI0014", kinds=("node",), needs_server=True),
+    Rule(
+        "HK641",
+        "wrong-container-cards",
+        other_cards_in_container,
+        severity="warning",
+        kinds=("node",),
+        needs_server=True,
+    ),
+)

@@ -1,0 +1,85 @@
+"""What a container was given: the situations that people reported, and files that are no rank table at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.preflight.node import CannotTellError
+from hccl_kit.preflight.rules.containers import other_cards_in_container, stale_root_info
+from tests.preflight.machines import A2, A5, Machine, machine_of
+from tests.preflight.nodes import messages
+
+
+@pytest.fixture
+def a5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return machine_of(A5, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def a2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return machine_of(A2, tmp_path, monkeypatch)
+
+
+def test_a_file_left_from_an_older_fleet_is_named_on_atlas_950_alone(a5: Machine) -> None:
+    """gpustack/runtime#25 and #27: EI0014, and nothing said which file."""
+    a5.file("etc/hccl_rootinfo.json", '{"version": "1.0", "status": "completed"}')
+    assert [rule for rule, _ in a5.reported()] == ["HK639"]
+
+
+def test_the_table_of_its_own_chip_is_fine(a2: Machine) -> None:
+    a2.file("etc/hccl_rootinfo.json", '{"version": "1.0"}')
+    assert a2.reported() == []
+
+
+def test_a_driver_that_is_mounted_in_part_lacks_its_topology(a5: Machine) -> None:
+    """vllm-project/recipes#907: only lib64 and version.info were mounted."""
+    folder = a5.root / "usr/local/Ascend/driver/topo"
+    (folder / "atlas_350_3.json").unlink()
+    folder.rmdir()
+    assert [rule for rule, _ in a5.reported()] == ["HK640"]
+
+
+def test_an_order_that_does_not_count_is_named(a2: Machine) -> None:
+    """HAMi#1894: the scheduler gave cards 3 and 4 as "4,3"."""
+    for card in (0, 1, 2, 5, 6, 7):
+        (a2.root / f"dev/davinci{card}").unlink()
+    a2.environ["ASCEND_VISIBLE_DEVICES"] = "4,3"
+    assert messages(other_cards_in_container, a2.node()) == [
+        'ASCEND_VISIBLE_DEVICES="4,3": its order does not count, programs number these cards ascending'
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "all", "0-3", "Ascend910-0,Ascend910-1", "0,", "9" * 5000, "\x1b[2J"])
+def test_what_is_no_list_of_absent_cards_is_not_judged(text: str, a2: Machine) -> None:
+    a2.environ["ASCEND_VISIBLE_DEVICES"] = text
+    assert messages(other_cards_in_container, a2.node()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "names no version"),
+        ('{"version": 2}', "names no version"),
+        ("\x00\xff", "not JSON"),
+    ],
+)
+def test_what_is_no_table_is_said_not_to_be_read(text: str, reason: str, a5: Machine) -> None:
+    a5.file("etc/hccl_rootinfo.json", text)
+    with pytest.raises(CannotTellError, match=reason):
+        messages(stale_root_info, a5.node())
+
+
+def test_a_pipe_in_its_place_is_not_waited_for(a5: Machine) -> None:
+    a5.file("etc/other", "")
+    os.mkfifo(a5.root / "etc/hccl_rootinfo.json")
+    with pytest.raises(CannotTellError, match="regular file"):
+        messages(stale_root_info, a5.node())
+
+
+def test_a_version_is_printed_without_its_control_characters(a5: Machine) -> None:
+    a5.file("etc/hccl_rootinfo.json", '{"version": "\\u001b[2J"}')
+    (found,) = messages(stale_root_info, a5.node())
+    assert "\x1b" not in found
