@@ -69,9 +69,12 @@ def job_ends(logs: Plogs, random: Random, first: float) -> None:
     """The launcher ends what is left after the first rank failed; the last survivors see others vanish before."""
     job = logs.job
     end = first + 25 + random.random() * 60
-    if random.random() < 0.5 and job.release != "6.3":
-        victim, witness = random.sample(job.ranks, 2)
-        put_heartbeat(logs, witness, first + DEAD + 5, Beat(victim, "LOST", witness, first))
+    failed = [rank for rank in job.ranks if logs.has_errors(rank) and rank.number not in logs.ends]
+    if failed and random.random() < 0.5 and job.release != "6.3":
+        victim, witness = random.choice(failed), random.choice(job.ranks)
+        logs.ends[victim.number] = first + 8
+        if witness != victim:
+            put_heartbeat(logs, witness, first + 8 + DEAD, Beat(victim, "LOST", witness, first + 8 + DEAD))
     for rank in job.ranks:
         logs.ends.setdefault(rank.number, end + random.random())
 

@@ -115,6 +115,10 @@ class Plogs:
             (time, len(lines), self._record(rank, time, text, level=level, module=module, source=source, stage=stage))
         )
 
+    def has_errors(self, rank: Rank) -> bool:
+        """Whether a rank has reported an error of its own."""
+        return (rank, "debug") in self._lines
+
     def screen(self, rank: Rank, time: float, text: str) -> None:
         """A line as the program of a rank prints it, without the header of a plog."""
         lines = self._lines[rank, "screen"]

@@ -119,6 +119,14 @@ FLOORS = {
         "log_file": 4,
         "reading": 5,
     },
+    "diagnosis.verdict": {
+        "diagnosis": 0,
+        "job": 1,
+        "clocks": 2,
+        "waits": 2,
+        "causes": 3,
+        "judge": 4,
+    },
     "ocr": {
         "charset": 0,
         "config": 0,
