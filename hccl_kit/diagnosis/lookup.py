@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis.catalogue import CATALOGUE
+from hccl_kit.diagnosis.errors.links import COMMANDS, REDUCTIONS
 from hccl_kit.diagnosis.errors.row import ROLES, KnownError
 from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in, only_maybe
 
@@ -20,8 +22,13 @@ MAX_TEXT = 20_000
 """Characters of a text that are searched; a log may be longer."""
 MAX_LINE = 16 << 10
 """Characters of a line that are searched."""
+MAX_OF_TABLES = 100
+"""Answers about a rank table that are shown."""
+_BLOCK = 256
+"""Lines that are searched at once."""
 MAX_VALUE = 160
 """Characters of a value of a line that are shown."""
+MAYBE = "if this is of HCCL or CANN: other programs use the same words and numbers"
 _ORDER = {role: place for place, role in enumerate(ROLES)}
 _VALUE = re.compile(
     r"Value[ ]+(?P<value>[^\n]{0,200}?)[ ]*\bfor ranktable variable (?P<variable>[^\n]{1,200}?) is invalid"
@@ -74,7 +81,7 @@ def explain(text: str) -> Explanation:
         return Explanation(codes, (), (), tuple(_of_ids(ids)), is_exact=True)
     words = re.split(r"[\s,]+", text.strip())
     if (code := only_maybe(text)) is not None:
-        answer = Answer(BY_CODE[code], code, ("if this is of HCCL: other programs use the same words and numbers",))
+        answer = Answer(BY_CODE[code], code, (MAYBE,))
         return Explanation((code,), (answer,), (), (), is_exact=True)
     if (code := text.strip().upper()) in BY_CODE:
         return _of_code(code)
@@ -99,15 +106,13 @@ def explain_lines(lines: Iterable[str]) -> Explanation | None:
     best: Answer | None = None
     of_tables: list[Answer] = []
     own_error: tuple[int, str] | None = None
-    number = 0
-    for number, whole in enumerate(lines, 1):
-        line = whole[:MAX_LINE]
+    for number, line, rows in _with_candidates(lines):
         if own_error is None and _OWN_ERROR.search(line):
             own_error = number, line
-        answer = _best_of(line, number)
+        answer = _best_of(line, number, rows)
         if answer is None:
             continue
-        if _is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < 100:
+        if _is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < MAX_OF_TABLES:
             of_tables.append(answer)
         if best is None or _ORDER[answer.row.role] < _ORDER[best.row.role]:
             best = answer
@@ -122,11 +127,23 @@ def explain_lines(lines: Iterable[str]) -> Explanation | None:
     return Explanation(codes, tuple(answers), notes, tuple(_BY_ID[one] for one in sorted(ids)), is_exact)
 
 
-def _best_of(line: str, number: int) -> Answer | None:
+def _with_candidates(lines: Iterable[str]) -> Iterator[tuple[int, str, Sequence[KnownError]]]:
+    """Each line with its number, and the rows that may be about it.
+
+    A log has few of the texts that rows look for: looking in many lines at once rules most rows out.
+    """
+    numbered = enumerate((line[:MAX_LINE] for line in lines), 1)
+    while block := [*islice(numbered, _BLOCK)]:
+        text = "\n".join(line for _, line in block)
+        rows = [row for row in ROWS if row.may_be_in(text)]
+        yield from ((number, line, rows) for number, line in block)
+
+
+def _best_of(line: str, number: int, rows: Sequence[KnownError]) -> Answer | None:
     """What a line says, by the row that tells most; messages before codes."""
     found: list[Answer] = []
     codes = list(dict.fromkeys(codes_in(line)))
-    for row in ROWS:
+    for row in rows:
         match = row.found_in(line)
         if match and (not row.needs_context or CONTEXT.search(line)):
             values = {**_sentence(line), **_values(match)}
@@ -167,6 +184,10 @@ def _values(match: re.Match[str]) -> Mapping[str, str]:
     special = {"unknown": "untold", "4294967295": "untold", "local": "itself"}
     if name := special.get(values.get("peer", "")):
         values[name] = values.pop("peer")
+    names = {"cmdType": COMMANDS, "op": REDUCTIONS}.get(values.get("field", ""), {})
+    for end in ("own", "other"):
+        if values.get(end) in names:
+            values[end] += f" ({names[values[end]]})"
     return values
 
 
@@ -201,7 +222,8 @@ def _rules_of_answer(answer: Answer) -> Iterator[str]:
 def _of_code(code: str) -> Explanation:
     """The page of a code, and all rules that end in it."""
     rules = tuple(rule for rule in CATALOGUE if rule.hccl_error == code)
-    return Explanation((code,), (Answer(BY_CODE[code], code, ()),), (), rules, is_exact=False)
+    says = (MAYBE,) if code.isdecimal() else ()
+    return Explanation((code,), (Answer(BY_CODE[code], code, says),), (), rules, is_exact=False)
 
 
 def _ids_in(text: str) -> list[str]:

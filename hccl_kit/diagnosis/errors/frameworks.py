@@ -17,8 +17,10 @@ _LINK = (
 _LINK_APART = (
     "the plog of both ends at this second: EI0006, EI0009 or a listen that failed; hccn_tool -i N -ping -g address PEER"
 )
-_LINK_FIX = "correct what the plog names; ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE=1 on one A2"
-" host; equal TLS"
+_LINK_FIX = (
+    "correct what the plog names; ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE=1 on one A2"
+    " host; equal TLS"
+)
 _ABOVE = 'the codes below it (EI...), else: grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head'
 
 ROWS: tuple[KnownError, ...] = (
@@ -27,7 +29,7 @@ ROWS: tuple[KnownError, ...] = (
         "symptom",
         (),
         (
-            r"\[Rank (?P<rank>[0-9]{1,8})\] [Ww]atchdog caught collective operation timeout: ?Work\w{1,10}\(SeqNum="
+            r"\[Rank (?P<rank>[0-9]{1,8})\] [Ww]atchdog caught collective operation timeout: ?WorkHCCL\(SeqNum="
             r"(?P<number>[0-9]{1,12})"
             r"(?:, ?OpType=(?P<operator>\w{1,40}))?[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)"
             r"(?: ran for (?P<ran>[0-9]{1,12}))?",
@@ -61,12 +63,13 @@ ROWS: tuple[KnownError, ...] = (
         "symptom",
         (),
         (
-            r"(?:Timed out after|timed out after) (?P<seconds>[0-9]{1,6}) seconds waiting for (?:clients\. (?P<came>["
-            r"0-9]{1,6})/"
-            r"(?P<needed>[0-9]{1,6}) clients joined)?",
-            r"Socket Timeout[^\n]{0,80}(?:store|TCPStore|c10d)|(?:store|TCPStore|c10d)[^\n]{0,80}Socket Timeout",
+            r"imed out after (?P<seconds>[0-9]{1,6}) seconds waiting for clients\. (?P<came>[0-9]{1,6})/"
+            r"(?P<needed>[0-9]{1,6}) clients joined",
+            r"(?:TCPStore|c10d)[^\n]{0,80}Socket Timeout",
+            r"store->get\('[^'\n]{0,80}'\)[^\n]{0,40}Socket Timeout",
             r"wait timeout after (?P<millis>[0-9]{1,9}) ?ms, keys: ?(?P<keys>[^\n]{1,160})",
             r"DistStoreError",
+            r"waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>[0-9]{1,6}) clients joined",
         ),
         says=(
             "{came} of {needed} processes came within {seconds} s",
@@ -79,7 +82,6 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="count the processes on each host; from a worker: nc -vz MASTER_ADDR MASTER_PORT",
         fix="start the missing process; set MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME alike",
-        needs_context=True,
     ),
     KnownError(
         "a call of HCCL failed; the number at its end is the HcclResult",
@@ -122,8 +124,9 @@ ROWS: tuple[KnownError, ...] = (
             r"Ascend kernel runtime initialization failed(?:, ?device id: ?(?P<device>[0-9]{1,6}))?",
             r"[Ii]nit (?:hccl|HCCL|communication|collective)[^\n]{0,60}failed",
             r"(?:Distributed|distributed) (?:communication|collective|module)?\w{0,20} ?init\w{0,10} failed",
-            r"hccl init failed|hcom init failed|HCCL init failed",
-            r"InitHccl|hccl_adapter",
+            r"(?:hccl|hcom|HCCL) init failed",
+            r"InitHccl",
+            r"hccl_adapter",
             r"Ascend Error Message",
             r"Failed to init(?:ialize)? (?:collective|communication|hccl|HCCL)",
         ),
@@ -136,16 +139,16 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="read the block `Ascend Error Message` below it; npu-smi info",
         fix="follow the code of that block",
+        needs_context=True,
     ),
     KnownError(
         "MindSpore's processes did not find each other: the scheduler or a worker is missing; HCCL has not begun",
         "symptom",
         (),
         (
-            r"(?:scheduler|Scheduler|worker|node)[^\n]{0,80}(?:is timed out|has exited|disconnected|heartbeat)[^\n]{0"
-            r",120}"
-            r"(?:ms_role|MS_|mindspore|MindSpore|cluster node|meta server)",
-            r"Failed to (?:register|connect)[^\n]{0,60}(?:meta server|scheduler|MS_SCHED)",
+            r"MS_(?:SCHED|WORKER|ROLE)[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)",
+            r"meta server[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)",
+            r"Failed to (?:register|connect)[^\n]{0,60}(?:meta server|MS_SCHED)",
             r"Total number of timed[ -]out node",
             r"The total number of timed out node is (?P<count>[0-9]{1,6})",
         ),
@@ -192,13 +195,14 @@ ROWS: tuple[KnownError, ...] = (
         "symptom",
         (),
         (
-            r"Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80})(?:, ?status ?: ?(?P<status>[0-9]{6})"
-            r")?",
+            r"Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80}), ?status ?: ?(?P<status>[0-9]{6})",
+            r"ascend_direct_transport[^\n]{0,40}Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80})",
             r"Connect timeout to ?: ?(?P<peer>[^\s,]{3,80})[^\n]{0,80}(?:ASCEND|timeout duration)",
             r"Transfer slice failed with status ?: ?(?P<status>[0-9]{6})",
             r"Failed to (?:disconnect|initialize AdxlEngine|initialize Hixl)[^\n]{0,60}status ?: ?(?P<status>[0-9]{6})",
             r"[Mm]ooncake transfer failed(?: for request (?P<request>[\w-]{1,80}))?",
-            r"(?:HIXL|Hixl|ADXL|Adxl|adxl|hixl)\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
+            r"(?:HI|AD)XL\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
+            r"(?:[Hh]i|[Aa]d)xl\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
         ),
         says=(
             "the other end is {peer}",
@@ -224,5 +228,30 @@ ROWS: tuple[KnownError, ...] = (
         causes=("the code or the first error line above it has the reason",),
         tells_apart=_ABOVE,
         fix="follow that error",
+    ),
+    KnownError(
+        "advice that CANN prints below an error; the lines above it say what happened",
+        "frame",
+        (),
+        (
+            r"TraceBack \(most recent call last\)",
+            r"[Cc]heck the rank service processes with other errors or no errors",
+            r"[Cc]heck other NPUs that are not reporting errors",
+            r"[Cc]heck whether the peer process exits first",
+            r"peer process exits (?:abnormally|unexpectedly) in advance",
+            r"exception occurs during the execution on some NPU",
+            r"execution speed on some NPU",
+            r"number of training samples of each NPU",
+            r"network between two devices is abnormal",
+            r"insufficient NPU memory",
+            r"Stop unnecessary processes and ensure the required memory",
+            r"valid cluster configuration in the ranktable",
+            r"after killing the last training process",
+            r"Check the connectivity of the communication link between nodes",
+            r"completion queue element \(CQE\) of the error",
+        ),
+        causes=("it is printed with every error of that code, whatever the cause",),
+        tells_apart="the line with the code (EI...) above it",
+        fix="pass that line, or the whole text",
     ),
 )

@@ -193,14 +193,15 @@ ROWS: tuple[KnownError, ...] = (
         stage=_STAGE,
     ),
     KnownError(
-        "the port of a card lost its link, and when; packets of that time are lost (EI0013)",
+        "the history of the link of a card's port; while it is down, packets are lost (EI0013)",
         "fact",
         (),
         (
-            r"link down count +: ?(?P<count>[0-9]{1,8})",
+            r"\[devid (?P<card>[0-9]{1,4})\] ?link down count +: ?(?P<count>[0-9]{1,8})",
             r"\[devid (?P<card>[0-9]{1,4})\] +(?P<time>\w{3} \w{3} +[0-9: ]{13,16})\s+LINK DOWN",
+            r"\[devid (?P<card>[0-9]{1,4})\] ?(?:current time|link up count|link change records|  .{10,30}LINK UP)",
         ),
-        says=("{count} times since the driver started", "card {card}, {time}"),
+        says=("card {card} lost its link {count} times", "card {card} lost its link at {time}", "card {card}"),
         causes=("the cable, the optical module, or the port of the switch",),
         fix="compare the time with that of the error; change cable or module",
     ),

@@ -57,9 +57,9 @@ ROWS: tuple[KnownError, ...] = (
         ("EI0015",),
         (
             r"connected rankinfo\[LINE (?P<row>[0-9]{1,6})\]: ?(?P<ranks>\[[0-9, \[\]]{1,400})",
-            r"(?:total connected num is|connected num) ?\[(?P<came>[0-9]{1,8})\]",
+            r"connected num (?:is )?\[(?P<came>[0-9]{1,8})\]",
             r"need connect rankNum is ?\[(?P<needed>[0-9]{1,8})\]",
-            r"(?:DisplayConnect\w{0,12}edRank|DisplayConnectedRank)",
+            r"DisplayConnect(?:ed|ion)",
         ),
         says=("connected: {ranks}", "{came} ranks connected", "{needed} ranks are needed"),
         causes=_ABSENT,

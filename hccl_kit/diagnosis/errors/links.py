@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hccl_kit.diagnosis.errors.row import KnownError
 
 _STAGE = "links between cards, at the first call of an operator (HCCL_CONNECT_TIMEOUT, 120 s)"
@@ -18,12 +20,34 @@ _APART = (
 )
 _FIX = "correct the far end; give late ranks time with HCCL_CONNECT_TIMEOUT=600 on all ranks; equal TLS on all cards"
 _CARD_PORT = 'npu-smi info: processes on the card; grep -rh "listen on ip" ~/ascend/log/debug/plog'
-_CARD_FIX = "end the other process, or set HCCL_NPU_SOCKET_PORT_RANGE=auto (or ranges that do not meet) on all ranks"
-" of both jobs"
+_CARD_FIX = (
+    "end the other process, or set HCCL_NPU_SOCKET_PORT_RANGE=auto (or ranges that do not meet) on all ranks"
+    " of both jobs"
+)
 _CARD_CAUSES = (
     "another process on the same card listens already, such as prefill and decode on one host",
     "a process that was left over holds the card",
 )
+COMMANDS: Mapping[str, str] = {
+    "1": "Broadcast",
+    "2": "AllReduce",
+    "3": "Reduce",
+    "4": "Send",
+    "5": "Receive",
+    "6": "AllGather",
+    "7": "ReduceScatter",
+    "8": "AlltoAllV",
+    "9": "AlltoAllVC",
+    "10": "AlltoAll",
+    "11": "Gather",
+    "12": "Scatter",
+    "13": "BatchSendRecv",
+    "16": "AllGatherV",
+    "17": "ReduceScatterV",
+}
+"""The numbers of operators in the line about cmdType."""
+REDUCTIONS: Mapping[str, str] = {"0": "sum", "1": "prod", "2": "max", "3": "min", "255": "none"}
+"""The numbers of reductions in the line about op."""
 _DIVERGED = (
     "ranks run different code: another branch, another number of batches, another order of operators",
     "ranks have different data or options: shapes, buffer sizes (HCCL_BUFFSIZE), data types",
@@ -133,6 +157,7 @@ ROWS: tuple[KnownError, ...] = (
             r"the time difference between the execution of hcom on this device",
             r"Continue to analyze the fault based on the logs of srcRank and dstRank\.? *$",
             r"If the link setup timeout is reported on both ends",
+            r"\](?:\w{1,40}\])? *\|?[-_]{8,}[-_|]*$",
         ),
         says=("the card of this process is {device}",),
         causes=_FAR_END,
@@ -359,8 +384,9 @@ ROWS: tuple[KnownError, ...] = (
         rules=("HK616",),
     ),
     KnownError(
-        "two ranks are in one logic super pod; the links between different physical super pods then fail",
-        "pointer",
+        "the super pod of this rank, printed with a link that failed; over VNIC both ends must be in one physical"
+        " super pod",
+        "fact",
         ("EI0006",),
         (
             r"local rank information: ?nicType ?\[(?P<nic>\w{1,30})\], ?logicSuperPodId(?: ?\[(?P<logic>[^\]\n]{0,60}"

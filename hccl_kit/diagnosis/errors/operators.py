@@ -19,8 +19,10 @@ _FIX = (
     "correct the rank that reports something else, or nothing; ranks that report the same are victims; only if one is"
     " late on purpose, raise HCCL_EXEC_TIMEOUT on all ranks"
 )
-_NOTIFY = r"tag ?\[(?P<tag>[^\]\n]{1,200})\](?:[^\n]{0,800}?rankSize ?\[(?P<ranks>[0-9]{1,8})\], ?rankId ?\[(?P<rank>"
-r"[0-9]{1,8})\])?"
+_NOTIFY = (
+    r"tag ?\[(?P<tag>[^\]\n]{1,200})\](?:[^\n]{0,800}?rankSize ?\[(?P<ranks>[0-9]{1,8})\], ?rankId ?\[(?P<rank>"
+    r"[0-9]{1,8})\])?"
+)
 _MEMORY_FIX = "leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes on the card"
 
 ROWS: tuple[KnownError, ...] = (

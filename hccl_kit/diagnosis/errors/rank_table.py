@@ -199,7 +199,10 @@ ROWS: tuple[KnownError, ...] = (
         "something in the table must be unique and is not",
         "cause",
         ("EI0014",),
-        (r"\[\w{2,30}\] ?:? ?\[[^\]\n]{0,120}\] is already exist",),
+        (
+            r"\[(?:server_?id|super_?pod_?id|device_?ip|host_?ip|IP|ip|rank_?id)\] ?:? ?\[[^\]\n]{0,120}\] ?"
+            r"is already exist",
+        ),
         says=(_SAME_MESSAGE,),
         stage=_STAGE,
         variable=_DUPLICATE,
@@ -386,7 +389,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "a communicator could not be created from a rank table",
         "symptom",
-        ("EI0004",),
+        (),
         (
             r"rankTablePath\[(?P<path>[^\]\n]{0,200})\] identify\[(?P<rank>[^\]\n]{0,20})\] hcom init failed",
             r"HcomInitByFile[^\n]{0,400}(?:failed|error)",

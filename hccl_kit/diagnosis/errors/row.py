@@ -47,6 +47,10 @@ class KnownError(NamedTuple):
     variable: str = ""
     needs_context: bool = False
 
+    def may_be_in(self, text: str) -> bool:
+        """Whether one of many lines may have one of the patterns."""
+        return any(literal_of(pattern) in text for pattern in self.patterns)
+
     def found_in(self, line: str) -> re.Match[str] | None:
         """The first pattern that a line has."""
         for pattern in self.patterns:

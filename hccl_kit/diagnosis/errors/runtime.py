@@ -84,6 +84,7 @@ ROWS: tuple[KnownError, ...] = (
         tells_apart=_WAIT,
         fix=_SYMPTOM_FIX,
         stage="an operator runs",
+        needs_context=True,
     ),
     _row(
         "EE1001",

@@ -33,7 +33,7 @@ ROWS: tuple[KnownError, ...] = (
 )
 """Of rows that fit a line equally well, the first one counts."""
 
-_PAGES = sorted(ROWS[::-1], key=lambda row: not row.patterns)
+_PAGES = (*(row for row in reversed(ROWS) if row.patterns), *(row for row in reversed(ROWS) if not row.patterns))
 BY_CODE: Mapping[str, KnownError] = {code: row for row in _PAGES for code in row.codes}
 """Every code, and the row that is its page: EI0006, 507048, "HcclResult 9", HCCL_E_TIMEOUT."""
 
@@ -43,13 +43,17 @@ CODES: Mapping[str, str] = {
 """HCCL's own codes to their meaning."""
 
 CONTEXT = re.compile(
-    r"(?i:hccl|hcom|hccp|torch_npu|ascend|davinci|mindspore|mooncake|hixl|adxl|rank ?table)|\bNPU|\bnpu|\bacl[A-Z]|\b"
-    r"ACL\b"
-    r"|\brt[A-Z][a-zA-Z]{4}|\bERR0[0-9]{4}\b|\bE(?:[IJELZH][0-9]|39|19)[0-9]{3}:"
+    r"(?i:hccl|hcom|hccp|torch_npu|mindspore|mooncake|hixl|adxl|rank ?table)|[Aa]scend(?!ing|ant|ed|s)|davinci[_0-9]"
+    r"|\bNPU|\bnpu|\bacl[A-Z]|\bACL (?:stream|error|function)|\brt[A-Z][a-zA-Z]{4}|\bERR0[0-9]{4}\b"
+    r"|\bE(?:[IJELZH][0-9]|39|19)[0-9]{3}:"
     r"|\] ?(?:HCCL|HCCP|ROCE|RUNTIME|DRV|TDT|GE|APP|ASCENDCL|TSCH|TSD|FE|AICPU|IDEDD|CCECPU)\([0-9]{1,10},"
 )
 """Words that only logs of Ascend's software have."""
 
+_MAYBE = re.compile(
+    r"E[IJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|code (?:is|:|=)|error code|(?<![0-9])[1235][0-9]{5}(?![0-9])"
+)
+"""Something that every line with a code has; most lines have not."""
 _OWN = re.compile(r"\b(?P<code>E[IJ][0-9]{4})\b")
 _OTHER = re.compile(
     r"\b(?P<code>E(?:[ELZH][0-9]|39|19)[0-9]{3})(?=[:)\]]|$)|^ *(?P<alone>E[ELZH0-9][0-9]{4}) *$", re.MULTILINE
@@ -68,7 +72,7 @@ _RESULT_OF_HCCL = re.compile(
 )
 _OF_HCCL = re.compile(r"(?i:hccl|hcom)|\] ?(?:HCCL|HCCP)\([0-9]{1,10},")
 _NUMBER = re.compile(
-    r"(?<![0-9A-Za-z_.:/-])(?:1[06][137][0-9]{3}|[235]07[0-9]{3}|[25]03900|[135]61[0-9]{3})(?![0-9A-Za-z_./-])"
+    r"(?<![0-9A-Za-z_.:/-])(?:1[06][137][0-9]{3}|[235]07[0-9]{3}|[25]03900|[135]61[0-9]{3})(?![0-9A-Za-z_/-]|\.[0-9])"
 )
 _NAMES_NUMBER = re.compile(
     r"(?:error ?code|errorcode|error|ret(?:urn|Code)?|result|status|code|aclError)[^0-9]{0,16}$", re.IGNORECASE
@@ -80,6 +84,8 @@ def codes_in(line: str) -> Iterator[str]:
 
     A number counts only next to a word of Ascend: other programs print "error code is 11" too.
     """
+    if not _MAYBE.search(line):
+        return
     for pattern in (_OWN, _OTHER):
         for found in pattern.finditer(line):
             code = found["code"] or found["alone"]
@@ -113,9 +119,7 @@ def _results_in(line: str) -> Iterator[int]:
 
 def only_maybe(text: str) -> str | None:
     """The code of a text that is nothing but "error code is 11": of HCCL, if it comes from HCCL."""
-    found = re.fullmatch(
-        r"\s*(?:error code (?:is|:|=)? ?|ret(?:urn)?(?: code)? ?[\[:=] ?)(?P<result>[0-9]{1,6})\]?\.?\s*", text
-    )
+    found = re.fullmatch(r"\s*(?:error code (?:is|:|=)? ?|ret\[)(?P<result>[0-9]{1,6})\]?\.?\s*", text)
     if not found:
         return None
     for code in (f"HcclResult {int(found['result'])}", found["result"]):

@@ -1,0 +1,39 @@
+"""Lines of other programs get no code: words and numbers alone are no error of HCCL."""
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.lookup import MAYBE, explain, explain_lines
+from tests.diagnosis.errors.other_logs import lines
+
+
+def test_12000_lines_of_other_programs_are_unknown() -> None:
+    given = [*lines(12_000)]
+    assert len(set(given)) > 8_000
+    assert [line for line in given if explain_lines([line]) is not None] == []
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_line_of_another_program_is_refused_as_a_text(seed: int) -> None:
+    for line in lines(200, seed):
+        with pytest.raises(KitError, match="no rule, code or message matches"):
+            explain(line)
+
+
+@pytest.mark.parametrize("text", ["error code is 11", "error code is 507048", "507048", " Error code 9".lower()])
+def test_a_number_alone_is_explained_as_that_of_hccl_if_it_is_one(text: str) -> None:
+    assert explain(text).answers[0].says == (MAYBE,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Nov 22 10:00:00 db sshd[4711]: error code is 11",
+        "backup: error code is 507048",
+        "job 507048 done",
+        "libfoo: ret[9]",
+        "sort ascending: error code is 107001",
+    ],
+)
+def test_a_number_of_another_program_is_none_of_hccl(line: str) -> None:
+    assert explain_lines([line]) is None

@@ -1,0 +1,100 @@
+"""The table of known errors: each row is of use, and none is slow."""
+
+import re
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.diagnosis.catalogue import CATALOGUE
+from hccl_kit.diagnosis.errors.row import ROLES, KnownError, blanks_of, literal_of
+from hccl_kit.diagnosis.errors.table import BY_CODE, CODES, ROWS, codes_in, fix, meaning
+from hccl_kit.diagnosis.lookup import MAX_LINE, explain_lines
+
+PATTERNS = [(row, pattern) for row in ROWS for pattern in row.patterns]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{'-'.join(row.codes[:1])} {row.what[:40]}")
+def test_a_row_names_what_is_there_and_says_something(row: KnownError) -> None:
+    assert row.what and not row.what.endswith(".")
+    assert row.codes or row.patterns
+    assert row.role in ROLES
+    assert set(row.rules) <= {rule.id for rule in CATALOGUE}
+    groups = {name for pattern in row.patterns for name in re.compile(pattern).groupindex}
+    special = {"value", "variable", "expected", "untold", "itself"}
+    assert {name for sentence in row.says for name in blanks_of(sentence)} <= groups | special
+    if row.role in ("cause", "pointer", "symptom", "result"):
+        assert row.rules or row.variable or row.causes or row.says
+        assert row.fix or row.rules or row.variable or any("fix:" in sentence for sentence in row.says)
+
+
+@pytest.mark.parametrize(("row", "pattern"), PATTERNS, ids=lambda part: part[:40] if isinstance(part, str) else "")
+def test_what_is_looked_for_first_is_part_of_every_match(row: KnownError, pattern: str) -> None:
+    found: list[str] = []
+
+    @settings(max_examples=20, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.from_regex(pattern))
+    def law(line: str) -> None:
+        assert literal_of(pattern) in line
+        found.append(line)
+
+    law()
+    assert found
+
+
+@pytest.mark.parametrize(("row", "pattern"), PATTERNS, ids=lambda part: part[:40] if isinstance(part, str) else "")
+def test_no_line_makes_a_pattern_slow(row: KnownError, pattern: str) -> None:
+    part = literal_of(pattern) or "tag["
+    for hostile in (part, f"{part}[", f"{part} tag[x] [1] ", "[", " ", "| 1.1.1.1(1) ", "a"):
+        line = (hostile * MAX_LINE)[:MAX_LINE]
+        start = time.perf_counter()
+        re.search(pattern, line)
+        assert time.perf_counter() - start < 0.5, hostile
+
+
+def test_every_code_of_hccl_is_known() -> None:
+    assert {f"EI{number:04}" for number in range(1, 21)} | {f"EJ{number:04}" for number in range(1, 5)} <= set(CODES)
+    assert {f"HcclResult {number}" for number in range(1, 25)} <= BY_CODE.keys()
+
+
+@pytest.mark.parametrize("code", ["EI0006", "HcclResult 9", "507048"])
+def test_other_modules_ask_for_the_meaning_and_the_fix_of_a_code(code: str) -> None:
+    assert meaning(code) == BY_CODE[code].what
+    assert fix(code) == BY_CODE[code].fix
+
+
+def test_of_an_unknown_code_nothing_is_said() -> None:
+    assert (meaning("EI4711"), fix("EI4711")) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        ("[ERROR] HCCL(7,python): call trace: hcclRet -> 13", ["HcclResult 13"]),
+        ("return[0x0000000005000004]", ["HcclResult 4"]),
+        ("errNo[0x0000000005000013]", ["HcclResult 19"]),
+        ("errNo[0x000000000501000d]", ["HcclResult 13"]),
+        ("errNo[0x0000000000000009]", ["HcclResult 9"]),
+        ("[ERROR] HCCL(7,python): init failed, ret[9].", ["HcclResult 9"]),
+        ("[ERROR] RUNTIME(7,python): init failed, ret[9].", []),
+        ("HCCL function error: HcclAllReduce(x), error code is 11", ["HcclResult 11"]),
+        ("NPU function error: aclrtSetDevice, error code is 107001", ["107001"]),
+        ("error code is 11", []),
+        ("HCCL_E_NETWORK", ["HCCL_E_NETWORK"]),
+        ("HcclResult 25 and hcclRet -> 77", []),
+        ("EI0006 and EI4711", ["EI0006"]),
+        ("EE9999: Inner Error!", ["EE9999"]),
+        ("rtStreamSynchronize failed, runtime result = 507046.", ["507046"]),
+        ("npu took 507046 us", []),
+        ("[PID: 7] 2025-01-01-00:00:00.000.000 Get_Socket_Timeout(EI0006): x", ["EI0006"]),
+    ],
+)
+def test_codes_are_found_in_all_their_forms(line: str, codes: list[str]) -> None:
+    assert list(codes_in(line)) == codes
+
+
+@given(st.text(max_size=300) | st.lists(st.sampled_from([pattern for _, pattern in PATTERNS])).map("".join))
+def test_any_line_is_explained_or_unknown(line: str) -> None:
+    found = explain_lines([line])
+    assert found is None or found.answers
