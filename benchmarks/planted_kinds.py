@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from random import Random
 from typing import Literal, NamedTuple
 
@@ -68,9 +69,12 @@ def job_ends(logs: Plogs, random: Random, first: float) -> None:
     """The launcher ends what is left after the first rank failed; the last survivors see others vanish before."""
     job = logs.job
     end = first + 25 + random.random() * 60
-    if random.random() < 0.5 and job.release != "6.3":
-        victim, witness = random.sample(job.ranks, 2)
-        put_heartbeat(logs, witness, first + DEAD + 5, Beat(victim, "LOST", witness, first))
+    failed = [rank for rank in job.ranks if logs.has_errors(rank) and rank.number not in logs.ends]
+    if failed and random.random() < 0.5 and job.release != "6.3":
+        victim, witness = random.choice(failed), random.choice(job.ranks)
+        logs.ends[victim.number] = first + 8
+        if witness != victim:
+            put_heartbeat(logs, witness, first + 8 + DEAD, Beat(victim, "LOST", witness, first + 8 + DEAD))
     for rank in job.ranks:
         logs.ends.setdefault(rank.number, end + random.random())
 
@@ -80,18 +84,18 @@ def group_fails(logs: Plogs, random: Random, missing: int) -> None:
     job, root = logs.job, logs.job.ranks[0]
     end = job.start + job.connect_timeout + random.random()
     source, stage = "topoinfo_exchange_server.cc", "[InitGroupStage][RanktableDetect]"
-    put = {"source": source, "stage": stage}
-    logs.put(root, end, f"topo exchange server get socket timeout! timeout[{job.connect_timeout} s]", **put)
+    put = partial(logs.put, root, source=source, stage=stage)
+    put(end, f"topo exchange server get socket timeout! timeout[{job.connect_timeout} s]")
     if job.release != "6.3":
         here = [rank.number for rank in job.ranks if rank.number != missing]
         name = "DisplayConnectedRank" if job.release == "8.5" else "DisplayConnectionedRank"
-        logs.put(root, end + 0.001, f"[{name}]total connected num is [{len(here)}],line num is [8]", **put)
-        logs.put(root, end + 0.002, f"[{name}]need connect rankNum is [{len(job.ranks)}]", **put)
+        put(end + 0.001, f"[{name}]total connected num is [{len(here)}],line num is [8]")
+        put(end + 0.002, f"[{name}]need connect rankNum is [{len(job.ranks)}]")
         for line, first in enumerate(range(0, len(here), 8)):
             listed = ",".join(f"[{number:016}]" for number in here[first : first + 8])
-            logs.put(root, end + 0.003 + line / 1e4, f"[{name}]connected rankinfo[LINE {line}]: {listed};", **put)
+            put(end + 0.003 + line / 1e4, f"[{name}]connected rankinfo[LINE {line}]: {listed};")
     if job.release in ("8.3", "8.5"):
-        logs.put(root, end + 0.1, f"Failed to connect agent[{missing},]", **put)
+        put(end + 0.1, f"Failed to connect agent[{missing},]")
     for rank in job.ranks:
         if rank.number == missing:
             continue

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Literal, NamedTuple
 
 CARDS = 8
 """Of a server."""
-RELEASES = ("6.3", "8.0", "8.3", "8.5")
 Release = Literal["6.3", "8.0", "8.3", "8.5"]
+RELEASES: tuple[Release, ...] = ("6.3", "8.0", "8.3", "8.5")
+HEADERS = ("plain",) * 6 + ("glued", "blanks", "date", "nameless")
+_HEADS = {
+    "plain": "[{0}] {1}({2},{3}):{4}",
+    "glued": "[{0}]{1}({2},{3}):{4}",
+    "blanks": "[{0}] {1}({2}, {3}) :{4}",
+    "date": "[{0}] {1}({2},{3}):{5}",
+    "nameless": "[{0}] {1}({2},):{4}",
+}
+"""How the header of a line is written: level, module, pid, name of the process, date with a hyphen or a blank."""
 Kind = Literal["debug", "run", "device", "screen"]
 
 
@@ -46,6 +56,7 @@ class Job(NamedTuple):
     group: str
     steps: int
     """Operators of the group that went well."""
+    header: str
 
     @property
     def servers(self) -> int:
@@ -70,7 +81,7 @@ def new_job(random: Random, ranks: int) -> Job:
     every = tuple(map(rank, range(ranks)))
     name = f"{every[0].host}%eth0_60000_0_{int(start * 1e6)}"
     connect, execute = random.choice((120, 120, 300, 600)), random.choice((1836, 1836, 1800, 900))
-    return Job(every, release, start, connect, execute, name, random.randint(3, 400))
+    return Job(every, release, start, connect, execute, name, random.randint(3, 400), random.choice(HEADERS))
 
 
 class Plogs:
@@ -104,6 +115,10 @@ class Plogs:
             (time, len(lines), self._record(rank, time, text, level=level, module=module, source=source, stage=stage))
         )
 
+    def has_errors(self, rank: Rank) -> bool:
+        """Whether a rank has reported an error of its own."""
+        return (rank, "debug") in self._lines
+
     def screen(self, rank: Rank, time: float, text: str) -> None:
         """A line as the program of a rank prints it, without the header of a plog."""
         lines = self._lines[rank, "screen"]
@@ -115,7 +130,10 @@ class Plogs:
         tid = pid if module != "HCCL" or level != "ERROR" else pid + 1000
         stamp = stamped(time + self.clock_errors[rank.server])
         name = "hccp_service.bin" if module == "HCCP" else "python3"
-        head = f"[{level}] {module}({pid},{name}):{stamp} [{source}:{line}]"
+        head = _HEADS[self.job.header].format(
+            level, module, pid, name, stamp, stamp.replace("-", " ").replace(" ", "-", 2)
+        )
+        head += f" [{source}:{line}]"
         if module == "HCCP":
             return f"{head}tid:{tid},rs_call({line}) : {text}"
         if module == "RUNTIME":
@@ -138,9 +156,14 @@ class Plogs:
                 continue
             path = folder / self._path(rank, kind)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n".join(kept) + "\n")
+            path.write_text(self._joined(kept))
             paths.append(path)
         return paths
+
+    def _joined(self, lines: list[str]) -> str:
+        """The lines; now and then two records share one, as after writes of two threads at once."""
+        ends = ["" if self.random.random() < 0.001 else "\n" for _ in lines[1:]]
+        return "".join(line + end for line, end in zip(lines, [*ends, "\n"], strict=True))
 
     def _path(self, rank: Rank, kind: Kind) -> str:
         stamp = stamped(self.job.start + self.clock_errors[rank.server])
@@ -231,15 +254,15 @@ def put_link_timeout(logs: Plogs, rank: Rank, time: float, peers: list[Rank], *,
     server_role = int(rank.number > peers[0].number)
     unit = "" if job.release in ("6.3", "8.0") else " s"
     waited = f"role[{1 - server_role}] rank[{rank.number}] timeout[{job.connect_timeout}{unit}]"
-    sockets = {"source": "hccl_socket_manager.cc"}
-    logs.put(rank, time, f"[Wait][LinkEstablish]wait socket establish timeout, {waited}", **sockets)
-    logs.put(rank, time + 0.001, "   _________________________LINK_ERROR_INFO___________________________", **sockets)
-    logs.put(rank, time + 0.002, f"   |  comm error, device[{rank.card}] ", **sockets)
+    put = partial(logs.put, rank, source="hccl_socket_manager.cc")
+    put(time, f"[Wait][LinkEstablish]wait socket establish timeout, {waited}")
+    put(time + 0.001, "   _________________________LINK_ERROR_INFO___________________________")
+    put(time + 0.002, f"   |  comm error, device[{rank.card}] ")
     old = "   |  dest_ip(rank_id)  |  src_ip(rank_id)   |   Role   |   Status   |   "
     new = "   |  dest_ip(user_rank)  |   dest_port   |  src_ip(user_rank)   |   src_port   |   MyRole   |   Status   |"
     has_tls = job.release in ("8.3", "8.5")
-    logs.put(rank, time + 0.003, old if job.release == "6.3" else new + ("   TlsStatus   |" * has_tls), **sockets)
-    logs.put(rank, time + 0.004, "   |--------------------|--------------------|----------|------------|", **sockets)
+    put(time + 0.003, old if job.release == "6.3" else new + ("   TlsStatus   |" * has_tls))
+    put(time + 0.004, "   |--------------------|--------------------|----------|------------|")
     for n, peer in enumerate(peers):
         role = "server" if rank.number > peer.number else "client"
         to, own = f"{peer.address}({peer.number})", f"{rank.address}({rank.number})"
@@ -248,10 +271,10 @@ def put_link_timeout(logs: Plogs, rank: Rank, time: float, peers: list[Rank], *,
         else:
             row = f"   |  {to}  |  16666  |  {own}  |  0  |  {role}  | time out |" + f" {tls} |" * has_tls
             row += " LinkInfo |" if job.release == "8.5" else ""
-        logs.put(rank, time + 0.005 + n / 1e4, row, **sockets)
-    logs.put(rank, time + 0.01, "   ___________________________________________________________________  ", **sockets)
+        put(time + 0.005 + n / 1e4, row)
+    put(time + 0.01, "   ___________________________________________________________________  ")
     why = "the connection failure between this device and target device may be due to the following reasons:"
-    logs.put(rank, time + 0.011, why, **sockets)
+    put(time + 0.011, why)
     for n, peer in enumerate(peers):
         if job.release == "8.5":
             remote = (

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hccl_kit.check.engine import Report, check_text
     from hccl_kit.check.fix import fix_text as fix
     from hccl_kit.check.table_files import read, write
+    from hccl_kit.diagnosis.job import diagnose
+    from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
     from hccl_kit.launch.emitters import emit
     from hccl_kit.launch.files import LaunchFile, TableFile
     from hccl_kit.launch.plan import LaunchPlan, plan
@@ -40,6 +42,7 @@ __all__ = [
     "Card",
     "Device",
     "DeviceRange",
+    "Diagnosis",
     "Heartbeat",
     "Host",
     "KitError",
@@ -58,6 +61,7 @@ __all__ = [
     "check_text",
     "collective",
     "convert",
+    "diagnose",
     "diff",
     "digest",
     "emit",
@@ -80,6 +84,8 @@ _MODULES = {
     "base.errors": ("KitError", "ParseError"),
     "check.engine": ("Report", "check_text"),
     "check.table_files": ("read", "write"),
+    "diagnosis.job": ("diagnose",),
+    "diagnosis.verdict.diagnosis": ("Diagnosis",),
     "launch.emitters": ("emit",),
     "launch.files": ("LaunchFile", "TableFile"),
     "launch.plan": ("LaunchPlan", "plan"),

@@ -24,7 +24,11 @@ print("tqdm" in sys.modules)
 
 def run(*, wait: float = 0, quiet: bool = False, body: str = "pass", terminal: bool = False) -> tuple[str, str]:
     """Standard output and what came on stderr."""
-    program = PROGRAM.format(wait=wait, quiet=quiet, body=body)
+    return started(PROGRAM.format(wait=wait, quiet=quiet, body=body), terminal=terminal)
+
+
+def started(program: str, *, terminal: bool) -> tuple[str, str]:
+    """As `run`, for any program."""
     argv = [sys.executable, "-c", program]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     if not terminal:
@@ -106,3 +110,28 @@ def test_a_process_without_stderr_works() -> None:
     argv = ["bash", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, code]
     done = subprocess.run(argv, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)
     assert done.stdout == "a\nb\nc\nFalse\n"
+
+
+TOLD = """
+from hccl_kit.base import progress
+progress.DELAY = progress.INTERVAL = {wait}
+with progress.told("reading logs") as tell:
+    for done in (0, 250, 500):
+        tell(done, 500)
+print("tqdm" in __import__("sys").modules)
+"""
+
+
+def test_work_that_tells_has_a_bar_on_a_terminal() -> None:
+    out, shown = started(TOLD.format(wait=0), terminal=True)
+    assert out == "True\n"
+    assert "reading logs:   0%" in shown
+    assert last_line(shown) == ""
+
+
+def test_work_that_tells_has_lines_in_a_log() -> None:
+    assert started(TOLD.format(wait=0), terminal=False) == (
+        "False\n",
+        "reading logs: 0 %\nreading logs: 50 %\nreading logs: 100 %\n",
+    )
+    assert started(TOLD.format(wait=60), terminal=False) == ("False\n", "")

@@ -42,11 +42,13 @@ class _Counted:
         self._pieces = pieces
         self.size = 0
         self.cut: str | None = None
+        self.end = b""
 
     def __iter__(self) -> Iterator[bytes]:
         try:
             for piece in self._pieces:
                 self.size += len(piece)
+                self.end = piece[-1:] or self.end
                 yield piece
         except archives.DamagedError as error:
             self.cut = str(error)
@@ -77,7 +79,8 @@ def read_log(log: Log) -> Found:
     if scanned.left_out:
         notes.append(f"{log.name} repeats itself: of {scanned.left_out} lines like others nothing was kept")
     first, last = _edges(scanned)
-    file = LogFile(process, log.name, counted.size, first, last, counted.cut)
+    cut = counted.cut or ("its last line has no end" if counted.end not in (b"", b"\n") else None)
+    file = LogFile(process, log.name, counted.size, first, last, cut)
     return Found(file, events_of(log.name, process, noted), tuple(notes))
 
 

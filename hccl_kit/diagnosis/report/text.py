@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed, plural
@@ -62,9 +62,37 @@ def cascade_sentence(diagnosis: Diagnosis) -> str:
     if not waits:
         return ""
     codes = sorted({wait.code for wait in waits if wait.code})
-    known = [f"{short_names(ones)} -> {short_name(awaited)}" for awaited, ones in waiting(diagnosis).items()]
+    known = wait_groups(diagnosis)
     who = f"{counted(len(waits), 'rank')} {plural('wait', 2) if len(waits) == 1 else 'wait'} for others"
     return who + (f": {listed(known, MAX_GROUPS)}" if known else "") + (f" [{', '.join(codes)}]" if codes else "")
+
+
+def wait_groups(diagnosis: Diagnosis) -> list[str]:
+    """`0-2,4 -> 3`, and for a chain `8-23 -> 0-15`, where the first waits for the first."""
+    groups = waiting(diagnosis)
+    chained = {
+        ones[0].rank: awaited.rank
+        for awaited, ones in groups.items()
+        if len(ones) == 1 and awaited.rank is not None and ones[0].rank is not None
+    }
+    runs = {rank: _run(rank, chained) for rank in chained if chained.get(rank - 1) != chained[rank] - 1}
+    texts = []
+    for awaited, ones in groups.items():
+        first, target = ones[0].rank, awaited.rank
+        if first is None or target is None or first not in chained:
+            texts.append(f"{short_names(ones)} -> {short_name(awaited)}")
+        elif first in runs:
+            last = runs[first] - 1
+            texts.append(f"{first} -> {target}" if last == 0 else f"{first}-{first + last} -> {target}-{target + last}")
+    return texts
+
+
+def _run(rank: int, chained: Mapping[int, int]) -> int:
+    """How many ranks from this one on wait for ranks in a row."""
+    length = 1
+    while chained.get(rank + length) == chained[rank] + length:
+        length += 1
+    return length
 
 
 def waiting(diagnosis: Diagnosis) -> dict[Suspect, list[Suspect]]:

@@ -33,8 +33,10 @@ def test_addresses_are_marks_and_equal_ones_are_equal() -> None:
     assert "10.0.0" not in shown
     hidden = masked(port_taken())
     assert hidden.first_fault
-    assert hidden.first_fault.suspect.server == hidden.suspects[0].server
-    assert hidden.first_fault.suspect.server in hidden.fix
+    server = hidden.first_fault.suspect.server
+    assert server
+    assert server == hidden.suspects[0].server
+    assert server in hidden.fix
     assert len({one.suspect.server for one in hidden.ranks}) == 4
 
 

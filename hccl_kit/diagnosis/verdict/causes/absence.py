@@ -1,0 +1,35 @@
+"""What is missing: the only rank whose log has no error."""
+
+from __future__ import annotations
+
+from hccl_kit.diagnosis.logs.facts import RootCreated, RootSilent
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
+
+
+def alone_without_error(case: Case) -> Cause | None:
+    """All ranks that left a log report a time-out but one, which never took part."""
+    quiet, others = case.without_error, [rank for rank in case.job.ranks if rank.suspect in case.waits.waiting]
+    if not others or (case.waits.targets and not _only_at_root(case)):
+        return None
+    suspects = [rank.suspect for rank in quiet]
+    if len(quiet) != 1:
+        return cannot_tell(f"{listed(suspects)} report no error", suspects) if quiet else None
+    (rank,) = quiet
+    if any(isinstance(event.fact, RootCreated) for event in rank.events) or 0 in rank.groups.values():
+        return cannot_tell(f"{named(rank.suspect)}, the root, reports no error, but it waits for the others", suspects)
+    if len(others) < 2:
+        return cannot_tell(f"{listed(suspects)} reports no error, but only one other rank left a log", suspects)
+    return Cause(
+        "likely",
+        "reports no error, all others a time-out",
+        (rank.suspect,),
+        None,
+        tuple(case.waits.waiting[other.suspect] for other in others),
+        fix=f"look what the program of {named(rank.suspect)} did instead of joining the others",
+        supports=(f"{len(others)} ranks waited in vain, this one did not",),
+    )
+
+
+def _only_at_root(case: Case) -> bool:
+    """Whether all that is known is that the root did not answer, which is because it waits itself."""
+    return all(isinstance(edge.event.fact, RootSilent) for edge in case.waits.edges)

@@ -1,0 +1,89 @@
+"""A cause, and the case that it is looked for in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import Event
+from hccl_kit.diagnosis.verdict.clocks import Clocks
+from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
+from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.waits import Waits
+
+
+class Cause(NamedTuple):
+    """An answer. With the certainty "cannot_tell", `reason` says why, and `suspects` are all that it may be.
+
+    Otherwise the first of the suspects is the first fault, and `kind` says what happened to it. `events` are the
+    evidence; the first one has the time of the fault.
+    """
+
+    certainty: Certainty
+    kind: str
+    suspects: tuple[Suspect, ...]
+    code: str | None = None
+    events: tuple[Event, ...] = ()
+    reason: str = ""
+    fix: str = ""
+    supports: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """All that a cause is judged by."""
+
+    job: Job
+    waits: Waits
+    clocks: Clocks
+
+    @cached_property
+    def without_error(self) -> tuple[Rank, ...]:
+        """Ranks whose log is whole and has no error."""
+        return tuple(
+            rank
+            for rank in self.job.ranks
+            if not rank.is_cut and rank.suspect not in self.waits.waiting and not any(e.is_error for e in rank.events)
+        )
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Every rank of the job left a log."""
+        return self.job.size is not None and not self.job.silent
+
+
+def named(suspect: Suspect) -> str:
+    """`rank 27 (10.0.0.3, card 11)`, as far as it is known."""
+    place = ", ".join(
+        [
+            *([suspect.server] if suspect.server else []),
+            *([f"card {suspect.device}"] if suspect.device is not None else []),
+        ]
+    )
+    if suspect.rank is None:
+        return place or "an unknown rank"
+    return f"rank {suspect.rank}" + (f" ({place})" if place else "")
+
+
+def listed(suspects: Iterable[Suspect], most: int = 8) -> str:
+    """`ranks 1, 3 and 5`; servers where ranks are not known."""
+    known = list(suspects)
+    words = [str(one.rank) if one.rank is not None else named(one) for one in known[:most]]
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"{'rank' if len(known) == 1 else 'ranks'} {', '.join(words)}{more}"
+
+
+def cannot_tell(reason: str, suspects: Iterable[Suspect] = (), events: Iterable[Event] = ()) -> Cause:
+    """The answer that names nobody."""
+    return Cause("cannot_tell", "", tuple(suspects), None, tuple(events), reason)
+
+
+def missing_logs(job: Job) -> str:
+    """Which logs are missing, in words; "" if none are."""
+    if not job.silent:
+        return ""
+    servers = sorted({one.server for one in job.silent if one.server})
+    return f"logs of {', '.join(servers[:8])} are missing" if servers else f"logs of {listed(job.silent)} are missing"

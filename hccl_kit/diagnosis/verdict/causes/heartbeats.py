@@ -1,0 +1,75 @@
+"""Ranks that HCCL's heartbeat names: lost, stuck, or with broken packets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hccl_kit.diagnosis.logs.facts import Event, Heartbeat
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import Rank
+
+_PRIORITY = ("error cqe", "stuck", "lost")
+_KINDS = {
+    "lost": "stopped to answer: its process is gone, or its network is",
+    "stuck": "stands still",
+    "error cqe": "does not answer to packets any more",
+}
+
+
+def named_by_heartbeat(case: Case) -> Cause | None:
+    """The rank that most processes name first. Errors of packets go before stuck ranks, and these before lost ones."""
+    found = [(rank, event, suspect, fact) for rank, event, suspect, fact in _first_of_each(case)]
+    if not found:
+        return None
+    status = min((fact.status for *_, fact in found), key=_PRIORITY.index)
+    same = [(rank, event, suspect, fact) for rank, event, suspect, fact in found if fact.status == status]
+    votes = Counter(suspect for _, _, suspect, _ in same)
+    (first, most), *others = votes.most_common()
+    events = [event for _, event, suspect, _ in same if suspect == first]
+    if others and others[0][1] * 2 >= most:
+        mutual = {suspect for _, _, suspect, _ in same} == {rank.suspect for rank, *_ in same}
+        reason = (
+            f"{listed(sorted(votes, key=str))} name each other: the network between them, or an operator that differs"
+            if mutual
+            else f"the heartbeats name {listed(sorted(votes, key=str))}"
+        )
+        return cannot_tell(reason, votes, [event for _, event, *_ in same])
+    contradicts = tuple(f"{count} ranks name {named(suspect)} instead" for suspect, count in others)
+    alive = case.job.by_suspect.get(first)
+    if status == "lost" and alive is not None and first in case.waits.waiting and not _names_itself(same, first):
+        contradicts += (f"{named(first)} was alive later: its log has a time-out of its own",)
+    return Cause(
+        "likely" if contradicts or (len(events) < 2 and not _names_itself(same, first)) else "certain",
+        _KINDS[status],
+        (first,),
+        "EI0013" if status == "error cqe" else "EI0002",
+        tuple(events),
+        fix=f"read the log of {named(first)} before that moment; without one, check whether its process or server died",
+        supports=(f"the heartbeat of {len(events)} {'rank names' if len(events) == 1 else 'ranks names'} it",),
+        contradicts=contradicts,
+    )
+
+
+def _names_itself(found: list[tuple[Rank, Event, Suspect, Heartbeat]], first: Suspect) -> bool:
+    return any(rank.suspect == first == suspect for rank, _, suspect, _ in found)
+
+
+def _first_of_each(case: Case) -> Iterator[tuple[Rank, Event, Suspect, Heartbeat]]:
+    """The first event that each process has, of the highest priority; conclusions of HCCL go before single events."""
+    for rank in case.job.ranks:
+        beats = [(event, event.fact) for event in rank.events if isinstance(event.fact, Heartbeat)]
+        beats = [(event, fact) for event, fact in beats if fact.is_verdict] or beats
+        if not beats:
+            continue
+        status = min((fact.status for _, fact in beats), key=_PRIORITY.index)
+        event, fact = next((event, fact) for event, fact in beats if fact.status == status)
+        yield rank, event, _culprit(case, rank, fact), fact
+
+
+def _culprit(case: Case, rank: Rank, fact: Heartbeat) -> Suspect:
+    by_card = case.job.at_card(fact.culprit)
+    if by_card.rank is None and fact.culprit_rank is not None:
+        return case.job.in_group(rank, fact.culprit_rank, None, fact.reporter_rank) or by_card
+    return by_card

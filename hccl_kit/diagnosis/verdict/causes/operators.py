@@ -1,0 +1,242 @@
+"""Operators that differ between ranks, and ranks that wait for a task of their own card."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import (
+    ArgumentMismatch,
+    Event,
+    OperatorEntered,
+    OperatorTimedOut,
+    VersionMismatch,
+    Watchdog,
+)
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import Rank
+
+_FIX = "make all ranks call the same operators in the same order: compare the branches that their programs took"
+
+
+class Position(NamedTuple):
+    """Where a rank stands in a communicator: the number of the operator, which one it is, its arguments."""
+
+    suspect: Suspect
+    event: Event
+    number: int | None
+    operator: str | None
+    arguments: tuple[int | None, str | None]
+
+
+def waits_for_itself(case: Case) -> Cause | None:
+    """The only rank whose operator waited for a task of the same card: others wait for it."""
+    if len(case.waits.itself) != 1:
+        return None
+    (suspect,) = case.waits.itself
+    events = tuple(
+        event
+        for event in case.job.by_suspect[suspect].events
+        if isinstance(event.fact, OperatorTimedOut) and event.fact.awaited == "local"
+    )
+    return Cause(
+        "likely",
+        "waited for a task of its own card",
+        (suspect,),
+        "EI0002",
+        events,
+        fix=f"see what the card of {named(suspect)} did: earlier errors in its log, and the state of the card (npu-smi)",
+        supports=("the chain of waits ends there",) if suspect in case.waits.awaited else (),
+    )
+
+
+def diverging(case: Case) -> Cause | None:
+    """The rank that is behind the others, or in another operator."""
+    for group, positions in _positions(case).items():
+        if pair := _pair(case, positions):
+            return pair
+        for kind, keys in _compared(positions):
+            found = _odd(positions, keys, kind, group)
+            if found is not None:
+                return found
+    return None
+
+
+def _compared(positions: list[Position]) -> Iterator[tuple[str, Sequence[Hashable]]]:
+    yield "is behind the others", [one.number for one in positions]
+    yield "is in another operator than the others", [one.operator for one in positions]
+    yield "called the operator with other arguments", [one.arguments for one in positions]
+
+
+def _pair(case: Case, positions: list[Position]) -> Cause | None:
+    """The only two ranks that wait for each other, if they are in different operators."""
+    targets, by_suspect = case.waits.targets, {one.suspect: one for one in positions}
+    pairs = {
+        frozenset((one, other))
+        for one, others in targets.items()
+        for other in others
+        if one in targets.get(other, ()) and one in by_suspect and other in by_suspect
+    }
+    if len(pairs) != 1:
+        return None
+    one, other = sorted(
+        (by_suspect[suspect] for suspect in pairs.pop()), key=lambda position: str(position.suspect.rank)
+    )
+    if one.operator is None or other.operator is None or one.operator == other.operator:
+        return None
+    return Cause(
+        "likely",
+        "waits for its peer, which is in another operator",
+        (one.suspect, other.suspect),
+        "EI0006",
+        (one.event, other.event),
+        fix=_FIX,
+        supports=(f"{named(one.suspect)} is in {one.operator}, {named(other.suspect)} in {other.operator}",),
+    )
+
+
+def _odd(positions: list[Position], keys: Sequence[Hashable], kind: str, group: str) -> Cause | None:
+    known = [(key, one) for key, one in zip(keys, positions, strict=True) if key not in (None, (None, None))]
+    counts = Counter(key for key, _ in known)
+    if len(counts) < 2:
+        return None
+    events = tuple(one.event for _, one in known)
+    (few, number), *_ = sorted(counts.items(), key=lambda item: item[1])
+    suspects = [one.suspect for key, one in known if key == few]
+    if number * 2 == len(known) == 2:
+        return Cause(
+            "likely",
+            "is in another operator than its peer",
+            tuple(one.suspect for _, one in known),
+            "EI0005",
+            events,
+            fix=_FIX,
+            supports=(f"the two ranks of {group} are in different operators",),
+        )
+    if len(counts) > 2 or number * 2 >= len(known) or (number > 1 and len(counts) != 2):
+        return cannot_tell(
+            f"the ranks of {group} are in different operators", [one.suspect for _, one in known], events
+        )
+    of_others = next(key for key in counts if key != few)
+    if kind == "is behind the others" and isinstance(few, int) and isinstance(of_others, int) and few > of_others:
+        kind = "is ahead of the others"
+    return Cause(
+        "likely",
+        kind,
+        tuple(suspects),
+        "EI0005",
+        tuple(event for event in events if event in [one.event for key, one in known if key == few]) + events[:2],
+        fix=_FIX,
+        supports=(f"{len(known) - number} other ranks of {group} agree",),
+    )
+
+
+def _positions(case: Case) -> dict[str, list[Position]]:
+    """The operator in which each rank of a communicator stood when it gave up."""
+    found: dict[str, list[Position]] = defaultdict(list)
+    for rank in case.job.ranks:
+        for group, position in _of_rank(case, rank):
+            found[group].append(position)
+    return found
+
+
+def _of_rank(case: Case, rank: Rank) -> Iterator[tuple[str, Position]]:
+    last: dict[str, Position] = {}
+    gave_up: dict[str, Position] = {}
+    waiting = rank.suspect in case.waits.waiting
+    for event in rank.events:
+        fact = event.fact
+        group = getattr(fact, "group", None)
+        if isinstance(fact, OperatorTimedOut) and fact.tag:
+            name = case.job.canonical(group) or _only(rank)
+            if name and name not in gave_up:
+                gave_up[name] = Position(
+                    rank.suspect, event, fact.position, _operator(fact.tag), (fact.elements, fact.data_type)
+                )
+        elif isinstance(fact, OperatorEntered) and waiting:
+            name = case.job.canonical(group) or _only(rank)
+            if name:
+                operator = (fact.tag and _operator(fact.tag)) or fact.operator
+                last[name] = Position(rank.suspect, event, fact.position, operator, (fact.elements, fact.data_type))
+        elif isinstance(fact, Watchdog):
+            name = group or "the job"
+            gave_up[name] = Position(rank.suspect, event, fact.sequence, fact.operator, (None, None))
+    yield from (last | gave_up).items()
+
+
+def _operator(tag: str) -> str:
+    """`AllReduce` of `AllReduce_10.0.0.1%eth0_60000_0_1732766162316022`, `HcomAllGather_58718_0`."""
+    return re.split(r"[_-]", tag, maxsplit=1)[0].removeprefix("Hcom").lower()
+
+
+def _only(rank: Rank) -> str | None:
+    return next(iter(rank.groups)) if len(rank.groups) == 1 else None
+
+
+def arguments(case: Case) -> Cause | None:
+    """Ranks that HCCL itself found to differ (EI0005)."""
+    found = [
+        (rank, event, event.fact)
+        for rank in case.job.ranks
+        for event in rank.events
+        if isinstance(event.fact, ArgumentMismatch)
+    ]
+    if not found:
+        return None
+    values: dict[str, set[Suspect]] = defaultdict(set)
+    for rank, _, fact in found:
+        values[fact.own].add(rank.suspect)
+        if fact.peer_rank is not None and (peer := case.job.in_group(rank, fact.peer_rank, None, None)):
+            values[fact.other].add(peer)
+    events = tuple(event for _, event, _ in found)
+    everyone = list(dict.fromkeys(one for members in values.values() for one in members))
+    by_count = sorted(values.values(), key=len)
+    fact = found[0][2]
+    if len(by_count) == 2 and len(by_count[0]) == 1 and len(by_count[1]) > 1:
+        suspects: tuple[Suspect, ...] = tuple(by_count[0])
+    elif len(everyone) == 2:
+        suspects = tuple(everyone)
+    else:
+        return cannot_tell(
+            f"ranks differ in the {fact.field} of an operator ({fact.own} and {fact.other})", everyone, events
+        )
+    return Cause(
+        "likely",
+        f"called an operator with another {fact.field} than the others",
+        suspects,
+        "EI0005",
+        events,
+        fix=_FIX,
+        supports=(f"HCCL compared {fact.field}: {fact.own} here, {fact.other} there",),
+    )
+
+
+def versions(case: Case) -> Cause | None:
+    """Ranks with different releases of HCCL (EI0008)."""
+    found = [
+        (rank, event, event.fact)
+        for rank in case.job.ranks
+        for event in rank.events
+        if isinstance(event.fact, VersionMismatch)
+    ]
+    if not found:
+        return None
+    values: dict[str | None, list[Suspect]] = defaultdict(list)
+    for rank, _, fact in found:
+        values[fact.own].append(rank.suspect)
+    events = tuple(event for _, event, _ in found)
+    few, *many = sorted(values.values(), key=len)
+    if not many or len(few) >= len(many[-1]):
+        suspects = [one for members in values.values() for one in members]
+        return cannot_tell(f"{listed(suspects)} and their peers run different releases of HCCL", suspects, events)
+    return Cause(
+        "likely",
+        "runs another release of HCCL than the others",
+        tuple(few),
+        "EI0008",
+        events,
+        fix="install one release of CANN on all servers; `hccl-kit preflight TABLE --all` compares them",
+    )

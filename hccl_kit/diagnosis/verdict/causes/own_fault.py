@@ -1,0 +1,159 @@
+"""A rank with a fault of its own: an exception, an error of another module, a port that is taken, a death.
+
+Such a fault beats all time-outs. A fault after the first wait of the same process is a consequence: whoever gives up
+waiting ends with an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, ListenFailed, PeerClosed
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.waits import WAITING
+
+MARGIN = 5.0
+"""Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
+
+
+class Own(NamedTuple):
+    """The first own fault of a rank. `is_ordered`: the lines of its log are in the order of their times."""
+
+    suspect: Suspect
+    event: Event
+    kind: str
+    code: str | None
+    fix: str
+    is_ordered: bool = True
+
+
+def own_fault(case: Case) -> Cause | None:
+    """The only rank with a fault of its own, or the first one of several."""
+    found = list(_candidates(case))
+    if not found:
+        return None
+    disordered = [one for one in found if not one.is_ordered]
+    found = [one for one in found if one.is_ordered]
+    if not found:
+        reason = f"the log of {listed(one.suspect for one in disordered)} is not in the order of its times"
+        return cannot_tell(reason, [one.suspect for one in disordered], [one.event for one in disordered])
+    first = found[0] if len(found) == 1 else _first(case, found)
+    suspects = [one.suspect for one in found]
+    if first is None:
+        reason = f"{listed(suspects)} have faults of their own, and nothing tells which was first"
+        return cannot_tell(reason, suspects, [one.event for one in found])
+    if case.job.size is not None and len(case.job.silent) * 2 >= case.job.size > 1:
+        return cannot_tell(missing_logs(case.job), [first.suspect], [first.event])
+    contradicts = _contradictions(case, first)
+    certain = len(found) == 1 and case.is_complete and not contradicts
+    return Cause(
+        "certain" if certain else "likely",
+        first.kind,
+        (first.suspect,),
+        first.code,
+        tuple(one.event for one in [first, *(one for one in found if one is not first)]),
+        fix=first.fix,
+        supports=("the first fault is a direct cause",),
+        contradicts=contradicts,
+    )
+
+
+def _candidates(case: Case) -> Iterator[Own]:
+    first_exit: Own | None = None
+    of_ranks = [own for rank in case.job.ranks if (own := _own(rank))]
+    for event in case.job.launcher:
+        fact = event.fact
+        if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and first_exit is None:
+            suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, None, None))
+            first_exit = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
+    if first_exit and not of_ranks and first_exit.suspect not in case.waits.waiting:
+        yield first_exit
+    yield from of_ranks
+
+
+def _own(rank: Rank) -> Own | None:
+    """The earliest own fault of a rank, unless the rank waited in vain before."""
+    faults = [event for event in rank.events if _is_own(event)]
+    if not faults:
+        return None
+    first = min(faults, key=lambda event: (event.time is None, event.time or 0.0))
+    waiting = [event for event in rank.events if isinstance(event.fact, (*WAITING, PeerClosed))]
+    ordered = True
+    for event in waiting:
+        in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
+        in_time = event.time < first.time if event.time is not None and first.time is not None else None
+        if in_time or (in_time is None and in_file):
+            return None
+        if in_file and not in_time:
+            ordered = False
+    kind, code, fix = _words(rank, first)
+    return Own(rank.suspect, first, kind, code, fix, ordered)
+
+
+def _is_own(event: Event) -> bool:
+    if isinstance(event.fact, Fault):
+        return not event.fact.is_symptom
+    return isinstance(event.fact, ListenFailed)
+
+
+def _words(rank: Rank, event: Event) -> tuple[str, str | None, str]:
+    fact = event.fact
+    if isinstance(fact, ListenFailed):
+        port = "a port" if fact.port is None else f"port {fact.port}"
+        code = "EI0020" if fact.side == "card" else "EI0019"
+        variable = "HCCL_NPU_SOCKET_PORT_RANGE=auto" if fact.side == "card" else "another HCCL_IF_BASE_PORT"
+        where = rank.suspect.server or rank.process.worker
+        return (
+            f"could not listen on {port}, it is taken",
+            code,
+            f"end the other job that uses {port} on {where}, or set {variable} on all ranks",
+        )
+    assert isinstance(fact, Fault)
+    fix = f"read the log of {named(rank.suspect)} from {event.place.file}:{event.place.line} on"
+    if fact.code == "EJ0001":
+        fix = (
+            f"end the processes of earlier jobs on {rank.suspect.server or rank.process.worker}, wait 30 s, start again"
+        )
+    return fact.kind, fact.code, fix
+
+
+def _exit(fact: Exited) -> str:
+    return f"was killed by signal {fact.signal}" if fact.signal else f"ended with exit code {fact.code}"
+
+
+def _exit_fix(fact: Exited, suspect: Suspect) -> str:
+    if fact.signal == 9:
+        return (
+            f"see the kernel log of {suspect.server or 'its server'} for the out-of-memory killer, and who else sent it"
+        )
+    return f"read the last lines of the log of {named(suspect)}"
+
+
+def _first(case: Case, found: list[Own]) -> Own | None:
+    """The earliest fault where clocks can be compared, else the one that all others wait for."""
+    workers = {one.event.process.worker for one in found}
+    if len(workers) == 1:
+        timed = sorted((one for one in found if one.event.time is not None), key=lambda one: one.event.time or 0.0)
+        if len(timed) == len(found) and (timed[0].event.time or 0) < (timed[1].event.time or 0):
+            return timed[0]
+    elif all(worker in case.clocks.offsets for worker in workers):
+        times = sorted(
+            ((time, one) for one in found if (time := case.clocks.corrected(one.event.process.worker, one.event.time))),
+            key=lambda pair: pair[0],
+        )
+        if len(times) == len(found) and times[1][0] - times[0][0] > MARGIN:
+            return times[0][1]
+    awaited = [
+        one for one in found if all(other is one or case.waits.reaches(other.suspect, one.suspect) for other in found)
+    ]
+    return awaited[0] if len(awaited) == 1 else None
+
+
+def _contradictions(case: Case, first: Own) -> tuple[str, ...]:
+    others = [end for end in case.waits.ends if end != first.suspect and not case.waits.reaches(end, first.suspect)]
+    if others and first.suspect not in case.waits.awaited:
+        return (f"other ranks wait for {listed(sorted(others, key=str))}, not for {named(first.suspect)}",)
+    return ()

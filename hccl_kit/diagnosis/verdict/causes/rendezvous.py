@@ -1,0 +1,95 @@
+"""The creation of a communicator: who the root has not heard of, and who could not reach the root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hccl_kit.diagnosis.logs.facts import Connected, Event, Joined, NeverConnected, RootUnreachable
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.waits import failed_group, missing
+
+
+def missing_at_root(case: Case) -> Cause | None:
+    """The ranks that the root names as absent, or leaves out of its list of those that came."""
+    found = list(_lists(case))
+    if not found:
+        return None
+    event, rank, numbers = min(found, key=lambda one: (len(one[2]), one[2]))
+    group = failed_group(rank)
+    absent = [case.job.in_group(rank, number, group, None) or Suspect(number, None, None) for number in sorted(numbers)]
+    disagree = {one for _, _, numbers in found for one in numbers} - numbers
+    if disagree and not numbers & {one for _, _, other in found for one in other if other is not numbers}:
+        return cannot_tell("the roots of several communicators miss different ranks", absent, [event])
+    kind, fix, certain = _words(case, absent)
+    if len(absent) > 1 and len(absent) == (case.job.size or 0) - 1:
+        return cannot_tell(
+            f"nobody but the root came: either {named(rank.suspect)} cannot be reached, or the others did not start",
+            [rank.suspect, *absent],
+            [event],
+        )
+    return Cause(
+        "certain" if certain and len(absent) == 1 else "likely",
+        kind,
+        tuple(absent),
+        "EI0015",
+        (event,),
+        fix=fix,
+        supports=(f"{named(rank.suspect)}, the root, has not heard of {listed(absent)}",),
+    )
+
+
+def root_not_reached(case: Case) -> Cause | None:
+    """Ranks that could not connect to the root of their communicator."""
+    unreached = [
+        (rank, event) for rank in case.job.ranks for event in rank.events if isinstance(event.fact, RootUnreachable)
+    ]
+    if not unreached:
+        return None
+    ranks = list(dict.fromkeys(rank.suspect for rank, _ in unreached))
+    events = [event for _, event in unreached]
+    roots = {edge.target for edge in case.waits.edges if isinstance(edge.event.fact, RootUnreachable)} - {None}
+    if len(roots) != 1:
+        return cannot_tell("nothing tells which rank is the root that was not reached", ranks, events)
+    root = roots.pop()
+    assert root is not None
+    others = [rank for rank in case.job.ranks if rank.suspect != root and rank.suspect not in ranks]
+    if others and root in case.job.by_suspect:
+        # Others reached it, so that the fault is on the side of those who did not.
+        if len(ranks) > 1:
+            return cannot_tell(f"{listed(ranks)} could not connect to {named(root)}, others could", ranks, events)
+        return Cause("likely", "could not connect to the root", tuple(ranks), "EI0015", tuple(events), fix=_FIX)
+    if root in case.job.by_suspect or len(case.job.silent) > 1:
+        return cannot_tell(
+            missing_logs(case.job) or "either the root or the network to it is at fault", [root, *ranks], events
+        )
+    return Cause(
+        "likely", "was not there when the others connected", (root,), "EI0015", tuple(events), "", _FIX,
+        (f"{listed(ranks)} could not connect to it",),
+    )  # fmt: skip
+
+
+_FIX = (
+    "check on both servers that HCCL_SOCKET_IFNAME names the interface between them and that no firewall closes the"
+    " ports from HCCL_IF_BASE_PORT (60000) on"
+)
+
+
+def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
+    for rank in case.job.ranks:
+        for event in rank.events:
+            if isinstance(event.fact, NeverConnected | Connected) and (numbers := missing(case.job, rank, event.fact)):
+                yield event, rank, numbers
+
+
+def _words(case: Case, absent: list[Suspect]) -> tuple[str, str, bool]:
+    rank = case.job.by_suspect.get(absent[0])
+    start = f"see why {listed(absent)} did not start, or did not get as far as creating the communicator"
+    if rank is None:
+        return "never came to the communicator, and left no log", start, True
+    if any(isinstance(event.fact, RootUnreachable) for event in rank.events):
+        return "could not connect to the root", _FIX, True
+    if not any(isinstance(event.fact, Joined) for event in rank.events):
+        return "never called the creation of the communicator", start, True
+    return "came to the communicator too late", "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all", False

@@ -1,0 +1,327 @@
+"""The ranks of a job: which process is which rank on which card, and which ranks left no log.
+
+Several communicators and several runs may leave logs in one folder. The largest communicator is the job; of two
+processes that were the same rank of it, the later one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hccl_kit.diagnosis.logs.facts import (
+    Card,
+    Event,
+    Evidence,
+    Exited,
+    GroupNamed,
+    Joined,
+    JoinFailed,
+    LinkFailed,
+    LinkRow,
+    LinkTimedOut,
+    OperatorTimedOut,
+    Process,
+    Watchdog,
+)
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.table.model import RankTable
+
+MAX_RANKS = 1 << 20
+"""A line that names a larger job is not believed."""
+_OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
+_NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 what a card without an address prints
+_DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
+"""The card side of a process logs in a folder that names the card."""
+_FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A process of the job that left a log.
+
+    `number` is its rank in the job, None if no line names it. `groups` has its rank in each communicator. `is_cut`: a
+    part of its log is missing, so that the absence of an error proves nothing.
+    """
+
+    process: Process
+    number: int | None
+    suspect: Suspect
+    card: Card
+    groups: Mapping[str, int]
+    events: tuple[Event, ...]
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """The job. `size` is the number of its ranks, None if nothing names it; `silent` are those without a log.
+
+    `launcher` has what launchers say of ranks, in the order of their logs.
+    """
+
+    size: int | None
+    world: str | None
+    ranks: tuple[Rank, ...]
+    silent: tuple[Suspect, ...]
+    launcher: tuple[Event, ...]
+    names: Mapping[str, str]
+    table: RankTable | None
+    notes: tuple[str, ...]
+
+    @cached_property
+    def by_suspect(self) -> Mapping[Suspect, Rank]:
+        """The rank with a log, by its identity."""
+        return {rank.suspect: rank for rank in self.ranks}
+
+    @cached_property
+    def by_number(self) -> Mapping[int, Suspect]:
+        """Every rank of the job, with a log or without."""
+        known = {silent.rank: silent for silent in self.silent if silent.rank is not None}
+        return known | {rank.number: rank.suspect for rank in self.ranks if rank.number is not None}
+
+    @cached_property
+    def by_group_rank(self) -> Mapping[tuple[str, int], Suspect]:
+        """A rank by its number in a communicator."""
+        return {(group, number): rank.suspect for rank in self.ranks for group, number in rank.groups.items()}
+
+    @cached_property
+    def by_card(self) -> Mapping[tuple[str, int], Suspect]:
+        """A rank by its server and the physical number of its card."""
+        silent = {
+            (one.server, one.device): one for one in self.silent if one.server is not None and one.device is not None
+        }
+        return silent | {
+            (rank.card.server, rank.card.physical): rank.suspect
+            for rank in self.ranks
+            if rank.card.server is not None and rank.card.physical is not None
+        }
+
+    @cached_property
+    def by_address(self) -> Mapping[str, Suspect]:
+        """A rank by the address of its card; an address that several cards have names none of them."""
+        found: dict[str, list[Suspect]] = defaultdict(list)
+        for rank in self.ranks:
+            if rank.card.address is not None:
+                found[rank.card.address].append(rank.suspect)
+        if self.table is not None:
+            for device in self.table.every:
+                suspect = self.by_number.get(device.rank)
+                if device.ip and suspect is not None and suspect not in found[device.ip]:
+                    found[device.ip].append(suspect)
+        return {address: one[0] for address, one in found.items() if len(one) == 1 and address not in _NO_ADDRESS}
+
+    def canonical(self, group: str | None) -> str | None:
+        """One name for a communicator that has two."""
+        return None if group is None else self.names.get(group, group)
+
+    def at_card(self, card: Card) -> Suspect:
+        """The rank of a card, or what the line says of it."""
+        found = None
+        if card.server is not None and card.physical is not None:
+            found = self.by_card.get((card.server, card.physical))
+        if found is None and card.address is not None:
+            found = self.by_address.get(card.address)
+        if found is not None:
+            return found
+        on_server = [one for one in self.everyone if card.server is not None and one.server == card.server]
+        if len(on_server) == 1 and card.physical is None and card.address is None:
+            return on_server[0]
+        return Suspect(None, card.server or card.address, card.physical)
+
+    @cached_property
+    def everyone(self) -> tuple[Suspect, ...]:
+        """All ranks, those with a log first."""
+        return (*(rank.suspect for rank in self.ranks), *self.silent)
+
+    def in_group(self, rank: Rank, number: int, group: str | None, own: int | None) -> Suspect | None:
+        """The rank with a number, as `rank` counts: in `group`, or in those of its communicators where it is `own`.
+
+        None if that is not one rank, or if the communicator has no such number.
+        """
+        name = self.canonical(group)
+        if name is not None and name in rank.groups:
+            return self._member(name, number)
+        groups = [one for one, as_rank in rank.groups.items() if own is None or as_rank == own]
+        if not groups:
+            return self.by_number.get(number) if own is None or own == rank.number else None
+        found = {self._member(one, number) for one in groups} - {None}
+        return found.pop() if len(found) == 1 else None
+
+    def _member(self, group: str, number: int) -> Suspect | None:
+        if group == self.world:
+            return self.by_number.get(number)
+        return self.by_group_rank.get((group, number))
+
+
+def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
+    """The job of all that was read."""
+    names = {event.fact.name: event.fact.group for event in evidence.events if isinstance(event.fact, GroupNamed)}
+    by_process: dict[Process, list[Event]] = defaultdict(list)
+    for file in evidence.files:
+        if file.process.pid is not None:
+            by_process[file.process] = []
+    launcher: list[Event] = []
+    for event in evidence.events:
+        if isinstance(event.fact, Exited):
+            launcher.append(event)
+        elif event.process.pid is not None or event.process in by_process or _names_its_rank(event):
+            by_process[event.process].append(event)
+        else:
+            launcher.append(event)
+    cut = {file.process for file in evidence.files if file.cut}
+    groups = {process: _groups(events, names) for process, events in by_process.items()}
+    world, size = _world(by_process.values(), groups.values(), names)
+    if table is not None:
+        size = max(size or 0, len(table.every))
+    places = _Places(table)
+    ranks = [
+        _rank(process, tuple(sorted(events, key=_order)), groups[process], world, places, is_cut=process in cut)
+        for process, events in by_process.items()
+    ]
+    ranks, notes = _latest(ranks)
+    ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
+    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, tuple(notes))
+
+
+class _Places:
+    """Where the table puts each rank."""
+
+    def __init__(self, table: RankTable | None) -> None:
+        servers = table.servers if table is not None else ()
+        devices = [(server.id, device) for server in servers for device in server.devices]
+        self._of_rank = {device.rank: Card(server, device.id, device.ip or None) for server, device in devices}
+        self._of_card = {(server, device.id): device.rank for server, device in devices}
+
+    def completed(self, number: int | None, card: Card) -> tuple[int | None, Card]:
+        """The rank of a card, or the card of a rank; what the logs say goes first."""
+        if number is None and card.server is not None and card.physical is not None:
+            number = self._of_card.get((card.server, card.physical))
+        known = self._of_rank.get(number) if number is not None else None
+        if known is None:
+            return number, card
+        physical = known.physical if card.physical is None else card.physical
+        return number, Card(card.server or known.server, physical, card.address or known.address)
+
+
+def _order(event: Event) -> tuple[str, int]:
+    return event.place.file, event.place.line
+
+
+def _names_its_rank(event: Event) -> bool:
+    return isinstance(event.fact, Joined)
+
+
+def _groups(events: Iterable[Event], names: Mapping[str, str]) -> dict[str, int]:
+    """The rank of a process in each communicator: the last one that it joined under a name."""
+    return {
+        names.get(event.fact.group, event.fact.group): event.fact.rank
+        for event in events
+        if isinstance(event.fact, Joined) and event.fact.group is not None
+    }
+
+
+def _world(
+    all_events: Iterable[list[Event]], all_groups: Iterable[Mapping[str, int]], names: Mapping[str, str]
+) -> tuple[str | None, int | None]:
+    """The largest communicator, and its size."""
+    sizes: dict[str, int] = {}
+    members: dict[str, int] = defaultdict(int)
+    nameless = 0
+    for events in all_events:
+        for event in events:
+            if isinstance(event.fact, Joined | JoinFailed) and event.fact.ranks and event.fact.ranks <= MAX_RANKS:
+                if event.fact.group is None:
+                    nameless = max(nameless, event.fact.ranks)
+                else:
+                    group = names.get(event.fact.group, event.fact.group)
+                    sizes[group] = max(sizes.get(group, 0), event.fact.ranks)
+    for groups in all_groups:
+        for group in groups:
+            members[group] += 1
+    if not sizes:
+        return None, nameless or None
+    world = max(sizes, key=lambda group: (sizes[group], members[group], group))
+    return world, max(sizes[world], nameless)
+
+
+def _rank(
+    process: Process,
+    events: tuple[Event, ...],
+    groups: Mapping[str, int],
+    world: str | None,
+    places: _Places,
+    *,
+    is_cut: bool,
+) -> Rank:
+    card = _card(events)
+    number = groups.get(world) if world is not None else None
+    if number is None:
+        number = _own_number(events, process, alone=not groups)
+    number, card = places.completed(number, card)
+    return Rank(
+        process, number, Suspect(number, card.server or process.worker, card.physical), card, groups, events, is_cut
+    )
+
+
+def _card(events: Sequence[Event]) -> Card:
+    server = physical = address = None
+    for event in events:
+        if isinstance(event.fact, Joined):
+            server = event.fact.server or server
+            physical = event.fact.physical if event.fact.physical is not None else physical
+            address = event.fact.card_address or address
+    if physical is None:
+        folders = [found for event in events if (found := _DEVICE.search(event.place.file))]
+        physical = int(folders[0][1]) if folders else None
+    return Card(server, physical, address)
+
+
+def _own_number(events: Iterable[Event], process: Process, *, alone: bool) -> int | None:
+    """The rank that other lines name, if no communicator does."""
+    for event in events:
+        if isinstance(event.fact, Joined) and event.fact.group is None:
+            return event.fact.rank
+    if alone:
+        for event in events:
+            fact = event.fact
+            if isinstance(fact, _OF_OWN_RANK) and fact.rank is not None:
+                return fact.rank
+    found = _FOLDER.fullmatch(process.worker)
+    return int(found[1]) if found else None
+
+
+def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[str]]:
+    """Of several processes that were one rank, the one whose log ends last."""
+    kept: list[Rank] = []
+    by_number: dict[int, Rank] = {}
+    dropped = 0
+    for rank in ranks:
+        if rank.number is None:
+            kept.append(rank)
+            continue
+        other = by_number.get(rank.number)
+        dropped += other is not None
+        if other is None or _end(rank) >= _end(other):
+            by_number[rank.number] = rank
+    notes = [f"{dropped} processes of earlier runs are left out"] if dropped else []
+    return [*by_number.values(), *kept], notes
+
+
+def _end(rank: Rank) -> float:
+    return max((event.time for event in rank.events if event.time is not None), default=0.0)
+
+
+def _silent(ranks: Iterable[Rank], size: int | None, table: RankTable | None) -> tuple[Suspect, ...]:
+    heard = {rank.number for rank in ranks}
+    if table is not None:
+        return tuple(
+            Suspect(device.rank, server.id, device.id)
+            for server in table.servers
+            for device in server.devices
+            if device.rank not in heard
+        )
+    return tuple(Suspect(number, None, None) for number in range(size or 0) if number not in heard)

@@ -1,0 +1,103 @@
+"""From what was read to who broke the job."""
+
+from __future__ import annotations
+
+from hccl_kit.diagnosis.logs.facts import Event, Evidence, Place, Setting
+from hccl_kit.diagnosis.verdict.causes import CAUSES
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs
+from hccl_kit.diagnosis.verdict.clocks import Clocks, estimate
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine
+from hccl_kit.diagnosis.verdict.job import Job, assemble
+from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
+from hccl_kit.table.model import RankTable
+
+MAX_EVIDENCE = 16
+MAX_MOMENTS = 16
+"""Moments of a rank on the timeline."""
+_COMPARED = ("HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT", "HCCL_IF_BASE_PORT", "HCCL_RDMA_TIMEOUT")
+
+
+def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
+    """Who broke the job, as far as the evidence tells."""
+    job = assemble(evidence, table)
+    case = Case(job, waits(job), estimate(job))
+    cause = _if_known(next((found for one in CAUSES if (found := one(case))), None) or _unknown(case), job)
+    first = cause.suspects[0] if cause.certainty != "cannot_tell" and cause.suspects else None
+    event = cause.events[0] if cause.events else None
+    fault = None
+    if first is not None:
+        fault = FirstFault(first, cause.code, event.time if event else None, cause.kind, event.place if event else None)
+    return Diagnosis(
+        certainty=cause.certainty,
+        first_fault=fault,
+        suspects=cause.suspects,
+        cascade=cascade(job, case.waits, frozenset((first,)) if first else frozenset()),
+        silent=job.silent,
+        clock_offsets={worker: -seconds for worker, seconds in case.clocks.offsets.items() if seconds},
+        links=case.clocks.links,
+        evidence=tuple(dict.fromkeys(one.place for one in cause.events))[:MAX_EVIDENCE],
+        reason=cause.reason,
+        fix=cause.fix,
+        supports=cause.supports,
+        contradicts=cause.contradicts,
+        ranks=tuple(
+            RankLine(rank.suspect, _moments(case.clocks, rank.process.worker, rank.events)) for rank in job.ranks
+        ),
+        notes=(*job.notes, *_differences(job), *evidence.notes),
+    )
+
+
+def _if_known(cause: Cause, job: Job) -> Cause:
+    """The cause, unless nothing tells which of several processes of a server it is."""
+    if cause.certainty == "cannot_tell":
+        return cause
+    first = cause.suspects[0]
+    rank = job.by_suspect.get(first)
+    if first.rank is not None or first.device is not None or rank is None:
+        return cause
+    if sum(other.process.worker == rank.process.worker for other in job.ranks) < 2:
+        return cause
+    reason = f"a process of {first.server} {cause.kind}, but nothing tells its rank"
+    return cause._replace(certainty="cannot_tell", reason=reason)
+
+
+def _unknown(case: Case) -> Cause:
+    events = [edge.event for edge in case.waits.edges]
+    if not case.job.ranks:
+        return cannot_tell("nothing in these logs is of a job with HCCL")
+    if not case.waits.waiting:
+        return cannot_tell("no log has an error" + (f", but {missing_logs(case.job)}" if case.job.silent else ""))
+    if missing := missing_logs(case.job):
+        return cannot_tell(missing, (), events)
+    if case.waits.targets and not case.waits.ends:
+        ring = [source for source in case.waits.targets if case.waits.reaches(source, source)]
+        return cannot_tell(
+            f"{listed(ring)} wait for each other, in the same operator as far as the logs tell", (), events
+        )
+    return cannot_tell("the logs have time-outs only, and none names the rank that was waited for", (), events)
+
+
+def _moments(clocks: Clocks, worker: str, events: tuple[Event, ...]) -> tuple[tuple[float | None, str, Place], ...]:
+    telling = [event for event in events if event.is_error or isinstance(event.fact, WAITING)]
+    return tuple(
+        (
+            event.time if (time := clocks.corrected(worker, event.time)) is None else time,
+            type(event.fact).__name__,
+            event.place,
+        )
+        for event in telling[:MAX_MOMENTS]
+    )
+
+
+def _differences(job: Job) -> tuple[str, ...]:
+    """Settings that differ between ranks."""
+    found: dict[str, dict[str, list[object]]] = {}
+    for rank in job.ranks:
+        for event in rank.events:
+            if isinstance(event.fact, Setting) and event.fact.name in _COMPARED:
+                found.setdefault(event.fact.name, {}).setdefault(event.fact.value, []).append(rank.suspect)
+    return tuple(
+        f"{name} differs between ranks: {', '.join(sorted(values))}"
+        for name, values in found.items()
+        if len(values) > 1
+    )

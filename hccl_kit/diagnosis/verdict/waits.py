@@ -1,0 +1,208 @@
+"""Who waits for whom: the edges that link tables, time-outs of operators and the rendezvous state."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import (
+    Connected,
+    ErrorCqe,
+    Event,
+    Joined,
+    JoinFailed,
+    LinkFailed,
+    LinkRow,
+    LinkTimedOut,
+    NeverConnected,
+    OperatorTimedOut,
+    P2PTimedOut,
+    RootSilent,
+    RootUnreachable,
+    Watchdog,
+)
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect, Wait
+from hccl_kit.diagnosis.verdict.job import MAX_RANKS, Job, Rank
+
+CODES = {
+    LinkTimedOut: "EI0006",
+    LinkRow: "EI0006",
+    LinkFailed: "EI0009",
+    P2PTimedOut: "EI0010",
+    OperatorTimedOut: "EI0002",
+    RootUnreachable: "EI0015",
+    RootSilent: "EI0015",
+    JoinFailed: "EI0015",
+}
+"""The code that users meet with each of these facts; EI0006 stands for all link time-outs, as in HCCL since 8.0."""
+WAITING = (*CODES, Watchdog)
+
+
+class Edge(NamedTuple):
+    """A rank waits for another one. `target` is None if the line does not name a rank of this job.
+
+    `peer` is what the line says of it. `is_proof`: who is waited for may be the cause. The root of a communicator
+    never is: it answers only when all others have come.
+    """
+
+    source: Suspect
+    target: Suspect | None
+    code: str | None
+    event: Event
+    peer: Suspect | None = None
+    is_proof: bool = True
+
+
+@dataclass(frozen=True)
+class Waits:
+    """All waits of a job. `waiting` are the ranks that wait, each with its first event of waiting."""
+
+    edges: tuple[Edge, ...]
+    waiting: Mapping[Suspect, Event]
+    itself: frozenset[Suspect]
+    """Ranks whose operator waited for a task of the same card."""
+
+    @cached_property
+    def targets(self) -> Mapping[Suspect, frozenset[Suspect]]:
+        """Whom each rank waits for, as far as that is known."""
+        found: dict[Suspect, set[Suspect]] = defaultdict(set)
+        for edge in self.edges:
+            if edge.target is not None and edge.target != edge.source and edge.is_proof:
+                found[edge.source].add(edge.target)
+        return {source: frozenset(targets) for source, targets in found.items()}
+
+    @cached_property
+    def awaited(self) -> frozenset[Suspect]:
+        """All that somebody waits for."""
+        return frozenset().union(*self.targets.values()) if self.targets else frozenset()
+
+    @cached_property
+    def ends(self) -> frozenset[Suspect]:
+        """Awaited ranks that wait for nobody: the ends of the chains."""
+        return frozenset(one for one in self.awaited if one not in self.targets)
+
+    def reaches(self, source: Suspect, target: Suspect) -> bool:
+        """Whether a chain of waits leads from one rank to another."""
+        seen, todo = {source}, [source]
+        while todo:
+            for one in self.targets.get(todo.pop(), ()):
+                if one == target:
+                    return True
+                if one not in seen:
+                    seen.add(one)
+                    todo.append(one)
+        return False
+
+
+def waits(job: Job) -> Waits:
+    """The waits of all ranks."""
+    edges = tuple(edge for rank in job.ranks for edge in _edges(job, rank))
+    waiting: dict[Suspect, Event] = {}
+    for rank in job.ranks:
+        for event in rank.events:
+            if isinstance(event.fact, WAITING):
+                waiting.setdefault(rank.suspect, event)
+    itself = frozenset(
+        rank.suspect
+        for rank in job.ranks
+        for event in rank.events
+        if isinstance(event.fact, OperatorTimedOut) and event.fact.awaited == "local"
+    )
+    return Waits(edges, waiting, itself)
+
+
+def cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> tuple[Wait, ...]:
+    """The ranks that waited, each with whom for, but for those that are the first fault itself."""
+    return tuple(_cascade(job, found, without))
+
+
+def _cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> Iterator[Wait]:
+    by_source: dict[Suspect, dict[Suspect | None, Edge]] = defaultdict(dict)
+    for edge in found.edges:
+        by_source[edge.source].setdefault(edge.target, edge)
+    for rank in job.ranks:
+        source = rank.suspect
+        if source in without:
+            continue
+        edges = by_source.get(source, {})
+        known = [edge for target, edge in edges.items() if target is not None] or list(edges.values())
+        proofs = [edge for edge in known if edge.is_proof] or known
+        for edge in proofs:
+            peer = edge.target or edge.peer
+            yield Wait(source, peer if peer != source else None, edge.code, edge.event.time, edge.event.place)
+        if not known and (event := found.waiting.get(source)):
+            yield Wait(source, None, CODES.get(type(event.fact)), event.time, event.place)
+
+
+def _edges(job: Job, rank: Rank) -> Iterator[Edge]:
+    for event in rank.events:
+        fact = event.fact
+        if isinstance(fact, LinkRow):
+            peer = Suspect(fact.peer_rank, fact.peer_address, None)
+            yield Edge(rank.suspect, _of_row(job, rank, fact), "EI0006", event, peer)
+        elif isinstance(fact, LinkFailed):
+            peer = job.at_card(fact.peer)
+            # Without its card a peer is unknown: the rank numbers of these lines are not always those of users.
+            yield Edge(rank.suspect, peer if peer.rank is not None else None, "EI0009", event, peer)
+        elif isinstance(fact, P2PTimedOut):
+            yield Edge(rank.suspect, _of_p2p(job, rank, fact), "EI0010", event)
+        elif isinstance(fact, OperatorTimedOut) and isinstance(fact.awaited, int):
+            yield Edge(rank.suspect, job.in_group(rank, fact.awaited, fact.group, fact.rank), "EI0002", event)
+        elif isinstance(fact, RootUnreachable):
+            yield Edge(rank.suspect, _root(job, rank), "EI0015", event)
+        elif isinstance(fact, RootSilent):
+            yield Edge(rank.suspect, _root(job, rank), "EI0015", event, is_proof=False)
+        elif isinstance(fact, Connected | NeverConnected):
+            for number in missing(job, rank, fact):
+                target = job.in_group(rank, number, failed_group(rank), None)
+                yield Edge(rank.suspect, target, "EI0015", event, Suspect(number, None, None))
+        elif isinstance(fact, ErrorCqe):
+            yield Edge(rank.suspect, None, "EI0013", event, job.at_card(fact.peer))
+
+
+def _of_row(job: Job, rank: Rank, fact: LinkRow) -> Suspect | None:
+    by_address = job.by_address.get(fact.peer_address) if fact.peer_address else None
+    if by_address is not None:
+        return by_address
+    if fact.peer_rank is None:
+        return None
+    return job.in_group(rank, fact.peer_rank, None, fact.rank)
+
+
+def _of_p2p(job: Job, rank: Rank, fact: P2PTimedOut) -> Suspect | None:
+    if rank.card.server is None or fact.peer_physical is None:
+        return None
+    return job.by_card.get((rank.card.server, fact.peer_physical))
+
+
+def _root(job: Job, rank: Rank) -> Suspect | None:
+    groups = [group for group in rank.groups if group == job.world] or list(rank.groups)
+    return job.in_group(rank, 0, groups[0], None) if groups else None
+
+
+def missing(job: Job, rank: Rank, fact: Connected | NeverConnected) -> frozenset[int]:
+    """The ranks that the root of a communicator has not heard of, as the communicator counts."""
+    if isinstance(fact, NeverConnected):
+        return frozenset(fact.ranks)
+    size = fact.expected or _size(rank) or job.size
+    return frozenset(range(size)) - frozenset(fact.ranks) if size and size <= MAX_RANKS else frozenset()
+
+
+def _size(rank: Rank) -> int | None:
+    """The size of the communicator that failed, else of the last one that the process joined."""
+    for kind in (JoinFailed, Joined):
+        for event in reversed(rank.events):
+            if isinstance(event.fact, kind) and event.fact.ranks:
+                return event.fact.ranks
+    return None
+
+
+def failed_group(rank: Rank) -> str | None:
+    """The communicator whose creation failed, else the last one that the process joined."""
+    for event in reversed(rank.events):
+        if isinstance(event.fact, JoinFailed) and event.fact.group:
+            return event.fact.group
+    return next(reversed([*rank.groups]), None)

@@ -1,0 +1,181 @@
+"""hccl-kit diagnose as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from hccl_kit.cli import diagnose
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+from hccl_kit.table.model import RankTable
+from tests.diagnosis.report.diagnoses import cannot_tell, port_taken
+from tests.places import ROOT
+from tests.tables import text
+
+SCHEMA = json.loads((ROOT / "schemas" / "diagnosis.schema.json").read_text())
+Judged = list[tuple[list[Path], RankTable | None]]
+LINE = "[INFO] HCCL(7,python3):2025-11-20-21:37:51.000.000 [op_base.cc:1] [7]Entry-HcclCommDestroy\n"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plog-7_1.log").write_text(LINE)
+    (tmp_path / "job.json").write_text(text())
+    return tmp_path
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Judged:
+    """What the judge is given, each with the diagnosis of a port that is taken."""
+    given: Judged = []
+
+    def answer(logs: list[Path], table: RankTable | None, progress: object) -> Diagnosis:
+        given.append((logs, table))
+        return port_taken()
+
+    monkeypatch.setattr(diagnose, "diagnosis_of", answer)
+    return given
+
+
+def kit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hccl_kit.cli.kit", "diagnose", *arguments]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, env=environ, check=False, timeout=120, text=True, errors="strict"
+    )
+
+
+def test_a_first_fault_is_exit_0(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    assert diagnose.main(["plog-7_1.log"]) == 0
+    assert capsys.readouterr().out.startswith("first fault:  rank 27 (10.0.0.4, card 3), 21:37:51: could not listen")
+    assert judged == [([Path("plog-7_1.log")], None)]
+
+
+def test_no_first_fault_is_exit_1(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(diagnose, "diagnosis_of", lambda *_: cannot_tell())
+    assert diagnose.main(["plog-7_1.log"]) == 1
+    assert diagnose.main(["plog-7_1.log", "--format", "json"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("first fault:  cannot tell, because logs of 10.0.0.4 are missing\n")
+    value = json.loads(out[out.index("{") :])
+    assert (value["certainty"], value["first_fault"]) == ("cannot_tell", None)
+
+
+def test_the_table_is_found_among_the_logs(desk: Path, judged: Judged) -> None:
+    (desk / "error_3.json").write_text('{"message": "x"}')
+    assert diagnose.main(["error_3.json", "job.json", "plog-7_1.log"]) == 0
+    [(logs, table)] = judged
+    assert table
+    assert logs == [Path("error_3.json"), Path("plog-7_1.log")]
+    assert table.world_size == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["job.json"], "job.json is a rank table, and no log is given"),
+        (["job.json", "other.json", "plog-7_1.log"], "two rank tables: job.json, other.json; a job has one"),
+        (["plog-7_1.log", "--html", "plog-7_1.log"], "--html 'plog-7_1.log' does not end in .html"),
+        (["plog-7_1.log", "--html", "no/such.html"], "no is not a folder"),
+        (["none.log"], "cannot read none.log: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_done_is_exit_2(arguments: list[str], told: str, desk: Path) -> None:
+    (desk / "other.json").write_text(text())
+    done = kit(*arguments, cwd=desk)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert told in done.stderr
+
+
+def test_the_page_is_written_beside_the_answer(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    assert diagnose.main(["plog-7_1.log", "--html", "r.html", "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    jsonschema.validate(json.loads(printed.out), SCHEMA)
+    assert printed.err == "wrote: r.html\n"
+    assert 'id="timeline"' in (desk / "r.html").read_text()
+
+
+def test_a_page_of_others_is_not_overwritten(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    (desk / "r.html").write_text("mine")
+    assert diagnose.main(["plog-7_1.log", "--html", "r.html"]) == 2
+    assert (desk / "r.html").read_text() == "mine"
+    assert "--force overwrites it" in capsys.readouterr().err
+    assert diagnose.main(["plog-7_1.log", "--html", "r.html", "--force"]) == 0
+    assert "rank 27" in (desk / "r.html").read_text()
+
+
+def test_a_mask_hides_names_in_every_form(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    assert diagnose.main(["plog-7_1.log", "--mask", "--html", "r.html"]) == 0
+    assert diagnose.main(["plog-7_1.log", "--mask", "--format", "json"]) == 0
+    every = capsys.readouterr().out + (desk / "r.html").read_text()
+    assert "rank 27" in every
+    assert "10.0.0" not in every
+
+
+def test_colors_are_for_terminals(
+    desk: Path, judged: Judged, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert diagnose.main(["plog-7_1.log"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("\x1b[31mfirst fault:")
+    assert lines[1].startswith("\x1b[1mcascade:\x1b[0m ")
+
+
+@pytest.mark.parametrize("kind", ["binary", "nul", "empty", "words", "fifo", "loop", "dangling", "folder", "device"])
+def test_what_is_no_log_is_one_clear_line(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    if kind == "binary":
+        path.write_bytes(bytes(range(256)) * 4000)
+    elif kind == "nul":
+        path.write_bytes(b"\0" * 1_000_000)
+    elif kind == "empty":
+        path.touch()
+    elif kind == "words":
+        path.write_text("nothing of HCCL\n" * 1000)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "loop":
+        path.symlink_to("x.log")
+    elif kind == "dangling":
+        path.symlink_to("nowhere")
+    elif kind == "folder":
+        path.mkdir()
+        (path / "self").symlink_to(".")
+        (path / "self.log").symlink_to("self.log")
+    name = "/dev/zero" if kind == "device" else "x.log"
+    done = kit(name, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    errors = done.stderr.splitlines()
+    assert errors[0].startswith("error: ")
+    assert all(line.startswith("  fix: ") for line in errors[1:])
+    assert len(errors) <= 2
+    assert done.stderr.replace("\n", "").isprintable()
+
+
+STRANGE = {
+    "100 MB": "x" * 100_000_000,
+    "brackets": "[" * 3_000_000 + "]" * 3_000_000,
+    "numbers": "1." * 3_000_000,
+    "escapes": "\x1b[2J\0" * 9,
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_strange_line_among_others_does_no_harm(kind: str, tmp_path: Path) -> None:
+    line = STRANGE[kind]
+    head = "[ERROR] HCCL(7,python3):2025-11-20-21:37:51.000.000 [op_base.cc:1] [7]"
+    (tmp_path / "plog-7_1.log").write_text(f"{LINE}{head}{line}\n{line}\n{LINE}")
+    done = kit("plog-7_1.log", cwd=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    assert done.stdout.startswith("first fault:  ")
+    assert done.stdout.replace("\n", "").isprintable()
+    assert len(done.stdout) < 10_000
