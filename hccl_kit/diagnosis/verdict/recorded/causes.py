@@ -16,7 +16,7 @@ from typing import NamedTuple
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.diagnosis.logs.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty
-from hccl_kit.diagnosis.verdict.own.job import End, Entry, Job, Rank, most_common
+from hccl_kit.diagnosis.verdict.recorded.job import End, Entry, Job, Rank, most_common
 
 STILL = 4.0
 """Seconds without a sign of life, which comes every second, after which a process stands still."""
