@@ -4,14 +4,19 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
+from random import Random
 
 import jsonschema
 import pytest
 
+from benchmarks.planted_kinds import killed_in_training
+from benchmarks.plogs import Plogs, new_job
 from hccl_kit.cli import diagnose
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.table.model import RankTable
+from tests.browser import CHROMIUM, browser
 from tests.diagnosis.report.diagnoses import cannot_tell, port_taken
 from tests.places import ROOT
 from tests.tables import text
@@ -179,3 +184,29 @@ def test_a_strange_line_among_others_does_no_harm(kind: str, tmp_path: Path) -> 
     assert done.stdout.startswith("first fault:  ")
     assert done.stdout.replace("\n", "").isprintable()
     assert len(done.stdout) < 10_000
+
+
+def test_a_job_of_two_servers_from_its_logs_to_the_page(tmp_path: Path) -> None:
+    logs = Plogs(new_job(Random(7), 16), Random(7))
+    planted = killed_in_training(logs, Random(7))
+    logs.write(tmp_path / "logs")
+    done = kit("logs", "--html", "report.html", cwd=tmp_path)
+    [culprit] = planted.culprits
+    rank = logs.job.ranks[culprit]
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"first fault:  rank {culprit} ({rank.host}, card {rank.card}), ")
+    assert done.stderr == "wrote: report.html\n"
+    value = json.loads(kit("logs", "--format", "json", cwd=tmp_path).stdout)
+    jsonschema.validate(value, SCHEMA)
+    assert (value["first_fault"]["rank"], value["first_fault"]["server"]) == (culprit, rank.host)
+    assert len(value["cascade"]) == 15
+    with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "logs", "logs")
+    packed = kit("logs.tar.gz", cwd=tmp_path).stdout
+    assert packed.split("\n")[:2] == done.stdout.split("\n")[:2]
+    if CHROMIUM:
+        with browser() as page:
+            page.open(tmp_path / "report.html")
+            assert page.count("#timeline .row") == 16
+            assert page.value("document.querySelector('#timeline .culprit').textContent").startswith(f"rank {culprit} ")
+            assert page.complaints == []

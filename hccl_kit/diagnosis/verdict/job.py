@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hccl_kit.diagnosis.logs.facts import (
     Card,
+    Connected,
     Event,
     Evidence,
     Exited,
@@ -23,6 +24,7 @@ from hccl_kit.diagnosis.logs.facts import (
     LinkFailed,
     LinkRow,
     LinkTimedOut,
+    NeverConnected,
     OperatorTimedOut,
     Process,
     Watchdog,
@@ -32,6 +34,8 @@ from hccl_kit.table.model import RankTable
 
 MAX_RANKS = 1 << 20
 """A line that names a larger job is not believed."""
+START = 600.0
+"""Seconds in which the processes of a job start."""
 _OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
 _NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 what a card without an address prints
 _DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
@@ -178,11 +182,13 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     if table is not None:
         size = max(size or 0, len(table.every))
     places = _Places(table)
-    ranks = [
+    found = [
         _rank(process, tuple(sorted(events, key=_order)), groups[process], world, places, is_cut=process in cut)
         for process, events in by_process.items()
     ]
-    ranks, notes = _latest(ranks)
+    ranks, notes = _latest(rank for rank in found if not _is_screen(rank))
+    ranks = _with_screens(ranks, {rank.number: rank for rank in found if _is_screen(rank) and rank.number is not None})
+    ranks = _eliminated(ranks, size)
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
     return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, tuple(notes))
 
@@ -259,6 +265,8 @@ def _rank(
 ) -> Rank:
     card = _card(events)
     number = groups.get(world) if world is not None else None
+    if number is None and process.pid is None:
+        number = process.rank
     if number is None:
         number = _own_number(events, process, alone=not groups)
     number, card = places.completed(number, card)
@@ -309,6 +317,81 @@ def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[str]]:
             by_number[rank.number] = rank
     notes = [f"{dropped} processes of earlier runs are left out"] if dropped else []
     return [*by_number.values(), *kept], notes
+
+
+def _is_screen(rank: Rank) -> bool:
+    """Whether the log is what a rank printed to its launcher; its plog is another file."""
+    return rank.process.pid is None and rank.process.rank is not None
+
+
+def _with_screens(ranks: Iterable[Rank], screens: dict[int, Rank]) -> list[Rank]:
+    """The ranks with what they printed, and ranks that left nothing else.
+
+    A process that failed before its log named its rank is the only one of its worker whose rank is not known, if its
+    screen is the only one there without a process.
+    """
+    ranks = list(ranks)
+    taken = {rank.number for rank in ranks if rank.number is not None}
+    nameless = _only_ones(rank for rank in ranks if rank.number is None and rank.process.pid is not None)
+    rest = _only_ones(screen for number, screen in screens.items() if number not in taken)
+    joined = []
+    for rank in ranks:
+        screen = screens.get(rank.number) if rank.number is not None else None
+        if screen is None and nameless.get(rank.process.worker) is rank:
+            screen = rest.get(rank.process.worker)
+        known = rank if screen is None else _numbered(rank, screen.number)
+        joined.append(known if screen is None else replace(known, events=(*known.events, *screen.events)))
+    taken = {rank.number for rank in joined if rank.number is not None}
+    return [*joined, *(screen for number, screen in screens.items() if number not in taken)]
+
+
+def _only_ones(ranks: Iterable[Rank]) -> dict[str, Rank]:
+    """The rank of each worker that has no more than one of these."""
+    found: dict[str, list[Rank]] = defaultdict(list)
+    for rank in ranks:
+        found[rank.process.worker].append(rank)
+    return {worker: only[0] for worker, only in found.items() if len(only) == 1}
+
+
+def _numbered(rank: Rank, number: int | None) -> Rank:
+    return replace(rank, number=number, suspect=rank.suspect._replace(rank=number))
+
+
+def _eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
+    """With the rank of the only process whose log does not name it, if only one rank is left for it.
+
+    That is the only one without a log, or the only one of them that the root of the job has not heard of.
+    """
+    nameless = [rank for rank in ranks if rank.number is None]
+    if len(nameless) != 1 or size is None or not _is_of_job(nameless[0], ranks):
+        return ranks
+    left = set(range(size)) - {rank.number for rank in ranks}
+    unheard = [
+        set(event.fact.ranks) for rank in ranks for event in rank.events if isinstance(event.fact, NeverConnected)
+    ]
+    came = [
+        set(event.fact.ranks)
+        for rank in ranks
+        for event in rank.events
+        if isinstance(event.fact, Connected) and event.fact.expected == size
+    ]
+    left = left.intersection(*unheard).difference(*came)
+    if len(left) != 1:
+        return ranks
+    return [_numbered(rank, left.copy().pop()) if rank is nameless[0] else rank for rank in ranks]
+
+
+def _is_of_job(rank: Rank, ranks: Iterable[Rank]) -> bool:
+    """Whether a process ran while the others of its worker did, and so is not of another run."""
+    others = [
+        event.time
+        for other in ranks
+        if other is not rank and other.process.worker == rank.process.worker
+        for event in other.events
+        if event.time is not None
+    ]
+    own = [event.time for event in rank.events if event.time is not None]
+    return not others or (bool(own) and min(others) - START <= max(own) and min(own) <= max(others))
 
 
 def _end(rank: Rank) -> float:

@@ -84,6 +84,20 @@ class Waits:
         """Awaited ranks that wait for nobody: the ends of the chains."""
         return frozenset(one for one in self.awaited if one not in self.targets)
 
+    def all_reach(self, target: Suspect) -> bool:
+        """Whether all chains of waits lead to a rank."""
+        sources: dict[Suspect, list[Suspect]] = defaultdict(list)
+        for source, targets in self.targets.items():
+            for one in targets:
+                sources[one].append(source)
+        seen, todo = {target}, [target]
+        while todo:
+            for one in sources.get(todo.pop(), ()):
+                if one not in seen:
+                    seen.add(one)
+                    todo.append(one)
+        return bool(self.targets) and all(source in seen for source in self.targets)
+
     def reaches(self, source: Suspect, target: Suspect) -> bool:
         """Whether a chain of waits leads from one rank to another."""
         seen, todo = {source}, [source]

@@ -71,6 +71,11 @@ def test_chains_are_written_once() -> None:
     ]
 
 
+def test_many_silent_ranks_are_numbers() -> None:
+    text = as_text(port_taken()._replace(silent=tuple(map(suspect, [0, 1, 2, 3, 9, 16, 17]))))
+    assert "\nnot heard of: ranks 0-3, 9, 16-17\n" in text
+
+
 def test_many_notes_are_counted() -> None:
     text = as_text(port_taken()._replace(notes=("x",) * (MAX_NOTES + 3)))
     assert text.endswith("note:         3 more notes in the JSON form")

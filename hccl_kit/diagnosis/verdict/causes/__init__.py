@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from hccl_kit.diagnosis.verdict.causes.absence import alone_without_error
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause
+from hccl_kit.diagnosis.verdict.causes.chains import chain, cut_off
 from hccl_kit.diagnosis.verdict.causes.heartbeats import named_by_heartbeat
-from hccl_kit.diagnosis.verdict.causes.links import chain, detector, error_cqe, late, tls
+from hccl_kit.diagnosis.verdict.causes.links import detector, error_cqe, late, tls
 from hccl_kit.diagnosis.verdict.causes.operators import arguments, diverging, versions, waits_for_itself
 from hccl_kit.diagnosis.verdict.causes.own_fault import own_fault
 from hccl_kit.diagnosis.verdict.causes.rendezvous import missing_at_root, root_not_reached
@@ -25,6 +26,7 @@ CAUSES: tuple[Callable[[Case], Cause | None], ...] = (
     named_by_heartbeat,
     error_cqe,
     tls,
+    cut_off,
     detector,
     waits_for_itself,
     diverging,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Event
+from hccl_kit.diagnosis.logs.facts import Event, Heartbeat
 from hccl_kit.diagnosis.verdict.clocks import Clocks
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
 from hccl_kit.diagnosis.verdict.job import Job, Rank
-from hccl_kit.diagnosis.verdict.waits import Waits
+from hccl_kit.diagnosis.verdict.waits import WAITING, Waits
 
 
 class Cause(NamedTuple):
@@ -50,9 +50,25 @@ class Case:
         )
 
     @cached_property
+    def failures(self) -> Mapping[str, float]:
+        """When the first rank of each worker failed or gave up, by the clock of that worker."""
+        found: dict[str, float] = {}
+        for rank in self.job.ranks:
+            times = [event.time for event in rank.events if event.time is not None and _fails(event)]
+            if times:
+                worker = rank.process.worker
+                found[worker] = min(found.get(worker, min(times)), *times)
+        return found
+
+    @cached_property
     def is_complete(self) -> bool:
         """Every rank of the job left a log."""
         return self.job.size is not None and not self.job.silent
+
+
+def _fails(event: Event) -> bool:
+    """Whether the process itself fails or gives up here: what it hears of others is no failure of its own."""
+    return isinstance(event.fact, WAITING) or (event.is_error and not isinstance(event.fact, Heartbeat))
 
 
 def named(suspect: Suspect) -> str:

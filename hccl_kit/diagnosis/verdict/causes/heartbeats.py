@@ -10,6 +10,10 @@ from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, li
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 
+SILENCE = 30.0
+"""Seconds after which a rank that does not answer is lost."""
+MARGIN = 5.0
+"""Seconds by which clocks of two workers may still differ."""
 _PRIORITY = ("error cqe", "stuck", "lost")
 _KINDS = {
     "lost": "stopped to answer: its process is gone, or its network is",
@@ -19,7 +23,10 @@ _KINDS = {
 
 
 def named_by_heartbeat(case: Case) -> Cause | None:
-    """The rank that most processes name first. Errors of packets go before stuck ranks, and these before lost ones."""
+    """The rank that most processes name first. Errors of packets go before stuck ranks, and these before lost ones.
+
+    A job that has failed ends, and its ranks stop to answer one by one: what is heard after a failure proves nothing.
+    """
     found = [(rank, event, suspect, fact) for rank, event, suspect, fact in _first_of_each(case)]
     if not found:
         return None
@@ -37,8 +44,7 @@ def named_by_heartbeat(case: Case) -> Cause | None:
         )
         return cannot_tell(reason, votes, [event for _, event, *_ in same])
     contradicts = tuple(f"{count} ranks name {named(suspect)} instead" for suspect, count in others)
-    alive = case.job.by_suspect.get(first)
-    if status == "lost" and alive is not None and first in case.waits.waiting and not _names_itself(same, first):
+    if status == "lost" and first in case.waits.waiting and not _names_itself(same, first):
         contradicts += (f"{named(first)} was alive later: its log has a time-out of its own",)
     return Cause(
         "likely" if contradicts or (len(events) < 2 and not _names_itself(same, first)) else "certain",
@@ -60,12 +66,35 @@ def _first_of_each(case: Case) -> Iterator[tuple[Rank, Event, Suspect, Heartbeat
     """The first event that each process has, of the highest priority; conclusions of HCCL go before single events."""
     for rank in case.job.ranks:
         beats = [(event, event.fact) for event in rank.events if isinstance(event.fact, Heartbeat)]
+        beats = [(event, fact) for event, fact in beats if _is_proof(case, rank, event, fact)]
         beats = [(event, fact) for event, fact in beats if fact.is_verdict] or beats
         if not beats:
             continue
         status = min((fact.status for _, fact in beats), key=_PRIORITY.index)
         event, fact = next((event, fact) for event, fact in beats if fact.status == status)
         yield rank, event, _culprit(case, rank, fact), fact
+
+
+def _is_proof(case: Case, rank: Rank, event: Event, fact: Heartbeat) -> bool:
+    """Whether it was heard before any rank failed, as far as clocks can be compared.
+
+    Of a job without a failure nobody knows when it ended. HCCL draws its own conclusion when an operator has failed,
+    so that only the time in it counts.
+    """
+    worker = rank.process.worker
+    time = fact.arrival if fact.is_verdict else event.time
+    if fact.is_verdict and time is None:
+        return _culprit(case, rank, fact) not in case.waits.waiting or not case.waits.waiting
+    if not case.failures:
+        return fact.is_verdict or _culprit(case, rank, fact) in case.job.by_suspect
+    later = [
+        failure + case.clocks.between(other, worker) - (time or 0.0)
+        for other, failure in case.failures.items()
+        if case.clocks.comparable(other, worker)
+    ]
+    return (
+        time is not None and bool(later) and min(later) > (MARGIN if len(later) > 1 else 0.0) and max(later) > SILENCE
+    )
 
 
 def _culprit(case: Case, rank: Rank, fact: Heartbeat) -> Suspect:

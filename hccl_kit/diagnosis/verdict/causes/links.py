@@ -16,7 +16,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Tls,
     Unreachable,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 
@@ -69,6 +69,8 @@ def error_cqe(case: Case) -> Cause | None:
     events = [event for *_, event in pairs]
     peers = Counter({peer: len({rank.suspect for rank, other, _ in pairs if other == peer}) for _, peer, _ in pairs})
     sources = {rank.suspect for rank, *_ in pairs}
+    if len(sources) == 2 and set(peers) == sources:
+        return _between(sources, events)
     (peer, most), *others = peers.most_common()
     if others and others[0][1] == most:
         return cannot_tell(
@@ -90,9 +92,26 @@ def error_cqe(case: Case) -> Cause | None:
         (peer,),
         "EI0013",
         tuple(events),
-        fix=f"see whether the process of {named(peer)} ended before; else `hccn_tool -i N -link_stat -g` on both servers",
+        fix=f"see whether {named(peer)} ended before; else `hccn_tool -i N -link_stat -g` on both servers",
         supports=(f"{listed(sources)} lost packets to it",),
     )
+
+
+def _between(pair: set[Suspect], events: list[Event]) -> Cause:
+    first, other = sorted(pair, key=_by_rank)
+    return Cause(
+        "likely",
+        f"lost packets to {named(other)}, which lost packets to it: the link between them is broken",
+        (first, other),
+        "EI0013",
+        tuple(events),
+        fix=f"`hccn_tool -i N -link_stat -g` and `-stat -g` for both cards, on {first.server} and {other.server}",
+        supports=("both ends of one link name each other, and no other rank is named",),
+    )
+
+
+def _by_rank(suspect: Suspect) -> tuple[bool, int, str, int]:
+    return suspect.rank is None, suspect.rank or 0, suspect.server or "", suspect.device or 0
 
 
 def _before(case: Case, rank: Rank, event: Event) -> bool:
@@ -129,13 +148,13 @@ def detector(case: Case) -> Cause | None:
         (end,),
         "EI0006",
         tuple(events),
-        fix=f"see whether the process of {named(end)} lives and called the operator; else check the network of its card",
+        fix=f"see whether {named(end)} lives and called the operator; else check the network of its card",
         supports=("HCCL's own detector of broken connections names it",),
     )
 
 
 def late(case: Case) -> Cause | None:
-    """All ranks waited in vain, one of them began when the others had already given up."""
+    """A rank that began to wait when all that it waits for had already given up, and they on it."""
     waiting = [
         (time, rank, event)
         for rank in case.job.ranks
@@ -143,21 +162,25 @@ def late(case: Case) -> Cause | None:
         and isinstance(event.fact, LINK_FACTS)
         and (time := case.clocks.corrected(rank.process.worker, event.time)) is not None
     ]
-    if len(waiting) < 2 or len(waiting) != len(case.job.ranks) or not case.is_complete or case.waits.ends:
+    if len(waiting) < 2 or len(waiting) != len(case.waits.waiting) or case.waits.ends:
         return None
     waiting.sort(key=lambda one: one[0])
     timeout = _timeout(case)
     last, before = waiting[-1], waiting[-2]
-    if last[0] - waiting[0][0] <= timeout + MARGIN or last[0] - before[0] <= MARGIN:
-        return None
     seconds = last[0] - waiting[0][0]
+    suspect = last[1].suspect
+    if last[0] - before[0] <= (timeout if case.waits.targets else MARGIN) or seconds <= timeout + MARGIN:
+        return None
+    everyone = case.is_complete and len(waiting) == len(case.job.ranks)
+    if not everyone and not case.waits.all_reach(suspect):
+        return None
     return Cause(
         "likely",
         f"came {seconds:.0f} s after the others",
-        (last[1].suspect,),
+        (suspect,),
         "EI0006",
         (last[2], waiting[0][2]),
-        fix=f"see what held up {named(last[1].suspect)}, or set HCCL_CONNECT_TIMEOUT above {seconds:.0f} on all ranks",
+        fix=f"see what held up {named(suspect)}, or set HCCL_CONNECT_TIMEOUT above {seconds:.0f} on all ranks",
         supports=(f"it gave up {seconds:.0f} s after the first rank, more than the time-out of {timeout:.0f} s",),
     )
 
@@ -170,46 +193,3 @@ def _timeout(case: Case) -> float:
         if isinstance(event.fact, Setting) and event.fact.name == "HCCL_CONNECT_TIMEOUT" and event.fact.value.isdigit()
     ]
     return median(values) if values else CONNECT_TIMEOUT
-
-
-def chain(case: Case) -> Cause | None:
-    """The rank at the end of all chains of waits."""
-    ends = case.waits.ends
-    if not ends:
-        return None
-    events = [edge.event for edge in case.waits.edges if edge.target in ends]
-    code = next((edge.code for edge in case.waits.edges if edge.target in ends), None)
-    if len(ends) > 1:
-        return cannot_tell(
-            f"the chains of waits end at {listed(sorted(ends, key=str))}"
-            + (f"; {missing_logs(case.job)}" if case.job.silent else ""),
-            sorted(ends, key=str),
-            events,
-        )
-    (end,) = ends
-    if any(not case.waits.reaches(source, end) for source in case.waits.targets):
-        return cannot_tell(f"not all ranks wait for {named(end)}", [end], events)
-    rank = case.job.by_suspect.get(end)
-    quiet = [other for other in case.without_error if other.suspect != end]
-    if rank is None:
-        # A rank without a log may itself have waited for one of the others, unless all of them waited for it.
-        direct = all(end in targets for targets in case.waits.targets.values()) and len(case.waits.targets) > 2
-        if len(case.job.silent) > 1 or quiet or case.job.size is None or not direct:
-            return cannot_tell(missing_logs(case.job) or f"the log of {named(end)} is missing", [end], events)
-        kind, fix = "left no log, and all others wait for it", f"see whether {named(end)} was started, and why it ended"
-    elif rank.is_cut or end in case.waits.waiting:
-        return cannot_tell(f"the log of {named(end)} does not tell whom it waited for", [end], events)
-    else:
-        if case.job.silent:
-            return cannot_tell(missing_logs(case.job), [end], events)
-        kind = "never entered the operator that all others wait in"
-        fix = f"look what the program of {named(end)} does: `py-spy dump --pid {rank.process.pid}` while it hangs"
-    return Cause(
-        "likely",
-        kind,
-        (end,),
-        code,
-        tuple(events),
-        fix=fix,
-        supports=(f"all chains of waits end there ({len(case.waits.targets)} ranks)",),
-    )

@@ -29,7 +29,8 @@ class Position(NamedTuple):
     event: Event
     number: int | None
     operator: str | None
-    arguments: tuple[int | None, str | None]
+    elements: int | None
+    data_type: str | None
 
 
 def waits_for_itself(case: Case) -> Cause | None:
@@ -48,7 +49,7 @@ def waits_for_itself(case: Case) -> Cause | None:
         (suspect,),
         "EI0002",
         events,
-        fix=f"see what the card of {named(suspect)} did: earlier errors in its log, and the state of the card (npu-smi)",
+        fix=f"see earlier errors in the log of {named(suspect)}, and the state of its card: `npu-smi info`",
         supports=("the chain of waits ends there",) if suspect in case.waits.awaited else (),
     )
 
@@ -68,7 +69,8 @@ def diverging(case: Case) -> Cause | None:
 def _compared(positions: list[Position]) -> Iterator[tuple[str, Sequence[Hashable]]]:
     yield "is behind the others", [one.number for one in positions]
     yield "is in another operator than the others", [one.operator for one in positions]
-    yield "called the operator with other arguments", [one.arguments for one in positions]
+    yield "called the operator with another number of elements", [one.elements for one in positions]
+    yield "called the operator with another type of data", [one.data_type for one in positions]
 
 
 def _pair(case: Case, positions: list[Position]) -> Cause | None:
@@ -99,7 +101,7 @@ def _pair(case: Case, positions: list[Position]) -> Cause | None:
 
 
 def _odd(positions: list[Position], keys: Sequence[Hashable], kind: str, group: str) -> Cause | None:
-    known = [(key, one) for key, one in zip(keys, positions, strict=True) if key not in (None, (None, None))]
+    known = [(key, one) for key, one in zip(keys, positions, strict=True) if key is not None]
     counts = Counter(key for key, _ in known)
     if len(counts) < 2:
         return None
@@ -154,16 +156,16 @@ def _of_rank(case: Case, rank: Rank) -> Iterator[tuple[str, Position]]:
             name = case.job.canonical(group) or _only(rank)
             if name and name not in gave_up:
                 gave_up[name] = Position(
-                    rank.suspect, event, fact.position, _operator(fact.tag), (fact.elements, fact.data_type)
+                    rank.suspect, event, fact.position, _operator(fact.tag), fact.elements, fact.data_type
                 )
         elif isinstance(fact, OperatorEntered) and waiting:
             name = case.job.canonical(group) or _only(rank)
             if name:
                 operator = (fact.tag and _operator(fact.tag)) or fact.operator
-                last[name] = Position(rank.suspect, event, fact.position, operator, (fact.elements, fact.data_type))
+                last[name] = Position(rank.suspect, event, fact.position, operator, fact.elements, fact.data_type)
         elif isinstance(fact, Watchdog):
             name = group or "the job"
-            gave_up[name] = Position(rank.suspect, event, fact.sequence, fact.operator, (None, None))
+            gave_up[name] = Position(rank.suspect, event, fact.sequence, fact.operator, None, None)
     yield from (last | gave_up).items()
 
 

@@ -19,6 +19,10 @@ MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
 
 
+_SAID_BETTER = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
+"""Codes of what two ranks or more take part in; the lines above them name both, and have causes of their own."""
+
+
 class Own(NamedTuple):
     """The first own fault of a rank. `is_ordered`: the lines of its log are in the order of their times."""
 
@@ -85,7 +89,7 @@ def _own(rank: Rank) -> Own | None:
     for event in waiting:
         in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
         in_time = event.time < first.time if event.time is not None and first.time is not None else None
-        if in_time or (in_time is None and in_file):
+        if in_time or (in_time is None and in_file is not False):
             return None
         if in_file and not in_time:
             ordered = False
@@ -95,7 +99,7 @@ def _own(rank: Rank) -> Own | None:
 
 def _is_own(event: Event) -> bool:
     if isinstance(event.fact, Fault):
-        return not event.fact.is_symptom
+        return not event.fact.is_symptom and event.fact.code not in _SAID_BETTER
     return isinstance(event.fact, ListenFailed)
 
 

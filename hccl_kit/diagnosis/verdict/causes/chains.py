@@ -1,0 +1,129 @@
+"""The ends of the chains of waits, and servers that no chain crosses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from hccl_kit.diagnosis.logs.facts import Event
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.waits import Edge
+
+ENOUGH = 3
+"""Ranks that wait for one and the same: fewer may be a chain whose other end is in a lost log."""
+
+
+def cut_off(case: Case) -> Cause | None:
+    """The server whose ranks and all others wait for each other, while the others do not wait among themselves."""
+    crossing, servers = _crossing(case)
+    if not crossing or len(servers) < 2:
+        return None
+    common = [server for server in servers if all(server in pair for pair in crossing)]
+    if len(common) != 1:
+        if len(common) != 2:
+            return None
+        names, ranks = " and ".join(sorted(common)), sorted(servers[common[0]] | servers[common[1]], key=str)
+        return cannot_tell(
+            f"all broken links are between {names}: either may be cut off from the network", ranks, _events(case)
+        )
+    (server,) = common
+    members = servers[server]
+    waiting = {edge.source for edge in case.waits.edges} & members
+    if len(waiting) < 2 or len(waiting) * 2 < sum(one.server == server for one in case.job.everyone):
+        return None
+    suspects = tuple(sorted(members, key=lambda one: (one.rank is None, one.rank or 0, one.device or 0)))
+    return Cause(
+        "likely",
+        "has no link to other servers, and no other rank of its server has one",
+        suspects,
+        "EI0006",
+        tuple(_events(case)),
+        fix=f"check the network of the cards of {server}: `hccn_tool -i N -link -g`, `-ip -g`, `-ping -g address X`",
+        supports=(f"all broken links have one end on {server}, from {len(servers) - 1} other servers",),
+    )
+
+
+def _crossing(case: Case) -> tuple[set[frozenset[str]], dict[str, set[Suspect]]]:
+    """Pairs of servers with broken links, and the ranks at their ends; nothing if a broken link is within a server."""
+    pairs: set[frozenset[str]] = set()
+    servers: dict[str, set[Suspect]] = defaultdict(set)
+    for edge in _proofs(case):
+        if edge.target is None or edge.source.server is None or edge.target.server is None:
+            return set(), {}
+        if edge.source.server == edge.target.server or edge.code != "EI0006":
+            return set(), {}
+        pairs.add(frozenset((edge.source.server, edge.target.server)))
+        for one in (edge.source, edge.target):
+            servers[str(one.server)].add(one)
+    return pairs, servers
+
+
+def _proofs(case: Case) -> list[Edge]:
+    """Waits for links; those of lines without a rank repeat what the table of links says."""
+    return [edge for edge in case.waits.edges if edge.is_proof and (edge.target is not None or edge.code == "EI0006")]
+
+
+def _events(case: Case) -> list[Event]:
+    return [edge.event for edge in case.waits.edges if edge.target is not None]
+
+
+def chain(case: Case) -> Cause | None:
+    """The rank at the end of all chains of waits."""
+    ends = case.waits.ends
+    if not ends:
+        return None
+    edges = [edge for edge in case.waits.edges if edge.target in ends]
+    events = [edge.event for edge in edges]
+    if len(ends) > 1:
+        reason = f"the chains of waits end at {listed(sorted(ends, key=str))}"
+        return cannot_tell(_joined(reason, missing_logs(case.job)), sorted(ends, key=str), events)
+    (end,) = ends
+    rank = case.job.by_suspect.get(end)
+    doubt = _doubt(case, end, rank)
+    if doubt:
+        return cannot_tell(doubt, [end], events)
+    kind, fix = _words(end, rank)
+    return Cause(
+        "likely",
+        kind,
+        (end,),
+        edges[0].code,
+        tuple(events),
+        fix=fix,
+        supports=(f"all chains of waits end there ({len(case.waits.targets)} ranks)",),
+        contradicts=(missing_logs(case.job),) if case.job.silent and rank is not None else (),
+    )
+
+
+def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
+    """Why the end of the chains may be a victim; "" if nothing speaks for that.
+
+    A rank without a log, or one that was ended early, may itself have waited for a rank whose log is lost. If all
+    wait for it at first hand, they would also wait for the other one.
+    """
+    if not case.waits.all_reach(end):
+        return f"not all ranks wait for {named(end)}"
+    targets = case.waits.targets.values()
+    direct = sum(end in one for one in targets)
+    if rank is None:
+        quiet = any(other.suspect != end for other in case.without_error)
+        if len(case.job.silent) > 1 or quiet or case.job.size is None or direct < max(ENOUGH, len(targets)):
+            return missing_logs(case.job) or f"the log of {named(end)} is missing"
+        return ""
+    if rank.is_cut or end in case.waits.waiting:
+        return f"the log of {named(end)} does not tell whom it waited for"
+    return missing_logs(case.job) if case.job.silent and direct < max(ENOUGH, len(targets)) else ""
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def _words(end: Suspect, rank: Rank | None) -> tuple[str, str]:
+    if rank is None:
+        return "left no log, and all others wait for it", f"see whether {named(end)} was started, and why it ended"
+    return (
+        "never entered the operator that all others wait in",
+        f"look what the program of {named(end)} does: `py-spy dump --pid {rank.process.pid}` while it hangs",
+    )
