@@ -50,13 +50,20 @@ KINDS = {
     "exit": r"ended with exit code 3",
     "early": r"ended in order",
     "full": r"found the disk full",
+    "full-logs": r"found the disk full",
+    "cut": r"entered all_reduce of [0-9]+ bytes where the others entered all_reduce of [0-9]+",
+    "check": r"has another version of the code",
     "host": r"was lost with its server",
 }
 """What is planted, and what the diagnosis must call it."""
-OF_TRAINING = ("kill", "stop", "full", "starve")
+OF_TRAINING = ("kill", "stop", "full", "starve", "cut", "check")
+"""Those of `hccl-kit train`: the last two are a step that diverges, and a difference that the ranks find themselves."""
+FULL = ("full", "full-logs")
+"""The disk of checkpoints is full; the logs are on it, or not."""
 TIMEOUT = 8
 """Of the heartbeat, in seconds."""
 PATIENCE = 240.0
+KIT = (sys.executable, "-m", "hccl_kit")
 PROGRAM = Path(__file__).with_name("real_faults_program.py")
 
 
@@ -96,8 +103,11 @@ def run_small(fault: Fault) -> Result:
         if fault.kind == "host":
             lab = stack.enter_context(hosts(fault.ranks // 2))
             return _lose_host(folder, lab, fault, environ)
-        if fault.kind == "full":
+        if fault.kind in FULL:
             _small_disk(stack, folder / "disk")
+        if fault.kind == "full-logs":
+            (folder / "disk" / "logs").mkdir()
+            (folder / "hccl_logs").symlink_to(folder / "disk" / "logs")
         script = _script(folder, fault.ranks, [sys.executable, "-u", str(PROGRAM)])
         job = _start(script, environ)
         stack.callback(_kill_all, folder)
@@ -121,11 +131,10 @@ def run_train(fault: Fault, words: Path) -> Result:
         overrides += ["train.max_steps=100000", "train.resume_interval_steps=5", "scheduler.num_epochs=100000"]
         train = [sys.executable, "-u", str(ROOT / "tools" / "train.py"), "-c", str(config)]
         script = _script(folder, 2, [*train, "-o", *places, *overrides])
-        if fault.kind == "starve":
-            environ["PYTHONPATH"] = f"{_starver(folder)}:{environ['PYTHONPATH']}"
-        job = _start(script, environ, timeout=25)
+        job = _start(script, _with_plant(folder, environ), timeout=25)
         stack.callback(_kill_all, folder)
-        _wait(lambda: _steps(folder) >= 1, job)
+        if fault.kind != "check":  # which ends the job before its first step
+            _wait(lambda: _steps(folder) >= 1, job)
         step = _plant(folder, fault, fault.moment)
         job.communicate(timeout=PATIENCE)
         step = _truth(folder) if step is None else step
@@ -134,13 +143,15 @@ def run_train(fault: Fault, words: Path) -> Result:
 
 def _environ(folder: Path, fault: Fault) -> dict[str, str]:
     (folder / "disk").mkdir()
-    return clean_environ({
-        "PYTHONPATH": str(ROOT),
-        "STEPS": "100000",
-        "DISK": str(folder / "disk"),
-        "TRUTH": str(folder / "truth"),
-        "HCCL_PLANT": f"{fault.kind} {fault.rank} {fault.step}",
-    })
+    return clean_environ(
+        {
+            "PYTHONPATH": str(ROOT),
+            "STEPS": "100000",
+            "DISK": str(folder / "disk"),
+            "TRUTH": str(folder / "truth"),
+            "HCCL_PLANT": f"{fault.kind} {fault.rank} {fault.step}",
+        }
+    )
 
 
 def _script(folder: Path, ranks: int, command: Sequence[str]) -> Path:
@@ -155,17 +166,22 @@ def _start(script: Path, environ: dict[str, str], timeout: int = TIMEOUT) -> sub
     command = ["bash", str(script), "--heartbeat-timeout", str(timeout)]
     out = script.with_name("screen").open("wb")
     return subprocess.Popen(
-        command, cwd=script.parent, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+        command,
+        cwd=script.parent,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=out,
         start_new_session=True,
     )
 
 
 def _plant(folder: Path, fault: Fault, moment: float) -> int | None:
     """Plant what comes from outside; returns the step of the rank then, None if the rank itself plants the fault."""
-    if fault.kind not in ("kill", "stop", "full"):
+    if fault.kind not in ("kill", "stop", *FULL):
         return None
     time.sleep(moment)
-    if fault.kind == "full":
+    if fault.kind in FULL:
         with suppress(OSError), (folder / "disk" / "filling").open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
@@ -188,37 +204,57 @@ def _lose_host(folder: Path, lab: Hosts, fault: Fault, environ: dict[str, str]) 
     for process in lab.processes(host):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-    for node, process in enumerate(started):
+    for node, script in enumerate(started):
         if node != host:
-            process.communicate(timeout=PATIENCE)
+            script.communicate(timeout=PATIENCE)
     return _score(fault, folder, step)
 
 
 def _small_disk(stack: ExitStack, folder: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], check=True)
-    stack.callback(subprocess.run, ["umount", "-l", folder], check=True)
+    stack.callback(lambda: subprocess.run(["umount", "-l", folder], check=True))
 
 
-def _starver(folder: Path) -> Path:
-    """A sitecustomize that makes the loader of one rank slow from a step on."""
-    place = folder / "starver"
-    place.mkdir()
-    (place / "sitecustomize.py").write_text('''
+_PLANT = """
 import os, sys, time
-kind, rank, at = (os.environ.get("HCCL_PLANT") or "none -1 -1").split()
-if kind == "starve" and os.environ.get("RANK") == rank:
+kind, rank, at = os.environ["HCCL_PLANT"].split()
+def note(step):
+    with open(os.environ["TRUTH"], "w") as file:
+        file.write(f"{step}\\n")
+if os.environ.get("RANK") == rank and kind == "starve":
     import hccl_kit.ocr.data.feed as feed
     own = feed.Feed.batches
     def batches(self, *args, **options):
         for number, one in enumerate(own(self, *args, **options)):
             if number == int(at):
-                with open(os.environ["TRUTH"], "w") as file:
-                    file.write(f"{number}\\n")
+                note(number)
                 time.sleep(3600)
             yield one
     feed.Feed.batches = batches
-''')
-    return place
+if os.environ.get("RANK") == rank and kind == "check":
+    import hccl_kit.ocr.run.consistency as consistency
+    consistency.code_digest = lambda: "ab" * 32
+if os.environ.get("RANK") == rank and kind == "cut":
+    import hccl_kit.ocr.train.step as step
+    own, count = step.TrainStep._join, 0
+    def join(self, loss, gradients):
+        global count
+        count += 1
+        if count == int(at) + 1:
+            note(count - 1)
+            flatten = self.flatten
+            self.flatten = lambda *values: flatten(*values)[:-4]
+        return own(self, loss, gradients)
+    step.TrainStep._join = join
+"""
+"""A sitecustomize for `hccl-kit train`: one rank's data gets slow, its code differs, or its gradients are cut."""
+
+
+def _with_plant(folder: Path, environ: dict[str, str]) -> dict[str, str]:
+    place = folder / "plant"
+    place.mkdir()
+    (place / "sitecustomize.py").write_text(_PLANT)
+    return {**environ, "PYTHONPATH": f"{place}:{environ['PYTHONPATH']}"}
 
 
 def _steps(folder: Path, rank: int | None = None) -> int:
@@ -268,9 +304,12 @@ def _score(fault: Fault, folder: Path, step: int | None) -> Result:
         verdict = "cannot tell"
     else:
         of_host = range(fault.rank // 2 * 2, fault.rank // 2 * 2 + 2) if fault.kind == "host" else (fault.rank,)
-        is_rank = first["rank"] in of_host or (fault.kind == "full" and first["rank"] is not None)
+        # Whoever writes first finds the disk full; two ranks that differ are suspected both.
+        suspects = [suspect["rank"] for suspect in found["suspects"]] if fault.kind == "check" else []
+        is_rank = first["rank"] in (*of_host, *suspects) or (fault.kind in FULL and first["rank"] is not None)
         named = re.search(r"step ([0-9]+)", first["kind"])
-        is_step = step is None or (named is not None and abs(int(named[1]) - step) <= (6 if fault.kind == "full" else 1))
+        off = 6 if fault.kind in FULL else 1  # a checkpoint every five steps
+        is_step = step is None or (named is not None and abs(int(named[1]) - step) <= off)
         verdict = "right" if is_rank and is_step and re.search(KINDS[fault.kind], first["kind"]) else "wrong"
     if verdict != "right" and os.environ.get("KEEP"):
         shutil.copytree(run, Path(os.environ["KEEP"], f"{fault.kind}-{time.time():.0f}"))
@@ -280,8 +319,11 @@ def _score(fault: Fault, folder: Path, step: int | None) -> Result:
 def diagnose(run: Path) -> dict[str, Any]:
     """What `hccl-kit diagnose` says, in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", "hccl_kit", "diagnose", "--format", "json", str(run)],
-        check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [*KIT, "diagnose", "--format", "json", str(run)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -296,7 +338,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS))
     args = parser.parse_args()
     dice = random.Random(args.seed)
-    kinds = args.kinds or (OF_TRAINING if args.train else list(KINDS))
+    kinds = args.kinds or (OF_TRAINING if args.train else [kind for kind in KINDS if kind not in ("cut", "check")])
     results = []
     with tempfile.TemporaryDirectory() as words:
         if args.train:
@@ -326,8 +368,9 @@ def main() -> None:
 
 def _render(folder: Path) -> None:
     subprocess.run(
-        [sys.executable, "-m", "hccl_kit", "render-words", str(folder), "--count", "64"],
-        check=True, stdout=subprocess.DEVNULL,
+        [*KIT, "render-words", "--output", str(folder), "--force", "--train", "64", "--test", "16"],
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
 
 

@@ -99,20 +99,26 @@ def main() -> None:
         if now and kind == "skip":
             _note(step)
             sizes.pop(0)
+        if now and kind == "operator":
+            _note(step)
+            with collective("all_gather", GRADIENTS):
+                group.all_reduce(bytes(GRADIENTS + 1), is_hub=env.rank == 0)  # never ends: see there
         for size in sizes:
-            name = "all_gather" if now and kind == "operator" else "all_reduce"
-            if name == "all_gather":
-                _note(step)
-                size += 1  # and so it never ends
-            with collective(name, size - (name == "all_gather")):
+            with collective("all_reduce", size):
                 group.all_reduce(bytes(size), is_hub=env.rank == 0)
         if step % 5 == 4:
-            with Path(os.environ["DISK"], f"checkpoint_{env.rank}").open("wb") as file:
-                file.write(bytes(20_000))
+            _save(Path(os.environ["DISK"]), env.rank)
         heartbeat.beat(step + 1)
         if now and kind == "early":
             _note(step)
             return
+
+
+def _save(folder: Path, rank: int) -> None:
+    """A checkpoint, complete before it takes the place of the last one."""
+    part = folder / f"checkpoint_{rank}.part"
+    part.write_bytes(bytes(20_000))
+    part.rename(folder / f"checkpoint_{rank}")
 
 
 def _note(step: int) -> None:

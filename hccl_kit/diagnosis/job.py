@@ -12,6 +12,7 @@ from hccl_kit.diagnosis.logs.facts import Evidence
 from hccl_kit.diagnosis.logs.reading import Progress, read
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
+from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
 from hccl_kit.table.model import RankTable
 
 
@@ -27,7 +28,11 @@ def diagnosis_of(paths: Sequence[Path], table: RankTable | None, progress: Progr
     """As `diagnose`; `progress` is told how much of the logs is read."""
     evidence = read(paths, progress)
     _assert_has_logs(evidence)
-    return judge(evidence, table)
+    own = judge_recorded(evidence)
+    if own is not None and own.certainty == "certain":  # it says what the ranks did, HCCL only what it met
+        return own
+    found = judge(evidence, table)
+    return own if own is not None and found.first_fault is None else found
 
 
 def _assert_has_logs(evidence: Evidence) -> None:

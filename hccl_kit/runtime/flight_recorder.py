@@ -61,6 +61,7 @@ class FlightRecorder:
         self._is_over = threading.Event()
         self._file = None if path is None else _make(path, head)
         if self._file is not None:
+            self._sign_of_life()
             _start(self._stay_alive)
 
     @contextmanager
@@ -99,9 +100,8 @@ class FlightRecorder:
         self._write(line, 2 * HEAD)
 
     def _stay_alive(self) -> None:
-        while not self._is_over.is_set():
+        while not self._is_over.wait(INTERVAL):
             self._sign_of_life()
-            self._is_over.wait(INTERVAL)
 
     def _sign_of_life(self) -> None:
         doing, since = self._doing or (None, None)

@@ -24,7 +24,7 @@ def environ(folder: Path) -> dict[str, str]:
 
 
 def written(folder: Path, rank: int = 3) -> dict[str, Any]:
-    assert [path.name for path in folder.iterdir()] == [f"error_{rank}.json"]
+    assert [path.name for path in folder.glob("error_*")] == [f"error_{rank}.json"]
     row: dict[str, Any] = json.loads((folder / f"error_{rank}.json").read_text(encoding="ascii"))
     return row
 
@@ -85,7 +85,7 @@ def test_an_end_that_is_meant_is_no_failure(
         monkeypatch.setenv(name, value)
     with pytest.raises(type(end)), recorded():
         raise end
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("error_*")) == []
 
 
 class _SilentError(Exception):

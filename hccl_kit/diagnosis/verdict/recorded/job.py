@@ -165,6 +165,8 @@ def _add(ranks: dict[int, Rank], event: Event) -> int:
     if isinstance(fact, Joined):
         if fact.group is not None or not _name(event).startswith("facts_"):
             return 0  # a communicator of HCCL
+        if fact.ranks is None and fact.server is None:
+            return 0  # the name of a file
         rank = ranks.setdefault(fact.rank, Rank(fact.rank))
         rank.place, rank.host, rank.device = event.place, fact.server, fact.physical
         return fact.ranks or 0

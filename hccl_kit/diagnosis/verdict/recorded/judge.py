@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hccl_kit.diagnosis.logs.facts import Evidence, Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect, Wait
-from hccl_kit.diagnosis.verdict.own.causes import Cause, cause_of
-from hccl_kit.diagnosis.verdict.own.job import Job, Rank, job_of
+from hccl_kit.diagnosis.verdict.recorded.causes import Cause, cause_of
+from hccl_kit.diagnosis.verdict.recorded.job import Job, Rank, job_of
 
 LEAST_OFFSET = 1.0
 """Seconds of difference between clocks that are worth telling."""
 
 
-def judge_own(evidence: Evidence) -> Diagnosis | None:
+def judge_recorded(evidence: Evidence) -> Diagnosis | None:
     """The diagnosis, or None if there are no records of ours. A job that ended well has no first fault."""
     job = job_of(evidence)
     if job is None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.diagnosis.logs.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty
-from hccl_kit.diagnosis.verdict.own.job import End, Entry, Job, Rank, most_common
+from hccl_kit.diagnosis.verdict.recorded.job import End, Entry, Job, Rank, most_common
 
 STILL = 4.0
 """Seconds without a sign of life, which comes every second, after which a process stands still."""
@@ -137,12 +137,12 @@ def inconsistent(job: Job) -> Cause | None:
         if found and rank.program_end:
             one, what, other = int(found[1]), found[2], int(found[3])
             differing, size = int(found[4]), int(found[5])
-            odd = [other, one] if differing * 2 > size else [one, other] if differing * 2 == size else [one]
+            odd = [one] if differing * 2 < size else [one, other] if differing * 2 == size else [other]
             than = one if odd[0] == other else other
             return Cause(
                 tuple(odd),
                 f"has another {what} than rank {than}, found in step {rank.step or 0}",
-                "likely" if len(odd) > 1 else "certain",
+                "certain" if differing == 1 and size > 2 else "likely",
                 f"all ranks compared their {what}: {differing} of {size} differ from rank {other}",
                 "start all ranks with the same code, configuration and files",
                 rank.program_end.time,

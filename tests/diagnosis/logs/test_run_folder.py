@@ -1,0 +1,126 @@
+"""The files of our own scripts and programs: what they state, and that nothing in them is believed unseen."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.diagnosis.logs.facts import (
+    Alive,
+    Collective,
+    Event,
+    Exited,
+    Fact,
+    JobEnding,
+    Joined,
+    ProgramEnded,
+    ServerLost,
+)
+from hccl_kit.diagnosis.logs.reading import read
+from hccl_kit.runtime.flight_recorder import recorder
+from hccl_kit.runtime.worker_env import LOG_DIR
+
+
+def events(folder: Path, name: str, text: str | bytes) -> list[Event]:
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (folder / "rank_0.log").write_text("nothing\n")  # a folder without a log is refused
+    return [event for event in read([folder]).events if event.place.file.endswith(name) and not _is_name(event.fact)]
+
+
+def _is_name(fact: Fact) -> bool:
+    """The name of a file tells its rank, whatever is in it."""
+    return isinstance(fact, Joined) and fact.ranks is None
+
+
+def test_what_the_recorder_writes_is_read(tmp_path: Path) -> None:
+    made = recorder({LOG_DIR: str(tmp_path), "RANK": "3", "RANK_SIZE": "8"})
+    made.step = 41
+    with made.collective("all_reduce", 4096):
+        pass
+    with made.collective("all_gather"), made.waiting("data"):
+        made.ended("ValueError", "no such image")
+    found = [event.fact for event in read([tmp_path]).events if not _is_name(event.fact)]
+    assert [type(fact) for fact in found] == [Joined, Alive, ProgramEnded, *[Collective] * 4]
+    assert isinstance(found[0], Joined)
+    assert (found[0].rank, found[0].ranks) == (3, 8)
+    assert isinstance(found[1], Alive)
+    assert (found[1].step, found[1].doing) == (41, "data")
+    assert found[2:] == [
+        ProgramEnded(3, "ValueError", "no such image"),
+        Collective(3, 1, "all_reduce", 4096, left=False, step=41),
+        Collective(3, 1, "all_reduce", 4096, left=True, step=41),
+        Collective(3, 2, "all_gather", None, left=False, step=41),
+        Collective(3, 2, "all_gather", None, left=True, step=41),
+    ]
+
+
+def test_what_the_script_notes_is_read(tmp_path: Path) -> None:
+    text = "100 exited 3 137\n101 ending rank 3 137\n102 exited 0 143\n103 exited 1 1\n104 lost 10.0.0.2 4 5\n"
+    found = events(tmp_path, "launcher_0", text)
+    assert [(event.time, event.is_error, event.fact) for event in found] == [
+        (100.0, True, Exited(3, None, 9)),
+        (101.0, True, JobEnding("rank", 3, 137)),
+        (102.0, False, Exited(0, None, 15, by_launcher=True)),
+        (103.0, False, Exited(1, 1, None, by_launcher=True)),
+        (104.0, True, ServerLost("10.0.0.2", (4, 5))),
+    ]
+
+
+def test_an_end_without_a_rank(tmp_path: Path) -> None:
+    (event,) = events(tmp_path, "launcher_1", "100 ending gone -2 129\n")
+    assert event.fact == JobEnding("gone", None, 129)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exited 3 137",
+        "100 exited 3",
+        "100 exited x 1",
+        "100 exited 4294967295 1",
+        "100 exited 3 9999",
+        "1e9 exited 3 1",
+        "\u0661 exited 3 1",
+        "100 lost",
+        "\0",
+        "100 ending rank 3 137 more",
+    ],
+)
+def test_a_note_of_another_form_is_passed_over(tmp_path: Path, line: str) -> None:
+    assert events(tmp_path, "launcher_0", line + "\n") == []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [],
+        {},
+        {"n": -1},
+        {"n": True, "begun": 1},
+        {"n": "1"},
+        {"n": 1e400},
+        {"n": 10**30},
+        {"other": 1},
+    ],
+)
+def test_a_line_that_is_no_record_is_passed_over(tmp_path: Path, row: object) -> None:
+    assert events(tmp_path, "facts_3.jsonl", json.dumps(row) + "\n") == []
+
+
+@pytest.mark.parametrize("time", ["x", -1, 1e400, 10**400, None, True, [], 1e12])
+def test_a_time_that_is_none_is_unknown(tmp_path: Path, time: object) -> None:
+    (event,) = events(tmp_path, "facts_3.jsonl", json.dumps({"alive": time, "step": 1}) + "\n")
+    assert (event.time, event.fact) == (None, Alive(3, 1, None, None))
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_read(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    events(folder, "facts_3.jsonl", data)
+    events(folder, "launcher_0", data)
+
+
+def test_deep_and_long_lines_are_passed_over(tmp_path: Path) -> None:
+    assert events(tmp_path, "facts_3.jsonl", b"[" * 7_000 + b"\n" + b'{"n": 1' + b" " * 10**6 + b"}\n") == []

@@ -1,0 +1,260 @@
+"""Verdicts on jobs by the records of their ranks: one fault of each kind, and what cannot be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.diagnosis.logs.facts import (
+    Alive,
+    Collective,
+    Event,
+    Evidence,
+    Exited,
+    Fact,
+    JobEnding,
+    Joined,
+    Place,
+    Process,
+    ProgramEnded,
+    ServerLost,
+)
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
+
+START = 1_000_000.0
+OPERATORS = (("all_reduce", 4096), ("all_reduce", 8))
+STEPS = 6
+"""Steps that every rank has done; the job stands in the next one, STEPS."""
+
+
+@dataclass
+class Planted:
+    """A rank that has done STEPS steps of two collectives a second each, and is inside the first of the next one."""
+
+    rank: int
+    host: str = "n1"
+    clock: float = 0.0
+    entries: list[tuple[str, int, int]] = field(
+        default_factory=lambda: [(name, size, step) for step in range(STEPS) for name, size in OPERATORS]
+    )
+    inside: tuple[str, int, int] | None = ("all_reduce", 4096, STEPS)
+    doing: str | None = None
+    silent_s: float = 0.0
+    end: tuple[str, str] | None = None
+    end_s: float = 0.0
+    code: int | None = None
+
+    def events(self, now: float, size: int) -> list[Event]:
+        place = Place(f"run/facts_{self.rank}.jsonl", 1)
+        found: list[tuple[float, Fact, Place]] = [
+            (START, Joined(None, self.rank, size, self.host), place),
+            (now - self.silent_s, Alive(self.rank, STEPS, self.doing, now - 9), place),
+        ]
+        number = 0
+        for number, (name, count, step) in enumerate(self.entries, 1):
+            entered = Collective(self.rank, number, name, count, left=False, step=step)
+            found += [(START + number, entered, place), (START + number + 0.1, entered._replace(left=True), place)]
+        if self.inside:
+            name, count, step = self.inside
+            found.append((now - 9, Collective(self.rank, number + 1, name, count, left=False, step=step), place))
+        if self.end:
+            found.append((now + self.end_s, ProgramEnded(self.rank, *self.end), place))
+        if self.code is not None:
+            code = (None, self.code - 128) if self.code > 128 else (self.code, None)
+            found.append((now, Exited(self.rank, *code), Place("run/launcher_0", 1)))
+        process = Process("run", None, self.rank)
+        return [Event(process, where, time + self.clock, False, fact) for time, fact, where in found]
+
+
+NOW = START + 100
+
+
+def ranks(size: int) -> list[Planted]:
+    return [Planted(rank) for rank in range(size)]
+
+
+def judged(planted: list[Planted], *more: Fact, size: int = 0) -> Diagnosis:
+    events = [event for one in planted for event in one.events(NOW, size or len(planted))]
+    events += [Event(Process("run", None), Place("run/launcher_0", 2), NOW + 1, True, fact) for fact in more]
+    found = judge_recorded(Evidence((), tuple(events)))
+    assert found is not None
+    return found
+
+
+def told(found: Diagnosis) -> tuple[int | None, str]:
+    assert found.first_fault, found.reason
+    return found.first_fault.suspect.rank, found.first_fault.kind
+
+
+VICTIM = ("ConnectionResetError", "a peer has closed the connection")
+CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+    "kill": ({"code": 137, "inside": None, "silent_s": 0.5}, "was killed by SIGKILL", {"end": VICTIM, "code": 1}),
+    "kill inside": ({"code": 137, "silent_s": 0.5}, "was killed by SIGKILL", {"end": VICTIM, "code": 1}),
+    "stop": ({"inside": None, "silent_s": 9.0}, f"stands still since step {STEPS}", {}),
+    "stop inside": ({"silent_s": 9.0}, f"stands still since step {STEPS}", {}),
+    "starve": ({"inside": None, "doing": "data"}, f"waits for data since step {STEPS}", {}),
+    "delay": ({"inside": None}, f"is busy with its own code since step {STEPS}", {}),
+    "operator": (
+        {"inside": ("all_gather", 4096, STEPS)},
+        "entered all_gather of 4096 bytes where the others entered all_reduce of 4096 bytes, in step 6",
+        {},
+    ),
+    "size": ({"inside": ("all_reduce", 4100, STEPS)}, "entered all_reduce of 4100 bytes where", {}),
+    "skip": ({"inside": ("all_reduce", 8, STEPS)}, "entered all_reduce of 8 bytes where", {}),
+    "raise": (
+        {"inside": None, "end": ("ValueError", "no image"), "end_s": -0.1},
+        "failed with ValueError",
+        {"end": VICTIM},
+    ),
+    "exit": ({"inside": None, "code": 3}, "ended with exit code 3 in step 6", {"end": VICTIM, "code": 1}),
+    "early": ({"inside": None, "end": ("done", ""), "code": 0}, "ended in order after step 6", {"end": VICTIM}),
+    "full": (
+        {"inside": None, "end": ("KitError", "cannot write x: [Errno 28] No space left on device")},
+        "found the disk full, in step 6",
+        {"end": VICTIM, "end_s": -1.0},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+@given(st.data())
+def test_a_planted_fault_is_named(kind: str, data: st.DataObject) -> None:
+    size = data.draw(st.integers(2, 12))
+    rank = data.draw(st.integers(0, size - 1))
+    change, phrase, to_others = CHANGES[kind]
+    job = [replace(one, **(change if one.rank == rank else to_others)) for one in ranks(size)]
+    number, said = told(judged(job))
+    assert number == rank
+    assert said.startswith(phrase)
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+@given(st.data())
+def test_clocks_do_not_matter(kind: str, data: st.DataObject) -> None:
+    """Each rank on a host of its own, up to half an hour apart."""
+    size = data.draw(st.integers(2, 6))
+    rank = data.draw(st.integers(0, size - 1))
+    change, phrase, to_others = CHANGES[kind]
+    clocks = data.draw(st.lists(st.floats(-1800, 1800), min_size=size, max_size=size))
+    job = [
+        replace(one, host=f"n{one.rank}", clock=clocks[one.rank], **(change if one.rank == rank else to_others))
+        for one in ranks(size)
+    ]
+    found = judged(job)
+    assert (found.first_fault is None) or told(found)[0] == rank
+    assert told(found)[1].startswith(phrase)
+    for one in job:
+        expected = clocks[one.rank] - clocks[0]
+        if abs(expected) > 1.01:
+            assert found.clock_offsets[one.host] == pytest.approx(expected, abs=0.01)
+
+
+@given(st.data())
+def test_without_the_records_of_a_rank_another_is_not_blamed(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(sorted(CHANGES)))
+    size = data.draw(st.integers(2, 8))
+    rank, gone = (data.draw(st.integers(0, size - 1)) for _ in range(2))
+    change, _, to_others = CHANGES[kind]
+    job = [replace(one, **(change if one.rank == rank else to_others)) for one in ranks(size)]
+    found = judged([one for one in job if one.rank != gone], size=size)
+    assert found.first_fault is None or told(found)[0] in (rank, gone)
+    assert [one.rank for one in found.silent] == [gone]
+
+
+@pytest.mark.parametrize("differing", [1, 2, 3])
+def test_ranks_that_found_out_themselves(differing: int) -> None:
+    message = f"rank 1 on n1 has another configuration than rank 0 on n1 ({differing} of 4 ranks differ)"
+    found = judged([replace(one, inside=None, end=("JointError", message)) for one in ranks(4)])
+    odd = 0 if differing == 3 else 1
+    assert told(found)[0] == odd
+    assert told(found)[1].startswith(f"has another configuration than rank {1 - odd}")
+    assert found.certainty == ("certain" if differing == 1 else "likely")
+
+
+def of_two_hosts(**second: Any) -> list[Planted]:
+    return [replace(one, host="n1") if one.rank < 2 else replace(one, host="n2", **second) for one in ranks(4)]
+
+
+def test_a_server_without_power() -> None:
+    found = judged(of_two_hosts(silent_s=9.0), ServerLost("10.0.0.2", (2, 3)))
+    assert told(found) == (2, "was lost with its server 10.0.0.2, in step 6")
+    assert found.first_fault
+    assert found.first_fault.suspect.server == "10.0.0.2"
+    assert found.certainty == "certain"
+
+
+def test_a_server_without_records() -> None:
+    found = judged(of_two_hosts()[:2], ServerLost("10.0.0.2", (2, 3)), size=4)
+    assert told(found)[0] == 2
+    assert [one.rank for one in found.suspects] == [2, 3]
+
+
+def test_two_servers_that_lost_each_other() -> None:
+    """Both live: nobody can say which one has lost its network."""
+    found = judged(of_two_hosts(), ServerLost("10.0.0.2", (2, 3)), ServerLost("10.0.0.1", (0, 1)))
+    assert found.first_fault is None
+
+
+def test_one_stopped_rank_of_a_server_is_no_lost_server() -> None:
+    job = of_two_hosts()
+    job[3] = replace(job[3], silent_s=9.0, inside=None)
+    assert told(judged(job, JobEnding("hang", 3, 124))) == (
+        3,
+        "stands still since step 6: its process is stopped, frozen, or hangs in native code",
+    )
+
+
+def test_two_equal_halves_that_diverge_without_a_past() -> None:
+    """The first collective of a job: nothing tells which half is right."""
+    job = [replace(one, entries=[], inside=("all_reduce", 8 + one.rank, 0)) for one in ranks(2)]
+    found = judged(job)
+    assert found.certainty == "likely"
+    assert [one.rank for one in found.suspects] == [0, 1]
+
+
+def test_all_are_inside() -> None:
+    found = judged(ranks(4))
+    assert (found.certainty, found.first_fault) == ("cannot_tell", None)
+    assert "no rank differs" in found.reason
+
+
+def test_all_have_ended_in_order() -> None:
+    job = [replace(one, inside=None, end=("done", "")) for one in ranks(4)]
+    found = judged(job)
+    assert (found.certainty, found.suspects) == ("cannot_tell", ())
+
+
+def test_ranks_that_were_ended_are_not_blamed() -> None:
+    job = [replace(one, inside=None) if one.rank == 1 else one for one in ranks(3)]
+    exits = [Exited(rank, None, 9, by_launcher=True) for rank in range(3)]
+    assert told(judged(job, JobEnding("hang", 0, 124), *exits))[0] == 1
+
+
+def test_without_records_there_is_no_verdict() -> None:
+    assert judge_recorded(Evidence((), ())) is None
+    exited = Event(Process("run", None), Place("run/failed", 1), None, True, Exited(0, 1, None))
+    assert judge_recorded(Evidence((), (exited,))) is None
+
+
+def test_the_others_are_the_cascade() -> None:
+    job = [replace(one, inside=None, doing="data") if one.rank == 1 else one for one in ranks(3)]
+    found = judged(job)
+    assert [(wait.suspect.rank, wait.waits_for and wait.waits_for.rank) for wait in found.cascade] == [(0, 1), (2, 1)]
+
+
+def test_of_a_run_that_was_started_again_the_last_start_counts() -> None:
+    first = [event for one in ranks(2) for event in replace(one, code=137).events(NOW, 2)]
+    job = [replace(one, inside=None, doing="data") if one.rank == 1 else one for one in ranks(2)]
+    second = [
+        event._replace(place=event.place._replace(file=event.place.file.replace("run/", "run/restart_1/")))
+        for one in job
+        for event in one.events(NOW + 500, 2)
+    ]
+    found = judge_recorded(Evidence((), (*first, *second)))
+    assert found is not None
+    assert told(found)[1].startswith("waits for data")
