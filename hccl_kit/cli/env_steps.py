@@ -102,7 +102,7 @@ def as_text(plan: VariablePlan) -> list[str]:
     first = f"job {wanted.job} of at most {wanted.jobs} on a host: ports {ports.first} to {ports.last}"
     return [
         first,
-        *([_assumption()] if not plan.kernels else []),
+        *([_assumption()] if plan.assumes_linux else []),
         "",
         "all ranks",
         *_listed(plan.variables),
@@ -112,7 +112,7 @@ def as_text(plan: VariablePlan) -> list[str]:
 
 def _assumption() -> str:
     low, high = EPHEMERAL
-    return f"assumed: outgoing connections use ports {low} to {high}, the default of Linux"
+    return f"assumed for servers that were not asked: outgoing connections use ports {low} to {high}, as Linux comes"
 
 
 def _server(server: ServerVariables) -> list[str]:
@@ -138,8 +138,8 @@ def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | 
         "job": plan.wanted.job,
         "jobs_per_host": plan.wanted.jobs,
         "ports": list(plan.ports.block),
-        "ephemeral": [list(kernel.ephemeral) for kernel in plan.kernels] or [list(EPHEMERAL)],
-        "ephemeral_assumed": not plan.kernels,
+        "ephemeral": [list(kernel.ephemeral) for kernel in plan.kernels],
+        "ephemeral_assumed": plan.assumes_linux,
         "variables": [one._asdict() for one in plan.variables],
         "servers": [
             {"server": one.server, "variables": [each._asdict() for each in one.variables], "note": one.note}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import listed
 from hccl_kit.diagnosis.rank_settings import Had
 from hccl_kit.discovery.server_id import matches
@@ -20,7 +22,7 @@ from hccl_kit.launch.hccl_variables import (
     OF_A_SERVER,
     VariablePlan,
 )
-from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Kernel, Ports, owner
+from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Ports, job_ports
 from hccl_kit.preflight.rules.variable_values import accepted_values
 from hccl_kit.runtime.worker_env import LINK_PORT, NAMES
 from hccl_kit.table.document import shown
@@ -82,15 +84,22 @@ def _meets(plan: VariablePlan, name: str, value: str | None) -> str | None:
             return f"ports {ports.first} to {ports.last} are not all from {LOWEST} to {HIGHEST}"
         if ports.first == DEFAULT_BASE:
             return "which is where every job without a plan listens"
-        owners = {owner(port, plan.wanted.jobs) for port in range(ports.first, ports.last + 1)}
-        others = sorted(job for job in owners if job not in (None, plan.wanted.job))
-        if others:
-            return f"which meets job {listed(others, _SHOWN)}"
-        for kernel in plan.kernels or (Kernel(),):
+        for kernel in plan.kernels:
             given = kernel.given_away(ports)
             if given:
                 return f"outgoing connections may get {given[0]} to {given[1]}"
+        others = [*_jobs_met(plan, ports)]
+        if others:
+            return f"which meets job {listed(others, _SHOWN)}"
     return None
+
+
+def _jobs_met(plan: VariablePlan, ports: Ports) -> Iterator[int]:
+    """The other jobs whose ports, by the same plan, are among these."""
+    for job in range(plan.wanted.jobs):
+        with suppress(KitError):  # it has no ports at all
+            if job != plan.wanted.job and job_ports(job, plan.wanted.jobs, plan.kernels).block.meets(ports):
+                yield job
 
 
 def _ports(name: str, value: str) -> Iterator[Ports]:

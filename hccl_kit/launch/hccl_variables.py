@@ -73,7 +73,9 @@ class VariablePlan(NamedTuple):
     variables: tuple[Variable, ...]
     servers: tuple[ServerVariables, ...]
     kernels: tuple[Kernel, ...]
-    """Of the servers that are known; empty if the defaults of Linux are assumed for all."""
+    """Those that the ports were chosen for."""
+    assumes_linux: bool
+    """A server is not known, and the default of Linux is among `kernels`."""
 
     def of(self, server: ServerVariables) -> tuple[Variable, ...]:
         """All variables of the ranks of a server."""
@@ -86,15 +88,17 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
     Raises KitError if the ports or the time-outs that are wanted cannot be.
     """
     several = len(table.servers) > 1
-    kernels = tuple(hosts[server.id].kernel for server in table.servers if server.id in hosts)
-    assumed = () if kernels and len(kernels) == len(table.servers) else (Kernel(),)
-    ports = job_ports(wanted.job, wanted.jobs, (*kernels, *assumed))
+    known = [hosts[server.id].kernel for server in table.servers if server.id in hosts]
+    assumes_linux = len(known) < len(table.servers)
+    kernels = tuple(dict.fromkeys([*known, *([Kernel()] if assumes_linux else [])]))
+    ports = job_ports(wanted.job, wanted.jobs, kernels)
     return VariablePlan(
         wanted,
         ports,
         (*_of_ports(ports), *_of_timeouts(wanted, several=several), *_of_rendezvous(ports, several=several)),
         tuple(_of_server(server, hosts.get(server.id)) for server in table.servers),
         kernels,
+        assumes_linux,
     )
 
 
