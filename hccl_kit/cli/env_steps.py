@@ -6,11 +6,12 @@ import json
 import os
 import shlex
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted
+from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain
 from hccl_kit.cli.tables import read_table
 from hccl_kit.diagnosis.rank_settings import read_settings
@@ -22,6 +23,9 @@ from hccl_kit.preflight.probes.this_server import find_server, servers_here
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.model import RankTable, Server
 
+_SOURCES = 4
+_WIDTH = 94
+"""Characters of a line of a reason."""
 VERSION = 1
 """Of the JSON form."""
 
@@ -121,13 +125,19 @@ def _server(server: ServerVariables) -> list[str]:
 
 
 def _listed(variables: Sequence[Variable]) -> list[str]:
-    return [line for one in variables for line in (printable(f"  {one.name}={one.value}"), f"      {one.reason}")]
+    return [
+        line
+        for one in variables
+        for line in (printable(f"  {one.name}={one.value}"), *(f"      {part}" for part in wrap(one.reason, _WIDTH)))
+    ]
 
 
 def _lines_of(differences: Sequence[Difference]) -> list[str]:
-    return [
-        printable(f"{one.source}: {one.text}" if one.source else f"ranks differ: {one.text}") for one in differences
-    ]
+    """A line for each, with all ranks that have it."""
+    sources: dict[str, list[str]] = {}
+    for one in differences:
+        sources.setdefault(one.text, []).append(one.source or "all ranks")
+    return [printable(f"{listed(found, _SOURCES)}: {text}") for text, found in sources.items()]
 
 
 def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | None) -> dict[str, Any]:

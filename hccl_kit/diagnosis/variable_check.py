@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -29,8 +29,10 @@ from hccl_kit.table.document import shown
 
 _DEFAULTS = {CONNECT_TIMEOUT: "120", EXEC_TIMEOUT: "1836", BASE_PORT: str(DEFAULT_BASE)}
 """What HCCL takes if a variable is not set."""
-_ONLY_IF_SET = (*NAMES["master_port"], LINK_PORT)
-"""Scripts choose these themselves, and not all ranks have them."""
+_ONLY_IF_SET = (*NAMES["master_port"], LINK_PORT, HOST_RANGE)
+"""Scripts choose the first two themselves, and not all ranks have them; without a range, the base port counts."""
+_EQUAL = (CONNECT_TIMEOUT, EXEC_TIMEOUT)
+"""Of the variables of a plan, those that are wrong just because ranks differ."""
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _SHOWN = 4
 
@@ -45,8 +47,11 @@ class Difference(NamedTuple):
 
 def check(plan: VariablePlan, had: Sequence[Had], product: str = "") -> list[Difference]:
     """What is out of range, differs from the plan, meets another job, or differs between ranks."""
-    found = [one for rank in had for one in (*_refused(rank, product), *_of_plan(plan, rank), *_of_server(plan, rank))]
-    return [*found, *_between(had)]
+    found = []
+    for rank in had:
+        refused = [*_refused(rank, product)]
+        found += [*refused, *_of_plan(plan, rank, {one.variable for one in refused}), *_of_server(plan, rank)]
+    return [*found, *_between(plan, had)]
 
 
 def _refused(rank: Had, product: str) -> Iterator[Difference]:
@@ -60,15 +65,13 @@ def _refused(rank: Had, product: str) -> Iterator[Difference]:
         yield Difference(rank.source, EXEC_TIMEOUT, text)
 
 
-def _of_plan(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
+def _of_plan(plan: VariablePlan, rank: Had, refused: Set[str]) -> Iterator[Difference]:
     for planned in plan.variables:
         name, value = planned.name, _effective(rank, planned.name)
         if value is None and (name in _ONLY_IF_SET or not rank.is_complete):
             continue
-        if value is not None and _same(value, planned.value):
+        if value is not None and (_same(value, planned.value) or name in refused):
             continue
-        if name == HOST_RANGE and value is None and rank.values.get(BASE_PORT) == str(plan.ports.host.first):
-            continue  # the same ports, for one process on a card
         now = f"{name}={shown(value)}" if rank.values.get(name) is not None else f"{name} is not set"
         default = f" ({value} by default)" if value is not None and rank.values.get(name) is None else ""
         why = _meets(plan, name, value)
@@ -126,12 +129,11 @@ def _of_server(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
         yield Difference(rank.source, IF_NAME, f"{IF_NAME}={shown(name)}; planned: {planned}")
 
 
-def _between(had: Sequence[Had]) -> Iterator[Difference]:
-    """What differs between ranks and must not."""
-    names = sorted({name for rank in had for name in rank.values if name in accepted_values("")} | {*_DEFAULTS})
-    for name in names:
-        if name in OF_A_SERVER:
-            continue
+def _between(plan: VariablePlan, had: Sequence[Had]) -> Iterator[Difference]:
+    """What differs between ranks and must not. A rank that differs in a port differs from the plan too."""
+    others = {*OF_A_SERVER, *(one.name for one in plan.variables if one.name not in _EQUAL)}
+    names = {name for rank in had for name in rank.values if name in accepted_values("")} | {*_EQUAL}
+    for name in sorted(names - others):
         values: dict[str, list[str]] = {}
         for rank in had:
             value = _effective(rank, name)

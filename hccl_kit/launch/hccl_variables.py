@@ -1,7 +1,8 @@
 """The variables of a job with their reasons: ports that no other job has, the interface of each server, time-outs.
 
-Sources: the pages of HCCL's variables (CANN 8.0 to 9.1). HCCL_IF_BASE_PORT is known to all releases; the two ranges
-since CANN 8.1.RC1, on Atlas A2 and newer, where the range of the host beats the base port.
+Sources: the pages of HCCL's variables (CANN 8.0 to 9.1), and topoinfo_detect.cc of hcomm. HCCL_IF_BASE_PORT is known
+to all releases; the two ranges since CANN 8.1.RC1, on Atlas A2 and newer, where the range of the host beats the base
+port.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_running_ranks_and_logs_are_compared(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
         'run/plog/plog-7_20260302100000000.log: HCCL_CONNECT_TIMEOUT="130"; planned: 120',
-        f'ranks differ: HCCL_CONNECT_TIMEOUT differs: "120" (process {rank.pid}), "130" ({log.relative_to(folder)})',
+        f'all ranks: HCCL_CONNECT_TIMEOUT differs: "120" (process {rank.pid}), "130" ({log.relative_to(folder)})',
     ]
 
 

@@ -63,9 +63,8 @@ def test_the_ports_of_another_job_are_named_as_its(jobs: list[int]) -> None:
             " which is where every job without a plan listens",
         ),
         (
-            {"HCCL_NPU_SOCKET_PORT_RANGE": "65530-65540"},
-            'HCCL_NPU_SOCKET_PORT_RANGE="65530-65540"; planned: 65504-65519; ports 65530 to 65540 are not all from 1024'
-            " to 65535",
+            {"HCCL_IF_BASE_PORT": "65520"},
+            'HCCL_IF_BASE_PORT="65520"; planned: 65408; ports 65520 to 65551 are not all from 1024 to 65535',
         ),
         (
             {"HCCL_HOST_SOCKET_PORT_RANGE": "61000, 64800-64810"},
