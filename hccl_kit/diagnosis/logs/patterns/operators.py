@@ -21,7 +21,9 @@ from hccl_kit.diagnosis.logs.facts import (
 )
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Fields, Found, Row, group_of_tag, rank
 
-_REMOTE = re.compile(r"remote ?rank ?:? ?\[(?P<rank>[0-9]{1,10}|local|unknown)\]", re.IGNORECASE)
+_REMOTE = re.compile(
+    r"remote ?rank ?:? ?(?:\[([0-9]{1,10}|local|unknown)\]|([0-9]{1,10}|local)(?=[,.\s]))", re.IGNORECASE
+)
 _WAITS = ("notify wait", "notifywait", "notify_wait", "event wait")
 
 
@@ -29,7 +31,8 @@ def _awaited(text: str) -> int | Literal["local"] | None:
     found = _REMOTE.search(text)
     if not found:
         return None
-    return "local" if found["rank"].lower() == "local" else rank(found["rank"])
+    named = (found[1] or found[2]).lower()
+    return "local" if named == "local" else rank(named)
 
 
 def _timed_out(found: Found) -> Iterator[Fact]:
@@ -58,14 +61,12 @@ def part(text: str, fields: Fields) -> OperatorTimedOut:
         fields.number("index", "opindex"),
         fields.number("count"),
         fields.text("datatype"),
-        None,
-        fields.rank("deviceid"),
     )
 
 
 def _stuck(found: Found) -> Iterator[Fact]:
     fields = found.fields()
-    seconds = re.search(r"timeout:([0-9]{1,6})[.\s]", found.record.text)
+    seconds = re.search(r"timeout[:=]([0-9]{1,6})(min)?\b", found.record.text)
     chip = re.search(r"chipId[:=\[] ?([0-9]{1,4})\b", found.record.text)
     yield OperatorTimedOut(
         None,
@@ -73,7 +74,7 @@ def _stuck(found: Found) -> Iterator[Fact]:
         None,
         fields.text("tag"),
         None,
-        seconds=int(seconds[1]) if seconds else None,
+        seconds=int(seconds[1]) * (60 if seconds[2] else 1) if seconds else None,
         physical=rank(chip[1]) if chip else None,
     )
 
@@ -140,6 +141,13 @@ ROWS = (
     Row("fftsplus task timeout", r"fftsplus task timeout occur", _stuck, before=True, whole=True),
     Row("Entry-Hccl", r"Entry-Hccl(?!Comm|GetRoot|Get|Create|Destroy)(?P<operator>[A-Z]\w{1,40}) ?: ?tag", _entered),
     Row("GenerateOpTag", r"GenerateOpTag:", _tagged),
+    Row(
+        "inconsistent between ranks",
+        r"parameter (?P<field>\w{1,40}), local(?: end)? (?P<own>[^\s,]{1,512}),"
+        r" remote(?: end)? (?P<other>[^\s,]{1,512})",
+        _mismatch,
+        whole=True,
+    ),
     Row(
         "CMD information",
         r"CMD information (?P<field>[\w ]{1,40}?) ?check fail[^\[\n]{0,40}?"
