@@ -17,7 +17,7 @@ from hccl_kit.cli.tables import read_table
 from hccl_kit.diagnosis.rank_settings import read_settings
 from hccl_kit.diagnosis.variable_check import Difference, check
 from hccl_kit.launch.hccl_variables import Host, ServerVariables, Variable, VariablePlan, Wanted, plan_variables
-from hccl_kit.launch.job_ports import EPHEMERAL
+from hccl_kit.launch.job_ports import EPHEMERAL, JOBS
 from hccl_kit.preflight.host_facts import hosts_over_ssh, this_host
 from hccl_kit.preflight.probes.this_server import find_server, servers_here
 from hccl_kit.runtime.worker_env import SERVER
@@ -35,7 +35,7 @@ class EnvRequest(NamedTuple):
 
     table: str
     job: int
-    jobs: int
+    jobs: int | None
     connect_timeout: int | None
     exec_timeout: int | None
     server: str | None
@@ -49,7 +49,9 @@ class EnvRequest(NamedTuple):
 def print_plan(request: EnvRequest) -> int:
     """Print the plan, or what differs from it; returns the exit code. Raises KitError if there can be no plan."""
     table = read_table(request.table)
-    wanted = Wanted(request.job, request.jobs, request.connect_timeout, request.exec_timeout)
+    wanted = Wanted(
+        request.job, JOBS if request.jobs is None else request.jobs, request.connect_timeout, request.exec_timeout
+    )
     plan = plan_variables(table, wanted, _hosts(table, request))
     only = _only(table, request)
     shown = plan._replace(servers=tuple(one for one in plan.servers if only in (None, one.server)))
@@ -68,9 +70,8 @@ def print_plan(request: EnvRequest) -> int:
 
 def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
     """What is known of the servers: this machine, and those that answer over ssh."""
-    here = list(servers_here(table))
-    if request.server and find_server(table, request.server) is None:  # it raises for an unknown one
-        return {}
+    find_server(table, request.server)  # it raises for an unknown one, before any server is asked
+    here = servers_here(table)
     hosts = {server.id: this_host() for server in here}
     others = [server for server in table.servers if server not in here]
     if request.ssh and others:

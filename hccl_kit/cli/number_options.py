@@ -25,7 +25,6 @@ def add_job(parser: argparse.ArgumentParser | argparse._ArgumentGroup, *, defaul
         dest="jobs",
         metavar="N",
         type=whole("--jobs-per-host"),
-        default=8,
         help="how many jobs a host may have, equal for all of them (default: 8)",
     )
 

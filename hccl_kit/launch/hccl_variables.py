@@ -103,7 +103,7 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
     )
 
 
-def script_variables(table: RankTable, job: int | None, jobs: int) -> list[tuple[str, str]]:
+def script_variables(table: RankTable, job: int | None, jobs: int | None = None) -> list[tuple[str, str]]:
     """What the scripts of a job set unless their user did; nothing without a number of the job.
 
     They start one process for each card, for which the base port is enough; the range would beat one that a user sets.
@@ -112,8 +112,10 @@ def script_variables(table: RankTable, job: int | None, jobs: int) -> list[tuple
     the interfaces are left to HCCL. Raises KitError as `plan_variables`.
     """
     if job is None:
+        if jobs is not None:
+            raise KitError(f"--jobs-per-host {jobs} without --job", hint="--job K, from 0: which of them this is")
         return []
-    planned = plan_variables(table, Wanted(job, jobs), {}).variables
+    planned = plan_variables(table, Wanted(job, JOBS if jobs is None else jobs), {}).variables
     return [(one.name, one.value) for one in planned if one.name != HOST_RANGE]
 
 

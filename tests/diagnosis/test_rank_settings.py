@@ -64,7 +64,9 @@ def test_plogs_state_some_variables(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "plog-4711_20260302100000000.log").write_text(PLOG)
     values = {"HCCL_CONNECT_TIMEOUT": "130", "HCCL_IF_BASE_PORT": "60000"}
-    for source in (tmp_path, folder / "plog-4711_20260302100000000.log"):
+    subprocess.run(["tar", "-czf", tmp_path / "logs.tar.gz", "-C", tmp_path, "run"], check=True)
+    subprocess.run(["tar", "-cf", tmp_path / "logs.tar", "-C", tmp_path, "run"], check=True)
+    for source in (tmp_path / "run", *folder.iterdir(), tmp_path / "logs.tar", tmp_path / "logs.tar.gz"):
         assert [(had.values, had.is_complete) for had in read_settings(str(source))] == [(values, False)]
 
 

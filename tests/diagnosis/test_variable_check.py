@@ -35,7 +35,7 @@ def texts(*ranks: Had, job: int = 0, kernel: Kernel | None = None) -> list[str]:
 @given(st.integers(0, 7), st.integers(1, 4))
 def test_what_is_planned_is_no_difference(job: int, ranks: int) -> None:
     assert check(planned(job), [had(str(rank), job=job) for rank in range(ranks)]) == []
-    by_script = dict(script_variables(TWO, job, 8))
+    by_script = dict(script_variables(TWO, job))
     assert check(planned(job), [Had("a", by_script, is_complete=True)]) == []
     assert check(planned(job), [Had("a", {}, is_complete=False)]) == []  # a log without a word about variables
 

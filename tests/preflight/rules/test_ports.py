@@ -150,5 +150,5 @@ def test_ports_of_a_link_local_address_are_tried_on_its_interface() -> None:
 @pytest.mark.parametrize("job", [0, 7])
 def test_the_ports_of_a_plan_are_not_given_away_by_linux_as_it_comes(job: int, tmp_path: Path) -> None:
     put_ranges(tmp_path, "32768\t60999\n", "\n")
-    environ = dict(script_variables(node().table, job, 8))
+    environ = dict(script_variables(node().table, job))
     assert messages(ports_given_away, node(root=tmp_path, environ=environ)) == []
