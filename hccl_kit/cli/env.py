@@ -13,13 +13,13 @@ from collections.abc import Sequence
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.cli import run
-from hccl_kit.cli.options import add_job, seconds, whole
+from hccl_kit.cli.number_options import add_job, seconds, whole
 from hccl_kit.runtime.worker_env import SERVER
 
 _EPILOG = """\
-Every job on a host gets ports of its own, by its number: outside of the ports that the system gives to outgoing
-connections, and below 65536. The interface is the one that has the server's address. No rank is started, no setting of
-a machine is changed. HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
+Every job on a host gets ports of its own, by its number: outside of the ports that the system gives
+to outgoing connections, and below 65536. The interface is the one that has the server's address. No
+rank is started, no setting of a machine is changed. HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
 
 examples:
   hccl-kit env hccl_2s_16p.json --job 1 --ssh

@@ -6,22 +6,26 @@ import json
 import os
 import shlex
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted
+from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain
 from hccl_kit.cli.tables import read_table
 from hccl_kit.diagnosis.rank_settings import read_settings
 from hccl_kit.diagnosis.variable_check import Difference, check
 from hccl_kit.launch.hccl_variables import Host, ServerVariables, Variable, VariablePlan, Wanted, plan_variables
-from hccl_kit.launch.job_ports import EPHEMERAL
+from hccl_kit.launch.job_ports import EPHEMERAL, JOBS
 from hccl_kit.preflight.host_facts import hosts_over_ssh, this_host
 from hccl_kit.preflight.probes.this_server import find_server, servers_here
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.model import RankTable, Server
 
+_SOURCES = 4
+_WIDTH = 94
+"""Characters of a line of a reason."""
 VERSION = 1
 """Of the JSON form."""
 
@@ -31,7 +35,7 @@ class EnvRequest(NamedTuple):
 
     table: str
     job: int
-    jobs: int
+    jobs: int | None
     connect_timeout: int | None
     exec_timeout: int | None
     server: str | None
@@ -45,7 +49,9 @@ class EnvRequest(NamedTuple):
 def print_plan(request: EnvRequest) -> int:
     """Print the plan, or what differs from it; returns the exit code. Raises KitError if there can be no plan."""
     table = read_table(request.table)
-    wanted = Wanted(request.job, request.jobs, request.connect_timeout, request.exec_timeout)
+    wanted = Wanted(
+        request.job, JOBS if request.jobs is None else request.jobs, request.connect_timeout, request.exec_timeout
+    )
     plan = plan_variables(table, wanted, _hosts(table, request))
     only = _only(table, request)
     shown = plan._replace(servers=tuple(one for one in plan.servers if only in (None, one.server)))
@@ -64,9 +70,8 @@ def print_plan(request: EnvRequest) -> int:
 
 def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
     """What is known of the servers: this machine, and those that answer over ssh."""
-    here = list(servers_here(table))
-    if request.server and find_server(table, request.server) is None:  # it raises for an unknown one
-        return {}
+    find_server(table, request.server)  # it raises for an unknown one, before any server is asked
+    here = servers_here(table)
     hosts = {server.id: this_host() for server in here}
     others = [server for server in table.servers if server not in here]
     if request.ssh and others:
@@ -102,7 +107,7 @@ def as_text(plan: VariablePlan) -> list[str]:
     first = f"job {wanted.job} of at most {wanted.jobs} on a host: ports {ports.first} to {ports.last}"
     return [
         first,
-        *([_assumption()] if not plan.kernels else []),
+        *([_assumption()] if plan.assumes_linux else []),
         "",
         "all ranks",
         *_listed(plan.variables),
@@ -112,7 +117,7 @@ def as_text(plan: VariablePlan) -> list[str]:
 
 def _assumption() -> str:
     low, high = EPHEMERAL
-    return f"assumed: outgoing connections use ports {low} to {high}, the default of Linux"
+    return f"assumed for servers that were not asked: outgoing connections use ports {low} to {high}, as Linux comes"
 
 
 def _server(server: ServerVariables) -> list[str]:
@@ -121,13 +126,19 @@ def _server(server: ServerVariables) -> list[str]:
 
 
 def _listed(variables: Sequence[Variable]) -> list[str]:
-    return [line for one in variables for line in (printable(f"  {one.name}={one.value}"), f"      {one.reason}")]
+    return [
+        line
+        for one in variables
+        for line in (printable(f"  {one.name}={one.value}"), *(f"      {part}" for part in wrap(one.reason, _WIDTH)))
+    ]
 
 
 def _lines_of(differences: Sequence[Difference]) -> list[str]:
-    return [
-        printable(f"{one.source}: {one.text}" if one.source else f"ranks differ: {one.text}") for one in differences
-    ]
+    """A line for each, with all ranks that have it."""
+    sources: dict[str, list[str]] = {}
+    for one in differences:
+        sources.setdefault(one.text, []).append(one.source or "all ranks")
+    return [printable(f"{listed(found, _SOURCES)}: {text}") for text, found in sources.items()]
 
 
 def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | None) -> dict[str, Any]:
@@ -138,8 +149,8 @@ def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | 
         "job": plan.wanted.job,
         "jobs_per_host": plan.wanted.jobs,
         "ports": list(plan.ports.block),
-        "ephemeral": [list(kernel.ephemeral) for kernel in plan.kernels] or [list(EPHEMERAL)],
-        "ephemeral_assumed": not plan.kernels,
+        "ephemeral": [list(kernel.ephemeral) for kernel in plan.kernels],
+        "ephemeral_assumed": plan.assumes_linux,
         "variables": [one._asdict() for one in plan.variables],
         "servers": [
             {"server": one.server, "variables": [each._asdict() for each in one.variables], "note": one.note}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hccl_kit.base.arguments import Parser, command_or, split_command
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
-from hccl_kit.cli.options import add_job
+from hccl_kit.cli.number_options import add_job
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -41,7 +41,7 @@ class GenRequest(NamedTuple):
     force: bool
     dry_run: bool
     job: int | None
-    jobs: int
+    jobs: int | None
 
 
 def hosts_of(text: str, *, simulate: bool) -> tuple[str, ...] | Literal["all"]:

@@ -11,7 +11,7 @@ from hccl_kit.base.arguments import Parser, command_or, split_command
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import default_command
-from hccl_kit.cli.options import add_job
+from hccl_kit.cli.number_options import add_job
 from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option
 from hccl_kit.table.products import find_product
 

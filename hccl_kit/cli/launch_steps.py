@@ -40,7 +40,7 @@ class LaunchRequest(NamedTuple):
     force: bool
     dry_run: bool
     job: int | None
-    jobs: int
+    jobs: int | None
 
 
 def write_launch_files(request: LaunchRequest) -> int:

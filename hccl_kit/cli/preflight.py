@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import run
-from hccl_kit.cli.options import add_product, add_selection, seconds
+from hccl_kit.cli.number_options import seconds
+from hccl_kit.cli.options import add_product, add_selection
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.preflight.answer import answer
 from hccl_kit.preflight.job import Refused

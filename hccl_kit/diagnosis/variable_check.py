@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
 from typing import NamedTuple
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import listed
 from hccl_kit.diagnosis.rank_settings import Had
 from hccl_kit.discovery.server_id import matches
@@ -20,15 +22,17 @@ from hccl_kit.launch.hccl_variables import (
     OF_A_SERVER,
     VariablePlan,
 )
-from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Kernel, Ports, owner
+from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Ports, job_ports
 from hccl_kit.preflight.rules.variable_values import accepted_values
 from hccl_kit.runtime.worker_env import LINK_PORT, NAMES
 from hccl_kit.table.document import shown
 
 _DEFAULTS = {CONNECT_TIMEOUT: "120", EXEC_TIMEOUT: "1836", BASE_PORT: str(DEFAULT_BASE)}
 """What HCCL takes if a variable is not set."""
-_ONLY_IF_SET = (*NAMES["master_port"], LINK_PORT)
-"""Scripts choose these themselves, and not all ranks have them."""
+_ONLY_IF_SET = (*NAMES["master_port"], LINK_PORT, HOST_RANGE)
+"""Scripts choose the first two themselves, and not all ranks have them; without a range, the base port counts."""
+_EQUAL = (CONNECT_TIMEOUT, EXEC_TIMEOUT)
+"""Of the variables of a plan, those that are wrong just because ranks differ."""
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _SHOWN = 4
 
@@ -43,8 +47,11 @@ class Difference(NamedTuple):
 
 def check(plan: VariablePlan, had: Sequence[Had], product: str = "") -> list[Difference]:
     """What is out of range, differs from the plan, meets another job, or differs between ranks."""
-    found = [one for rank in had for one in (*_refused(rank, product), *_of_plan(plan, rank), *_of_server(plan, rank))]
-    return [*found, *_between(had)]
+    found = []
+    for rank in had:
+        refused = [*_refused(rank, product)]
+        found += [*refused, *_of_plan(plan, rank, {one.variable for one in refused}), *_of_server(plan, rank)]
+    return [*found, *_between(plan, had)]
 
 
 def _refused(rank: Had, product: str) -> Iterator[Difference]:
@@ -58,15 +65,13 @@ def _refused(rank: Had, product: str) -> Iterator[Difference]:
         yield Difference(rank.source, EXEC_TIMEOUT, text)
 
 
-def _of_plan(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
+def _of_plan(plan: VariablePlan, rank: Had, refused: Set[str]) -> Iterator[Difference]:
     for planned in plan.variables:
         name, value = planned.name, _effective(rank, planned.name)
         if value is None and (name in _ONLY_IF_SET or not rank.is_complete):
             continue
-        if value is not None and _same(value, planned.value):
+        if value is not None and (_same(value, planned.value) or name in refused):
             continue
-        if name == HOST_RANGE and value is None and rank.values.get(BASE_PORT) == str(plan.ports.host.first):
-            continue  # the same ports, for one process on a card
         now = f"{name}={shown(value)}" if rank.values.get(name) is not None else f"{name} is not set"
         default = f" ({value} by default)" if value is not None and rank.values.get(name) is None else ""
         why = _meets(plan, name, value)
@@ -82,15 +87,22 @@ def _meets(plan: VariablePlan, name: str, value: str | None) -> str | None:
             return f"ports {ports.first} to {ports.last} are not all from {LOWEST} to {HIGHEST}"
         if ports.first == DEFAULT_BASE:
             return "which is where every job without a plan listens"
-        owners = {owner(port, plan.wanted.jobs) for port in range(ports.first, ports.last + 1)}
-        others = sorted(job for job in owners if job not in (None, plan.wanted.job))
-        if others:
-            return f"which meets job {listed(others, _SHOWN)}"
-        for kernel in plan.kernels or (Kernel(),):
+        for kernel in plan.kernels:
             given = kernel.given_away(ports)
             if given:
                 return f"outgoing connections may get {given[0]} to {given[1]}"
+        others = [*_jobs_met(plan, ports)]
+        if others:
+            return f"which meets job {listed(others, _SHOWN)}"
     return None
+
+
+def _jobs_met(plan: VariablePlan, ports: Ports) -> Iterator[int]:
+    """The other jobs whose ports, by the same plan, are among these."""
+    for job in range(plan.wanted.jobs):
+        with suppress(KitError):  # it has no ports at all
+            if job != plan.wanted.job and job_ports(job, plan.wanted.jobs, plan.kernels).block.meets(ports):
+                yield job
 
 
 def _ports(name: str, value: str) -> Iterator[Ports]:
@@ -117,12 +129,11 @@ def _of_server(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
         yield Difference(rank.source, IF_NAME, f"{IF_NAME}={shown(name)}; planned: {planned}")
 
 
-def _between(had: Sequence[Had]) -> Iterator[Difference]:
-    """What differs between ranks and must not."""
-    names = sorted({name for rank in had for name in rank.values if name in accepted_values("")} | {*_DEFAULTS})
-    for name in names:
-        if name in OF_A_SERVER:
-            continue
+def _between(plan: VariablePlan, had: Sequence[Had]) -> Iterator[Difference]:
+    """What differs between ranks and must not. A rank that differs in a port differs from the plan too."""
+    others = {*OF_A_SERVER, *(one.name for one in plan.variables if one.name not in _EQUAL)}
+    names = {name for rank in had for name in rank.values if name in accepted_values("")} | {*_EQUAL}
+    for name in sorted(names - others):
         values: dict[str, list[str]] = {}
         for rank in had:
             value = _effective(rank, name)

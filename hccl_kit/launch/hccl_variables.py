@@ -1,7 +1,8 @@
 """The variables of a job with their reasons: ports that no other job has, the interface of each server, time-outs.
 
-Sources: the pages of HCCL's variables (CANN 8.0 to 9.1). HCCL_IF_BASE_PORT is known to all releases; the two ranges
-since CANN 8.1.RC1, on Atlas A2 and newer, where the range of the host beats the base port.
+Sources: the pages of HCCL's variables (CANN 8.0 to 9.1), and topoinfo_detect.cc of hcomm. HCCL_IF_BASE_PORT is known
+to all releases; the two ranges since CANN 8.1.RC1, on Atlas A2 and newer, where the range of the host beats the base
+port.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ class VariablePlan(NamedTuple):
     variables: tuple[Variable, ...]
     servers: tuple[ServerVariables, ...]
     kernels: tuple[Kernel, ...]
-    """Of the servers that are known; empty if the defaults of Linux are assumed for all."""
+    """Those that the ports were chosen for."""
+    assumes_linux: bool
+    """A server is not known, and the default of Linux is among `kernels`."""
 
     def of(self, server: ServerVariables) -> tuple[Variable, ...]:
         """All variables of the ranks of a server."""
@@ -86,19 +89,21 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
     Raises KitError if the ports or the time-outs that are wanted cannot be.
     """
     several = len(table.servers) > 1
-    kernels = tuple(hosts[server.id].kernel for server in table.servers if server.id in hosts)
-    assumed = () if kernels and len(kernels) == len(table.servers) else (Kernel(),)
-    ports = job_ports(wanted.job, wanted.jobs, (*kernels, *assumed))
+    known = [hosts[server.id].kernel for server in table.servers if server.id in hosts]
+    assumes_linux = len(known) < len(table.servers)
+    kernels = tuple(dict.fromkeys([*known, *([Kernel()] if assumes_linux else [])]))
+    ports = job_ports(wanted.job, wanted.jobs, kernels)
     return VariablePlan(
         wanted,
         ports,
         (*_of_ports(ports), *_of_timeouts(wanted, several=several), *_of_rendezvous(ports, several=several)),
         tuple(_of_server(server, hosts.get(server.id)) for server in table.servers),
         kernels,
+        assumes_linux,
     )
 
 
-def script_variables(table: RankTable, job: int | None, jobs: int) -> list[tuple[str, str]]:
+def script_variables(table: RankTable, job: int | None, jobs: int | None = None) -> list[tuple[str, str]]:
     """What the scripts of a job set unless their user did; nothing without a number of the job.
 
     They start one process for each card, for which the base port is enough; the range would beat one that a user sets.
@@ -107,8 +112,10 @@ def script_variables(table: RankTable, job: int | None, jobs: int) -> list[tuple
     the interfaces are left to HCCL. Raises KitError as `plan_variables`.
     """
     if job is None:
+        if jobs is not None:
+            raise KitError(f"--jobs-per-host {jobs} without --job", hint="--job K, from 0: which of them this is")
         return []
-    planned = plan_variables(table, Wanted(job, jobs), {}).variables
+    planned = plan_variables(table, Wanted(job, JOBS if jobs is None else jobs), {}).variables
     return [(one.name, one.value) for one in planned if one.name != HOST_RANGE]
 
 

@@ -114,21 +114,13 @@ def job_ports(job: int, jobs: int = JOBS, kernels: Iterable[Kernel] = ()) -> Job
     for block in _blocks(job, jobs):
         if all(kernel.given_away(block) is None for kernel in known):
             return JobPorts(block.first)
-    needed = f"{HIGHEST + 1 - BLOCK * jobs}-{HIGHEST}"
+    needed = Ports(min(next(_blocks(one, jobs)).first for one in range(jobs)), HIGHEST)
     low, high = min(kernel.ephemeral[0] for kernel in known), max(kernel.ephemeral[1] for kernel in known)
     raise KitError(
         f"job {job} has no ports: outgoing connections may get all of its blocks (net.ipv4.ip_local_port_range is"
         f" {low} to {high})",
         hint=f"sysctl -w net.ipv4.ip_local_reserved_ports={needed} (and those reserved before) on every server",
     )
-
-
-def owner(port: int, jobs: int = JOBS) -> int | None:
-    """The job that a port belongs to; None if no job of a plan takes it."""
-    first = port - (port - (HIGHEST + 1)) % BLOCK
-    if not LOWEST <= first <= port <= HIGHEST or any(Ports(first, first + BLOCK - 1).meets(one) for one in _OF_OTHERS):
-        return None
-    return (HIGHEST - port) // BLOCK % jobs
 
 
 def _blocks(job: int, jobs: int) -> Iterator[Ports]:

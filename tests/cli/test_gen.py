@@ -400,10 +400,21 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
         "hccl_kit.cli",
         "hccl_kit.cli.default_command",
         "hccl_kit.cli.gen",
+        "hccl_kit.cli.number_options",
         "hccl_kit.base.ctrl_c",
         "hccl_kit.base.errors",
         "hccl_kit.base.terminal",
     }
+
+
+def test_a_job_with_a_number_has_ports_of_its_own(desk: Desk) -> None:
+    arguments = ("--device_num", "[4,8)", "--simulate", "--force")
+    assert desk.gen(*arguments, "--job", "1", "--", "true").returncode == 0
+    assert 'export HCCL_IF_BASE_PORT="${HCCL_IF_BASE_PORT-65280}"' in (desk.work / "ascend4p.sh").read_text()
+    for wrong in (("--job", "8"), ("--jobs-per-host", "4"), ("--job", "-1")):
+        done = desk.gen(*arguments, *wrong)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("error: ")
 
 
 def test_version_is_the_packages(desk: Desk) -> None:

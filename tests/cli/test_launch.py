@@ -196,3 +196,23 @@ def test_the_secret_of_a_job_is_written_once(table: Path, launcher: str, capsys:
     assert main([TABLE, "--to", launcher, "--force", "--", "false"]) == 0
     assert secret.read_text() == text
     assert str(secret) not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_job_with_a_number_has_ports_of_its_own(table: Path, launcher: str) -> None:
+    arguments = [TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--force", "--", "true"]
+    texts = []
+    for number in ("0", "1"):
+        assert main([*arguments[:-2], "--job", number, "--jobs-per-host", "2", *arguments[-2:]]) == 0
+        texts.append("".join(path.read_text() for path in sorted(table.parent.iterdir())))
+    assert ["65408" in text for text in texts] == [True, False]
+    assert ["65280" in text for text in texts] == [False, True]
+
+
+def test_a_number_that_no_job_has_writes_nothing(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([TABLE, "--to", "bash", "--job", "2", "--jobs-per-host", "2", "--", "true"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: job 2 of 2 on a host; accepted: 0 to 1",
+        "  fix: --jobs-per-host 3, the same for every job",
+    ]
+    assert files(table.parent) == [TABLE]

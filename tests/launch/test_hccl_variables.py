@@ -103,12 +103,14 @@ def test_an_operator_waits_longer_than_a_link(connect: int | None, execute: int 
 
 
 def test_without_a_number_scripts_set_nothing() -> None:
-    assert script_variables(TWO, None, 8) == []
+    assert script_variables(TWO, None) == []
+    with pytest.raises(KitError, match="without --job"):
+        script_variables(TWO, None, 4)
 
 
 def test_a_script_leaves_the_range_of_the_host_to_the_base_port() -> None:
     """The range would beat a base port that the user has set."""
-    assert "HCCL_HOST_SOCKET_PORT_RANGE" not in dict(script_variables(TWO, 1, 8))
+    assert "HCCL_HOST_SOCKET_PORT_RANGE" not in dict(script_variables(TWO, 1))
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
@@ -116,7 +118,7 @@ def test_every_launcher_gives_the_job_its_ports(launcher: str) -> None:
     text = formats.write(TWO)
     options = {"image": "a"} if "image" in {one.name for one in LAUNCHERS[launcher].options} else {}
     with_job, other, without = (
-        emit(launcher, plan(TWO, ["true"], script_variables(TWO, job, 8)), TableFile("t.json", text), **options)[0].text
+        emit(launcher, plan(TWO, ["true"], script_variables(TWO, job)), TableFile("t.json", text), **options)[0].text
         for job in (0, 1, None)
     )
     assert "HCCL_IF_BASE_PORT" not in without
@@ -129,5 +131,5 @@ def test_every_launcher_gives_the_job_its_ports(launcher: str) -> None:
 
 @pytest.mark.parametrize("launcher", ["bash", "msrun", "slurm", "mpirun"])
 def test_shellcheck_has_nothing_to_say(launcher: str, tmp_path: Path) -> None:
-    made = plan(TWO, ["true"], script_variables(TWO, 1, 8))
+    made = plan(TWO, ["true"], script_variables(TWO, 1))
     assert_shellcheck(write(tmp_path, emit(launcher, made, TableFile("t.json", formats.write(TWO)))))

@@ -10,8 +10,9 @@ from typing import Any
 
 from hccl_kit.check.engine import any_product, check_text
 from hccl_kit.discovery.server_id import choose, interfaces
+from hccl_kit.launch.job_ports import DEFAULT_HOST_PORTS
 from hccl_kit.preflight.node import Node
-from hccl_kit.preflight.rules.ports import PORTS, is_free
+from hccl_kit.preflight.rules.ports import is_free
 from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table import formats
 from hccl_kit.table.finding import Finding
@@ -71,7 +72,7 @@ def messages(check: Callable[[Node], Iterator[Finding]], where: Node) -> list[st
     return [fault.message for fault in check(where)]
 
 
-def free_base(count: int = PORTS) -> int:
+def free_base(count: int = DEFAULT_HOST_PORTS) -> int:
     """The first of `count` ports that are free here, below those that the system gives away."""
     bases: Sequence[int] = random.sample(range(20_000, 32_000, 40), k=200)
     for base in bases:

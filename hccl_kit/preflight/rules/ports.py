@@ -10,19 +10,14 @@ from itertools import islice
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.server_id import choose, interfaces
+from hccl_kit.launch.hccl_variables import BASE_PORT, CARD_RANGE, HOST_RANGE
+from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_CARD, DEFAULT_HOST_PORTS
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.port_holder import holder
 from hccl_kit.table.finding import Finding
 
-BASE_PORT = 60000
-PORTS = 32
-"""From the base port on, unless HCCL_HOST_SOCKET_PORT_RANGE names others."""
-RANK_PORT = 16666
-"""The port on which a rank listens if the table names none."""
 MAX_RANGES = 4096
 """Ports of HCCL_HOST_SOCKET_PORT_RANGE that are tried."""
-BASE_VARIABLE = "HCCL_IF_BASE_PORT"
-RANGE_VARIABLE = "HCCL_HOST_SOCKET_PORT_RANGE"
 
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
@@ -31,18 +26,20 @@ def port_taken(node: Node) -> Iterator[Finding]:
     """A port of the host that HCCL needs is taken.
 
     What:           another process listens on one of the 32 ports from 60000 on (from HCCL_IF_BASE_PORT on; those of
-                    HCCL_HOST_SOCKET_PORT_RANGE), or on 16666, at the address that HCCL takes; or a connection to
-                    somewhere else goes out from it (HK605). Each is tried by binding.
+                    HCCL_HOST_SOCKET_PORT_RANGE), or on 16666 unless HCCL_NPU_SOCKET_PORT_RANGE is set, at the
+                    address that HCCL takes; or a connection to somewhere else goes out from it (HK605). Each is tried
+                    by binding.
     Why it matters: HCCL listens there while the ranks find each other.
     Example:        60000 is held by python, process 4711, of a job that did not end.
-    Fix:            end that job, or export HCCL_IF_BASE_PORT=50000 on all servers.
+    Fix:            end that job, or start this one with ports of its own: `hccl-kit env TABLE --job 1` prints them,
+                    and `hccl-kit launch --job 1` writes a script that sets them.
     HCCL:           EI0019 (EJ0003 in older releases), "listen on ip and specific port fail".
     """
     address = _address(node)
     taken = [port for port in islice(ports(node), MAX_RANGES) if not is_free(address, port)]
     for port in taken:
         who = holder(port, node.root)
-        other = f"export {BASE_VARIABLE} with the first of {PORTS} free ports, the same on all servers"
+        other = "give this job the ports of another number: hccl-kit env TABLE --job 1"
         yield Finding(
             f"port {port} of {address} is taken by {who.text if who else 'a process that this user may not see'}",
             f"end it, or {other}" if who is None or who.listens else f"keep connections away (HK605), or {other}",
@@ -55,7 +52,8 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
     What:           some of the ports lie in net.ipv4.ip_local_port_range and are not in ip_local_reserved_ports.
     Why it matters: any outgoing connection of any program may take one, so that a job fails now and then.
     Example:        the range is 32768 to 60999, and nothing is reserved.
-    Fix:            sysctl -w net.ipv4.ip_local_reserved_ports=60000-60031, which keeps what is free for HCCL.
+    Fix:            sysctl -w net.ipv4.ip_local_reserved_ports=60000-60031, which keeps what is free for HCCL; or take
+                    the ports of `hccl-kit env TABLE`, which lie outside of the range.
     HCCL:           no code until it happens, then EI0019.
     """
     folder = node.root / "proc" / "sys" / "net" / "ipv4"
@@ -64,7 +62,7 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
         reserved = set(_numbers((folder / "ip_local_reserved_ports").read_text(encoding="ascii").strip()))
     except (OSError, ValueError):
         raise CannotTellError("the range of ephemeral ports cannot be read") from None
-    wanted = [port for port in islice(ports(node), MAX_RANGES) if port != RANK_PORT]
+    wanted = [port for port in islice(ports(node), MAX_RANGES) if port != DEFAULT_CARD]
     given = [port for port in wanted if low <= port <= high and port not in reserved]
     if given:
         first, last = given[0], given[-1]
@@ -74,16 +72,17 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
 
 def ports(node: Node) -> Iterator[int]:
     """The ports of the host that HCCL will listen on; an invalid variable, which HK606 reports, is ignored."""
-    wanted = node.environ.get(RANGE_VARIABLE, "").replace(" ", "")
+    wanted = node.environ.get(HOST_RANGE, "").replace(" ", "")
     if wanted == "auto":
         return
     if wanted:
         yield from _numbers(wanted)
         return
-    base = node.environ.get(BASE_VARIABLE, "")
-    first = int(base) if re.fullmatch(r"[0-9]{1,5}", base) else BASE_PORT
-    yield from range(first, min(first + PORTS, 65536))
-    yield RANK_PORT
+    base = node.environ.get(BASE_PORT, "")
+    first = int(base) if re.fullmatch(r"[0-9]{1,5}", base) else DEFAULT_BASE
+    yield from range(first, min(first + DEFAULT_HOST_PORTS, 65536))
+    if not node.environ.get(CARD_RANGE):
+        yield DEFAULT_CARD
 
 
 def is_free(address: str, port: int) -> bool:

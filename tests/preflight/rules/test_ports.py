@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.discovery.server_id import interfaces
+from hccl_kit.launch.hccl_variables import script_variables
+from hccl_kit.launch.job_ports import DEFAULT_CARD, DEFAULT_HOST_PORTS
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.port_holder import holder
-from hccl_kit.preflight.rules.ports import PORTS, RANK_PORT, port_taken, ports, ports_given_away
+from hccl_kit.preflight.rules.ports import port_taken, ports, ports_given_away
 from tests.preflight.nodes import HERE, faults, free_base, messages, node
 
 
@@ -32,7 +34,7 @@ def test_a_port_that_is_taken_is_reported_with_its_holder(address: str) -> None:
     with listening(base + 7, address):
         found = messages(port_taken, where)
     own = Path("/proc/self/comm").read_text().strip()
-    (message,) = [message for message in found if f"port {RANK_PORT}" not in message]
+    (message,) = [message for message in found if f"port {DEFAULT_CARD}" not in message]
     assert re.fullmatch(
         rf"port {base + 7} of {re.escape(HERE)} is taken by {re.escape(own)} \(process {os.getpid()}(, .+)?\)", message
     )
@@ -43,7 +45,7 @@ def test_a_port_that_is_free_again_is_free() -> None:
     with listening(base) as server, socket.create_connection((HERE, base)):
         server.accept()[0].close()  # who closes first keeps the port for a minute, for packets that are late
     found = messages(port_taken, node(environ={"HCCL_IF_BASE_PORT": str(base)}))
-    assert [message for message in found if str(RANK_PORT) not in message] == []
+    assert [message for message in found if str(DEFAULT_CARD) not in message] == []
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,7 @@ def test_a_port_that_is_free_again_is_free() -> None:
         ({}, [*range(60000, 60032), 16666]),
         ({"HCCL_IF_BASE_PORT": "50000"}, [*range(50000, 50032), 16666]),
         ({"HCCL_IF_BASE_PORT": "65520"}, [*range(65520, 65536), 16666]),
+        ({"HCCL_NPU_SOCKET_PORT_RANGE": "61000-61015"}, [*range(60000, 60032)]),
         ({"HCCL_IF_BASE_PORT": "many"}, [*range(60000, 60032), 16666]),
         ({"HCCL_HOST_SOCKET_PORT_RANGE": "auto", "HCCL_IF_BASE_PORT": "50000"}, []),
         ({"HCCL_HOST_SOCKET_PORT_RANGE": "61000, 50000-50002"}, [61000, 50000, 50001, 50002]),
@@ -113,7 +116,7 @@ def test_a_holder_that_cannot_be_seen_is_none(tmp_path: Path) -> None:
     assert holder(60000, tmp_path) == ("a connection of py\N{REPLACEMENT CHARACTER}[2Jthon (process 99)", False)
     (tmp_path / "proc" / "net" / "tcp").write_text("head\n" + line.format("06", 0))
     assert holder(60000, tmp_path) == ("a connection that was just closed", False)
-    assert PORTS == 32
+    assert DEFAULT_HOST_PORTS == 32
 
 
 @contextmanager
@@ -130,7 +133,7 @@ def test_a_port_that_a_connection_goes_out_from_is_reported_as_one() -> None:
     base = free_base()
     with calling_from(base + 3):
         where = node(environ={"HCCL_IF_BASE_PORT": str(base)})
-        (found,) = [one for one in faults(port_taken, where) if str(RANK_PORT) not in one.message]
+        (found,) = [one for one in faults(port_taken, where) if str(DEFAULT_CARD) not in one.message]
     own = Path("/proc/self/comm").read_text().strip()
     assert found.message.startswith(
         f"port {base + 3} of {HERE} is taken by a connection of {own} (process {os.getpid()}"
@@ -145,4 +148,11 @@ LINK_LOCAL = [one for one in interfaces() if one.is_link_local]
 def test_ports_of_a_link_local_address_are_tried_on_its_interface() -> None:
     base = free_base()
     environ = {"HCCL_IF_IP": LINK_LOCAL[0].address, "HCCL_IF_BASE_PORT": str(base)}
-    assert [text for text in messages(port_taken, node(environ=environ)) if str(RANK_PORT) not in text] == []
+    assert [text for text in messages(port_taken, node(environ=environ)) if str(DEFAULT_CARD) not in text] == []
+
+
+@pytest.mark.parametrize("job", [0, 7])
+def test_the_ports_of_a_plan_are_not_given_away_by_linux_as_it_comes(job: int, tmp_path: Path) -> None:
+    put_ranges(tmp_path, "32768\t60999\n", "\n")
+    environ = dict(script_variables(node().table, job))
+    assert messages(ports_given_away, node(root=tmp_path, environ=environ)) == []

@@ -1,0 +1,122 @@
+"""What ranks had against the plan: each kind of difference is one line, and what was planned is none."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.diagnosis.rank_settings import Had
+from hccl_kit.diagnosis.variable_check import check
+from hccl_kit.discovery.server_id import Interface
+from hccl_kit.launch.hccl_variables import Host, VariablePlan, Wanted, plan_variables, script_variables
+from hccl_kit.launch.job_ports import Kernel
+from tests.launch.ways import servers
+
+NOTHING: Mapping[str, str | None] = {}
+TWO = servers([0, 1], [0, 1], ids=["10.0.0.1", "10.0.0.2"])
+
+
+def planned(job: int = 0, kernel: Kernel | None = None) -> VariablePlan:
+    known = Host((Interface("eth0", "10.0.0.1"),), kernel or Kernel())
+    return plan_variables(TWO, Wanted(job), {"10.0.0.1": known, "10.0.0.2": known._replace(interfaces=())})
+
+
+def had(source: str = "a", /, *, job: int = 0, changed: Mapping[str, str | None] = NOTHING) -> Had:
+    """A rank of the plan, but for what is changed; None is not set."""
+    values = {one.name: one.value for one in planned(job).variables} | dict(changed)
+    return Had(source, {name: value for name, value in values.items() if value is not None}, is_complete=True)
+
+
+def texts(*ranks: Had, job: int = 0, kernel: Kernel | None = None) -> list[str]:
+    return [one.text for one in check(planned(job, kernel=kernel), ranks)]
+
+
+@given(st.integers(0, 7), st.integers(1, 4))
+def test_what_is_planned_is_no_difference(job: int, ranks: int) -> None:
+    assert check(planned(job), [had(str(rank), job=job) for rank in range(ranks)]) == []
+    by_script = dict(script_variables(TWO, job))
+    assert check(planned(job), [Had("a", by_script, is_complete=True)]) == []
+    assert check(planned(job), [Had("a", {}, is_complete=False)]) == []  # a log without a word about variables
+
+
+@given(st.lists(st.integers(0, 7), min_size=2, max_size=2, unique=True))
+def test_the_ports_of_another_job_are_named_as_its(jobs: list[int]) -> None:
+    own, other = jobs
+    found = texts(had(job=other), job=own)
+    assert sum(f"; which meets job {other}" in text for text in found) == 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"HCCL_CONNECT_TIMEOUT": "60"}, 'HCCL_CONNECT_TIMEOUT="60"; accepted: 120 to 7200 (EI0001)'),
+        ({"HCCL_CONNECT_TIMEOUT": "700"}, 'HCCL_CONNECT_TIMEOUT="700"; planned: 600'),
+        ({"HCCL_CONNECT_TIMEOUT": None}, "HCCL_CONNECT_TIMEOUT is not set (120 by default); planned: 600"),
+        (
+            {"HCCL_EXEC_TIMEOUT": "600"},
+            "HCCL_EXEC_TIMEOUT 600 is not above HCCL_CONNECT_TIMEOUT 600, so operators give up first",
+        ),
+        (
+            {"HCCL_IF_BASE_PORT": None, "HCCL_HOST_SOCKET_PORT_RANGE": None},
+            "HCCL_IF_BASE_PORT is not set (60000 by default); planned: 65408;"
+            " which is where every job without a plan listens",
+        ),
+        (
+            {"HCCL_IF_BASE_PORT": "65520"},
+            'HCCL_IF_BASE_PORT="65520"; planned: 65408; ports 65520 to 65551 are not all from 1024 to 65535',
+        ),
+        (
+            {"HCCL_HOST_SOCKET_PORT_RANGE": "61000, 64800-64810"},
+            'HCCL_HOST_SOCKET_PORT_RANGE="61000, 64800-64810"; planned: 65408-65503; which meets job 5',
+        ),
+        (
+            {"HCCL_IF_BASE_PORT": "40000"},
+            'HCCL_IF_BASE_PORT="40000"; planned: 65408; outgoing connections may get 40000 to 40031',
+        ),
+        ({"MASTER_PORT": "29500"}, 'MASTER_PORT="29500"; planned: 65520'),
+        ({"HCCL_IF_IP": "10.9.9.9"}, 'HCCL_IF_IP="10.9.9.9" is not an address of the table, which has 10.0.0.1'),
+    ],
+)
+def test_each_difference_is_a_line(changed: dict[str, str | None], expected: str) -> None:
+    assert expected in texts(had(changed=changed))
+
+
+def test_ports_that_clients_may_get() -> None:
+    wide = Kernel((60000, 65535), ((60000, 60031), (64000, 65535)))
+    found = texts(had(job=7, changed={"HCCL_IF_BASE_PORT": "61500"}), job=7, kernel=wide)
+    assert any("outgoing connections may get 61500 to 61531" in text for text in found)
+
+
+def test_what_is_left_out_on_purpose() -> None:
+    own = dict.fromkeys(("MASTER_PORT", "HCCL_KIT_LINK_PORT", "HCCL_HOST_SOCKET_PORT_RANGE"))
+    assert texts(had(changed=own)) == []
+    other = {"HCCL_EXEC_TIMEOUT": "1836.00", "HCCL_IF_IP": "10.0.0.1", "HCCL_SOCKET_IFNAME": "=eth0"}
+    assert texts(had(changed=other)) == []
+
+
+def test_ranks_that_differ_are_named() -> None:
+    """A variable that the plan does not know counts too; the interface of a server does not."""
+    ranks = [
+        had(f"r{number}", changed={"HCCL_BUFFSIZE": "200", "HCCL_SOCKET_IFNAME": f"eth{number}"}) for number in range(3)
+    ]
+    ranks.append(had("r3", changed={"HCCL_BUFFSIZE": "400"}))
+    ranks.append(Had("log", {"HCCL_INTRA_ROCE_ENABLE": "1"}, is_complete=False))
+    found = [(one.source, one.text) for one in check(planned(), ranks)]
+    assert found == [
+        (None, 'HCCL_BUFFSIZE differs: "200" (r0, r1, r2), "400" (r3)'),
+        (None, 'HCCL_INTRA_ROCE_ENABLE differs: not set (r0, r1, r2, r3), "1" (log)'),
+    ]
+
+
+def test_the_interface_of_the_only_server() -> None:
+    one = servers([0, 1], ids=["10.0.0.1"])
+    plan = plan_variables(one, Wanted(), {"10.0.0.1": Host((Interface("eth0", "10.0.0.1"),), Kernel())})
+    values = {each.name: each.value for each in plan.variables}
+    for name, count in (("eth", 0), ("=eth0", 0), ("=eth1", 1), ("^eth", 1)):
+        assert len(check(plan, [Had("a", {**values, "HCCL_SOCKET_IFNAME": name}, is_complete=True)])) == count
+
+
+@given(st.dictionaries(st.sampled_from([one.name for one in planned().variables]), st.text(max_size=30)))
+def test_no_value_breaks_it(values: dict[str, str]) -> None:
+    check(planned(), [Had("a", values, is_complete=True), Had("b", values, is_complete=False)])
