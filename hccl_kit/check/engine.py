@@ -13,8 +13,9 @@ from hccl_kit.check.rule import ANY_PRODUCT, run
 from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
 from hccl_kit.table import formats
 from hccl_kit.table.document import HCCL_MAX_BYTES, WHOLE_FILE, Document, parse, shown
+from hccl_kit.table.document.syntax import MAX_FINDINGS
 from hccl_kit.table.finding import NOWHERE, Finding
-from hccl_kit.table.formats.kinds import config_map_in, is_draft, is_unfinished, other_list, versions_of
+from hccl_kit.table.formats import kinds
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer, Span
 from hccl_kit.table.products import PRODUCTS, Product, find_product
@@ -59,7 +60,7 @@ def check_text(data: bytes | str, name: str, product: Product | None = None) -> 
     return check_document(parse(data, name), product)
 
 
-def check_document(document: Document, product: Product | None = None, *, limit: int = formats.MAX_FINDINGS) -> Report:
+def check_document(document: Document, product: Product | None = None, *, limit: int = MAX_FINDINGS) -> Report:
     """As `check_text`, for a parsed document; `limit` is the maximum number of findings of its structure."""
     of_text = [_of_reader(found, document) for found in _findings_of_text(document)]
     if any(found.severity == "error" for found in of_text):
@@ -67,11 +68,11 @@ def check_document(document: Document, product: Product | None = None, *, limit:
         findings = _in_order(of_text)
         code = next(found.hccl_error for found in findings if found.severity == "error")
         return Report(document.name, UNKNOWN_FORMAT, unread, findings, hccl_error=code)
-    kind = formats.recognise(document.value)
+    kind = kinds.recognise(document.value)
     basis = product or (find_product(kind.product) if kind and kind.product else any_product())
     of_readers = [*_findings_of_kind(document.value, kind, product)]
     table, of_rules = None, []
-    if kind and kind is not formats.RANK_LIST and document.size > HCCL_MAX_BYTES:
+    if kind and kind is not kinds.RANK_LIST and document.size > HCCL_MAX_BYTES:
         message = f"the file is larger than {HCCL_MAX_BYTES >> 20} MiB, the most that HCCL reads of {kind.title}"
         of_text.append(_of_reader(_finding(reading.FILE_TOO_LARGE, message, span=WHOLE_FILE), document))
     if kind and not of_readers:
@@ -111,7 +112,7 @@ def _stopped(report: Report, found: Stop | None) -> Report:
 def _findings_of_text(document: Document) -> Sequence[Finding]:
     """The findings of the text; if it is not JSON because it is a ConfigMap in YAML, that alone."""
     is_json = all(found.rule != reading.NOT_JSON.id for found in document.findings)
-    found = None if is_json else config_map_in(document.text)
+    found = None if is_json else kinds.config_map_in(document.text)
     if found is None:
         return document.findings
     kind, line = found[0], document.text.count("\n", 0, found[1]) + 1
@@ -125,48 +126,48 @@ def _finding(
     return Finding(message, hint, pointer, rule=rule.id, span=span)
 
 
-def _findings_of_kind(value: Any, kind: formats.Kind | None, product: Product | None) -> Iterator[Finding]:
+def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | None) -> Iterator[Finding]:
     """What is wrong with the document before its structure is checked, at most one finding."""
     at = ("version",) if isinstance(value, dict) and "version" in value else ()
     if kind is None:
-        accepted = "accepted: " + ", ".join(f'"{version}"' for version in formats.KNOWN_VERSIONS)
+        accepted = "accepted: " + ", ".join(f'"{version}"' for version in kinds.KNOWN_VERSIONS)
         message = f"version {shown(value['version'])} is unknown; {accepted}"
         yield _finding(reading.UNKNOWN_VERSION, message, pointer=at)
     elif kind.version is None:
         yield _finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice)
-    elif key := other_list(value, kind):
+    elif key := kinds.other_list(value, kind):
         yield _another_list(value, key)
-    elif product and (at or kind is not formats.SERVER_LIST) and not _reads(product, kind):
+    elif product and (at or kind is not kinds.SERVER_LIST) and not _reads(product, kind):
         yield _another_generation(at, kind, product)
-    elif kind is formats.RANK_LIST and is_draft(value):
+    elif kind is kinds.RANK_LIST and kinds.is_draft(value):
         message = "this is a draft of version 2.0: its levels have other keys than HCCL's parser requires"
         hint = "generate it again with the tool of the installed release"
         yield _finding(reading.DRAFT, message, hint, pointer=("rank_list", 0, "level_list", 0))
-    elif is_unfinished(value, kind):
+    elif kinds.is_unfinished(value, kind):
         message = 'the table is not ready: "status" is "initializing", so nothing else in it is checked yet'
         hint = 'wait for "completed"; HCCL itself checks every second, for up to 1800 s'
         yield _finding(reading.NOT_READY, message, hint, pointer=("status",))
 
 
 def _another_list(value: Any, key: str) -> Finding:
-    belongs = " and ".join(f"version {version}" if version else "template 2" for version in versions_of(key))
+    belongs = " and ".join(f"version {version}" if version else "template 2" for version in kinds.LISTS[key])
     message = f"the version is {shown(value['version'])}, and the file holds {key}, which belongs to {belongs}"
-    right = " or ".join(f'"version": "{version}"' for version in versions_of(key) if version)
+    right = " or ".join(f'"version": "{version}"' for version in kinds.LISTS[key] if version)
     hint = f"write {right}" if right else "remove the version"
     return _finding(reading.OTHER_LIST, message, f"{hint}, or generate the table again", pointer=("version",))
 
 
-def _reads(product: Product, kind: formats.Kind) -> bool:
+def _reads(product: Product, kind: kinds.Kind) -> bool:
     """A product that reads 1.0 reads 1.2: HCCL has one parser for both, which skips what the product lacks (HK111).
 
     The parser of 1.1 is separate and does not depend on the product.
     """
     return kind.version in product.table_versions or (
-        kind in (formats.SUPER_PODS, formats.NODE_LIST) and "1.0" in product.table_versions
+        kind in (kinds.SUPER_PODS, kinds.NODE_LIST) and "1.0" in product.table_versions
     )
 
 
-def _another_generation(at: Pointer, kind: formats.Kind, product: Product) -> Finding:
+def _another_generation(at: Pointer, kind: kinds.Kind, product: Product) -> Finding:
     reads = " and ".join(f"version {version}" if version else "template 2" for version in product.table_versions)
     message = f"this is {kind.title}; HCCL on {product.title} reads {reads}"
     return _finding(reading.OTHER_GENERATION, message, f"generate the table again for {product.name}", pointer=at)

@@ -23,7 +23,7 @@ from hccl_kit.base.integer import parse_integer
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, TABLE_TIMEOUT
 from hccl_kit.table import document, formats
-from hccl_kit.table.formats.kinds import INITIALIZING, is_unfinished
+from hccl_kit.table.formats import kinds
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.reading import MOUNTED
 
@@ -63,8 +63,8 @@ def wait_for_table(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK
     Raises KitError if it is not completed in time, or is not a supported rank table.
     """
     path, value, data = _wait(given, parse_integer(TABLE_TIMEOUT, environ.get(TABLE_TIMEOUT) or str(LIMIT)), clock)
-    kind = formats.recognise(value)
-    has_servers = kind in (formats.SERVER_LIST, formats.SUPER_PODS, formats.TEMPLATE_2, formats.TEMPLATE_2_LAB)
+    kind = kinds.recognise(value)
+    has_servers = kind in (kinds.SERVER_LIST, kinds.SUPER_PODS, kinds.TEMPLATE_2, kinds.TEMPLATE_2_LAB)
     table = formats.read(value, kind) if kind and has_servers else None
     if not isinstance(table, RankTable):
         raise KitError(f"{path} is not a rank table that this program reads", hint=f"hccl-check {path}")
@@ -82,7 +82,7 @@ def _wait(given: Path, limit: float, clock: Clock) -> tuple[Path, Any, bytes]:
     while True:
         path, value, data, state = _read(given)
         now = clock.now()
-        if state == INITIALIZING:
+        if state == kinds.INITIALIZING:
             is_being_written, usable = True, now
         elif data is not None and (not state or not is_being_written or now - usable > SETTLE):
             return path, value, data
@@ -110,7 +110,7 @@ def _read(given: Path) -> tuple[Path, Any, bytes | None, str]:
     value = document.parse(data, str(path)).value
     if value is None:
         return path, None, data, f"{path} is not JSON"
-    return path, value, data, INITIALIZING if is_unfinished(value, formats.recognise(value)) else ""
+    return path, value, data, kinds.INITIALIZING if kinds.is_unfinished(value, kinds.recognise(value)) else ""
 
 
 def _as_version_1(table: RankTable) -> Path:

@@ -65,7 +65,7 @@ def test_usr1_shows_where_a_rank_stands_and_the_training_goes_on(job: Job) -> No
 ENDLESS = ("train.max_steps=null", "scheduler.num_epochs=100000")
 
 
-def test_ctrl_c_on_the_script_says_how_to_continue_and_leaves_no_dump(job: Job) -> None:
+def test_ctrl_c_on_the_script_prints_how_to_continue_and_leaves_no_dump(job: Job) -> None:
     """The script passes SIGINT on to its ranks, which are within their steps."""
     process = job.start(job.script(*ENDLESS))
     beats = [job.folder / "hccl_logs" / "latest" / f"step_{rank}" for rank in range(2)]

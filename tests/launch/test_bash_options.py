@@ -47,7 +47,7 @@ def test_restarts_are_counted(tmp_path: Path) -> None:
     assert done.stderr.endswith("/restart_1/rank_0.log:\n")
 
 
-def test_a_restart_of_somebody_else_is_added_to(tmp_path: Path) -> None:
+def test_restarts_of_an_outer_launcher_are_added(tmp_path: Path) -> None:
     """Slurm requeues a job; the script that it starts is not the first."""
     job = python_job(tmp_path, f"{RESTARTED}\nprint('start', restart)\nsys.exit(restart < 4)", ranks=1)
     assert job.run("--max-restarts", "1", environ={RESTART: "3"}).returncode == 0
@@ -98,7 +98,7 @@ def of_session(leader: int) -> list[str]:
     return found
 
 
-def test_a_restart_takes_another_port_where_somebody_holds_the_one_before(tmp_path: Path) -> None:
+def test_a_restart_uses_another_port_if_the_old_one_is_in_use(tmp_path: Path) -> None:
     """A process that outlives its rank may hold it, or one of another job."""
     job = python_job(tmp_path, f"{RESTARTED}\nprint(os.environ['MASTER_PORT'])\nsys.exit(restart == 0)", ranks=1)
     process = job.start("--max-restarts", "1")
@@ -159,7 +159,7 @@ def test_a_rank_that_is_done_is_not_waited_for_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["x", "a[$(touch hacked)]", "1" * 9])
-def test_a_count_of_restarts_that_is_none_is_passed_over(tmp_path: Path, value: str) -> None:
+def test_an_invalid_restart_count_is_ignored(tmp_path: Path, value: str) -> None:
     job = python_job(tmp_path, f"print(os.environ.get('{RESTART}'))", ranks=1)
     assert job.run(environ={RESTART: value}).returncode == 0
     assert job.log(0) == "None\n"
@@ -201,7 +201,7 @@ def test_help_is_the_head_of_the_script(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--max-restarts", "--heartbeat-timeout", "--log-limit"])
 @pytest.mark.parametrize("value", ["", "-1", "x", "1.5", "08", "99999999", "a[$(touch hacked)]"])
-def test_an_option_that_is_no_number_is_refused(tmp_path: Path, option: str, value: str) -> None:
+def test_an_option_that_is_not_a_number_is_refused(tmp_path: Path, option: str, value: str) -> None:
     done = make_job(tmp_path, ("true",), ranks=1).run(option, value)
     assert done.returncode == 2
     assert done.stderr == f"error: {option} is '{value}'; accepted: a number from 0 to 9999999\n"
@@ -236,7 +236,7 @@ def write_error(rank: str, when: str, text: str) -> str:
 @pytest.mark.parametrize(
     ("hear", "code"), [("signal.signal(signal.SIGTERM, lambda *_: sys.exit(6))", 6), ("pass", 5)], ids=["own", "ended"]
 )
-def test_the_earliest_error_that_a_rank_wrote_down_is_shown(tmp_path: Path, hear: str, code: int) -> None:
+def test_the_earliest_recorded_error_is_shown(tmp_path: Path, hear: str, code: int) -> None:
     """Both fail; the one that died of the other is quicker to end. The signal that ends the slower is not its code."""
     write = write_error("rank", "100 - rank", "Traceback ...\nValueError: the reason")
     wait = "while not os.path.exists(os.environ['HCCL_KIT_LOG_DIR'] + '/error_1.json'): time.sleep(0.02)"

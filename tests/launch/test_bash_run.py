@@ -32,14 +32,14 @@ def test_all_ranks_succeed(tmp_path: Path) -> None:
     assert job.processes() == []
 
 
-def test_nothing_of_rank_0_is_missing_on_the_screen(tmp_path: Path) -> None:
+def test_all_output_of_rank_0_is_shown(tmp_path: Path) -> None:
     job = python_job(tmp_path, "for n in range(20000): print('line', n, 'of rank', rank)", ranks=2)
     done = job.run()
     assert done.stdout.split("\n", 1)[1] == job.log(0)
     assert job.log(0).count("\n") == 20000
 
 
-def test_the_end_of_the_failed_rank_is_last_on_a_slow_screen(tmp_path: Path) -> None:
+def test_the_end_of_the_failed_rank_is_last_on_a_slow_terminal(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"if rank == 1: {SLEEP}\nfor n in range(50000): print('line', n)\nsys.exit(1)", ranks=2)
     process = job.start(stderr=subprocess.STDOUT)
     assert wait_until(lambda: any(job.folder.glob("hccl_logs/*/failed")))
@@ -113,7 +113,7 @@ def test_exit_codes_beyond_signals_are_kept(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[1].endswith("failed with exit code 255")
 
 
-def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_a_command_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     done = make_job(tmp_path, ("no-such-program",), ranks=2).run()
     assert done.returncode == 127
     assert "no-such-program" in done.stderr.splitlines()[-1]
@@ -211,7 +211,7 @@ def test_ctrl_c_is_a_keyboard_interrupt_in_every_rank(tmp_path: Path) -> None:
 
 
 @old_env
-def test_a_rank_hears_ctrl_c_even_where_the_script_is_the_job_of_another(tmp_path: Path) -> None:
+def test_a_rank_gets_sigint_even_if_the_script_is_a_background_job(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("grep", "SigIgn", "/proc/self/status"), ranks=1)
     subprocess.run(["bash", "-c", 'bash "$0" & wait', job.script], cwd=tmp_path, env=clean_environ(), check=True)
     ignored = int(job.log(0).split()[1], 16)
@@ -220,7 +220,7 @@ def test_a_rank_hears_ctrl_c_even_where_the_script_is_the_job_of_another(tmp_pat
 
 
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
-def test_a_signal_ends_what_hears_none(tmp_path: Path, name: str, code: int) -> None:
+def test_a_signal_ends_a_rank_that_ignores_sigint(tmp_path: Path, name: str, code: int) -> None:
     job = python_job(tmp_path, f"{DEAF}; {LEAVE_CHILD}; {SLEEP}", ranks=2)
     process = job.start()
     assert wait_until(lambda: all_ready(job))
@@ -263,7 +263,7 @@ def test_the_ranks_end_when_the_script_is_killed(tmp_path: Path, whole_group: bo
     assert wait_until(lambda: job.processes() == [])
 
 
-def test_the_job_goes_on_when_nobody_looks(tmp_path: Path) -> None:
+def test_the_job_goes_on_without_a_reader(tmp_path: Path) -> None:
     """`bash ascend4p.sh | head -1` and a lost terminal do not end a training."""
     job = python_job(tmp_path, "for n in range(20): print(n); time.sleep(0.02)", ranks=2)
     process = job.start()
@@ -298,7 +298,7 @@ print('sum of ranks', total)
 """
 
 
-def test_ranks_meet_at_the_port(tmp_path: Path) -> None:
+def test_ranks_rendezvous_at_the_port(tmp_path: Path) -> None:
     job = python_job(tmp_path, MEET)
     assert job.run().returncode == 0
     assert {job.log(rank) for rank in range(4)} == {"sum of ranks 6\n"}

@@ -52,7 +52,7 @@ TOOLS = (
 )
 
 
-def test_every_rank_is_told_its_plan(tmp_path: Path) -> None:
+def test_every_rank_gets_its_plan(tmp_path: Path) -> None:
     job = python_job(tmp_path, TELL)
     assert job.run().returncode == 0
     environs = [told(job, rank) for rank in range(4)]
@@ -155,13 +155,13 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path, host: str) -> None:
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "99999", "123456", "x", "-1", "8 8", "08", "a[$(touch hacked)]"])
-def test_a_port_that_is_none_is_refused(tmp_path: Path, port: str) -> None:
+def test_an_invalid_port_is_refused(tmp_path: Path, port: str) -> None:
     job = make_job(tmp_path, ("true",))
     assert refused(job, **{PORT: port}).startswith(f"error: {PORT}={port} is not a port number (1 to 65535)\n")
     assert not (tmp_path / "hacked").exists()
 
 
-def test_without_python_the_port_is_said_to_be_untested(tmp_path: Path) -> None:
+def test_without_python_a_note_says_that_the_port_is_untested(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("env",), ranks=1)
     path = path_with(tmp_path, *TOOLS)
     done = job.run(environ={"PATH": path})
@@ -237,7 +237,7 @@ def test_a_missing_tool_is_named(tmp_path: Path, tool: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("dash") is None, reason="dash is not installed")
-def test_another_shell_is_told_to_use_bash(tmp_path: Path) -> None:
+def test_another_shell_prints_that_bash_is_needed(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",))
     done = subprocess.run(["dash", job.script], check=False, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2

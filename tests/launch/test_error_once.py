@@ -57,7 +57,7 @@ def test_an_error_that_others_have_pushed_up_comes_last_again(tmp_path: Path) ->
     assert screen_of(job).endswith(f"  its traceback, from {job.logs}/rank_0.log:\n{REASON}\n")
 
 
-def test_with_prefix_what_another_rank_says_later_pushes_it_up_too(tmp_path: Path) -> None:
+def test_with_prefix_later_output_of_another_rank_pushes_it_up_too(tmp_path: Path) -> None:
     """The other one writes as it is ended."""
     hear = "signal.signal(signal.SIGTERM, lambda *_: (print('noise', flush=True), os._exit(1)))"
     wait = f"{hear}; open('go', 'w'); time.sleep(600)"

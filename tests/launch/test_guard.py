@@ -53,7 +53,7 @@ def test_a_signal_after_a_dead_guard_leaves_no_rank(tmp_path: Path, name: str, c
     assert wait_until(lambda: job.processes() == [])
 
 
-def test_all_that_look_after_the_ranks_are_killed_at_once(tmp_path: Path) -> None:
+def test_all_supervisors_of_the_ranks_are_killed_at_once(tmp_path: Path) -> None:
     """The kernel ends the ranks."""
     job = python_job(tmp_path, SLEEP)
     process, guard = started(job)
@@ -81,7 +81,7 @@ def test_a_rank_that_fails_after_a_dead_guard_ends_the_job(tmp_path: Path) -> No
     assert job.processes() == []
 
 
-def test_a_dead_guard_is_no_reason_not_to_start_again(tmp_path: Path) -> None:
+def test_a_dead_guard_does_not_prevent_a_restart(tmp_path: Path) -> None:
     program = f"print('ready')\nif os.environ.get('HCCL_KIT_RESTART'): sys.exit(0)\n{SLEEP}"
     job = python_job(tmp_path, program, ranks=2)
     process = job.start("--max-restarts", "1")

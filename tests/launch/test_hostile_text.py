@@ -232,7 +232,7 @@ def test_an_error_file_of_a_rank(tmp_path: Path, error: str) -> None:
     ],
     ids=repr,
 )
-def test_whoever_answers_at_the_port_of_node_0_runs_nothing(tmp_path: Path, answer: bytes) -> None:
+def test_an_impostor_at_the_port_of_node_0_runs_nothing(tmp_path: Path, answer: bytes) -> None:
     job = python_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), "time.sleep(60)")
     with socket.create_server(("127.0.0.1", 0)) as impostor:
         environ = clean_environ({LINK_PORT: str(impostor.getsockname()[1])})
@@ -287,7 +287,7 @@ def test_text_of_others_is_printable_and_short() -> None:
     assert printable("x" * 1000) == "x" * 80 + "..."
 
 
-def test_the_name_of_a_server_is_no_line_of_a_script(tmp_path: Path) -> None:
+def test_the_name_of_a_server_is_never_run_by_the_script(tmp_path: Path) -> None:
     """Also where a plan was made by hand: the comment at the top names the servers."""
     job, table = planned(servers([0], [0]))
     nodes = tuple(replace(node, id=f"a\ntouch pwned_{number}\n#") for number, node in enumerate(job.nodes))

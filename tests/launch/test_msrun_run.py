@@ -100,7 +100,7 @@ def test_a_rank_that_fails_ends_the_job_at_once(end: str, code: int, tmp_path: P
     assert job.left() == []
 
 
-def test_the_error_of_the_rank_that_is_shown_stands_on_the_screen_once(tmp_path: Path) -> None:
+def test_the_error_of_the_failed_rank_is_printed_once(tmp_path: Path) -> None:
     job = Job(tmp_path, servers(range(2)), "if rank == 0: sys.exit('the reason')\ntime.sleep(600)")
     screen, _ = job.start(stderr=subprocess.STDOUT).communicate(timeout=PATIENCE)
     assert screen.count("the reason") == 1

@@ -83,7 +83,7 @@ def test_the_first_server_sees_for_all_whether_they_get_further(
 
 
 @pytest.mark.parametrize("server", [0, 1])
-def test_a_job_that_somebody_ends_on_one_server_does_not_start_again_on_the_other(tmp_path: Path, server: int) -> None:
+def test_a_job_stopped_on_one_server_does_not_restart_on_the_other(tmp_path: Path, server: int) -> None:
     pair = Pair(tmp_path, "print('ready', flush=True); time.sleep(60)")
     processes = pair.both("--max-restarts", "3")
     assert wait_until(pair.are_ready)
@@ -95,7 +95,7 @@ def test_a_job_that_somebody_ends_on_one_server_does_not_start_again_on_the_othe
     assert pair.job.processes() == []
 
 
-def test_a_job_that_somebody_ends_after_the_other_server_is_done_does_not_start_again(tmp_path: Path) -> None:
+def test_a_job_stopped_after_the_other_server_finished_does_not_restart(tmp_path: Path) -> None:
     pair = Pair(tmp_path, "print('ready', flush=True)\nif rank > 1: time.sleep(60)")
     processes = pair.both("--max-restarts", "3")
     assert wait_until(pair.are_ready)

@@ -72,14 +72,14 @@ def test_servers_may_be_named_and_not_numbered(tmp_path: Path, lab: Hosts) -> No
 
 
 @pytest.mark.parametrize("way", ["option", "variable"])
-def test_a_host_that_is_told_which_server_it_is(tmp_path: Path, lab: Hosts, way: str) -> None:
+def test_a_host_with_an_explicit_server_id(tmp_path: Path, lab: Hosts, way: str) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=(lab.addresses[0], "the-other"))
     one = job.start(0)
     other = job.start(1, "--server", "the-other") if way == "option" else job.start(1, environ={SERVER: "the-other"})
     assert [finish(one).returncode, finish(other).returncode] == [0, 0]
 
 
-def test_a_host_that_is_no_server_says_what_it_is(tmp_path: Path, lab: Hosts) -> None:
+def test_a_host_outside_the_table_prints_its_addresses(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "", ids=("10.9.9.1", "10.9.9.2"))
     done = finish(job.start(1))
     assert done.returncode == 2
@@ -230,7 +230,7 @@ def test_a_table_that_was_changed_on_one_host_stops_that_host(tmp_path: Path, la
     assert done.stderr.startswith("error: this script was generated for another rank table than ")
 
 
-def test_a_port_that_the_hosts_cannot_meet_at_is_named(tmp_path: Path, lab: Hosts) -> None:
+def test_a_port_unusable_for_the_rendezvous_is_named(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "")
     taken = lab.start(
         0, ["python3", "-c", "import socket, time; s = socket.create_server(('', 21988)); time.sleep(600)"]

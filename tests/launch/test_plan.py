@@ -25,7 +25,7 @@ def test_workers_follow_the_ranks_and_take_their_devices_from_the_table(ids: lis
     assert [worker.rank for worker in made.workers] == list(range(8))
 
 
-def test_what_a_worker_is_told() -> None:
+def test_the_environment_of_a_worker() -> None:
     made = plan(one_server((6, 1), (5, 0)), ["python", "train.py"])
     assert made.command == ("python", "train.py")
     assert made.workers[1] == WorkerEnv(
@@ -58,7 +58,7 @@ def test_several_servers_are_nodes_in_the_order_of_their_first_ranks() -> None:
     assert [worker.rank for worker in made.workers] == [0, 1, 2, 3]
 
 
-def test_several_servers_meet_at_the_node_of_rank_0() -> None:
+def test_several_servers_rendezvous_at_the_node_of_rank_0() -> None:
     made = plan(several_servers(), ["true"])
     assert made.master == "10.9.0.2"
     assert made.workers[3] == WorkerEnv(

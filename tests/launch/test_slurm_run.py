@@ -105,7 +105,7 @@ def two_nodes(*, first: Sequence[int] = (4, 5), second: Sequence[int] = (4, 5)) 
     return servers(first, second, ids=("n2", "n1"))
 
 
-def test_every_rank_is_who_the_table_says(lab: Cluster, tmp_path: Path) -> None:
+def test_every_rank_is_the_one_of_the_table(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path / "a folder", two_nodes(second=(6, 7, 1)))
     words = ["--", "", "a'; echo foo", '"$(id)"', "a\nb", "\n#SBATCH --nodes=9\n", "训练", "*", "\\", "-N9"]
     left_over = dict.fromkeys((*MISLEADING, "RANK_ID", "WORLD_SIZE", "HCCL_KIT_RESTART", "SLURM_EXPORT_ENV"), "7")
@@ -198,7 +198,7 @@ def test_a_signal_to_the_job_reaches_every_rank(lab: Cluster, tmp_path: Path) ->
     assert lab.exit_code(number) == 0
 
 
-def test_a_job_that_is_queued_again_knows_it(lab: Cluster, tmp_path: Path) -> None:
+def test_a_requeued_job_counts_the_restart(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, two_nodes(), "time.sleep(0 if restart else 120)")
     number = job.submit()
     assert wait_until(job.all_run)
@@ -211,7 +211,7 @@ def test_a_job_that_is_queued_again_knows_it(lab: Cluster, tmp_path: Path) -> No
     assert job.output.count(f" job {number} on n[1-2], port ") == 2
 
 
-def test_a_node_that_the_table_does_not_know_says_so(lab: Cluster, tmp_path: Path) -> None:
+def test_a_node_outside_the_table_prints_an_error(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, servers((0,), (0,), ids=("n1", "192.0.2.250")))
     assert job.run() == 2
     first, second = job.last
@@ -230,7 +230,7 @@ def test_a_node_is_known_by_an_address(lab: Cluster, tmp_path: Path) -> None:
     assert job.note(0)["env"][4] == 3
 
 
-def test_one_server_may_be_said_to_be_this_one(lab: Cluster, tmp_path: Path) -> None:
+def test_this_server_may_be_named_by_a_variable(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, servers((0, 1), ids=("rack 1, left",)))
     assert job.run() == 2
     assert job.run(environ={"HCCL_KIT_SERVER": "rack 1, left"}) == 0, job.output

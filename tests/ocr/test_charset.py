@@ -67,7 +67,7 @@ def test_a_line_of_two_characters_is_named(tmp_path: Path) -> None:
     assert refusal(tmp_path, b"a\nbc\n") == f"{tmp_path / 'dict.txt'}:2: expected one character, found 'bc'"
 
 
-def test_what_is_no_dictionary_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_dictionary_is_refused(tmp_path: Path) -> None:
     assert "is not UTF-8: byte 2" in refusal(tmp_path, b"a\n\xff")
     assert f"is larger than {MAX_BYTES} bytes" in refusal(tmp_path, b"a" * (MAX_BYTES + 1))
     with pytest.raises(KitError, match=r"cannot read .*no\.txt: No such file"):

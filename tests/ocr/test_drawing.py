@@ -32,7 +32,7 @@ def test_the_colour_tells_right_from_wrong(truth: str | None, colours: set[str])
     assert drawn.min() < 100
 
 
-def test_the_truth_stands_beside_what_was_misread_only() -> None:
+def test_the_ground_truth_is_drawn_for_misread_texts_only() -> None:
     right, wrong = (draw([Row(gray(32, 100), "word", 0.9, truth)]) for truth in ("word", "sword"))
     place = sum(COLUMNS[:3])
     assert (right[HEADER:, place:] == 255).all()

@@ -17,6 +17,7 @@ from hccl_kit.runtime import detect, prepare
 from hccl_kit.runtime.modelarts import read
 from hccl_kit.runtime.platform_table import Clock, wait_for_table
 from hccl_kit.table import formats
+from hccl_kit.table.formats.kinds import SERVER_LIST
 from hccl_kit.table.model import Device, Group, Instance, RankTable, Server
 from tests.tables import ranks_value
 
@@ -213,7 +214,7 @@ def test_the_operator_calls_the_file_of_a_folder_hccl_json(folder: Path) -> None
 def test_hccl_gets_a_table_of_version_1(folder: Path, value: object) -> None:
     found = wait_for_table(put(folder, value), {})
     text = found.path.read_text(encoding="utf-8")
-    copy = formats.read(json.loads(text), formats.SERVER_LIST)
+    copy = formats.read(json.loads(text), SERVER_LIST)
     assert isinstance(copy, RankTable)
     assert copy.status == "completed"
     pairs = [(server.id, device.id, device.ip, device.rank) for server, device in copy.by_rank()]

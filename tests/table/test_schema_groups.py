@@ -11,7 +11,8 @@ from jsonschema import Draft202012Validator
 
 from hccl_kit.base import schemas
 from hccl_kit.table import schema
-from hccl_kit.table.formats import NODE_LIST, TEMPLATE_2, TEMPLATE_2_LAB, Kind, read, recognise
+from hccl_kit.table.formats import read
+from hccl_kit.table.formats.kinds import NODE_LIST, TEMPLATE_2, TEMPLATE_2_LAB, Kind, recognise
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
 from tests.groups import cloud, lab, nodes

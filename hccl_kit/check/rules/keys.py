@@ -10,7 +10,7 @@ from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, is_typo
 from hccl_kit.check.rule import ALL_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
-from hccl_kit.table.model import NOTHING, Address, Device, Level, RankTable, Server
+from hccl_kit.table.model import Address, Device, Level, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
@@ -62,7 +62,7 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           accepts it.
     """
     for kind, known in _OPTIONAL[table.version].items():
-        unknown = set().union(*_extras(table, kind)).difference(known)
+        unknown = set().union(*(holder.extra for _, holder in _placed(table, kind))).difference(known)
         for written in islice(sorted(unknown), MAX_UNKNOWN):
             near = [key for key in known if is_typo(written, key) and not _is_needed(key, table, product)]
             places = [
@@ -101,20 +101,6 @@ def _is_needed(key: str, table: RankTable, product: Product) -> bool:
 def _is_absent(key: str, holder: Holder) -> bool:
     field, nothing = _FIELDS.get(key, ("", None))
     return key not in holder.extra and getattr(holder, field, nothing) == nothing
-
-
-def _extras(table: RankTable, kind: str) -> list[Mapping[str, object]]:
-    """The unknown members of all objects of a kind; a valid table has few, so this is fast."""
-    if kind == "table":
-        return [table.extra]
-    if kind == "server":
-        return [server.extra for server in table.servers]
-    if kind == "device":
-        return [device.extra for device in table.every if device.extra is not NOTHING]
-    levels = [level for device in table.every for level in device.levels]
-    if kind == "level":
-        return [level.extra for level in levels if level.extra is not NOTHING]
-    return [address.extra for level in levels for address in level.addresses if address.extra is not NOTHING]
 
 
 def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:

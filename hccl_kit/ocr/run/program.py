@@ -73,11 +73,7 @@ def parser(description: str | None, verb: str | None = None) -> Parser:
 
 def plain_parser(description: str | None, verb: str | None = None) -> Parser:
     """A parser for `hccl-kit VERB`, whose description keeps its lines."""
-    return Parser(
-        prog=f"hccl-kit {verb}" if verb else None,
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    return Parser(prog=f"hccl-kit {verb}" if verb else None, description=description)
 
 
 class _ListConfigs(argparse.Action):

@@ -1,6 +1,6 @@
 """Rank tables from document values and back, with one reader and writer per version.
 
-`recognise` determines the kind of a document, `read` reads it, `write` returns the text of a file.
+`kinds.recognise` determines the kind of a document, `read` reads it, `write` returns the text of a file.
 """
 
 from __future__ import annotations
@@ -11,37 +11,10 @@ from collections.abc import Callable, Mapping
 from hccl_kit.table.document.syntax import MAX_FINDINGS
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import group_list, node_list, rank_list, server_list
-from hccl_kit.table.formats.kinds import (
-    KNOWN_VERSIONS,
-    NODE_LIST,
-    RANK_LIST,
-    SERVER_LIST,
-    SUPER_PODS,
-    TEMPLATE_2,
-    TEMPLATE_2_LAB,
-    Kind,
-    recognise,
-)
+from hccl_kit.table.formats.kinds import Kind
 from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
-
-__all__ = [
-    "KNOWN_VERSIONS",
-    "MAX_FINDINGS",
-    "NODE_LIST",
-    "RANK_LIST",
-    "READERS",
-    "SERVER_LIST",
-    "SUPER_PODS",
-    "TEMPLATE_2",
-    "TEMPLATE_2_LAB",
-    "Kind",
-    "placed",
-    "read",
-    "recognise",
-    "write",
-]
 
 READERS: Mapping[str, Callable[[object], RankTable]] = {
     "": group_list.from_value,

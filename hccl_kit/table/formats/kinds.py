@@ -77,7 +77,7 @@ _FOREIGN = {
     "Clients": _ROLES,
 }
 LISTS = {"server_list": ("1.0", "1.2"), "node_list": ("1.1",), "rank_list": ("2.0",), "group_list": ("",)}
-"""The main list of a table, and the versions that have it."""
+"""The main list of a table, and the versions that have it; "" is template 2."""
 _DRAFT_KEYS = frozenset(("level", "id", "fabric_type", "rank_addrs"))
 
 
@@ -126,11 +126,6 @@ def other_list(value: object, kind: Kind) -> str | None:
     if any(key in value for key, versions in LISTS.items() if kind.version in versions):
         return None
     return next((key for key in LISTS if key in value), None)
-
-
-def versions_of(key: str) -> tuple[str, ...]:
-    """The versions whose main list is `key`; "" is template 2."""
-    return LISTS[key]
 
 
 def is_draft(value: object) -> bool:

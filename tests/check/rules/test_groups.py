@@ -8,7 +8,8 @@ import pytest
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.fix import fix_text
 from hccl_kit.check.rules import RULES
-from hccl_kit.table.formats import read, recognise, write
+from hccl_kit.table.formats import read, write
+from hccl_kit.table.formats.kinds import recognise
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import find_product

@@ -8,7 +8,8 @@ import pytest
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.fix import fix_text
 from hccl_kit.check.rules.keys import misspelt_key
-from hccl_kit.table.formats import SERVER_LIST, read
+from hccl_kit.table.formats import read
+from hccl_kit.table.formats.kinds import SERVER_LIST
 from hccl_kit.table.model import Address, Device, Level, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import PRODUCTS

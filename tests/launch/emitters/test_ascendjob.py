@@ -48,7 +48,7 @@ def test_golden(name: str, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_every_manifest_holds_what_is_asked_of_it(name: str) -> None:
+def test_every_manifest_holds_what_it_must(name: str) -> None:
     documents = documents_of(made(name))
     assert list(check_manifest(documents)) == []
     for document in documents:
@@ -180,7 +180,7 @@ def test_a_torch_pod_gives_every_rank_the_whole_contract(tmp_path: Path) -> None
         assert all(environ[name] == str(rank) for name in NAMES["rank"])
 
 
-def test_without_the_operator_the_pod_says_so(tmp_path: Path) -> None:
+def test_without_the_operator_the_pod_prints_an_error(tmp_path: Path) -> None:
     done = play(emit(*command(SHOW)), tmp_path, "Worker", {})
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (

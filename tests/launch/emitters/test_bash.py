@@ -82,7 +82,7 @@ def test_devices_are_those_of_the_table_in_the_order_of_ranks() -> None:
     assert "# Starts ranks 0 to 3 on devices 4, 5, 6, 7 of this server." in text
 
 
-def test_only_the_contract_spells_the_names_of_variables() -> None:
+def test_only_the_contract_holds_the_names_of_variables() -> None:
     names = [name for names in NAMES.values() for name in names]
     shell = (ROOT / "hccl_kit" / "launch" / "scripts").rglob("*.sh")
     sources = "".join(path.read_text(encoding="utf-8") for path in [*shell, Path(bash.__file__)])

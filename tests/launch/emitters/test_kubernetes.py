@@ -73,7 +73,7 @@ def nodes_of(node: yaml.Node) -> Iterator[yaml.Node]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("product", HARDWARE)
-def test_the_product_tells_resource_and_labels(way: str, product: str) -> None:
+def test_the_product_decides_resource_and_labels(way: str, product: str) -> None:
     documents = documents_of(emit(way, product=product))
     assert list(check_manifest(documents)) == []
     job = job_of(documents)

@@ -104,7 +104,7 @@ def test_what_other_hosts_take_over(tmp_path: Path) -> None:
     assert "-x" not in run(script(tmp_path, PLANS["one_host"]), environ=given).stdout.splitlines()
 
 
-def test_without_mpirun_the_message_says_where_it_comes_from(tmp_path: Path) -> None:
+def test_without_mpirun_the_message_names_the_package(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     for tool in ("bash", "dirname", "readlink"):
         (tmp_path / "bin" / tool).symlink_to(f"/usr/bin/{tool}")

@@ -85,7 +85,7 @@ def test_every_argument_arrives_unchanged(baked: list[str], passed_on: list[str]
         assert log(Path(folder)).decode().split("\0") == ["first", *baked, *passed_on, ""]
 
 
-def test_what_msrun_is_told(tmp_path: Path) -> None:
+def test_the_options_of_msrun(tmp_path: Path) -> None:
     done = run(script(tmp_path, PLANS["one_host"], "true"))
     assert (done.returncode, done.stderr) == (0, "")
     found = options(tmp_path)
@@ -141,7 +141,7 @@ class TwoHosts:
         )
 
 
-def test_each_host_takes_its_ranks_and_cards(tmp_path: Path, link_port: str) -> None:
+def test_each_host_gets_its_ranks_and_cards(tmp_path: Path, link_port: str) -> None:
     job = TwoHosts(tmp_path, link_port, "env")
     for done in job.run():
         assert (done.returncode, done.stderr) == (0, "")
@@ -239,7 +239,7 @@ def test_nothing_left_over_reaches_a_rank(tmp_path: Path) -> None:
     assert seen & {*names, "MASTER_PORT"} == {"MS_ROLE", "RANK_ID"}  # these are of msrun itself
 
 
-def test_a_port_that_is_taken_is_said_where_rank_0_is(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_on_the_server_of_rank_0(tmp_path: Path) -> None:
     made = script(tmp_path, PLANS["two_hosts"], "true")
     with socket.socket() as taken:
         taken.bind(("", 0))

@@ -24,7 +24,7 @@ def test_a_server_is_known_by_what_the_table_and_the_system_call_it(
 
 
 @given(st.text(st.characters(codec="utf-8")))
-def test_the_nodes_meet_below_the_ports_that_the_system_hands_out(text: str) -> None:
+def test_the_rendezvous_port_is_below_the_ephemeral_ports(text: str) -> None:
     port = servers.rendezvous_port(TableFile("table.json", text))
     assert 20000 <= port < 32000
     assert port == servers.rendezvous_port(TableFile("other.json", text))

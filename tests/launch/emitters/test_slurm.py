@@ -106,7 +106,7 @@ def test_no_text_of_others_becomes_a_directive(texts: list[str]) -> None:
         ("gres", ["npu", "npu:8", "npu:910b:8", "npu:8,tmp:2"]),
     ],
 )
-def test_what_sbatch_is_asked_for(option: str, values: list[str]) -> None:
+def test_the_options_of_sbatch(option: str, values: list[str]) -> None:
     for value in values:
         (file,) = emitted(**{option: value})
         assert directives(file.text)[-1] == f"#SBATCH --{option.replace('_', '-')}={value}"
@@ -134,7 +134,7 @@ def test_a_directive_stays_one_line_and_one_word(option: str, value: str) -> Non
     assert not set(line) & set("\"'\\$`")
 
 
-def test_srun_is_told_all_that_a_site_may_set_otherwise(tmp_path: Path) -> None:
+def test_srun_gets_every_option_that_a_site_may_set_otherwise(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "true")
     assert start(made, SLURM_CPUS_PER_TASK="24").returncode == 0
     call = (tmp_path / "bin" / "srun.calls").read_text().split(" bash -c ")[0].split()
@@ -175,7 +175,7 @@ def test_the_name_of_the_node_in_slurm_is_believed_first(tmp_path: Path) -> None
     assert (tmp_path / "hccl_logs" / "latest" / "rank_1.log").read_text() == "device=4\n"
 
 
-def test_a_node_that_is_two_servers_is_asked_which(tmp_path: Path) -> None:
+def test_a_node_that_matches_two_servers_is_ambiguous(tmp_path: Path) -> None:
     made = script(tmp_path, servers((6,), (4,), ids=(os.uname().nodename, "127.0.0.1")), "true")
     done = start(made, SLURM_JOB_NUM_NODES="2")
     assert (done.returncode, done.stderr) == (
@@ -194,7 +194,7 @@ def test_a_task_too_many_ends_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "started").exists()
 
 
-def test_the_table_is_found_by_what_slurm_knows_of_the_script(tmp_path: Path) -> None:
+def test_the_table_is_found_from_slurms_path_of_the_script(tmp_path: Path) -> None:
     """Slurm runs a copy in its own folder, and shows the path with the arguments after it."""
     made = script(tmp_path, HERE, "true")
     home = tmp_path / "a home"
@@ -236,7 +236,7 @@ def test_a_folder_that_a_node_does_not_see_is_named(tmp_path: Path) -> None:
     assert done.stderr.endswith(f"error: srun ended with exit code 2; its messages are above, logs in {log}\n")
 
 
-def test_outside_of_slurm_it_says_how_to_start(tmp_path: Path) -> None:
+def test_outside_of_slurm_the_message_names_the_start_command(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "true")
     done = run(made)
     assert (done.returncode, done.stderr) == (2, f"error: not started by Slurm\n  fix: sbatch {made}\n")

@@ -39,7 +39,7 @@ def test_golden(name: str, request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20)])
 @pytest.mark.parametrize("fixed", [False, True])
-def test_every_manifest_holds_what_is_asked_of_it(table: RankTable, fixed: bool) -> None:
+def test_every_manifest_holds_what_it_must(table: RankTable, fixed: bool) -> None:
     documents = documents_of(emit(table=table, fixed_table=fixed))
     assert list(check_manifest(documents)) == []
     for document in documents:
@@ -128,7 +128,7 @@ def test_a_pod_waits_for_the_table_and_starts_its_ranks(tmp_path: Path) -> None:
     assert len({told(tmp_path, rank)["MASTER_PORT"] for rank in range(4)}) == 1
 
 
-def test_ranks_of_one_server_meet_on_it(tmp_path: Path) -> None:
+def test_ranks_of_one_server_rendezvous_on_it(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, emit(*command(SHOW), table=servers((0,), ids=("10.0.0.1",))))
     cluster.mount("rings-config-train", "/user/serverid/devindex/config")
     written(tmp_path, by_the_operator((3,)))

@@ -74,7 +74,7 @@ def test_a_job_begins_and_ends_well_under_a_flood(tmp_path: Path, lab: Hosts, ki
     assert [job.log(rank) for rank in range(4)] == [f"rank {rank}\n" for rank in range(4)]
 
 
-def test_a_stranger_with_the_script_and_the_table_takes_nobodys_place(tmp_path: Path, lab: Hosts) -> None:
+def test_a_peer_with_script_and_table_replaces_no_node(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=lab.addresses[:2])
     stolen = tmp_path / "stolen"
     stolen.mkdir()
@@ -112,7 +112,7 @@ def test_an_impostor_at_the_port_of_node_0_is_named_by_both(tmp_path: Path, lab:
     assert wait_until(lambda: job.processes() == [])
 
 
-def test_node_0_is_heard_at_its_own_address_only(tmp_path: Path, lab: Hosts) -> None:
+def test_node_0_is_reachable_at_its_own_address_only(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=lab.addresses[:2])
     one = job.start(0, environ={LINK_PORT: PORT})
     knock = ["timeout", "5", "bash", "-c", f": </dev/tcp/$0/{PORT}"]

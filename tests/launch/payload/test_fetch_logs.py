@@ -101,7 +101,7 @@ def test_files_of_other_names_are_left_there(fetch: Fetch, tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, b"S", b"7"])
-def test_what_is_no_regular_file_is_left_there(fetch: Fetch, tmp_path: Path, kind: bytes) -> None:
+def test_a_path_that_is_not_a_regular_file_is_left_alone(fetch: Fetch, tmp_path: Path, kind: bytes) -> None:
     (tmp_path / "top" / "mine").write_text("mine")
     sent = archive(("rank_8.log", b"", kind), file("rank_8.log"), link="../mine")
     assert fetch(sent) == {"rank_8.log": "theirs\n"}

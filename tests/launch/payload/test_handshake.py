@@ -73,7 +73,7 @@ def tapped(nodes: Nodes) -> Iterator[Tap]:
     tap.close()
 
 
-def test_a_stranger_who_only_knows_the_table_takes_nobodys_place(nodes: Nodes) -> None:
+def test_a_peer_that_only_has_the_table_replaces_no_node(nodes: Nodes) -> None:
     one = nodes.start(0)
     with connect(nodes.port) as stranger:
         stranger.sendall(f"hello 1 {SHA} {'0' * 64}\n".encode())
@@ -89,7 +89,7 @@ def test_a_stranger_who_only_knows_the_table_takes_nobodys_place(nodes: Nodes) -
     assert one.stderr.read() == "warning: 127.0.0.1 tried to join without the secret of this job\n"
 
 
-def test_a_node_with_another_secret_is_told_what_to_do(nodes: Nodes) -> None:
+def test_a_node_with_another_secret_gets_a_hint(nodes: Nodes) -> None:
     nodes.start(0)
     nodes.secret = write_secret(nodes.secret.with_name("other"), "fedcba9876543210" * 4)
     stranger = nodes.start(1)
@@ -101,7 +101,7 @@ def test_a_node_with_another_secret_is_told_what_to_do(nodes: Nodes) -> None:
     assert "export THE_PORT=PORT, the same free one on every server\n" in err
 
 
-def test_what_was_recorded_is_worthless_the_next_time(nodes: Nodes, tapped: Tap, tmp_path: Path) -> None:
+def test_a_replayed_session_is_refused(nodes: Nodes, tapped: Tap, tmp_path: Path) -> None:
     say(nodes.processes[0], "done")
     say(nodes.processes[1], "done")
     assert [node.wait(PATIENCE) for node in nodes.processes] == [0, 0]
@@ -117,7 +117,7 @@ def test_what_was_recorded_is_worthless_the_next_time(nodes: Nodes, tapped: Tap,
 
 
 @pytest.mark.parametrize("line", [b"done\n", b"\n", b"failed 0 0 0\n", b"0" * 64 + b" done\n", b"x" * 5000])
-def test_a_line_that_somebody_adds_is_not_believed(nodes: Nodes, tapped: Tap, line: bytes) -> None:
+def test_an_injected_line_is_refused(nodes: Nodes, tapped: Tap, line: bytes) -> None:
     tapped.node_0.sendall(line)
     assert heard(nodes.processes[0]) == "over -1 255 1"
     assert nodes.processes[0].wait(PATIENCE) == 1
@@ -142,7 +142,7 @@ def test_the_secret_never_crosses_the_network(nodes: Nodes, tapped: Tap) -> None
             assert SECRET.encode() not in Path(f"/proc/{node.pid}/{name}").read_bytes()
 
 
-def test_an_impostor_who_plays_our_own_words_back_is_refused(nodes: Nodes) -> None:
+def test_an_impostor_that_reflects_our_messages_is_refused(nodes: Nodes) -> None:
     """What a node says is no answer of node 0, though both make proofs of the same secret."""
     hello = Hello(1, SHA, "1" * 64)
     assert len({proof_of(KEY, role, hello, SHA, "2" * 64) for role in ("node", "node 0", "session")}) == 3
@@ -157,7 +157,7 @@ def test_an_impostor_who_plays_our_own_words_back_is_refused(nodes: Nodes) -> No
     assert "does not prove that it knows the secret of this job: 'hello 1 " in err
 
 
-def test_an_impostor_who_says_nothing_is_named(nodes: Nodes) -> None:
+def test_a_silent_impostor_is_named(nodes: Nodes) -> None:
     with socket.create_server(("127.0.0.1", nodes.port)):
         node = nodes.start(1, timeout=0.5)
         _, err = node.communicate(timeout=PATIENCE)
@@ -268,7 +268,7 @@ def test_node_0_listens_at_its_own_address_only() -> None:
         ("no-such-host.invalid", "is unknown here"),
     ],
 )
-def test_where_others_do_not_reach_its_address_it_says_so_and_listens_at_all(address: str, why: str) -> None:
+def test_if_its_address_is_unreachable_it_warns_and_listens_on_all(address: str, why: str) -> None:
     logged: list[str] = []
     with closing(listening_socket(address, 0, logged.append)) as server:
         socket.create_connection(("127.0.0.1", server.getsockname()[1]), timeout=20).close()
@@ -301,7 +301,7 @@ def test_a_secret_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> 
         read_secret(str(path))
 
 
-def test_what_is_no_file_of_ones_own_is_no_secret(tmp_path: Path) -> None:
+def test_a_secret_must_be_a_private_regular_file(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir(mode=0o700)
     os.mkfifo(tmp_path / "pipe", 0o600)
     for name in ("folder", "pipe"):
@@ -314,7 +314,7 @@ def test_what_is_no_file_of_ones_own_is_no_secret(tmp_path: Path) -> None:
             read_secret(str(path))
 
 
-def test_without_a_secret_a_node_says_how_to_make_one(nodes: Nodes, tmp_path: Path) -> None:
+def test_without_a_secret_the_hint_shows_how_to_make_one(nodes: Nodes, tmp_path: Path) -> None:
     nodes.secret = tmp_path / "a b"
     node = nodes.start(0)
     _, err = node.communicate(timeout=PATIENCE)

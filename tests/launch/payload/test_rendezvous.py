@@ -96,7 +96,7 @@ def met(job_nodes: Nodes, count: int = 2) -> list[subprocess.Popen[str]]:
     return nodes
 
 
-def test_all_hear_what_node_0_says_and_are_done_together(job_nodes: Nodes) -> None:
+def test_all_nodes_get_the_message_of_node_0_and_finish_together(job_nodes: Nodes) -> None:
     nodes = met(job_nodes, 3)
     say(nodes[2], "done")
     say(nodes[0], "done")
@@ -115,7 +115,7 @@ def test_all_hear_who_failed(job_nodes: Nodes, failing: int) -> None:
     assert [node.wait(PATIENCE) for node in nodes] == [1] * 3
 
 
-def test_the_earlier_failure_counts_and_not_the_one_that_is_told_first(job_nodes: Nodes) -> None:
+def test_the_earlier_failure_counts_not_the_one_reported_first(job_nodes: Nodes) -> None:
     nodes = met(job_nodes)
     say(nodes[0], "failed 0 1 0")
     say(nodes[1], "failed 1 7 2.5")
@@ -140,7 +140,7 @@ def test_a_node_that_does_not_come_is_named(job_nodes: Nodes) -> None:
     assert other.wait(PATIENCE) == 1
 
 
-def test_without_node_0_the_others_say_where_they_looked(job_nodes: Nodes) -> None:
+def test_without_node_0_the_others_name_the_address_they_tried(job_nodes: Nodes) -> None:
     alone = job_nodes.start(1, timeout=1)
     _, err = alone.communicate(timeout=PATIENCE)
     assert f"error: first (127.0.0.1 port {job_nodes.port}) did not answer within 1 s: " in err

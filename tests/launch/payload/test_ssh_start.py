@@ -79,7 +79,7 @@ def test_a_server_that_does_not_answer_is_named_and_the_job_is_over(tmp_path: Pa
     assert f"error: server 127.0.0.66 does not answer or was lost: {why}" in done.stderr.splitlines()
 
 
-def test_what_an_ssh_said_last_is_printable_in_our_own_words(tmp_path: Path) -> None:
+def test_the_last_output_of_ssh_is_printable(tmp_path: Path) -> None:
     path = tmp_path / "hostile-ssh"
     path.write_text("#!/bin/bash\nprintf 'no \\e]0;way\\a\\n' >&2; exit 255\n")
     path.chmod(0o755)
@@ -88,7 +88,7 @@ def test_what_an_ssh_said_last_is_printable_in_our_own_words(tmp_path: Path) -> 
     assert "does not answer or was lost: no \\x1b]0;way\\x07\n" in done.stderr
 
 
-def test_without_ssh_it_says_so(tmp_path: Path) -> None:
+def test_without_ssh_an_error_names_it(tmp_path: Path) -> None:
     done = start(tmp_path, "no-such-ssh", "")
     assert (done.returncode, done.stderr) == (2, "error: no-such-ssh: No such file or directory\n")
 
@@ -114,7 +114,7 @@ def test_a_rank_may_end_with_the_code_that_ssh_has_for_its_failures(tmp_path: Pa
     assert ssh_command.OWN_CODE not in done.stderr
 
 
-def test_a_server_without_the_script_is_told_what_is_missing(tmp_path: Path) -> None:
+def test_a_server_without_the_script_reports_what_is_missing(tmp_path: Path) -> None:
     """The one line that the shell on the other side is given, run there."""
     command = remote_command("/gone/ascend.sh", str(tmp_path), Node("the 'one'", "x"), "1-2", ["--", "a b"])
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
@@ -135,7 +135,7 @@ def test_every_word_arrives_as_it_is(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["-oProxyCommand=touch hacked", "a=b", "rack 1", "$(touch hacked)", "a\nb", ""])
-def test_what_is_no_address_is_not_given_to_ssh(tmp_path: Path, address: str) -> None:
+def test_an_invalid_address_is_not_given_to_ssh(tmp_path: Path, address: str) -> None:
     source = program_text("ssh_start")
     environ = clean_environ({"HCCL_KIT_SSH": "touch hacked"})
     command = [sys.executable, "-I", "-c", source, "/x/ascend.sh", "2", "n1", "n2", "10.0.0.1", address, "--"]

@@ -100,7 +100,7 @@ def test_a_plan_that_breaks_none(table: RankTable, way: str) -> None:
     assert found(table, way) == []
 
 
-def test_what_one_way_cannot_do_another_can() -> None:
+def test_what_one_launcher_cannot_do_another_can() -> None:
     assert found(servers((4, 5, 6), (4, 5)), "mpirun") == []
     assert found(servers((0, 1), (2, 3)), "msrun") == []
     assert found(interleaved(), "bash") == []
@@ -108,13 +108,13 @@ def test_what_one_way_cannot_do_another_can() -> None:
 
 
 @given(st.text(max_size=40).filter(str.isprintable))  # `plan` refuses the others
-def test_a_name_that_a_hostfile_cannot_hold_is_no_name(name: str) -> None:
+def test_a_name_that_a_hostfile_cannot_hold_is_refused(name: str) -> None:
     if found(servers((0,), (0,), ids=(name, "b")), "mpirun") == []:
         assert len(name.split()) == 1
         assert not set(name) & set("#=,;\"'$`\\")
 
 
-def test_every_rule_has_a_page_and_its_own_id() -> None:
+def test_every_rule_has_a_page_and_a_unique_id() -> None:
     ids = [rule.id for rule in PLAN_RULES]
     assert len(set(ids)) == len(ids)
     for rule in RULES:

@@ -27,7 +27,7 @@ def test_a_name_that_no_node_can_have(name: str) -> None:
     assert found(table, "bash") == []
 
 
-def test_different_numbers_of_cards_are_said() -> None:
+def test_different_numbers_of_cards_are_reported() -> None:
     assert found(servers((0,), (0, 1, 2), (4, 5))) == [
         (
             "HK521",

@@ -26,7 +26,7 @@ def test_frozen_in_training_is_as_in_evaluation() -> None:
 
 
 @pytest.mark.parametrize(("target", "size", "said"), [("CPU", 2, True), ("CPU", 1, False), ("Ascend", 1, False)])
-def test_what_cannot_be_synchronised_is_said(target: str, size: int, said: bool) -> None:
+def test_layers_that_cannot_be_synchronised_are_reported(target: str, size: int, said: bool) -> None:
     network = Normed()
     operator = network.stem[1].bn_train
     word = synchronise(network, target, size)

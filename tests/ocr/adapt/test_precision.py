@@ -116,5 +116,5 @@ def test_on_cpu_nothing_is_cast_and_a_note_says_so(level: str) -> None:
     assert not [name for name, cell in network.cells_and_names() if getattr(cell, "fp16", False)]
 
 
-def test_o0_says_nothing() -> None:
+def test_o0_prints_nothing() -> None:
     assert precision.mix(Mixed(), "O0", "Ascend") is None

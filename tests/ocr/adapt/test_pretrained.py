@@ -66,7 +66,7 @@ def test_a_file_of_another_network_is_refused_however_asked(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["a.ckpt", "a.safetensors"])
 @pytest.mark.parametrize("content", [None, b"", b"damaged" * 100, b"\xff" * 16])
-def test_a_file_that_is_none_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+def test_an_invalid_file_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(KitError, match=str(tmp_path / name)):

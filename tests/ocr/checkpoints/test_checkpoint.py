@@ -60,7 +60,7 @@ def test_save_replaces_the_old_file(tmp_path: Path) -> None:
     assert checkpoint.load(path, new.get_parameters()).step == 2
 
 
-def test_the_file_before_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_the_previous_file_is_kept_on_request(tmp_path: Path) -> None:
     networks = [Normed() for _ in range(3)]
     for step, network in enumerate(networks):
         checkpoint.save(
@@ -143,7 +143,7 @@ def test_what_a_killed_process_has_left_is_removed_and_nothing_else(tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", [b"", b"plain text", bytes(1000)])
-def test_what_is_no_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "w.ckpt").write_bytes(content)
     assert "w.ckpt is damaged or not a checkpoint" in refusal(tmp_path / "w.ckpt", Normed())
 

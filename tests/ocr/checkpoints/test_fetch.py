@@ -170,7 +170,7 @@ def test_what_does_not_come_whole_leaves_nothing(tmp_path: Path, server: str, ki
     assert len(Handler.asked) <= 6
 
 
-def test_a_redirect_and_a_size_that_is_not_said_are_fine(tmp_path: Path, server: str) -> None:
+def test_a_redirect_and_an_unknown_size_are_accepted(tmp_path: Path, server: str) -> None:
     get(tmp_path, f"{server}/to//unsaid/net.ckpt")
     assert Handler.asked == ["/to//unsaid/net.ckpt", "/unsaid/net.ckpt"]
 
@@ -187,15 +187,13 @@ def test_https_never_falls_back_to_http() -> None:
     assert download._refusal(plain, secure) is None
 
 
-def test_the_bound_holds_where_the_size_is_not_said(
-    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_limit_holds_if_the_size_is_unknown(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "MAX_BYTES", 1000)
     with pytest.raises(KitError, match="it is larger than 1000 bytes"):
         get(tmp_path, f"{server}/unsaid/net.ckpt")
 
 
-def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(download, "SILENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(KitError, match="timed out"):
@@ -231,9 +229,7 @@ def test_an_answer_without_a_reason_is_an_error_of_one_line(
     assert caught.value.message == f"cannot fetch {url}: the server answers {line.split()[1]}"
 
 
-def test_what_stands_beside_a_redirect_is_not_read(
-    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_body_of_a_redirect_is_not_read(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be in memory, whatever its size."""
     monkeypatch.setenv("no_proxy", "*")
     url, taken = raw_server(f"HTTP/1.1 302 Found\r\nLocation: {server}/a/net.ckpt\r\n\r\n".encode(), endless=64)

@@ -75,7 +75,7 @@ def test_an_export_that_is_older_than_the_best_weights_is_stale(folder: Path) ->
     assert stale_exports(folder) == []
 
 
-def test_a_run_that_came_to_nothing_leaves_nothing_to_keep(tmp_path: Path) -> None:
+def test_a_run_without_results_leaves_nothing_to_keep(tmp_path: Path) -> None:
     (tmp_path / "log_0.txt").write_text("error")
     assert make(tmp_path) == ()
     assert left(tmp_path) == {"log_0.txt": "error"}
@@ -162,6 +162,6 @@ def test_the_number_of_restarts(value: str | None, number: int) -> None:
 
 
 @pytest.mark.parametrize("value", ["-1", "x", "1.0", "9" * 11, "\N{ARABIC-INDIC DIGIT ONE}"])
-def test_a_number_of_restarts_that_is_none_is_refused(value: str) -> None:
+def test_an_invalid_number_of_restarts_is_refused(value: str) -> None:
     with pytest.raises(KitError, match=RESTART):
         restarts({RESTART: value})

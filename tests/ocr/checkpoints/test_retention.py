@@ -63,7 +63,7 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[1]", '[{"file": "a"}]', json.dumps([retention.Kept("../x", 1, 1.0)._asdict()])]
 )
-def test_an_index_that_is_none_is_named_and_removes_nothing(tmp_path: Path, text: str) -> None:
+def test_an_invalid_index_is_named_and_removes_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / KEPT).write_text(text)
     with pytest.raises(KitError, match=KEPT):
         run(tmp_path, "top_k")

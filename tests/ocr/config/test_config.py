@@ -50,7 +50,7 @@ def test_sections_that_are_left_out_have_their_defaults() -> None:
     assert loaded["parallel"] == {"strategy": "auto"}
 
 
-def test_where_mindocr_s_default_is_not_here_the_key_is_asked_for(tmp_path: Path) -> None:
+def test_a_missing_default_of_mindocr_requires_the_key(tmp_path: Path) -> None:
     """SVTR's prenorm: a file without it is another network in MindOCR."""
     text = (CONFIG.parent.parent / "svtr" / "svtr_tiny.yaml").read_text(encoding="utf-8")
     with pytest.raises(KitError, match=r"model\.backbone\.prenorm is missing"):
@@ -128,7 +128,7 @@ def test_a_missing_key_is_named_with_its_section(tmp_path: Path) -> None:
     assert refusal(path) == f"{path}:{line_of(text, 'optimizer:')}: optimizer.opt is missing"
 
 
-def test_without_a_kind_only_that_is_said(tmp_path: Path) -> None:
+def test_without_a_kind_only_that_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path, TEXT.replace("  type: rec\n", ""))
     assert refusal(path) == f"{path}:{line_of(TEXT, 'model:')}: model.type is missing"
     assert refusal(written(tmp_path, "a: 1")) == f"{path}:1: model is missing"

@@ -71,7 +71,7 @@ def test_its_archive_is_the_same_job(path: Path, tmp_path: Path) -> None:
 
 
 @each
-def test_it_says_where_its_numbers_come_from(path: Path) -> None:
+def test_it_names_the_source_of_its_numbers(path: Path) -> None:
     comment = [line for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
     assert any("MindOCR" in line or "chosen" in line for line in comment)
 
@@ -119,7 +119,7 @@ def test_its_parts_agree(path: Path) -> None:
     assert head.get("batch_max_length", label["max_text_len"]) == label["max_text_len"]
 
 
-def test_what_mindocr_says_of_the_families_is_kept() -> None:
+def test_keys_of_mindocr_for_the_families_are_kept() -> None:
     """A few numbers of each, so that no base changes them unseen."""
     r18, r50, mobile, pp = (
         values(f"det/dbnet/{n}")

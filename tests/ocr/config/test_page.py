@@ -33,7 +33,7 @@ def test_every_link_leads_to_a_section() -> None:
     assert "dataset-of-recognition-lmdbdataset" in links
 
 
-def test_every_row_has_four_cells_and_says_something() -> None:
+def test_every_row_has_four_cells_and_a_description() -> None:
     rows = [line for line in page.as_markdown().split("\n") if line.startswith("| `")]
     assert len(rows) > 200
     assert {row.count(" | ") for row in rows} == {3}
@@ -67,5 +67,5 @@ def test_keys_of_several_names_stand_in_one_row() -> None:
         ({"type": "string", "pattern": "x", "x-accepted": "an x"}, "an x"),
     ],
 )
-def test_what_is_accepted_is_said_in_words(rule: dict[str, object], words: str) -> None:
+def test_accepted_values_are_described_in_words(rule: dict[str, object], words: str) -> None:
     assert page.accepted(rule) == words

@@ -99,7 +99,7 @@ def keys(rule: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
 ALL = [row for name, rule in DEFINITIONS.items() for row in keys(rule, name)]
 
 
-def test_every_key_says_what_it_means() -> None:
+def test_every_key_has_a_description() -> None:
     """An empty rule repeats a key that another one explains."""
 
     def says(rule: dict[str, Any]) -> bool:
@@ -139,7 +139,7 @@ def test_every_section_and_list_is_closed_and_bounded() -> None:
     assert list(open_places(DEFINITIONS, "")) == []
 
 
-def test_what_mindocrs_files_hold_besides_is_accepted_and_said_once() -> None:
+def test_further_keys_of_mindocrs_files_are_accepted_with_one_note() -> None:
     found = config.ineffective(config.load(CONFIG, MINDOCR_REC))
     assert all(line.startswith("no effect: ") for line in found)
     for override in MINDOCR_REC:
@@ -186,7 +186,7 @@ def test_a_key_may_do_nothing_for_one_value_alone(value: str, said: bool) -> Non
         (CONFIG, "model.neck.lr=1", "scheduler.lr is one"),
     ],
 )
-def test_what_else_must_be_chosen_for_a_key_is_said(path: Path, key: str, near: str) -> None:
+def test_other_keys_that_a_key_requires_are_named(path: Path, key: str, near: str) -> None:
     with pytest.raises(KitError) as caught:
         config.load(path, [key])
     assert caught.value.message.endswith(f"is not a key of this release; {near}")
@@ -208,7 +208,7 @@ def test_the_keys_of_mindocrs_data_sets_are_accepted() -> None:
     assert any("force_divisible" in line for line in config.ineffective(config.load(DETECTION, [resize])))
 
 
-def test_what_is_as_it_would_be_anyway_is_not_said() -> None:
+def test_a_value_equal_to_the_default_is_not_reported() -> None:
     assert config.ineffective(config.load(CONFIG, MINDOCR_OFF)) == []
 
 

@@ -48,7 +48,7 @@ def alias_bomb(link: str) -> str:
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_what_is_no_configuration_is_refused(tmp_path: Path, content: str | bytes, expected: str) -> None:
+def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, content: str | bytes, expected: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(KitError) as caught:

@@ -110,7 +110,7 @@ def test_a_pipe_without_a_writer_does_not_block(tmp_path: Path) -> None:
     ("name", "reason"),
     [("missing", "No such file"), (".", "Is a directory"), ("a\0b", "embedded null"), ("x" * 300, "name too long")],
 )
-def test_what_cannot_be_opened_says_why(tmp_path: Path, name: str, reason: str) -> None:
+def test_a_file_that_cannot_be_opened_is_reported_with_the_reason(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(BadSampleError, match=reason), open_image(Sample(tmp_path / name)):
         pass
 

@@ -80,7 +80,7 @@ def test_a_wrong_label_file_is_named_with_the_line(tmp_path: Path, content: byte
     assert str(tmp_path / "gt.txt") + expected in message
 
 
-def test_a_missing_label_file_says_how_to_make_one(tmp_path: Path) -> None:
+def test_a_missing_label_file_comes_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=f"there is no label file or folder {tmp_path / 'gt.txt'}") as caught:
         read_lines(section(tmp_path, None))
     assert "hccl-kit render-words" in (caught.value.hint or "")

@@ -52,7 +52,7 @@ def test_what_is_missing_or_does_not_go_together_is_named(
 
 
 @given(st.integers(0, 300), st.floats(0, 1))
-def test_a_share_is_as_large_as_it_says_and_spread(count: int, ratio: float) -> None:
+def test_a_share_has_its_size_and_is_spread(count: int, ratio: float) -> None:
     chosen = share(count, ratio)
     assert len(chosen) == int(count * ratio + 1e-9)
     assert len(set(chosen.tolist())) == len(chosen)

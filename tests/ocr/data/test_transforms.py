@@ -63,7 +63,7 @@ def test_transforms_are_pure(make: Callable[[], Transform[TextLine]]) -> None:
     assert sample.label == ()
 
 
-def test_decode_reads_colours_in_the_asked_order(tmp_path: Path) -> None:
+def test_decode_reads_colours_in_the_configured_order(tmp_path: Path) -> None:
     image = np.zeros((4, 6, 3), np.uint8)
     image[..., 0] = 200  # blue, for OpenCV
     path = tmp_path / "größe.png"
@@ -107,7 +107,7 @@ def test_another_reduction_is_refused() -> None:
         transforms.decode_image(reduce=3)
 
 
-def test_the_turn_of_a_photo_is_applied_unless_told(tmp_path: Path) -> None:
+def test_exif_orientation_is_applied_unless_disabled(tmp_path: Path) -> None:
     photo = cv2.imencode(".jpg", noise(8, 16))[1].tobytes()
     exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"
     path = tmp_path / "photo.jpg"
@@ -168,7 +168,7 @@ def test_labels_become_class_numbers() -> None:
 
 
 @pytest.mark.parametrize(("options", "label"), [({}, (0,)), ({"lower": True}, (0, 1)), ({"lower": False}, (0,))])
-def test_a_dictionary_says_itself_whether_capitals_are_characters(
+def test_a_dictionary_decides_whether_capitals_are_characters(
     tmp_path: Path, options: dict[str, Any], label: tuple[int, ...]
 ) -> None:
     """MindOCR's default of `lower` is False: a dictionary of small letters has none for capitals."""
@@ -377,7 +377,7 @@ def test_what_fills_up_is_black_before_the_normalisation_and_zero_after_it(
 
 
 @pytest.mark.parametrize(("width", "columns"), [(10, 24), (24, 24), (30, 30), (50, 48)])
-def test_narrow_words_are_stretched_to_the_width_that_is_asked_for(width: int, columns: int) -> None:
+def test_narrow_words_are_stretched_to_the_configured_width(width: int, columns: int) -> None:
     image = np.full((32, width, 3), 7, np.uint8)
     step = line_transforms.resize(image_shape=[32, 48], padding=True, min_width=24)
     line = step(TextLine(Path(), image), GENERATOR)
@@ -396,7 +396,7 @@ def test_narrow_words_are_stretched_to_the_width_that_is_asked_for(width: int, c
     ],
 )
 @pytest.mark.parametrize(("stretch", "columns"), [(0.5, 20), (1.0, 40), (1.5, 60), (4.0, 96)])
-def test_a_line_is_as_wide_as_its_stretch_says(step: Any, stretch: float, columns: int) -> None:
+def test_a_line_is_as_wide_as_its_stretch(step: Any, stretch: float, columns: int) -> None:
     line = step(TextLine(Path(), np.full((16, 20, 3), 7, np.uint8), stretch=stretch), GENERATOR)
     assert line.columns == columns
     assert line.image.shape == (32, 96, 3)

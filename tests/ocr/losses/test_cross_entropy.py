@@ -31,7 +31,7 @@ def test_smoothing_spreads_a_part_over_all_classes() -> None:
     assert loss(smoothing=0.3, of_probabilities=True) == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_class_without_a_chance_has_a_finite_loss() -> None:
+def test_a_class_of_probability_zero_has_a_finite_loss() -> None:
     made = CrossEntropySmooth(of_probabilities=True)
     found = made(Tensor(np.array([[1.0, 0.0]], np.float32)), Tensor(np.array([1], np.int32)))
     assert np.isfinite(float(found.asnumpy()))

@@ -57,20 +57,20 @@ def test_it_is_that_of_the_reference() -> None:
 
 @pytest.mark.parametrize("geometric_iou", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_it_is_what_the_docstring_says(seed: int, geometric_iou: bool) -> None:
+def test_it_matches_the_docstring(seed: int, geometric_iou: bool) -> None:
     values = arrays(seed)
     found = loss_of(values, geometric_iou=geometric_iou)
     assert found == pytest.approx(expected(values, geometric_iou=geometric_iou), rel=1e-5)
 
 
 @pytest.mark.parametrize("geometric_iou", [False, True])
-def test_a_network_that_knows_has_nearly_no_loss(geometric_iou: bool) -> None:
+def test_a_correct_prediction_has_nearly_no_loss(geometric_iou: bool) -> None:
     _, scores, truth, ignored = arrays()
     known = np.concatenate([scores, truth], axis=1)
     assert loss_of((known, scores, truth, ignored), geometric_iou=geometric_iou) == pytest.approx(0, abs=1e-5)
 
 
-def test_what_is_ignored_and_the_shape_beside_a_text_teach_nothing() -> None:
+def test_ignored_texts_and_negatives_of_the_shape_have_no_gradient() -> None:
     values = arrays()
     gradient = ops.grad(EASTLoss(), 0)(*map(Tensor, values)).asnumpy()
     _, scores, _, ignored = values

@@ -68,12 +68,12 @@ def expected(values: NDArray[np.float32], of: Targets, *, alpha: float = 0.7, oh
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("options", [{}, {"alpha": 0.4}, {"ohem_ratio": 0.5}, {"ohem_ratio": 100}])
-def test_it_is_what_the_paper_says(seed: int, options: dict[str, float]) -> None:
+def test_it_matches_the_paper(seed: int, options: dict[str, float]) -> None:
     values = logits(seed)
     assert loss_of(values, targets(), **options) == pytest.approx(expected(values, targets(), **options), rel=1e-4)
 
 
-def test_a_network_that_knows_has_nearly_no_loss() -> None:
+def test_a_correct_prediction_has_nearly_no_loss() -> None:
     texts, kernels, mask = targets()
     known = np.full((1, 3, 16, 24), -20.0, np.float32)
     known[0, 0][texts[0] > 0] = 20

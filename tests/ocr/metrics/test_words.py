@@ -58,7 +58,7 @@ def test_one_word(read: str, truth: str, lower: bool, ignore_space: bool) -> Non
         assert counts.right == 1
 
 
-def test_case_and_space_count_only_where_asked() -> None:
+def test_case_and_space_count_only_if_configured() -> None:
     assert compare("a B", "Ab", lower=True, ignore_space=True).right == 1
     assert compare("a b", "ab", lower=True, ignore_space=False).right == 0
     assert compare("aB", "ab", lower=False, ignore_space=True).right == 0

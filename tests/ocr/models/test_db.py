@@ -173,7 +173,7 @@ def test_a_head_that_does_not_adapt_has_no_thresholds() -> None:
 
 
 @pytest.mark.parametrize("factor", [2, 4, 8])
-def test_both_ways_to_enlarge_repeat_every_value(factor: int) -> None:
+def test_both_methods_of_upsampling_repeat_every_value(factor: int) -> None:
     x = golden.images((2, 3, 4, 5))
     expected = x.asnumpy().repeat(factor, axis=2).repeat(factor, axis=3)
     for by_convolution in (False, True):

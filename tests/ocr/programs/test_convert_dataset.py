@@ -129,7 +129,7 @@ def test_a_wrong_command_is_refused_before_the_work(
     assert Path("mine.txt").read_text() == "mine"
 
 
-def test_what_is_there_is_overwritten_where_it_is_asked_for(published: Path) -> None:
+def test_existing_files_are_overwritten_on_request(published: Path) -> None:
     output = published / "rec_gt.txt"
     for options in ((), ("--force",)):
         done = convert(published, "--task", "rec", "-d", "sroie", "-o", str(output), *options)

@@ -41,7 +41,7 @@ def test_the_evaluation_counts_images(trained: Path) -> None:
     assert (found["images"], found["accuracy"]) == (20, summary(trained)["best"])
 
 
-def test_a_prediction_says_the_direction_of_each_line(trained: Path, words: Path) -> None:
+def test_a_prediction_has_the_direction_of_each_line(trained: Path, words: Path) -> None:
     done = tool(
         "predict", "-c", trained / "train_config.yaml", "-o", f"eval.ckpt_load_path={trained / 'best.ckpt'}",
         "--images", words / "test",

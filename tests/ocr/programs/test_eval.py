@@ -40,7 +40,7 @@ def test_the_evaluation_names_what_was_misread(run: Path) -> None:
         ("model.neck.hidden_size=8", "does not fit this configuration"),
     ],
 )
-def test_an_evaluation_that_cannot_run_says_why(run: Path, override: str, expected: str) -> None:
+def test_an_evaluation_that_cannot_run_reports_why(run: Path, override: str, expected: str) -> None:
     load = f"eval.ckpt_load_path={run / 'best.ckpt'}"
     done = tool("eval", "-c", run / "train_config.yaml", "-o", load, override)
     assert_refused(done, 2, expected)

@@ -33,7 +33,7 @@ def test_a_training_leaves_its_files(run: Path) -> None:
     assert "launcher single" in log
 
 
-def test_the_summary_says_what_was_done(run: Path) -> None:
+def test_the_summary_records_what_was_done(run: Path) -> None:
     found = summary(run)
     assert (found["world_size"], found["steps"], found["launcher"], found["device_target"]) == (1, 12, "single", "CPU")
     assert found["weights_changed"] is True
@@ -127,7 +127,7 @@ def test_an_attention_head_goes_the_same_way(words: Path, tmp_path: Path) -> Non
     assert len(done.stdout.splitlines()) == 20
 
 
-def test_a_finished_run_is_not_resumed_in_silence(run: Path, words: Path, tmp_path: Path) -> None:
+def test_a_finished_run_is_not_resumed_silently(run: Path, words: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     done = train(tmp_path / "run", words, "train.max_steps=12", "system.resume=True")
     assert done.returncode == 0, done.stderr

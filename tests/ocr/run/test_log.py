@@ -36,7 +36,7 @@ def test_rank_1_writes_its_own_log_only(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_second_log_speaks_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_log_writes_each_line_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     speak(tmp_path / "one", 0)
     speak(tmp_path / "two", 0)
     assert capsys.readouterr().out.count("hello") == 2

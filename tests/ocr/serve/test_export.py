@@ -153,7 +153,7 @@ def test_what_onnx_lacks_mindir_has(tmp_path: Path) -> None:
     assert export.export(Unknown(), (1, 3, 4, 4), tmp_path / "network.mindir", {}).difference == 0
 
 
-def test_images_that_the_network_does_not_take_are_said(tmp_path: Path) -> None:
+def test_images_that_the_network_does_not_accept_are_reported(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"the network does not accept images of \(1, 3, 8, 8\): "):
         export.export(crnn(), (1, 3, 8, 8), tmp_path / "network.mindir", {})
 
@@ -223,7 +223,7 @@ def test_a_name_with_its_ending_is_one_file_and_is_overwritten_by_force(tmp_path
         ),
     ],
 )
-def test_a_place_that_is_not_free_is_said_at_once(tmp_path: Path, options: list[str], message: str) -> None:
+def test_an_unusable_output_path_is_reported_at_once(tmp_path: Path, options: list[str], message: str) -> None:
     for name in ("best.ckpt", "best.onnx"):
         (tmp_path / name).write_text("mine")
     done = tool("export", "-c", CONFIG, "-o", "eval.ckpt_load_path=best.ckpt", *options, python=("-X", "importtime"))

@@ -59,7 +59,7 @@ def test_files_stay_where_they_are_named(tmp_path: Path) -> None:
     assert find_images([folder], limit=1) == [folder / "a.png"]
 
 
-def test_labels_give_the_truth_by_the_end_of_the_path(tmp_path: Path) -> None:
+def test_labels_are_matched_by_the_end_of_the_path(tmp_path: Path) -> None:
     """The longest end counts: two folders may hold files of one name."""
     folder = folder_of(tmp_path / "in", "a.png", "b.png", "c.png", "d.png")
     rows = ["a.png\ttwo words\u2028 more\r", "", "b.png\tno", "in/b.png\tyes", "out/c.png\tno"]

@@ -203,7 +203,7 @@ def test_a_mistake_is_a_line() -> None:
     assert made.mistake(page(TEXT, ignored=(0,)), []) is None
 
 
-def test_doubles_count_where_the_metric_says_so() -> None:
+def test_duplicates_count_if_the_metric_says_so() -> None:
     right = Box(np.array(TEXT, np.float32), 0.9)
     assert task().count(page(TEXT), [right, right]) == BoxCounts(1, 1, 0)
     settings = loaded(metric={"name": "DetMetric", "main_indicator": "f-score", "count_doubles": True})

@@ -116,7 +116,7 @@ def test_lines_without_black_on_their_right_have_one_width(option: str) -> None:
         task(config.load(CONFIG, options))
 
 
-def test_lines_are_padded_where_their_resizing_says_nothing() -> None:
+def test_lines_are_padded_if_resizing_is_not_configured() -> None:
     resizing = "train.dataset.transform_pipeline.2={RecResizeImg: {image_shape: [32, 100]}}"
     made = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]", resizing]))
     assert [width for width, _ in made.buckets] == [40, 100]

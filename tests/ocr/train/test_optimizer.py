@@ -120,7 +120,7 @@ NAMES = {
         ({"no_weight_decay_params": ["pos_embed", "scale"]}, {"backbone.pos_embed", "backbone.scale"}),
     ],
 )
-def test_what_is_named_is_spared_where_that_is_asked_for(keys: dict[str, Any], spared: set[str]) -> None:
+def test_named_parameters_are_excluded_on_request(keys: dict[str, Any], spared: set[str]) -> None:
     parameters = some_parameters()
     found = optimizer.decays(a_section(decay_as_named=True, **keys), parameters)
     assert {p.name for p, decay in zip(parameters, found, strict=True) if decay == 0} == spared

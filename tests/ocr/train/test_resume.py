@@ -123,7 +123,7 @@ def test_a_resumed_run_keeps_its_files_and_takes_any_configuration(tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "message"), [(None, "there is no checkpoint"), (b"cut", "is damaged or not a checkpoint")]
 )
-def test_a_file_that_was_asked_for_must_be_whole(tmp_path: Path, content: bytes | None, message: str) -> None:
+def test_a_requested_file_must_be_complete(tmp_path: Path, content: bytes | None, message: str) -> None:
     if content:
         (tmp_path / RESUME).write_bytes(content)
     for wanted in (True, tmp_path / RESUME):

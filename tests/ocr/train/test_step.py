@@ -163,7 +163,7 @@ class Told(nn.Cell):
         return ops.cast(labels, images.dtype) + 0.5 * self.head(ops.reshape(images, (-1, 3)))
 
 
-def test_a_guided_network_gets_the_targets_beside_the_images() -> None:
+def test_a_guided_network_gets_targets_and_images() -> None:
     """What it makes of the labels themselves is no error."""
     network, data = Told(), batch(LINEAR)
     said = 0.5 * (data.images.reshape(4, 3) @ values(network)["head.weight"].T + values(network)["head.bias"])

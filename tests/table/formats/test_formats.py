@@ -5,7 +5,8 @@ import json
 import pytest
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.table.formats import SERVER_LIST, read, recognise
+from hccl_kit.table.formats import read
+from hccl_kit.table.formats.kinds import SERVER_LIST, recognise
 from hccl_kit.table.model import RankTable
 from tests.tables import value
 

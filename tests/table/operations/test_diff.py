@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.table.formats import group_list, node_list, rank_list, read, recognise
+from hccl_kit.table.formats import group_list, node_list, rank_list, read
+from hccl_kit.table.formats.kinds import recognise
 from hccl_kit.table.formats.server_list import from_value
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.diff import Change, diff

@@ -28,7 +28,7 @@ def test_width_over_height_of_every_kind(tmp_path: Path, kind: str) -> None:
     assert image_shapes.aspects([Sample(path) for path in paths]).tolist() == [5.0, 2.0]
 
 
-def test_what_cannot_be_read_has_none_and_nothing_is_said(tmp_path: Path) -> None:
+def test_an_unreadable_file_has_none_and_nothing_is_reported(tmp_path: Path) -> None:
     whole = encoded(400, 300, "jpeg")
     contents = {"empty": b"", "text": b"not an image", "cut": whole[:12], "head.jpg": whole[:-200]}
     for name, content in contents.items():

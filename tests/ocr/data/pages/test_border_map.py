@@ -101,7 +101,7 @@ def test_a_text_that_is_partly_off_the_image_is_drawn_as_far_as_it_is_on_it(by: 
     np.testing.assert_array_equal(mask, whole_mask[top : top + 80, left : left + 130])
 
 
-def test_the_fast_way_counts_steps_in_a_band_along_the_edges() -> None:
+def test_the_fast_method_counts_steps_in_a_band_along_the_edges() -> None:
     """The distance is 12: OpenCV draws a band of 25 pixels, 13 steps deep, of which 11 are taken for all."""
     thresholds, mask = drawn(page_of(RECTANGLE), fast=True, thresh_min=0, thresh_max=1)
     away = np.abs(np.arange(80) - 20)[:40]
@@ -111,7 +111,7 @@ def test_the_fast_way_counts_steps_in_a_band_along_the_edges() -> None:
     assert np.abs(thresholds - slow).mean() < 0.1
 
 
-def test_the_fast_way_counts_a_diagonal_as_one_step() -> None:
+def test_the_fast_method_counts_a_diagonal_as_one_step() -> None:
     """As often as the band can be eroded by all eight neighbours of a pixel, so deep it is there."""
     diamond = np.array([[60, 10], [110, 60], [60, 110], [10, 60]])
     near = steps_from_edges(diamond, (120, 120), 6)
@@ -123,7 +123,7 @@ def test_the_fast_way_counts_a_diagonal_as_one_step() -> None:
 
 
 @pytest.mark.parametrize("side", [1, 2, 3, 1 << 19])
-def test_the_fast_way_bears_any_size(side: int) -> None:
+def test_the_fast_method_works_for_any_size(side: int) -> None:
     thresholds, _ = drawn(page_of([[5, 5], [5 + side, 5], [5 + side, 5 + side], [5, 5 + side]]), fast=True)
     assert np.isfinite(thresholds).all()
     assert thresholds.min() >= np.float32(0.3)

@@ -88,7 +88,7 @@ def test_without_polygons_nothing_is_wrong() -> None:
     assert validated(page_of(shifted(99, 0))).polys.shape == (0, 4, 2)
 
 
-def test_a_polygon_that_is_partly_outside_is_cut_only_where_that_is_asked_for() -> None:
+def test_a_polygon_partly_outside_is_clipped_only_on_request() -> None:
     """MindOCR's default leaves it whole: what counts is how much of it the image shows."""
     partly = shifted(60, 0)
     assert validated(page_of(partly)).polys.tolist() == [partly]

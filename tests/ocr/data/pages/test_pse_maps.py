@@ -109,7 +109,7 @@ def test_maps_show_the_text_of_the_part_that_was_cut(seed: int, factor: float) -
     assert ((page.image[..., 0] > 127) == (texts > 0)).mean() > 0.95
 
 
-def test_a_part_with_text_is_drawn_more_often_than_chance() -> None:
+def test_a_crop_with_text_is_preferred_to_a_random_one() -> None:
     page = page_of([[900, 700], [960, 700], [960, 730], [900, 730]], height=1000, width=1200)
     shares = []
     for p in (0.0, 1.0):

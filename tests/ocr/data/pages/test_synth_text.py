@@ -81,7 +81,7 @@ def test_a_file_without_its_columns_is_refused(tmp_path: Path, columns: dict[str
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"\0" * 200, b"MATLAB 5.0 MAT-file" + b" " * 200])
-def test_a_file_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, content: bytes) -> None:
     dataset = file(tmp_path)
     (tmp_path / "gt.mat").write_bytes(content)
     with pytest.raises(KitError, match=r"gt\.mat is damaged or not a MATLAB file|has no variable"):

@@ -29,7 +29,7 @@ def test_a_text_is_drawn_from_edge_to_edge() -> None:
     assert not Font(SANS).coverage(" ", 30).any()
 
 
-def test_a_font_says_what_it_lacks() -> None:
+def test_a_font_reports_missing_characters() -> None:
     assert Font(SANS).lacks("Ärger") == ""
     assert Font(SANS).lacks("a中b文中") == "中文"
 
