@@ -179,7 +179,7 @@ ROWS: tuple[KnownError, ...] = (
         "frame",
         (),
         (
-            r"(?:WorkerProc|Worker) (?:hit an exception|initialization failed|failed with error)",
+            r"Worker(?:Proc)? (?:hit an exception|initialization failed|failed with error)",
             r"EngineCore (?:encountered a fatal error|failed to start)",
             r"Engine core initialization failed",
             r"Engine core proc \S{1,40} died unexpectedly",

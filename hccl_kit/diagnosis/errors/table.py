@@ -51,7 +51,8 @@ CONTEXT = re.compile(
 """Words that only logs of Ascend's software have."""
 
 _MAYBE = re.compile(
-    r"E[IJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|code (?:is|:|=)|error code|(?<![0-9])[1235][0-9]{5}(?![0-9])"
+    r"E[IJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|code (?:is|:|=)|error"
+    r" code|(?<![0-9])[1235][0-9]{5}(?![0-9])"
 )
 """Something that every line with a code has; most lines have not."""
 _OWN = re.compile(r"\b(?P<code>E[IJ][0-9]{4})\b")
@@ -79,12 +80,17 @@ _NAMES_NUMBER = re.compile(
 )
 
 
+def may_have_code(text: str) -> bool:
+    """Whether there may be a code in many lines."""
+    return _MAYBE.search(text) is not None
+
+
 def codes_in(line: str) -> Iterator[str]:
     """The codes of a line that have a page, in the order of their kinds.
 
     A number counts only next to a word of Ascend: other programs print "error code is 11" too.
     """
-    if not _MAYBE.search(line):
+    if not may_have_code(line):
         return
     for pattern in (_OWN, _OTHER):
         for found in pattern.finditer(line):
