@@ -57,7 +57,7 @@ _THREAD = re.compile(
 )
 _SCREEN = re.compile(
     rf"(?:(?P<code>E[A-Z0-9][0-9]{{4}}): (?:\[PID: (?P<pid>[0-9]{{1,10}})\] ?)?{_DATE}"
-    rf"|\[PID: (?P<pid2>[0-9]{{1,10}})\] {_DATE.replace('P<', 'P<s')} (?=\w{{1,60}}\(E[A-Z0-9][0-9]{{4}}\)))"
+    rf"|\[PID: (?P<pid2>[0-9]{{1,10}})\] {_DATE.replace('P<', 'P<s')} (?=[\w ]{{1,60}}\(E[A-Z0-9][0-9]{{4}}\)))"
 )
 _TORCH = re.compile(
     r"\[(?P<level>ERROR|WARNING|INFO)\] (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- ][0-9]{2}:[0-9]{2}:[0-9]{2})"

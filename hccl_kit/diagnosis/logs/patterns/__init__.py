@@ -24,11 +24,13 @@ _COMPILED = tuple((row, re.compile(row.pattern)) for row in ROWS)
 
 def facts_of(record: Record) -> Iterator[Fact]:
     """The facts that a record states by itself."""
+    seen: set[str] = set()  # rows with several keys are several rows
     for row, pattern in _COMPILED:
         at = record.text.find(row.key)
-        if at < 0 or (row.whole and not record.is_whole):
+        if at < 0 or row.pattern in seen or (row.whole and not record.is_whole):
             continue
         if match := pattern.search(record.text, 0 if row.before else at):
+            seen.add(row.pattern)
             yield from row.make(Found(record, match))
     if fault := faults.of_module(record):
         yield fault

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import Fact, Fault
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
-from hccl_kit.diagnosis.logs.plog import Record
+from hccl_kit.diagnosis.logs.plog import Record, without_prefix
 
 OF_LINKS = ("HCCL", "HCCP", "ROCE")
 """The modules whose errors have rows of their own; many of them are echoes of one."""
@@ -33,7 +33,7 @@ CODES = {
     "EI0009": Code("a link could not be built", True),
     "EI0010": Code("two cards of a server cannot reach each other"),
     "EI0011": Code("the card has not enough memory for links"),
-    "EI0012": Code("a copy between cards failed", True),
+    "EI0012": Code("a copy between cards failed"),
     "EI0013": Code("packets between two cards were lost", True),
     "EI0014": Code("the rank table does not fit the job"),
     "EI0015": Code("the ranks did not find each other", True),
@@ -91,8 +91,9 @@ PHRASES = (
         None,
         True,
     ),
+    Phrase(r"kernel_name=aiv_(?:all|reduce|broadcast)", "an operator between cards failed in its kernel", None, True),
     Phrase(
-        r"aicore (?:exception|kernel execute failed|error|timeout|trap)|vector core exception|aicpu exception",
+        r"[Aa]icore (?:exception|kernel execute failed|error|timeout|trap)|vector core exception|aicpu exception",
         "the kernel of an operator failed",
     ),
     Phrase(
@@ -147,15 +148,19 @@ def _coded(found: Found) -> Iterator[Fact]:
     record = found.record
     if record.level is not None and not record.is_screen:
         return
-    named = _CODE.search(record.text)
+    named = _CODE.search(without_prefix(record.text))
     known = CODES.get(named["code"]) if named else None
     if named and known:
         yield Fault(named["code"], "HCCL", known.kind, record.text[:MAX_WORD].strip(), known.is_symptom)
 
 
+def _of_code(code: str, found: Found, module: str = "HCCL") -> Iterator[Fact]:
+    if found.record.level in ("ERROR", None):
+        yield Fault(code, module, CODES[code].kind, found.record.text[:MAX_WORD].strip(), CODES[code].is_symptom)
+
+
 def _torch(found: Found) -> Iterator[Fact]:
-    known = CODES["ERR02200"]
-    yield Fault("ERR02200", "TORCH", known.kind, found.record.text[:MAX_WORD].strip(), known.is_symptom)
+    return _of_code("ERR02200", found, "TORCH")
 
 
 def _waited(found: Found) -> Iterator[Fact]:
@@ -163,15 +168,55 @@ def _waited(found: Found) -> Iterator[Fact]:
 
 
 def _no_link(found: Found) -> Iterator[Fact]:
-    yield Fault("EI0006", "HCCL", CODES["EI0006"].kind, found.record.text[:MAX_WORD], True)
+    return _of_code("EI0006", found)
 
 
+def _address(found: Found) -> Iterator[Fact]:
+    return _of_code("EI0014", found)
+
+
+_STAGES = {
+    "EnvConfig": "EI0001",
+    "RanktableConfig": "EI0004",
+    "RanktableCheck": "EI0014",
+    "Resource": "EI0007",
+    "ParameterConflict": "EI0005",
+    "VersionConflict": "EI0008",
+    "InvalidArgument": "EI0003",
+}
+
+
+def _stage(found: Found) -> Iterator[Fact]:
+    """The tags of 8.5 and newer; those of time-outs say nothing that other rows do not."""
+    text = found.record.text
+    code = _STAGES[found.match["tag"]]
+    if "CMD information" in text or "call trace" in text:
+        return iter(())
+    if "device ip family" in text:
+        code = "EI0001"
+    elif 'config "tls"' in text:
+        code = "EI0016"
+    return _of_code(code, found)
+
+
+def _call(found: Found) -> Iterator[Fact]:
+    """torch_npu's text for a call that failed, where the traceback around it is lost."""
+    yield Fault(None, "TORCH", "a call of HCCL or of the runtime failed", found.record.text[:MAX_WORD].strip(), True)
+
+
+_CODED = "|".join(CODES)
 ROWS = (
-    *(
-        Row(key, re.escape(key), _coded, before=True)
-        for key in ("EI0", "EI9", "EJ0", "EE1", "EE9", "EL0", "E39007", "EZ9999")
-    ),
+    *(Row(key, _CODED, _coded, before=True) for key in ("EI0", "EI9", "EJ0", "EE1", "EE9", "EL0", "E39007", "EZ9999")),
     Row("ERR02200", "ERR02200", _torch, before=True),
-    Row("connection failure between this device", r"connection failure between this device and target", _no_link),
+    Row(
+        "function error:",
+        r"(?:HCCL|NPU) function error: [^\n]{1,300}?error code is [0-9]{1,6}\b",
+        _call,
+        before=True,
+        whole=True,
+    ),
+    Row("connection failure between this device", "connection failure between this device and target", _no_link),
     Row("topo exchange server get socket timeout", "topo exchange server get socket timeout", _waited),
+    Row("in the ranktable is inconsistent", "in the ranktable is inconsistent", _address, whole=True),
+    Row("Stage][", rf"\[Init\w{{1,8}}Stage\]\[(?P<tag>{'|'.join(_STAGES)})\]", _stage, before=True, whole=True),
 )

@@ -18,7 +18,9 @@ def _status(text: str) -> Lost:
     return "error cqe" if "cqe" in text else "stuck" if "stuck" in text else "lost"
 
 
-def _end(text: str) -> tuple[Card, int | None]:
+def _end(text: str | None) -> tuple[Card, int | None]:
+    if text is None:
+        return Card(), None
     own = rank(text.strip())
     return (Card(), own) if own is not None else (card(text.strip()), None)
 
@@ -116,7 +118,7 @@ ROWS = (
         "Cluster Exception Location",
         rf"Cluster Exception Location ?\[IP/ID\] ?: ?{_END.format('culprit')}, ?Arrival Time ?: ?"
         rf"\[(?P<arrival>[^\[\]]{{0,40}})\],"
-        rf" ?Discoverer ?: ?{_END.format('reporter')}, ?ExceptionType ?: ?\[(?P<status>[^\[\]]{{1,80}})\]",
+        rf"(?: ?Discoverer ?: ?{_END.format('reporter')},)? ?ExceptionType ?: ?\[(?P<status>[^\[\]]{{1,80}})\]",
         _verdict,
     ),
     Row(

@@ -17,7 +17,7 @@ from hccl_kit.diagnosis.logs.facts import (
     RootSilent,
     RootUnreachable,
 )
-from hccl_kit.diagnosis.logs.patterns.row import Found, Row, address, rank, result, server
+from hccl_kit.diagnosis.logs.patterns.row import Fields, Found, Row, address, rank, result, server
 
 _IDENTIFIER = re.compile(r"(?P<host>[^%\s]{1,255})%[^%\s]{1,64}_(?P<port>[0-9]{1,5})_[0-9]{1,6}_(?P<us>[0-9]{16})")
 
@@ -104,7 +104,16 @@ def _silent(found: Found) -> Iterator[Fact]:
     yield PeerClosed(None) if found.match["ret"] == "13" else RootSilent()
 
 
+def _not_joined(found: Found) -> Iterator[Fact]:
+    """2022: `[hccl-PID-0-TIME-NAME][RANK][HcomInitByFile]errNo[0x...] ... hcom init failed`."""
+    text, fields = found.record.text, Fields.of(found.record.text)
+    if found.record.level == "ERROR":
+        own = re.match(r" ?\[hccl-[^\[\]]{1,120}\]\[([0-9]{1,8})\]", text)
+        yield JoinFailed(_old_group(found), rank(own[1]) if own else None, None, None, result(fields.text("errno")))
+
+
 ROWS = (
+    Row("hcom init failed", "hcom init failed", _not_joined, before=True, whole=True),
     Row("Entry-HcclCommInit", r"Entry-HcclCommInit\w{0,40}", joined),
     Row("SetupAgent", r"SetupAgent rankNum", joined),
     Row("hcom init by file", r"hcom init by file succe+ss", _complete),

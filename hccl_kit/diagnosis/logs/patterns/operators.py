@@ -21,21 +21,24 @@ from hccl_kit.diagnosis.logs.facts import (
 )
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Fields, Found, Row, group_of_tag, rank
 
-_REMOTE = re.compile(r"remote ?rank ?:? ?\[(?P<rank>[0-9]{1,10}|local|unknown)\]", re.IGNORECASE)
-_WAITS = ("notify wait", "notifywait", "notify_wait", "event wait")
+_REMOTE = re.compile(
+    r"remote ?rank ?:? ?(?:\[([0-9]{1,10}|local|unknown)\]|([0-9]{1,10}|local)(?=[,.\s]))", re.IGNORECASE
+)
+_WAITS = ("notify", "event")
 
 
 def _awaited(text: str) -> int | Literal["local"] | None:
     found = _REMOTE.search(text)
     if not found:
         return None
-    return "local" if found["rank"].lower() == "local" else rank(found["rank"])
+    named = (found[1] or found[2]).lower()
+    return "local" if named == "local" else rank(named)
 
 
 def _timed_out(found: Found) -> Iterator[Fact]:
     text, fields = found.record.text, found.fields()
     kind = fields.text("tasktype", "type")
-    if kind and kind.lower() not in _WAITS:
+    if kind and not kind.lower().startswith(_WAITS):
         yield Fault(
             "EI0012" if "sdma" in kind.lower() or "memcpy" in kind.lower() else None,
             "HCCL",
@@ -58,14 +61,12 @@ def part(text: str, fields: Fields) -> OperatorTimedOut:
         fields.number("index", "opindex"),
         fields.number("count"),
         fields.text("datatype"),
-        None,
-        fields.rank("deviceid"),
     )
 
 
 def _stuck(found: Found) -> Iterator[Fact]:
     fields = found.fields()
-    seconds = re.search(r"timeout:([0-9]{1,6})[.\s]", found.record.text)
+    seconds = re.search(r"timeout[:=]([0-9]{1,6})(min)?\b", found.record.text)
     chip = re.search(r"chipId[:=\[] ?([0-9]{1,4})\b", found.record.text)
     yield OperatorTimedOut(
         None,
@@ -73,7 +74,7 @@ def _stuck(found: Found) -> Iterator[Fact]:
         None,
         fields.text("tag"),
         None,
-        seconds=int(seconds[1]) if seconds else None,
+        seconds=int(seconds[1]) * (60 if seconds[2] else 1) if seconds else None,
         physical=rank(chip[1]) if chip else None,
     )
 
@@ -97,13 +98,8 @@ def _tagged(found: Found) -> Iterator[Fact]:
 
 
 def _mismatch(found: Found) -> Iterator[Fact]:
-    match = found.match
-    yield ArgumentMismatch(match["field"].strip(), match["own"].strip()[:MAX_WORD], match["other"].strip()[:MAX_WORD])
-
-
-def _versions(found: Found) -> Iterator[Fact]:
-    match = found.match
-    yield VersionMismatch(match["own"].strip(), match["other"].strip())
+    field, own, other = (found.match[name].strip()[:MAX_WORD] for name in ("field", "own", "other"))
+    yield VersionMismatch(own, other) if "version" in field.lower() else ArgumentMismatch(field, own, other)
 
 
 def _watchdog(found: Found) -> Iterator[Fact]:
@@ -128,7 +124,6 @@ ROWS = (
         _timed_out,
         before=True,
     ),
-    Row("[AICPU]base information", r"\[AICPU\]base information", _timed_out),
     Row("para information is", r"para information is", _timed_out),
     Row("groupRank information is", r"groupRank information is", _timed_out),
     Row("opData information is", r"opData information is", _timed_out),
@@ -140,6 +135,13 @@ ROWS = (
     Row("fftsplus task timeout", r"fftsplus task timeout occur", _stuck, before=True, whole=True),
     Row("Entry-Hccl", r"Entry-Hccl(?!Comm|GetRoot|Get|Create|Destroy)(?P<operator>[A-Z]\w{1,40}) ?: ?tag", _entered),
     Row("GenerateOpTag", r"GenerateOpTag:", _tagged),
+    Row(
+        "inconsistent between ranks",
+        r"parameter (?P<field>\w{1,40}), local(?: end)? (?P<own>[^\s,]{1,512}),"
+        r" remote(?: end)? (?P<other>[^\s,]{1,512})",
+        _mismatch,
+        whole=True,
+    ),
     Row(
         "CMD information",
         r"CMD information (?P<field>[\w ]{1,40}?) ?check fail[^\[\n]{0,40}?"

@@ -15,6 +15,7 @@ MAX_WORD = 512
 """Characters of a name or address that are kept."""
 
 _FIELD = re.compile(r"([A-Za-z_]{1,40}) ?:? ?\[([^\[\]]{0,4096})\]")
+_PLAIN = re.compile(r"\b([A-Za-z]{3,40}): ?([^\s,:\[\](){}]{1,512})(?=[,.\s])")
 _CARD = re.compile(r"(?P<server>[^\s/\[\]]{1,255})/(?P<physical>[0-9]{1,6})")
 _NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - a text in logs, nothing listens on it
 _RANK = re.compile(r"[0-9]{1,10}")
@@ -46,7 +47,10 @@ class Found(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """The pairs `name[value]` and `name:[value]` of a text, by their names in lower case; the first one counts."""
+    """The pairs `name[value]`, `name:[value]` and `name:value` of a text, by their names in lower case.
+
+    The first one counts, and one in brackets more than one without.
+    """
 
     values: Mapping[str, str]
 
@@ -54,7 +58,7 @@ class Fields(NamedTuple):
     def of(cls, text: str) -> Fields:
         """The pairs of a text."""
         values: dict[str, str] = {}
-        for name, value in _FIELD.findall(text):
+        for name, value in (*_FIELD.findall(text), *_PLAIN.findall(text)):
             values.setdefault(name.lower(), value.strip())
         return cls(values)
 

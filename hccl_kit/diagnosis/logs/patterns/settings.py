@@ -8,17 +8,19 @@ from collections.abc import Iterator
 from hccl_kit.diagnosis.logs.facts import Fact, Setting
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
 
+_SETTING = (
+    r"(?P<name>(?:HCCL|ASCEND)_[A-Z0-9_]{1,60})\"?(?: [a-z]{1,20}){1,8}(?:, ?\w{1,40})? ?\[(?P<value>[^\[\]]{0,1024})\]"
+)
 
-def _setting(found: Found) -> Iterator[Fact]:
-    value = re.sub(r"^([0-9]+) ?s$", r"\1", found.match["value"].strip())
-    yield Setting(found.match["name"], value[:MAX_WORD])
+
+def _settings(found: Found) -> Iterator[Fact]:
+    """All on the line; a value that stands for none is none."""
+    for one in re.finditer(_SETTING, found.record.text):
+        value = one["value"].strip()[:MAX_WORD]
+        yield Setting(one["name"], "" if value == "EmptyString" else re.sub(r"^([0-9]+) ?s$", r"\1", value))
 
 
-_NAME = r"(?P<name>(?:HCCL|ASCEND)_[A-Z0-9_]{1,60})"
-_VALUE = r"\[(?P<value>[^\[\]]{0,1024})\]"
-
-ROWS = (
-    Row("set by ", rf"{_NAME} (?:is )?set by (?:default|environment)(?: to)? ?{_VALUE}", _setting, before=True),
-    Row("environmental variable", rf"environmental variable {_NAME} is set, ?\w{{1,40}} ?{_VALUE}", _setting),
-    Row("Env config", rf'Env config "?{_NAME}"? is (?:not set|parsed)[^\[\n]{{0,80}}{_VALUE}', _setting),
+ROWS = tuple(
+    Row(key, _SETTING, _settings, before=True)
+    for key in ("set by ", "[HCCL_ENV]", "environmental variable HCCL", "Env config")
 )
