@@ -80,7 +80,7 @@ def test_standard_input_is_a_table(tmp_path: Path) -> None:
 
 LOG = (
     "some program starts\n"
-    "[ERROR] HCCL(7,x):2026-02-03-04:05:06.007.008 [a.c:1] [8]wait socket establish timeout, role[1] rank[2] timeout[9]\n"
+    "[ERROR] HCCL(7,x):2026-02-03-04:05:06.007.008 [8]wait socket establish timeout, role[1] rank[2] timeout[9]\n"
     "[ERROR] HCCL(7,x):2026-02-03-04:05:06.007.009 [a.cc:1] [8]call trace: hcclRet -> 9\n"
 )
 

@@ -222,6 +222,13 @@ def told(found: Explanation) -> str:
             "symptom",
             "the other end is 10.1.1.1:25482",
         ),
+        (f"{INFO}Entry-HcclCommPrepare:comm[10.1.1.1:203_10.1.1.2:210], timeout[3 s]", None, "fact", "within 3 s"),
+        (f"{HEAD}[Prepare] Prepare failed. commIdentifier[10.1.1.1:203_10.1.1.2:210]", None, "symptom", "10.1.1.2:210"),
+        ("[ERROR] ROCE(7,hccp_service.bin): ibv_cmd_create_cq failed, ret 12", None, "cause", ""),
+        ("RuntimeError: wait for device failed, runtime result = 507010.", "507010", "cause", ""),
+        ("        Device[3] lost heartbeat.[FUNC:SyncTask][FILE:engine.cc][LINE:4]", "507010", "cause", "card is 3"),
+        ("dcmi module initialize failed. ret is -8005", None, "cause", "-8005"),
+        ("        x failed[FUNC:Setup][FILE:stream.cc][LINE:1102]", None, "frame", ""),
         # Frameworks.
         (
             "RuntimeError: x HCCL function error: HcclGetRootInfo(&id), error code is 11",

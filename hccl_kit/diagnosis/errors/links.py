@@ -435,23 +435,6 @@ ROWS: tuple[KnownError, ...] = (
         stage=_STAGE,
     ),
     KnownError(
-        "a one-sided link (prefill and decode) was not set up in time: both ends must call within the time-out",
-        "symptom",
-        (),
-        (
-            r"HcclCommPrepare ?:? ?comm ?\[(?P<ends>[^\]\n]{1,160})\], ?timeout ?\[(?P<seconds>[0-9]{1,6}) ?s?\]",
-            r"HcclCommPrepare[^\n]{0,200}\b(?:fail|error|timeout)",
-        ),
-        says=("between {ends}, within {seconds} s",),
-        causes=(
-            "the other end is not ready, or is linked to another",
-            "the card network or TLS does not connect the two",
-        ),
-        tells_apart="the plog of the other end at this second; hccn_tool -i N -ping -g address PEER",
-        fix="raise the connect time-out of the transfer engine; correct the other end; equal TLS",
-        stage=_STAGE,
-    ),
-    KnownError(
         "TLS of the network port of a card",
         "value",
         (),
