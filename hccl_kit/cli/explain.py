@@ -30,7 +30,7 @@ from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import narrowed
 from hccl_kit.cli import run
 from hccl_kit.cli.options import add_product
-from hccl_kit.diagnosis.answer_text import as_page
+from hccl_kit.diagnosis.answer_text import as_page, filled
 from hccl_kit.diagnosis.log_reading import explain_log, open_log, opened
 from hccl_kit.diagnosis.lookup import Explanation, explain
 from hccl_kit.table.document import MAX_BYTES, STDIN, decode
@@ -114,7 +114,7 @@ def _explain(request: ExplainRequest) -> int:
     for step in dict.fromkeys(
         step for explanation in explanations for step in _next_steps(explanation, has_files=bool(tables))
     ):
-        _show(f"\nnext: {step}")
+        _show("\n" + filled(f"next: {step}", _width()))
     return EXIT_OK
 
 

@@ -12,7 +12,7 @@ from tests.places import ROOT
 from tests.tables import text
 
 COUNT = text(1, 2).replace('"server_count": "1"', '"server_count": "2"')
-NEXT = "next: add FILE.json to this command to find it in a table; `hccl-check FILE.json` checks everything\n"
+NEXT = "next: add FILE.json to this command to find it in a table;\n`hccl-check FILE.json` checks everything\n"
 
 
 def explain(*arguments: str, cwd: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
@@ -143,6 +143,7 @@ def test_the_output_is_as_wide_as_the_terminal(tmp_path: Path) -> None:
         done = explain("EI0006", cwd=tmp_path, COLUMNS=columns)
         prose = done.stdout.split("\n\n")[0].split("\n")
         assert widest - 15 < max(map(len, prose)) <= widest
+        assert max(map(len, explain("EI0014", cwd=tmp_path, COLUMNS=columns).stdout.split("\n"))) <= max(widest, 60)
 
 
 def test_the_product_decides(tmp_path: Path) -> None:

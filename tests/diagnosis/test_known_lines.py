@@ -130,6 +130,12 @@ def told(found: Explanation) -> str:
             "cause",
             "the card is 3",
         ),
+        (
+            f"{HEAD}client : device[3] rank[7] get scoket timeout, total[1]",
+            "EI0006",
+            "symptom",
+            "rank 7 is this process, on card 3",
+        ),
         # Operators.
         (
             "EI0002: The wait execution of the Notify register times out. Reason: The Notify register has not"

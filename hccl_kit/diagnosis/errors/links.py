@@ -109,9 +109,13 @@ ROWS: tuple[KnownError, ...] = (
             r"wait socket establish timeout, ?role ?\[(?P<role>[01])\],? ?rank ?\[(?P<rank>[0-9]{1,8})\],? ?timeout ?"
             r"\[(?P<seconds>[0-9]{1,6}) ?s?\]",
             r"wait socket establish timeout",
+            r"(?P<side>client|server) ?: ?device ?\[(?P<card>[0-9]{1,6})\],? ?rank ?\[(?P<rank>[0-9]{1,8})\],?"
+            r" ?get s[oc]{2}ket timeout",
+            r"get s[oc]{2}ket timeout, ?total ?\[",
         ),
         says=(
             "rank {rank} is this process, and it waited {seconds} s; role {role} (1 is the client, 0 the server)",
+            "rank {rank} is this process, on card {card}, as {side}",
             "the table of links below (LINK_ERROR_INFO) names the rank that it waited for",
         ),
         causes=(
