@@ -43,6 +43,24 @@ def test_what_is_looked_for_first_is_part_of_every_match(row: KnownError, patter
     assert found
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"\[a\] word", "[a] word"),
+        (r"abc{0,2}d", "ab"),
+        (r"abc?d", "ab"),
+        (r"abc*d", "ab"),
+        (r"abc+d", "abc"),
+        (r"one|other", ""),
+        (r"(?:one|other) end", " end"),
+        (r"a\d{1,3}bcd[xyz]e", "bcd"),
+        (r"(?P<n>[^\]\n]{1,9})\], x", "], x"),
+    ],
+)
+def test_the_longest_text_that_a_pattern_needs(pattern: str, text: str) -> None:
+    assert literal_of(pattern) == text
+
+
 @pytest.mark.parametrize(("row", "pattern"), PATTERNS, ids=lambda part: part[:40] if isinstance(part, str) else "")
 def test_no_line_makes_a_pattern_slow(row: KnownError, pattern: str) -> None:
     part = literal_of(pattern) or "tag["
