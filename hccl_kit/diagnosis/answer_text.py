@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 
@@ -16,6 +17,8 @@ MAX_PAGES = 3
 MAX_ALSO = 5
 WIDTH = 80
 _LABEL = 13
+_COMMAND = re.compile(r"`[^`\n]{1,40}`")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def as_page(explanation: Explanation, width: int = WIDTH) -> str:
@@ -25,9 +28,9 @@ def as_page(explanation: Explanation, width: int = WIDTH) -> str:
     """
     parts = ["\n".join(_lines(answer, width)) for answer in explanation.answers]
     if explanation.codes and not explanation.answers:
-        parts.append("\n".join(_filled(f"{code}: {BY_CODE[code].what}", width) for code in explanation.codes))
+        parts.append("\n".join(filled(f"{code}: {BY_CODE[code].what}", width) for code in explanation.codes))
     if explanation.notes:
-        parts.append("\n".join(_filled(note, width) for note in explanation.notes))
+        parts.append("\n".join(filled(note, width) for note in explanation.notes))
     if len(explanation.rules) > MAX_PAGES or (explanation.rules and not explanation.is_exact):
         parts.append(_rule_lines(explanation, width))
     else:
@@ -39,7 +42,7 @@ def _lines(answer: Answer, width: int) -> Iterator[str]:
     """One answer: what it is first, then one labelled paragraph after the other."""
     row = answer.row
     head = f"{answer.code}: {row.what}" if answer.code else f"{row.what[0].upper()}{row.what[1:]}"
-    yield _filled(head, width)
+    yield filled(head, width)
     if answer.line is not None:
         yield _labelled("line", f"{answer.line}: {answer.text.strip()[:300]}", width)
     for number, sentence in enumerate(answer.says):
@@ -61,19 +64,16 @@ def _lines(answer: Answer, width: int) -> Iterator[str]:
 
 def _labelled(label: str, text: str, width: int) -> str:
     first = f"{label + ':' if label else '':<{_LABEL - 1}} "
-    return _filled(text, width, first, " " * _LABEL)
+    return filled(text, width, first, " " * _LABEL)
 
 
-def _filled(text: str, width: int, first: str = "", rest: str = "") -> str:
-    return textwrap.fill(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-        replace_whitespace=False,
+def filled(text: str, width: int, first: str = "", rest: str = "") -> str:
+    """A paragraph, broken at blanks only, and not in a command: what people copy stays whole."""
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), text)
+    lines = textwrap.fill(
+        whole, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
+    return lines.replace(_NO_BREAK, " ")
 
 
 def _rule_lines(explanation: Explanation, width: int) -> str:
@@ -81,7 +81,8 @@ def _rule_lines(explanation: Explanation, width: int) -> str:
     few = "matching rules" if explanation.is_exact else "rules with this code"
     rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", rule.title) for rule in explanation.rules]
     next_step = "run `hccl-kit explain` with the id of a rule, or with the whole line of the log, for details"
-    return f"{few}, with the name of the error in HCCL:\n{in_columns(rows)}\n\n{_filled(next_step, width)}"
+    lines = (filled(line, width, rest=" " * 7) for line in in_columns(rows).split("\n"))
+    return "\n".join([f"{few}, with the name of the error in HCCL:", *lines, "", filled(next_step, width)])
 
 
 def _page(rule: Rule[...], width: int) -> str:
@@ -89,7 +90,7 @@ def _page(rule: Rule[...], width: int) -> str:
     texts = as_sections(rule)[1]
     column = max(map(len, HEADINGS)) + 2
     sections = [
-        _filled(texts[name], width, f"{name + ':':<{column}}", " " * column) for name in HEADINGS if name in texts
+        filled(texts[name], width, f"{name + ':':<{column}}", " " * column) for name in HEADINGS if name in texts
     ]
-    title = _filled(f"{rule.id} {rule.name} ({severities(rule)}): {rule.title}.", width)
+    title = filled(f"{rule.id} {rule.name} ({severities(rule)}): {rule.title}.", width)
     return "\n".join([title, "", *sections])

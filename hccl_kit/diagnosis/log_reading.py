@@ -12,8 +12,10 @@ from pathlib import Path
 from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.lookup import MAX_LINE, Explanation, explain_lines
 
-MAX_BYTES = 256 << 20
+MAX_BYTES = 64 << 20
 """Bytes of a log that are read; `hccl-kit diagnose` reads larger ones."""
+MAX_LINES = 1 << 20
+"""Lines of a log that are read."""
 _PIECE = 1 << 16
 
 
@@ -26,6 +28,10 @@ def explain_log(stream: BufferedReader, name: str) -> Explanation:
     if b"\0" in start:
         raise KitError(f"{name} is not a log: it has NUL bytes", hint="pass a text file; unpack archives first")
     found = explain_lines(_lines(stream))
+    if found and stream.peek(1):
+        found = found._replace(
+            notes=(*found.notes, f"{name} is long: only its start was read (`hccl-kit diagnose` reads all)")
+        )
     if found is None:
         raise KitError(
             f"no line of {name} is known",
@@ -56,7 +62,10 @@ def opened(descriptor: int, *, closes: bool = True) -> BufferedReader:
 def _lines(stream: BufferedReader) -> Iterator[str]:
     """The lines, each cut at MAX_LINE bytes: a line may be the whole log."""
     left = MAX_BYTES
-    while left > 0 and (line := _read(stream, min(MAX_LINE, left))):
+    for _ in range(MAX_LINES):
+        line = _read(stream, min(MAX_LINE, left))
+        if not line:
+            return
         left -= len(line)
         rest = line
         while left > 0 and not rest.endswith(b"\n") and (rest := _read(stream, min(_PIECE, left))):

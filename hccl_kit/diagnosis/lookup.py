@@ -12,7 +12,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.errors.links import COMMANDS, REDUCTIONS
 from hccl_kit.diagnosis.errors.row import ROLES, KnownError
-from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in, only_maybe
+from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in, may_have_code, only_maybe
 
 _BY_ID = {rule.id: rule for rule in CATALOGUE}
 _ID_OF_NAME = {rule.name: rule.id for rule in CATALOGUE}
@@ -37,7 +37,8 @@ _VALUE = re.compile(
 )
 """The message of EI0014."""
 _OWN_ERROR = re.compile(
-    r"^(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b(?:: |$)|Segmentation fault|\bcore dumped\b|\bK"
+    r"(?m)^(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b(?:: |$)|Segmentation fault|\bcore"
+    r" dumped\b|\bK"
     r"illed\b"
     r"|Out of memory: Kill|oom-kill|\bNo space left on device\b|Bus error"
 )
@@ -136,7 +137,8 @@ def _with_candidates(lines: Iterable[str]) -> Iterator[tuple[int, str, Sequence[
     while block := [*islice(numbered, _BLOCK)]:
         text = "\n".join(line for _, line in block)
         rows = [row for row in ROWS if row.may_be_in(text)]
-        yield from ((number, line, rows) for number, line in block)
+        if rows or may_have_code(text) or _OWN_ERROR.search(text):
+            yield from ((number, line, rows) for number, line in block)
 
 
 def _best_of(line: str, number: int, rows: Sequence[KnownError]) -> Answer | None:

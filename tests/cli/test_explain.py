@@ -1,5 +1,6 @@
 """hccl-kit explain as a user meets it: from an error text to the place and the fix, in one command."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from tests.places import ROOT
 from tests.tables import text
 
 COUNT = text(1, 2).replace('"server_count": "1"', '"server_count": "2"')
-NEXT = "next: add FILE.json to this command to find it in a table; `hccl-check FILE.json` checks everything\n"
+NEXT = "next: add FILE.json to this command to find it in a table;\n`hccl-check FILE.json` checks everything\n"
 
 
 def explain(*arguments: str, cwd: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
@@ -75,6 +76,74 @@ def test_a_file_without_the_error_has_no_such_finding_and_is_not_praised(tmp_pat
 
 def test_standard_input_is_a_table(tmp_path: Path) -> None:
     assert "<stdin>:3:21: HK207 error" in explain("HK207", "-", cwd=tmp_path, stdin=COUNT).stdout
+
+
+LOG = (
+    "some program starts\n"
+    "[ERROR] HCCL(7,x):2026-02-03-04:05:06.007.008 [8]wait socket establish timeout, role[1] rank[2] timeout[9]\n"
+    "[ERROR] HCCL(7,x):2026-02-03-04:05:06.007.009 [a.cc:1] [8]call trace: hcclRet -> 9\n"
+)
+
+
+def test_of_a_log_the_line_that_tells_most_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(LOG)
+    piped, named = explain("-", cwd=tmp_path, stdin=LOG), explain("train.log", cwd=tmp_path)
+    assert (piped.returncode, piped.stderr) == (0, "")
+    assert piped.stdout == named.stdout
+    assert piped.stdout.startswith(
+        "EI0006: this rank waited in vain for a link to another card\nline:        2: [ERROR]"
+    )
+    assert "rank 2 is this process, and it waited 9 s" in piped.stdout
+
+
+def test_several_sources_are_told_apart(tmp_path: Path) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(LOG)
+    (tmp_path / "t.json").write_text(COUNT)
+    done = explain("EI0014", "a.log", "b.log", "t.json", cwd=tmp_path)
+    assert done.returncode == 0
+    for part in ("EI0014: a value", "\na.log:\nEI0006", "\nb.log:\nEI0006", "\nt.json:3:21: HK207 error"):
+        assert part in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("stdin", "error"),
+    [
+        ("", "error: no line of <stdin> is known\n"),
+        ("all is well\n", "error: no line of <stdin> is known\n"),
+        ("\0\0", "error: <stdin> is not a log: it has NUL bytes\n"),
+    ],
+)
+def test_a_log_that_says_nothing_is_exit_2(stdin: str, error: str, tmp_path: Path) -> None:
+    done = explain("-", cwd=tmp_path, stdin=stdin)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(error)
+
+
+def test_a_folder_is_for_another_command(tmp_path: Path) -> None:
+    done = explain(str(tmp_path), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {tmp_path} is a folder\n  fix: hccl-kit diagnose ")
+
+
+@pytest.mark.parametrize(("mask", "server"), [("10.1.1.7", "10.1.1.7"), ("10.*.*.*", "10.0.0.0")])
+def test_a_table_that_the_line_holds_is_judged(mask: str, server: str, tmp_path: Path) -> None:
+    devices = [{"device_id": "1", "device_ip": f"192.168.100.10{rank}", "rank_id": str(rank)} for rank in range(2)]
+    table = {"server_count": "1", "server_list": [{"device": devices, "server_id": mask}], "status": "completed"}
+    line = "EI0004: The ranktable is invalid,Reason:[The ranktable config devId is inconsistent with the local devId.]"
+    done = explain(f"{line}. [{json.dumps(table | {'version': '1.0'})}]", cwd=tmp_path)
+    assert f'\nthe rank table in this line:\n  HK203: server "{server}" lists device 1 twice\n' in done.stdout
+    broken = explain(f'{line} [{{"server_list": [{{', cwd=tmp_path)
+    assert (broken.returncode, broken.stderr) == (0, "")
+    assert "in this line:" not in broken.stdout
+
+
+def test_the_output_is_as_wide_as_the_terminal(tmp_path: Path) -> None:
+    for columns, widest in (("60", 60), ("100", 100), ("10", 40), ("999", 120)):
+        done = explain("EI0006", cwd=tmp_path, COLUMNS=columns)
+        prose = done.stdout.split("\n\n")[0].split("\n")
+        assert widest - 15 < max(map(len, prose)) <= widest
+        assert max(map(len, explain("EI0014", cwd=tmp_path, COLUMNS=columns).stdout.split("\n"))) <= max(widest, 60)
 
 
 def test_the_product_decides(tmp_path: Path) -> None:

@@ -184,7 +184,12 @@ ROWS: tuple[KnownError, ...] = (
         "no card is visible to the process",
         "cause",
         ("207004",),
-        (r"(?:[Nn]o NPU|[Nn]o npu device|NPU device not) (?:available|found|detected)", r"npu get board type failed"),
+        (
+            r"o NPU (?:devices? )?(?:is |are )?(?:available|found|detected)",
+            r"o npu device (?:available|found|detected)",
+            r"NPU device not (?:available|found|detected)",
+            r"npu get board type failed",
+        ),
         causes=(
             "the container lacks /dev/davinciN, /dev/davinci_manager or the driver's folder",
             "the driver is not loaded, or the user is not in its group",

@@ -52,6 +52,9 @@ ROWS: tuple[KnownError, ...] = (
         (
             r"HCCL watchdog thread terminated with exception",
             r"Some HCCL operations have failed or timed out",
+            r"To avoid data inconsistency, we are taking the entire process down",
+            r"Inner error is reported as above\. The process exits for this inner error",
+            r"current working operator name is aclnn(?P<operator>\w{1,60})",
             r"ProcessGroupHCCL(?:'s)? watchdog",
         ),
         causes=_WATCHED,
@@ -69,6 +72,8 @@ ROWS: tuple[KnownError, ...] = (
             r"store->get\('[^'\n]{0,80}'\)[^\n]{0,40}Socket Timeout",
             r"wait timeout after (?P<millis>[0-9]{1,9}) ?ms, keys: ?(?P<keys>[^\n]{1,160})",
             r"DistStoreError",
+            r"client socket has timed out after (?P<millis>[0-9]{1,9}) ?ms while trying to connect to"
+            r" \((?P<keys>[^)\n]{1,80})\)",
             r"waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>[0-9]{1,6}) clients joined",
         ),
         says=(
@@ -148,6 +153,9 @@ ROWS: tuple[KnownError, ...] = (
         (
             r"MS_(?:SCHED|WORKER|ROLE)[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)",
             r"meta server[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)",
+            r"Failed to build the cluster",
+            r"cluster_context\.cc[^\n]{0,120}(?:[Tt]imed? ?out|failed)",
+            r"DNS resolution failed: [^\n]{1,120}correct host name",
             r"Failed to (?:register|connect)[^\n]{0,60}(?:meta server|MS_SCHED)",
             r"Total number of timed[ -]out node",
             r"The total number of timed out node is (?P<count>[0-9]{1,6})",
@@ -179,7 +187,7 @@ ROWS: tuple[KnownError, ...] = (
         "frame",
         (),
         (
-            r"(?:WorkerProc|Worker) (?:hit an exception|initialization failed|failed with error)",
+            r"Worker(?:Proc)? (?:hit an exception|initialization failed|failed with error)",
             r"EngineCore (?:encountered a fatal error|failed to start)",
             r"Engine core initialization failed",
             r"Engine core proc \S{1,40} died unexpectedly",
@@ -198,6 +206,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80}), ?status ?: ?(?P<status>[0-9]{6})",
             r"ascend_direct_transport[^\n]{0,40}Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80})",
             r"Connect timeout to ?: ?(?P<peer>[^\s,]{3,80})[^\n]{0,80}(?:ASCEND|timeout duration)",
+            r"transfer failed and disconnect to ?: ?(?P<peer>[^\s,]{3,80})",
             r"Transfer slice failed with status ?: ?(?P<status>[0-9]{6})",
             r"Failed to (?:disconnect|initialize AdxlEngine|initialize Hixl)[^\n]{0,60}status ?: ?(?P<status>[0-9]{6})",
             r"[Mm]ooncake transfer failed(?: for request (?P<request>[\w-]{1,80}))?",

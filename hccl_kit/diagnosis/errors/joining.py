@@ -147,6 +147,7 @@ ROWS: tuple[KnownError, ...] = (
             r"(?P<port>[0-9]{1,5}))?",
             r"StartRootNetwork failed(?:, ?ret ?\[(?P<result>[0-9]{1,3})\])?",
             r"SetupServer failed, ?hostIP ?\[(?P<ip>[^\]\n]{0,100})\] and hostPort ?\[(?P<port>[0-9]{1,5})\]",
+            r"host nic listen start failed, ?port ?\[(?P<port>[0-9]{1,5})\]",
             r"Cannot bind IF\. ?ip is (?P<ip>[^,\n]{1,80}), ?port is (?P<port>[0-9]{1,5})",
         ),
         says=("address {ip}, port {port}",),
@@ -216,8 +217,11 @@ ROWS: tuple[KnownError, ...] = (
             r"HcclCommInit\w{0,40} failed,? ?(?:return|ret) ?\[(?P<result>[0-9xa-fA-F]{1,20})\](?:[^\n]{0,80}?rankNum"
             r" ?\[(?P<ranks>[0-9]{1,8})\])?(?:, ?rank ?\[(?P<rank>[0-9]{1,8})\])?",
             r"hcclComm init error",
+            r"HcclCommInit\w{0,40} fail, ?error ?: ?(?P<result>[0-9]{1,3}), ?rank ?: ?(?P<rank>[0-9]{1,8}),"
+            r" ?rankSize ?: ?(?P<ranks>[0-9]{1,8})",
+            r"get hccl comm fail by rank ?: ?(?P<rank>[0-9]{1,8})",
         ),
-        says=("this is rank {rank} of {ranks}",),
+        says=("this is rank {rank} of {ranks}", "this is rank {rank}", "the result is {result}"),
         causes=("the lines above it of the same process name the reason",),
         tells_apart="read upwards to the first ERROR line of this process",
         fix="correct what that line names",

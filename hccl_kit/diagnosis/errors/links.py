@@ -109,9 +109,13 @@ ROWS: tuple[KnownError, ...] = (
             r"wait socket establish timeout, ?role ?\[(?P<role>[01])\],? ?rank ?\[(?P<rank>[0-9]{1,8})\],? ?timeout ?"
             r"\[(?P<seconds>[0-9]{1,6}) ?s?\]",
             r"wait socket establish timeout",
+            r"(?P<side>client|server) ?: ?device ?\[(?P<card>[0-9]{1,6})\],? ?rank ?\[(?P<rank>[0-9]{1,8})\],?"
+            r" ?get s[oc]{2}ket timeout",
+            r"get s[oc]{2}ket timeout, ?total ?\[",
         ),
         says=(
             "rank {rank} is this process, and it waited {seconds} s; role {role} (1 is the client, 0 the server)",
+            "rank {rank} is this process, on card {card}, as {side}",
             "the table of links below (LINK_ERROR_INFO) names the rank that it waited for",
         ),
         causes=(
@@ -157,7 +161,8 @@ ROWS: tuple[KnownError, ...] = (
             r"the time difference between the execution of hcom on this device",
             r"Continue to analyze the fault based on the logs of srcRank and dstRank\.? *$",
             r"If the link setup timeout is reported on both ends",
-            r"\](?:\w{1,40}\])? *\|?[-_]{8,}[-_|]*$",
+            r"\](?:\w{1,40}\])? *\|?--------[-|]*$",
+            r"\](?:\w{1,40}\])? *________[_|]*$",
         ),
         says=("the card of this process is {device}",),
         causes=_FAR_END,
@@ -431,23 +436,6 @@ ROWS: tuple[KnownError, ...] = (
         causes=_FAR_END,
         tells_apart="the lines above: LINK_ERROR_INFO and createLink name the far end",
         fix=_FIX,
-        stage=_STAGE,
-    ),
-    KnownError(
-        "a one-sided link (prefill and decode) was not set up in time: both ends must call within the time-out",
-        "symptom",
-        (),
-        (
-            r"HcclCommPrepare ?:? ?comm ?\[(?P<ends>[^\]\n]{1,160})\], ?timeout ?\[(?P<seconds>[0-9]{1,6}) ?s?\]",
-            r"HcclCommPrepare[^\n]{0,200}\b(?:fail|error|timeout)",
-        ),
-        says=("between {ends}, within {seconds} s",),
-        causes=(
-            "the other end is not ready, or is linked to another",
-            "the card network or TLS does not connect the two",
-        ),
-        tells_apart="the plog of the other end at this second; hccn_tool -i N -ping -g address PEER",
-        fix="raise the connect time-out of the transfer engine; correct the other end; equal TLS",
         stage=_STAGE,
     ),
     KnownError(

@@ -21,7 +21,7 @@ _FIX = (
 )
 _NOTIFY = (
     r"tag ?\[(?P<tag>[^\]\n]{1,200})\](?:[^\n]{0,800}?rankSize ?\[(?P<ranks>[0-9]{1,8})\], ?rankId ?\[(?P<rank>"
-    r"[0-9]{1,8})\])?"
+    r"[0-9 ]{1,16})\])?"
 )
 _MEMORY_FIX = "leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes on the card"
 

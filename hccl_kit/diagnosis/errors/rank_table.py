@@ -280,10 +280,11 @@ ROWS: tuple[KnownError, ...] = (
         "device_ip is missing where the cards must reach each other over RoCE",
         "cause",
         ("EI0014",),
-        (r"device_ip.? is not set correctly",),
+        (r"device[_ ]ip.? is not set correctly",),
         says=("a job on several servers needs device_ip; a job on one server only with HCCL_INTRA_ROCE_ENABLE=1",),
         causes=(
             "the cards have no address, so the tool that wrote the table left it empty",
+            "in a container /etc/hccn.conf or hccn_tool is not mounted, so that the address cannot be read",
             "one machine counts as several servers: two containers with two server ids",
         ),
         tells_apart="hccn_tool -i N -ip -g on every server",

@@ -9,6 +9,7 @@ from hccl_kit.diagnosis.errors import (
     environment,
     frameworks,
     health,
+    hixl,
     joining,
     links,
     operators,
@@ -25,6 +26,7 @@ ROWS: tuple[KnownError, ...] = (
     *joining.ROWS,
     *links.ROWS,
     *health.ROWS,
+    *hixl.ROWS,
     *operators.ROWS,
     *runtime.ROWS,
     *frameworks.ROWS,
@@ -45,18 +47,19 @@ CODES: Mapping[str, str] = {
 CONTEXT = re.compile(
     r"(?i:hccl|hcom|hccp|torch_npu|mindspore|mooncake|hixl|adxl|rank ?table)|[Aa]scend(?!ing|ant|ed|s)|davinci[_0-9]"
     r"|\bNPU|\bnpu|\bacl[A-Z]|\bACL (?:stream|error|function)|\brt[A-Z][a-zA-Z]{4}|\bERR0[0-9]{4}\b"
-    r"|\bE(?:[IJELZH][0-9]|39|19)[0-9]{3}:"
+    r"|\bE(?:[IJELZH][0-9]|3[0-9]|19)[0-9]{3}:|\]\[FILE:[\w.+-]{1,80}\] ?\[LINE:|InnerCode=0x|runtime result = [1-9]"
     r"|\] ?(?:HCCL|HCCP|ROCE|RUNTIME|DRV|TDT|GE|APP|ASCENDCL|TSCH|TSD|FE|AICPU|IDEDD|CCECPU)\([0-9]{1,10},"
 )
 """Words that only logs of Ascend's software have."""
 
 _MAYBE = re.compile(
-    r"E[IJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|code (?:is|:|=)|error code|(?<![0-9])[1235][0-9]{5}(?![0-9])"
+    r"E[IJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|code (?:is|:|=)|error"
+    r" code|(?<![0-9])[1235][0-9]{5}(?![0-9])"
 )
 """Something that every line with a code has; most lines have not."""
 _OWN = re.compile(r"\b(?P<code>E[IJ][0-9]{4})\b")
 _OTHER = re.compile(
-    r"\b(?P<code>E(?:[ELZH][0-9]|39|19)[0-9]{3})(?=[:)\]]|$)|^ *(?P<alone>E[ELZH0-9][0-9]{4}) *$", re.MULTILINE
+    r"\b(?P<code>E(?:[ELZH][0-9]|3[0-9]|19)[0-9]{3})(?=[:)\]]|$)|^ *(?P<alone>E[ELZH0-9][0-9]{4}) *$", re.MULTILINE
 )
 _NAME = re.compile(r"\bHCCL_E_[A-Z_]{2,20}\b")
 _HEX = re.compile(
@@ -67,10 +70,14 @@ _RESULT = re.compile(
     r"|status == HCCL_SUCCESS ?\((?P<checked>[0-9]{1,2}) vs"
 )
 _RESULT_OF_HCCL = re.compile(
-    r"\berror code (?:is|:|=)? ?(?P<code>[0-9]{1,2})\b|\b(?:hccl)?ret(?:urn)?(?: ?code)?(?: ?\[| ?[:=] ?|\()(?P<ret>["
+    r"\berror code (?:is|:|=)? ?(?P<code>[0-9]{1,2})\b"
+    r"|\b(?:ret |ret(?:urn)?(?: code)?(?:\[|\(| ?[:=] ?))(?P<ret>[0-9]{1,2})\b"
+)
+_OF_HCCL = re.compile(
+    r"\berror code (?:is|:|=)? ?(?P<code>[0-9]{1,2})\b|\b(?:hccl)?ret(?:urn)?(?: ?code)?(?: ?\[| ?[:=] ?|\(| )(?P<ret>["
     r"0-9]{1,2})\b(?!\d)"
 )
-_OF_HCCL = re.compile(r"(?i:hccl|hcom)|\] ?(?:HCCL|HCCP)\([0-9]{1,10},")
+_OF_HCCL = re.compile(r"(?i:hccl|hcom)|\] ?HCCL\([0-9]{1,10},")
 _NUMBER = re.compile(
     r"(?<![0-9A-Za-z_.:/-])(?:1[06][137][0-9]{3}|[235]07[0-9]{3}|[25]03900|[135]61[0-9]{3})(?![0-9A-Za-z_/-]|\.[0-9])"
 )
@@ -79,12 +86,17 @@ _NAMES_NUMBER = re.compile(
 )
 
 
+def may_have_code(text: str) -> bool:
+    """Whether there may be a code in many lines."""
+    return _MAYBE.search(text) is not None
+
+
 def codes_in(line: str) -> Iterator[str]:
     """The codes of a line that have a page, in the order of their kinds.
 
     A number counts only next to a word of Ascend: other programs print "error code is 11" too.
     """
-    if not _MAYBE.search(line):
+    if not may_have_code(line):
         return
     for pattern in (_OWN, _OTHER):
         for found in pattern.finditer(line):

@@ -173,4 +173,48 @@ ROWS: tuple[KnownError, ...] = (
         (),
         (r"\[HCCL_TRACE\]",),
     ),
+    KnownError(
+        "the settings of a communicator",
+        "value",
+        (),
+        (
+            r"comm config of ?\[(?P<group>[^\]\n]{1,200})\]: ?(?P<settings>[^\n]{1,160})",
+            r"\[BuildRemoteResByTag\] ?newtag ?\[(?P<tag>[^\]\n]{1,200})\]",
+        ),
+        says=("of the group {group}: {settings}", "its operator {tag} sets up its resources"),
+        causes=("they must be the same on all ranks of the group",),
+    ),
+    KnownError(
+        "which rank of which communicator a process is",
+        "fact",
+        (),
+        (
+            r"commId ?\[(?P<group>[^\]\n]{1,200})\], ?rank ?\[(?P<rank>[0-9]{1,8})\](?:, ?totalRanks"
+            r" ?\[(?P<ranks>[0-9]{1,8})\])?",
+        ),
+        says=("rank {rank} of {ranks}", "the group is {group}"),
+        causes=(_MAPS,),
+    ),
+    KnownError(
+        "the creation of a communicator failed in the stage that the line names",
+        "result",
+        (),
+        (r"\[InitGroupStage\]\[(?P<part>RanktableConfig|RanktableCheck|RanktableDetect|EnvConfig)\]",),
+        says=(
+            "the part is {part}: Config reads the table, Check compares it, Detect gathers the ranks over the network",
+        ),
+        causes=("the text after the tags, or the first ERROR line of this process, names the reason",),
+        tells_apart="the first ERROR line of this process",
+        fix="correct what that line names",
+    ),
+    KnownError(
+        "a part of the rank table could not be read; the line above it names the value",
+        "frame",
+        (),
+        (r"get dev list error ?: ?serverId ?\[(?P<server>[^\]\n]{1,80})\]",),
+        says=("the server is {server}",),
+        causes=("the line above it names the value",),
+        tells_apart="hccl-check FILE",
+        fix="correct the table",
+    ),
 )

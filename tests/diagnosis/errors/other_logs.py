@@ -70,7 +70,8 @@ def _syslog(chance: random.Random) -> str:
 def _nginx(chance: random.Random) -> str:
     status, size = chance.choice((200, 301, 404, 499, 502, 504)), chance.choice(_NUMBERS)
     path = f"/{chance.choice(_WORDS)}/{chance.choice(_NUMBERS)}?rank={chance.randrange(8)}"
-    return f'10.0.0.{chance.randrange(255)} - - [22/Nov/2025:10:00:0{chance.randrange(9)} +0000] "GET {path}" {status} {size}'
+    at = f"[22/Nov/2025:10:00:0{chance.randrange(9)} +0000]"
+    return f'10.0.0.{chance.randrange(255)} - - {at} "GET {path}" {status} {size}'
 
 
 def _python(chance: random.Random) -> str:
@@ -104,7 +105,8 @@ def _gpu(chance: random.Random) -> str:
         (
             f"{host}:4711:4790 [{rank}] NCCL WARN Call to connect returned Connection timed out",
             f"{host}:4711:4790 [{rank}] NCCL INFO NET/Socket : Using [0]eth0:{host}<0>",
-            f"[rank{rank}]:[E1122 10:00:00.1 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation"
+            f"[rank{rank}]:[E1122 10:00:00.1 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective"
+            f" operation"
             f" timeout: WorkNCCL(SeqNum={rank}, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for"
             " 600041 milliseconds before timing out.",
             "RuntimeError: CUDA error: an illegal memory access was encountered",
@@ -124,7 +126,8 @@ def _cluster(chance: random.Random) -> str:
             f"level=error msg={_said(chance)!r} component={name}",
             f"slurmstepd: error: *** STEP {chance.choice(_NUMBERS)}.0 ON node-1 CANCELLED AT 2025-11-22T10:00:00 ***",
             f'{{"level":"error","ts":1763800000.1,"msg":"{_said(chance)}","rank":{chance.randrange(8)}}}',
-            f"mpirun noticed that process rank {chance.randrange(8)} with PID 0 on node node-1 exited on signal 9 (Killed).",
+            f"mpirun noticed that process rank {chance.randrange(8)} with PID 0 on node node-1 exited on signal 9"
+            f" (Killed).",
         )
     )
 
