@@ -101,7 +101,16 @@ FLOORS = {
         "assembling": 3,
         "kinds": 3,
         "log_file": 4,
-        "reading": 5,
+        "remote": 5,
+        "reading": 6,
+    },
+    "diagnosis.verdict": {
+        "diagnosis": 0,
+        "job": 1,
+        "clocks": 2,
+        "waits": 2,
+        "causes": 3,
+        "judge": 4,
     },
     "ocr": {
         "charset": 0,
