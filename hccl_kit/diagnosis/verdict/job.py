@@ -134,7 +134,17 @@ class Job:
         on_server = [one for one in self.everyone if card.server is not None and one.server == card.server]
         if len(on_server) == 1 and card.physical is None and card.address is None:
             return on_server[0]
+        if card.server is not None and card.physical is not None and self._is_last_card:
+            return self.silent[0]._replace(server=card.server, device=card.physical)
         return Suspect(None, card.server or card.address, card.physical)
+
+    @cached_property
+    def _is_last_card(self) -> bool:
+        """Whether every rank is on a known card but one, which is on the only card that is not known."""
+        return len(self.silent) == 1 and all(
+            rank.number is not None and rank.card.server is not None and rank.card.physical is not None
+            for rank in self.ranks
+        )
 
     @cached_property
     def everyone(self) -> tuple[Suspect, ...]:

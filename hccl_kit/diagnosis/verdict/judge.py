@@ -55,9 +55,13 @@ def _if_known(cause: Cause, job: Job) -> Cause:
     rank = job.by_suspect.get(first)
     if first.rank is not None or first.device is not None or rank is None:
         return cause
-    if sum(other.process.worker == rank.process.worker for other in job.ranks) < 2:
+    reason = f"a process of {first.server} {cause.kind}, but "
+    if rank.is_cut:
+        reason += "its log is cut before it names its rank"
+    elif sum(other.process.worker == rank.process.worker for other in job.ranks) > 1:
+        reason += "nothing tells its rank"
+    else:
         return cause
-    reason = f"a process of {first.server} {cause.kind}, but nothing tells its rank"
     return cause._replace(certainty="cannot_tell", reason=reason)
 
 
