@@ -1,7 +1,7 @@
 """Logs of failed jobs with a planted culprit, and how often `hccl-kit diagnose` names it.
 
-python benchmarks/planted_faults.py --runs 1000 --seed 1
-python benchmarks/planted_faults.py --seed 417 --keep logs    # one job, whose logs stay
+python -m benchmarks.planted_faults --runs 1000 --seed 1
+python -m benchmarks.planted_faults --seed 417 --keep logs    # one job, whose logs stay
 
 The logs are made from the published facts of HCCL's logs, without a look at the code that judges them. A culprit is
 planted, others fail as a consequence, and then logs are lost, clocks are wrong and files are cut. An answer is right if

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
-from hccl_kit.base.wording import counted, spans
+from hccl_kit.base.wording import counted, listed, spans
 from hccl_kit.diagnosis.logs.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
 
 MIN_OFFSET = 1.0
 """Seconds; a clock that differs by less is as good as right, and most estimates are no better."""
+MAX_NAMED = 4
+"""Ranks that are named with server and card; of more, the numbers are told."""
 NO_REASON = "the logs name no cause"
 
 
@@ -34,6 +36,13 @@ def short_names(suspects: Iterable[Suspect]) -> str:
     suspects = list(dict.fromkeys(suspects))
     ranks = {one.rank for one in suspects if one.rank is not None}
     return ",".join([*spans(ranks), *(short_name(one) for one in suspects if one.rank is None)])
+
+
+def rank_names(suspects: Sequence[Suspect]) -> str:
+    """A few ranks with their places, or many as numbers."""
+    if len(suspects) <= MAX_NAMED or any(one.rank is None for one in suspects):
+        return listed(map(rank_name, suspects))
+    return f"ranks {listed(spans(one.rank for one in suspects if one.rank is not None))}"
 
 
 def place_name(place: Place) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted, listed, plural
+from hccl_kit.base.wording import counted, listed
 from hccl_kit.diagnosis.report.names import (
     clock,
     clock_sentences,
     link_count,
     place_name,
     rank_name,
+    rank_names,
     reason,
     short_name,
     short_names,
@@ -20,6 +21,8 @@ from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect
 
 MAX_GROUPS = 6
 """Groups of ranks with one awaited rank that the cascade shows."""
+MIN_RUN = 3
+"""Ranks in a row that wait for ranks in a row, from which on they are one item."""
 MAX_PLACES = 4
 MAX_NOTES = 5
 _COLUMN = 14
@@ -37,7 +40,7 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     others = [one for one in diagnosis.suspects if not (fault and one == fault.suspect)]
     yield "or" if fault else "suspects", listed(map(rank_name, others))
     yield "cascade", cascade_sentence(diagnosis)
-    yield "not heard of", listed(map(rank_name, diagnosis.silent))
+    yield "not heard of", rank_names(diagnosis.silent)
     clocks = clock_sentences(diagnosis.clock_offsets)
     yield "clocks", f"{listed(clocks)} ({link_count(diagnosis)})" if clocks else ""
     yield "evidence", listed(map(place_name, diagnosis.evidence), MAX_PLACES)
@@ -62,9 +65,40 @@ def cascade_sentence(diagnosis: Diagnosis) -> str:
     if not waits:
         return ""
     codes = sorted({wait.code for wait in waits if wait.code})
-    known = [f"{short_names(ones)} -> {short_name(awaited)}" for awaited, ones in waiting(diagnosis).items()]
-    who = f"{counted(len(waits), 'rank')} {plural('wait', 2) if len(waits) == 1 else 'wait'} for others"
+    known = wait_groups(diagnosis)
+    number = len({wait.suspect for wait in waits})
+    who = f"{counted(number, 'rank')} {'waits' if number == 1 else 'wait'} for others"
     return who + (f": {listed(known, MAX_GROUPS)}" if known else "") + (f" [{', '.join(codes)}]" if codes else "")
+
+
+def wait_groups(diagnosis: Diagnosis) -> list[str]:
+    """`0-2,4 -> 3`, and for a chain `8-23 -> 0-15`, where the first waits for the first."""
+    groups = waiting(diagnosis)
+    chained = {
+        ones[0].rank: awaited.rank
+        for awaited, ones in groups.items()
+        if len(ones) == 1 and awaited.rank is not None and ones[0].rank is not None
+    }
+    starts = [rank for rank in chained if chained.get(rank - 1) != chained[rank] - 1]
+    runs = {rank: length for rank in starts if (length := _run(rank, chained)) >= MIN_RUN}
+    inside = {rank + n for rank, length in runs.items() for n in range(length)}
+    texts = []
+    for awaited, ones in groups.items():
+        first, target = ones[0].rank, awaited.rank
+        if first is None or target is None or first not in inside or len(ones) > 1:
+            texts.append(f"{short_names(ones)} -> {short_name(awaited)}")
+        elif first in runs:
+            last = runs[first] - 1
+            texts.append(f"{first}-{first + last} -> {target}-{target + last}")
+    return texts
+
+
+def _run(rank: int, chained: Mapping[int, int]) -> int:
+    """How many ranks from this one on wait for ranks in a row."""
+    length = 1
+    while chained.get(rank + length) == chained[rank] + length:
+        length += 1
+    return length
 
 
 def waiting(diagnosis: Diagnosis) -> dict[Suspect, list[Suspect]]:

@@ -2,9 +2,9 @@
 
 from hypothesis import given
 
-from hccl_kit.diagnosis.report.text import MAX_NOTES, as_text
-from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
-from tests.diagnosis.report.diagnoses import cannot_tell, diagnoses, hostile, port_taken
+from hccl_kit.diagnosis.report.text import MAX_NOTES, as_text, wait_groups
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect, Wait
+from tests.diagnosis.report.diagnoses import cannot_tell, diagnoses, hostile, port_taken, suspect
 
 
 def test_the_first_fault_is_the_first_line_and_its_reasons_the_last() -> None:
@@ -58,6 +58,22 @@ def test_what_a_log_does_not_name_is_called_by_what_it_names() -> None:
         "an unknown rank",
         "rank 4 (card 1)",
     ]
+
+
+def test_chains_are_written_once() -> None:
+    waits = [(1, 0), (2, 0), (3, 0), *((rank, rank - 8) for rank in range(8, 64)), (70, 12)]
+    cascade = tuple(Wait(suspect(rank), suspect(awaited), None, None, None) for rank, awaited in waits)
+    assert wait_groups(port_taken()._replace(cascade=cascade)) == [
+        "1-3,8 -> 0",
+        "20,70 -> 12",
+        "9-19 -> 1-11",
+        "21-63 -> 13-55",
+    ]
+
+
+def test_many_silent_ranks_are_numbers() -> None:
+    text = as_text(port_taken()._replace(silent=tuple(map(suspect, [0, 1, 2, 3, 9, 16, 17]))))
+    assert "\nnot heard of: ranks 0-3, 9, 16-17\n" in text
 
 
 def test_many_notes_are_counted() -> None:
