@@ -55,7 +55,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
     return Diagnosis(
         certainty=cause.certainty,
         first_fault=fault,
-        suspects=cause.suspects,
+        suspects=tuple(dict.fromkeys(cause.suspects)),
         cascade=cascade(job, case.waits, frozenset((first,)) if first else frozenset()),
         silent=job.silent,
         clock_offsets={worker: -seconds for worker, seconds in case.clocks.offsets.items() if seconds},
