@@ -18,6 +18,7 @@ from hccl_kit.diagnosis.logs.facts import (
     NeverConnected,
     Place,
     Process,
+    RootSilent,
     RootUnreachable,
     Setting,
     Tls,
@@ -218,6 +219,20 @@ def test_the_detector_names_a_card() -> None:
         unlinked(logs, rank, [5])
         logs.fail(rank, GAVE_UP, Unreachable(Card(host(rank), rank), Card(host(5), 1)))
     assert named(of(logs)) == 5
+
+
+def test_the_detector_names_pairs_that_have_nothing_in_common() -> None:
+    logs = Logs(12, without=[5])
+    for one, other in ((0, 4), (4, 0), (8, 5)):
+        logs.fail(one, GAVE_UP, Unreachable(Card(host(one), one % 4), Card(host(other), other % 4)))
+    assert of(logs).certainty == "cannot_tell"
+
+
+def test_a_root_without_a_log_that_others_have_reached() -> None:
+    logs = Logs(8, joined=False, without=[0]).fail(5, GAVE_UP + 20, RootUnreachable(host(0), 60000))
+    for rank in (1, 2, 3, 4, 6, 7):
+        logs.fail(rank, GAVE_UP, RootSilent())
+    assert of(logs).certainty == "cannot_tell"
 
 
 def test_two_servers_without_a_link() -> None:

@@ -109,7 +109,7 @@ def root_not_reached(case: Case) -> Cause | None:
         if len(ranks) > 1:
             return cannot_tell(f"{listed(ranks)} could not connect to {named(root)}, others could", ranks, events)
         return Cause("likely", "could not connect to the root", tuple(ranks), "EI0015", tuple(events), fix=_FIX)
-    if root in case.job.by_suspect or len(case.job.silent) > 1:
+    if root in case.job.by_suspect or others or len(case.job.silent) > 1:
         return cannot_tell(
             missing_logs(case.job) or "either the root or the network to it is at fault", [root, *ranks], events
         )
