@@ -106,6 +106,7 @@ FLOORS = {
     },
     "diagnosis.verdict": {
         "diagnosis": 0,
+        "runs": 0,
         "job": 1,
         "clocks": 2,
         "waits": 2,

@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.logs.facts import Event, Evidence, Place, Setting
+from hccl_kit.diagnosis.logs.facts import (
+    ArgumentMismatch,
+    Connected,
+    ErrorCqe,
+    Event,
+    Evidence,
+    Fact,
+    Fault,
+    Heartbeat,
+    JoinFailed,
+    LinkFailed,
+    LinkRow,
+    LinkTimedOut,
+    ListenFailed,
+    NeverConnected,
+    OperatorTimedOut,
+    P2PTimedOut,
+    PeerClosed,
+    Place,
+    RootSilent,
+    RootUnreachable,
+    Setting,
+    Unreachable,
+    VersionMismatch,
+    Watchdog,
+)
 from hccl_kit.diagnosis.verdict.causes import CAUSES
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs
 from hccl_kit.diagnosis.verdict.clocks import Clocks, estimate
@@ -30,7 +55,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
     return Diagnosis(
         certainty=cause.certainty,
         first_fault=fault,
-        suspects=cause.suspects,
+        suspects=tuple(dict.fromkeys(cause.suspects)),
         cascade=cascade(job, case.waits, frozenset((first,)) if first else frozenset()),
         silent=job.silent,
         clock_offsets={worker: -seconds for worker, seconds in case.clocks.offsets.items() if seconds},
@@ -85,11 +110,38 @@ def _moments(clocks: Clocks, worker: str, events: tuple[Event, ...]) -> tuple[tu
     return tuple(
         (
             event.time if (time := clocks.corrected(worker, event.time)) is None else time,
-            type(event.fact).__name__,
+            _phrase(event.fact),
             event.place,
         )
         for event in telling[:MAX_MOMENTS]
     )
+
+
+_PHRASES: dict[type, str] = {
+    ListenFailed: "could not listen",
+    LinkTimedOut: "gave up a link",
+    LinkRow: "gave up a link",
+    LinkFailed: "could not build a link",
+    P2PTimedOut: "gave up the link to a card of its server",
+    Unreachable: "found a broken connection",
+    Connected: "counted who came",
+    NeverConnected: "counted who did not come",
+    RootUnreachable: "could not reach the root",
+    RootSilent: "heard nothing of the root",
+    JoinFailed: "gave up joining",
+    OperatorTimedOut: "gave up an operator",
+    Heartbeat: "heard of another rank",
+    ErrorCqe: "lost packets",
+    ArgumentMismatch: "found other arguments on a peer",
+    VersionMismatch: "found another release on a peer",
+    PeerClosed: "was left by a peer",
+    Watchdog: "gave up a collective",
+}
+
+
+def _phrase(fact: Fact) -> str:
+    """What happened, for a timeline."""
+    return fact.kind if isinstance(fact, Fault) else _PHRASES.get(type(fact), "reported an error")
 
 
 def _differences(job: Job) -> tuple[str, ...]:

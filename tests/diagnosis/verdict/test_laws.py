@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.logs.facts import Evidence
+from hccl_kit.diagnosis.logs.facts import Event, Evidence, Fact, LogFile, Place, Process
 from hccl_kit.diagnosis.verdict.judge import judge
-from tests.diagnosis.verdict.jobs import CARDS, PLANTED, host
+from tests.diagnosis.verdict.jobs import CARDS, PLANTED, address, host
 
 KINDS = st.sampled_from(sorted(PLANTED))
 
@@ -137,6 +138,63 @@ def test_the_offset_of_a_clock_is_told(number: int, seconds: float) -> None:
     own = offsets.get(server, offsets.get(name, 0.0))
     assert own - others[0] == pytest.approx(seconds, abs=1e-3)
     assert others[0] == pytest.approx(others[1])
+
+
+NUMBERS = st.one_of(st.integers(-1, 12), st.just(1 << 40))
+NAMES = st.sampled_from(["", "g", "h", host(0), address(1), "\x1b[2J"])
+FACTS = st.deferred(lambda: st.one_of([anything_of(kind) for kind in get_args(Fact)]))
+
+
+def anything_of(kind: type[Fact]) -> st.SearchStrategy[Fact]:
+    hints = get_type_hints(kind)
+    return st.builds(kind, **{name: anything_like(hint) for name, hint in hints.items()})
+
+
+def anything_like(hint: object) -> st.SearchStrategy[object]:
+    plain: dict[object, st.SearchStrategy[object]] = {
+        int: NUMBERS,
+        str: NAMES,
+        bool: st.booleans(),
+        float: st.floats(-1e9, 1e9),
+        type(None): st.none(),
+    }
+    if hint in plain:
+        return plain[hint]
+    if get_origin(hint) is Literal:
+        return st.sampled_from(get_args(hint))
+    if get_origin(hint) is tuple:
+        return st.lists(anything_like(get_args(hint)[0]), max_size=4).map(tuple)
+    if get_args(hint):
+        return st.one_of([anything_like(one) for one in get_args(hint)])
+    assert isinstance(hint, type)
+    return st.builds(hint, **{name: anything_like(one) for name, one in get_type_hints(hint).items()})
+
+
+PROCESSES = st.builds(
+    Process, st.sampled_from(["a", "b"]), st.one_of(st.none(), st.integers(1, 4)), st.one_of(st.none(), NUMBERS)
+)
+EVENTS = st.builds(
+    Event,
+    PROCESSES,
+    st.builds(Place, st.sampled_from(["a/1.log", "b/device-3/x.log"]), st.integers(1, 9)),
+    st.one_of(st.none(), st.floats(0, 2e9)),
+    st.booleans(),
+    FACTS,
+)
+
+
+@given(st.lists(EVENTS, max_size=12), st.lists(PROCESSES, max_size=4))
+def test_any_facts_have_an_answer(events: list[Event], processes: list[Process]) -> None:
+    files = tuple(LogFile(process, f"{n}.log", 1, None, None) for n, process in enumerate(processes))
+    diagnosis = judge(Evidence(files, tuple(events)))
+    if diagnosis.certainty == "cannot_tell":
+        assert diagnosis.first_fault is None
+        assert diagnosis.reason
+    else:
+        assert diagnosis.first_fault is not None
+        assert diagnosis.first_fault.suspect == diagnosis.suspects[0]
+        assert diagnosis.fix
+    assert len(set(diagnosis.suspects)) == len(diagnosis.suspects)
 
 
 def test_one_line_of_each_log_is_enough_for_an_answer() -> None:
