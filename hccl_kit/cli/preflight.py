@@ -18,7 +18,7 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import run
 from hccl_kit.cli.number_options import seconds
-from hccl_kit.cli.options import add_product, add_selection
+from hccl_kit.cli.options import add_product, add_selection, add_ssh_option
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.preflight.answer import answer
 from hccl_kit.preflight.job import Refused
@@ -91,9 +91,7 @@ def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
     how = group.add_mutually_exclusive_group()
     how.add_argument("--all", action="store_true", help="check every server over ssh, and compare them")
     how.add_argument("--mpi", action="store_true", help="this is a process of mpirun, one on each server")
-    group.add_argument(
-        "--ssh-option", metavar="OPTION", action="append", default=[], help="value for ssh -o; repeatable"
-    )
+    add_ssh_option(group)
     group.add_argument(
         "--remote", metavar="COMMAND", help="hccl-kit on the other servers (default: the path of this one)"
     )

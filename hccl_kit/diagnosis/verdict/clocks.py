@@ -29,14 +29,6 @@ class Clocks(NamedTuple):
         """The time on the clock of the first worker, or None if that is not known."""
         return None if time is None or worker not in self.offsets else time + self.offsets[worker]
 
-    def between(self, one: str, other: str) -> float:
-        """Seconds to add to a time of the first worker for the clock of the other; they are comparable."""
-        return 0.0 if one == other else self.offsets[one] - self.offsets[other]
-
-    def comparable(self, one: str, other: str) -> bool:
-        """Whether times of two workers can be compared."""
-        return one == other or (one in self.offsets and other in self.offsets)
-
 
 def estimate(job: Job) -> Clocks:
     """The offsets of the workers, to the one with the most ranks."""

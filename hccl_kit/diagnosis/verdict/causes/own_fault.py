@@ -7,6 +7,7 @@ waiting ends with an exception.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from signal import SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, ListenFailed, PeerClosed
@@ -19,6 +20,8 @@ MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
 
 
+MANY = 64
+"""Faults of which the waits of others may pick one."""
 _SAID_BETTER = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
 """Codes of what two ranks or more take part in; the lines above them name both, and have causes of their own."""
 
@@ -66,16 +69,31 @@ def own_fault(case: Case) -> Cause | None:
 
 
 def _candidates(case: Case) -> Iterator[Own]:
-    first_exit: Own | None = None
     of_ranks = [own for rank in case.job.ranks if (own := _own(rank))]
+    yield from of_ranks or _exits(case)
+
+
+def _exits(case: Case) -> Iterator[Own]:
+    """The first rank that each launcher saw end by itself, unless its log shows that it gave up waiting."""
+    first: dict[str, Own] = {}
     for event in case.job.launcher:
         fact = event.fact
-        if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and first_exit is None:
+        if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, None, None))
-            first_exit = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
-    if first_exit and not of_ranks and first_exit.suspect not in case.waits.waiting:
-        yield first_exit
-    yield from of_ranks
+            own = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
+            first.setdefault(event.place.file, own)
+    yield from (own for own in first.values() if not _gave_up(case, own.suspect))
+
+
+def _gave_up(case: Case, suspect: Suspect) -> bool:
+    rank = case.job.by_suspect.get(suspect)
+    return rank is not None and any(_is_vain(event) for event in rank.events)
+
+
+def _is_vain(event: Event) -> bool:
+    """Whether the process waited in vain for others, or suffers from what they did."""
+    fact = event.fact
+    return isinstance(fact, (*WAITING, PeerClosed)) or (isinstance(fact, Fault) and fact.is_symptom and event.is_error)
 
 
 def _own(rank: Rank) -> Own | None:
@@ -84,7 +102,7 @@ def _own(rank: Rank) -> Own | None:
     if not faults:
         return None
     first = min(faults, key=lambda event: (event.time is None, event.time or 0.0))
-    waiting = [event for event in rank.events if isinstance(event.fact, (*WAITING, PeerClosed))]
+    waiting = [event for event in rank.events if _is_vain(event)]
     ordered = True
     for event in waiting:
         in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
@@ -150,14 +168,15 @@ def _first(case: Case, found: list[Own]) -> Own | None:
         )
         if len(times) == len(found) and times[1][0] - times[0][0] > MARGIN:
             return times[0][1]
-    awaited = [
-        one for one in found if all(other is one or case.waits.reaches(other.suspect, one.suspect) for other in found)
-    ]
+    if len(found) > MANY:
+        return None
+    everyone = {one.suspect for one in found}
+    awaited = [one for one in found if everyone - case.waits.leading_to(one.suspect) <= {one.suspect}]
     return awaited[0] if len(awaited) == 1 else None
 
 
 def _contradictions(case: Case, first: Own) -> tuple[str, ...]:
-    others = [end for end in case.waits.ends if end != first.suspect and not case.waits.reaches(end, first.suspect)]
+    others = case.waits.ends - case.waits.leading_to(first.suspect) - {first.suspect}
     if others and first.suspect not in case.waits.awaited:
         return (f"other ranks wait for {listed(sorted(others, key=str))}, not for {named(first.suspect)}",)
     return ()
