@@ -88,6 +88,17 @@ def test_ports_that_clients_may_get() -> None:
     assert any("outgoing connections may get 61500 to 61531" in text for text in found)
 
 
+def test_a_value_that_is_refused_is_one_line() -> None:
+    found = check(planned(), [had(changed={"HCCL_CONNECT_TIMEOUT": "60"})])
+    assert [one.variable for one in found] == ["HCCL_CONNECT_TIMEOUT"]
+
+
+def test_other_ports_of_the_same_job_meet_nobody() -> None:
+    assert texts(had(changed={"HCCL_HOST_SOCKET_PORT_RANGE": "65410-65420"})) == [
+        'HCCL_HOST_SOCKET_PORT_RANGE="65410-65420"; planned: 65408-65503'
+    ]
+
+
 def test_what_is_left_out_on_purpose() -> None:
     own = dict.fromkeys(("MASTER_PORT", "HCCL_KIT_LINK_PORT", "HCCL_HOST_SOCKET_PORT_RANGE"))
     assert texts(had(changed=own)) == []
