@@ -112,11 +112,19 @@ def test_ranks_that_differ_are_named() -> None:
         had(f"r{number}", changed={"HCCL_BUFFSIZE": "200", "HCCL_SOCKET_IFNAME": f"eth{number}"}) for number in range(3)
     ]
     ranks.append(had("r3", changed={"HCCL_BUFFSIZE": "400"}))
-    ranks.append(Had("log", {"HCCL_INTRA_ROCE_ENABLE": "1"}, is_complete=False))
+    ranks += [Had(f"log{value}", {"HCCL_DETERMINISTIC": value}, is_complete=False) for value in "01"]
     found = [(one.source, one.text) for one in check(planned(), ranks)]
     assert found == [
         (None, 'HCCL_BUFFSIZE differs: "200" (r0, r1, r2), "400" (r3)'),
-        (None, 'HCCL_INTRA_ROCE_ENABLE differs: not set (r0, r1, r2, r3), "1" (log)'),
+        (None, 'HCCL_DETERMINISTIC differs: "0" (log0), "1" (log1)'),
+    ]
+
+
+def test_a_log_is_compared_in_time_outs_but_not_in_its_own_forms() -> None:
+    ranks = [had("a"), Had("log", {"HCCL_DETERMINISTIC": "0", "HCCL_CONNECT_TIMEOUT": "130"}, is_complete=False)]
+    assert [(one.source, one.text) for one in check(planned(), ranks)] == [
+        ("log", 'HCCL_CONNECT_TIMEOUT="130"; planned: 600'),
+        (None, 'HCCL_CONNECT_TIMEOUT differs: "600" (a), "130" (log)'),
     ]
 
 
