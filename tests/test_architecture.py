@@ -111,7 +111,8 @@ FLOORS = {
         "assembling": 3,
         "kinds": 3,
         "log_file": 4,
-        "reading": 5,
+        "remote": 5,
+        "reading": 6,
     },
     "ocr": {
         "charset": 0,
