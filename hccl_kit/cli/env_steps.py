@@ -23,7 +23,7 @@ from hccl_kit.preflight.probes.this_server import find_server, servers_here
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.model import RankTable, Server
 
-_SOURCES = 4
+_SOURCES = 2
 _WIDTH = 94
 """Characters of a line of a reason."""
 VERSION = 1

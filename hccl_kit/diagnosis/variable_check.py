@@ -86,14 +86,14 @@ def _meets(plan: VariablePlan, name: str, value: str | None) -> str | None:
         if ports.first < LOWEST or ports.last > HIGHEST:
             return f"ports {ports.first} to {ports.last} are not all from {LOWEST} to {HIGHEST}"
         if ports.first == DEFAULT_BASE:
-            return "which is where every job without a plan listens"
+            return "every job without a plan listens there"
         for kernel in plan.kernels:
             given = kernel.given_away(ports)
             if given:
                 return f"outgoing connections may get {given[0]} to {given[1]}"
         others = [*_jobs_met(plan, ports)]
         if others:
-            return f"which meets job {listed(others, _SHOWN)}"
+            return f"that meets job {listed(others, _SHOWN)}"
     return None
 
 
