@@ -23,7 +23,7 @@ from hccl_kit.preflight.probes.this_server import find_server, servers_here
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.model import RankTable, Server
 
-_SOURCES = 4
+_SOURCES = 2
 _WIDTH = 94
 """Characters of a line of a reason."""
 VERSION = 1
@@ -56,9 +56,9 @@ def print_plan(request: EnvRequest) -> int:
     only = _only(table, request)
     shown = plan._replace(servers=tuple(one for one in plan.servers if only in (None, one.server)))
     had = [one for source in request.check or () for one in read_settings(source)]
-    differences = check(shown, had) if request.check else None
+    differences = check(plan, had) if request.check else None
     if request.format == "json":
-        print(json.dumps(as_json(request.table, shown, differences), indent=4, ensure_ascii=False))
+        print(json.dumps(as_json(request.table, shown, differences), indent=4))
     elif differences is not None:
         print(*_lines_of(differences) or [f"{counted(len(had), 'environment')}: as planned"], sep="\n")
     elif request.format == "sh":

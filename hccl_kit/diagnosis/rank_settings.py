@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,8 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.logs.archives import is_tar
 from hccl_kit.diagnosis.logs.facts import Evidence, Process, Setting
 from hccl_kit.diagnosis.logs.reading import read
+from hccl_kit.launch.hccl_variables import BASE_PORT, CARD_RANGE, HOST_RANGE, IF_IP
+from hccl_kit.launch.job_ports import HIGHEST
 from hccl_kit.table.document import shown
 
 MAX_ENVIRON = 4 << 20
@@ -82,10 +85,33 @@ def of_evidence(evidence: Evidence) -> list[Had]:
     values: dict[Process, dict[str, str]] = {}
     files: dict[Process, str] = {}
     for event in evidence.events:
-        if isinstance(event.fact, Setting):
-            values.setdefault(event.process, {}).setdefault(event.fact.name, event.fact.value)
+        if isinstance(event.fact, Setting) and (value := _as_set(*event.fact)) is not None:
+            values.setdefault(event.process, {}).setdefault(event.fact.name, value)
             files.setdefault(event.process, event.place.file)
     return [Had(files[process], found, is_complete=False) for process, found in values.items()]
+
+
+def _as_set(name: str, value: str) -> str | None:
+    """What HCCL prints of a variable, as a user would set it; None if it was not set.
+
+    It prints EmptyString, an invalid port or 0.0.0.0 for a variable without a value, and ranges as [50000, 50015].
+    """
+    if value in ("", "EmptyString"):
+        return None
+    if name == IF_IP:
+        return value if _is_own_address(value) else None
+    if name == BASE_PORT:
+        return value if len(value) <= 5 and value.isdecimal() and int(value) <= HIGHEST else None
+    if name in (HOST_RANGE, CARD_RANGE):
+        return re.sub(r"^([0-9]{1,5}), ?([0-9]{1,5})$", r"\1-\2", value)
+    return value
+
+
+def _is_own_address(text: str) -> bool:
+    try:
+        return not ipaddress.ip_address(text.partition("%")[0]).is_unspecified
+    except ValueError:
+        return False
 
 
 def _entries(data: bytes) -> Iterator[tuple[str, str]]:

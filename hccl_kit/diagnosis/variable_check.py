@@ -56,7 +56,7 @@ def check(plan: VariablePlan, had: Sequence[Had], product: str = "") -> list[Dif
 
 def _refused(rank: Had, product: str) -> Iterator[Difference]:
     for name, accepted in accepted_values(product).items():
-        value = rank.values.get(name)
+        value = rank.values.get(name) if rank.is_complete else None  # a log prints what HCCL took, in its own form
         if value is not None and not accepted.takes(value):
             yield Difference(rank.source, name, f"{name}={shown(value)}; accepted: {accepted.words} (EI0001)")
     connect, execute = _seconds(rank, CONNECT_TIMEOUT), _seconds(rank, EXEC_TIMEOUT)
@@ -86,14 +86,14 @@ def _meets(plan: VariablePlan, name: str, value: str | None) -> str | None:
         if ports.first < LOWEST or ports.last > HIGHEST:
             return f"ports {ports.first} to {ports.last} are not all from {LOWEST} to {HIGHEST}"
         if ports.first == DEFAULT_BASE:
-            return "which is where every job without a plan listens"
+            return "every job without a plan listens there"
         for kernel in plan.kernels:
             given = kernel.given_away(ports)
             if given:
                 return f"outgoing connections may get {given[0]} to {given[1]}"
         others = [*_jobs_met(plan, ports)]
         if others:
-            return f"which meets job {listed(others, _SHOWN)}"
+            return f"that meets job {listed(others, _SHOWN)}"
     return None
 
 
@@ -131,17 +131,25 @@ def _of_server(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
 
 def _between(plan: VariablePlan, had: Sequence[Had]) -> Iterator[Difference]:
     """What differs between ranks and must not. A rank that differs in a port differs from the plan too."""
-    others = {*OF_A_SERVER, *(one.name for one in plan.variables if one.name not in _EQUAL)}
-    names = {name for rank in had for name in rank.values if name in accepted_values("")} | {*_EQUAL}
-    for name in sorted(names - others):
-        values: dict[str, list[str]] = {}
-        for rank in had:
-            value = _effective(rank, name)
-            if value is not None or rank.is_complete:
-                values.setdefault("not set" if value is None else shown(value), []).append(rank.source)
-        if len(values) > 1:
-            parts = (f"{value} ({listed(sources, _SHOWN)})" for value, sources in values.items())
-            yield Difference(None, name, f"{name} differs: {listed(parts, _SHOWN)}")
+    for name in _EQUAL:
+        yield from _unequal(name, had)
+    others = {*OF_A_SERVER, *_EQUAL, *(one.name for one in plan.variables)}
+    for is_complete in (True, False):  # logs have other forms of most values
+        alike = [rank for rank in had if rank.is_complete is is_complete]
+        names = {name for rank in alike for name in rank.values if name in accepted_values("")}
+        for name in sorted(names - others):
+            yield from _unequal(name, alike)
+
+
+def _unequal(name: str, had: Sequence[Had]) -> Iterator[Difference]:
+    values: dict[str, list[str]] = {}
+    for rank in had:
+        value = _effective(rank, name)
+        if value is not None or rank.is_complete:
+            values.setdefault("not set" if value is None else shown(value), []).append(rank.source)
+    if len(values) > 1:
+        parts = (f"{value} ({listed(sources, _SHOWN)})" for value, sources in values.items())
+        yield Difference(None, name, f"{name} differs: {listed(parts, _SHOWN)}")
 
 
 def _effective(rank: Had, name: str) -> str | None:

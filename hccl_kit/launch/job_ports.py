@@ -84,18 +84,13 @@ class JobPorts(NamedTuple):
 
     @property
     def master(self) -> int:
-        """MASTER_PORT: where rank 0 listens."""
+        """MASTER_PORT: where rank 0 listens. The port after it is that of pods that do not have rank 0."""
         return self.card.last + 1
-
-    @property
-    def worker(self) -> int:
-        """The port of pods that do not have rank 0, beside which another pod may run in the network of a host."""
-        return self.card.last + 2
 
     @property
     def link(self) -> int:
         """Where the scripts of the servers meet."""
-        return self.card.last + 3
+        return self.master + 2
 
 
 def job_ports(job: int, jobs: int = JOBS, kernels: Iterable[Kernel] = ()) -> JobPorts:

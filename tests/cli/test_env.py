@@ -11,6 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import load
+from hccl_kit.cli.env_steps import as_sh
+from hccl_kit.launch.hccl_variables import Variable
 from hccl_kit.launch.job_ports import job_ports
 from hccl_kit.table import formats
 from tests.cli.test_preflight import FAMILIES
@@ -80,7 +82,7 @@ def test_a_shell_takes_the_lines_and_the_check_finds_no_difference(folder: Path)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "1 environment: as planned\n", "")
     checked = env(folder, "one.json", "--job", "1", "--check", "env.txt")
     assert checked.returncode == 1
-    assert "which meets job 2" in checked.stdout
+    assert "that meets job 2" in checked.stdout
 
 
 def test_running_ranks_and_logs_are_compared(folder: Path) -> None:
@@ -123,10 +125,19 @@ def test_what_cannot_be_is_one_line(arguments: list[str], error: str, folder: Pa
 
 
 def test_escapes_do_not_reach_the_terminal(folder: Path) -> None:
-    (folder / "e.txt").write_bytes(b"HCCL_CONNECT_TIMEOUT=\x1b[31m1\x07\n")
-    done = env(folder, "one.json", "--check", "e.txt")
+    (folder / "e\x1b[2J.txt").write_bytes(b"HCCL_CONNECT_TIMEOUT=\x1b[31m1\x07\n")
+    done = env(folder, "one.json", "--check", "e\x1b[2J.txt")
     assert "accepted: 120 to 7200" in done.stdout
     assert not set(done.stdout) & {"\x1b", "\x07"}
+
+
+def test_a_name_of_an_interface_reaches_no_shell() -> None:
+    """Linux takes any character but a slash and white space."""
+    (line,) = as_sh([Variable("HCCL_SOCKET_IFNAME", "=a;`id`$(id)'", "")])
+    printed = subprocess.run(
+        ["bash", "-c", f'{line}\nprintf %s "$HCCL_SOCKET_IFNAME"'], capture_output=True, text=True, check=True
+    )
+    assert (printed.stdout, printed.stderr) == ("=a;`id`$(id)'", "")
 
 
 @pytest.fixture(scope="module")

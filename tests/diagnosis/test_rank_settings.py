@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.diagnosis.rank_settings import read_settings
+from hccl_kit.diagnosis.logs.facts import Event, Evidence, Place, Process, Setting
+from hccl_kit.diagnosis.rank_settings import of_evidence, read_settings
 from tests.launch.jobs import wait_until
 
 PLOG = """\
@@ -68,6 +69,27 @@ def test_plogs_state_some_variables(tmp_path: Path) -> None:
     subprocess.run(["tar", "-cf", tmp_path / "logs.tar", "-C", tmp_path, "run"], check=True)
     for source in (tmp_path / "run", *folder.iterdir(), tmp_path / "logs.tar", tmp_path / "logs.tar.gz"):
         assert [(had.values, had.is_complete) for had in read_settings(str(source))] == [(values, False)]
+
+
+@pytest.mark.parametrize(
+    ("name", "printed", "meant"),
+    [
+        ("HCCL_IF_BASE_PORT", "50000", "50000"),
+        ("HCCL_IF_BASE_PORT", "65536", None),
+        ("HCCL_IF_BASE_PORT", "4294967295", None),
+        ("HCCL_IF_IP", "10.0.0.1", "10.0.0.1"),
+        ("HCCL_IF_IP", "0.0.0.0", None),
+        ("HCCL_IF_IP", "EmptyString", None),
+        ("HCCL_IF_IP", "IpAddress[AF=v4]", None),
+        ("HCCL_NPU_SOCKET_PORT_RANGE", "61000, 61015", "61000-61015"),
+        ("HCCL_SOCKET_IFNAME", "EmptyString", None),
+        ("HCCL_EXEC_TIMEOUT", "1836", "1836"),
+    ],
+)
+def test_what_hccl_prints_is_what_a_user_would_set(name: str, printed: str, meant: str | None) -> None:
+    event = Event(Process("a", 1), Place("f", 1), None, False, Setting(name, printed))
+    found = of_evidence(Evidence((), (event,)))
+    assert [dict(had.values) for had in found] == ([] if meant is None else [{name: meant}])
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_what_is_planned_is_no_difference(job: int, ranks: int) -> None:
 def test_the_ports_of_another_job_are_named_as_its(jobs: list[int]) -> None:
     own, other = jobs
     found = texts(had(job=other), job=own)
-    assert sum(f"; which meets job {other}" in text for text in found) == 3
+    assert sum(f"; that meets job {other}" in text for text in found) == 3
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,7 @@ def test_the_ports_of_another_job_are_named_as_its(jobs: list[int]) -> None:
         ),
         (
             {"HCCL_IF_BASE_PORT": None, "HCCL_HOST_SOCKET_PORT_RANGE": None},
-            "HCCL_IF_BASE_PORT is not set (60000 by default); planned: 65408;"
-            " which is where every job without a plan listens",
+            "HCCL_IF_BASE_PORT is not set (60000 by default); planned: 65408; every job without a plan listens there",
         ),
         (
             {"HCCL_IF_BASE_PORT": "65520"},
@@ -68,7 +67,7 @@ def test_the_ports_of_another_job_are_named_as_its(jobs: list[int]) -> None:
         ),
         (
             {"HCCL_HOST_SOCKET_PORT_RANGE": "61000, 64800-64810"},
-            'HCCL_HOST_SOCKET_PORT_RANGE="61000, 64800-64810"; planned: 65408-65503; which meets job 5',
+            'HCCL_HOST_SOCKET_PORT_RANGE="61000, 64800-64810"; planned: 65408-65503; that meets job 5',
         ),
         (
             {"HCCL_IF_BASE_PORT": "40000"},
@@ -88,6 +87,17 @@ def test_ports_that_clients_may_get() -> None:
     assert any("outgoing connections may get 61500 to 61531" in text for text in found)
 
 
+def test_a_value_that_is_refused_is_one_line() -> None:
+    found = check(planned(), [had(changed={"HCCL_CONNECT_TIMEOUT": "60"})])
+    assert [one.variable for one in found] == ["HCCL_CONNECT_TIMEOUT"]
+
+
+def test_other_ports_of_the_same_job_meet_nobody() -> None:
+    assert texts(had(changed={"HCCL_HOST_SOCKET_PORT_RANGE": "65410-65420"})) == [
+        'HCCL_HOST_SOCKET_PORT_RANGE="65410-65420"; planned: 65408-65503'
+    ]
+
+
 def test_what_is_left_out_on_purpose() -> None:
     own = dict.fromkeys(("MASTER_PORT", "HCCL_KIT_LINK_PORT", "HCCL_HOST_SOCKET_PORT_RANGE"))
     assert texts(had(changed=own)) == []
@@ -101,11 +111,19 @@ def test_ranks_that_differ_are_named() -> None:
         had(f"r{number}", changed={"HCCL_BUFFSIZE": "200", "HCCL_SOCKET_IFNAME": f"eth{number}"}) for number in range(3)
     ]
     ranks.append(had("r3", changed={"HCCL_BUFFSIZE": "400"}))
-    ranks.append(Had("log", {"HCCL_INTRA_ROCE_ENABLE": "1"}, is_complete=False))
+    ranks += [Had(f"log{value}", {"HCCL_DETERMINISTIC": value}, is_complete=False) for value in "01"]
     found = [(one.source, one.text) for one in check(planned(), ranks)]
     assert found == [
         (None, 'HCCL_BUFFSIZE differs: "200" (r0, r1, r2), "400" (r3)'),
-        (None, 'HCCL_INTRA_ROCE_ENABLE differs: not set (r0, r1, r2, r3), "1" (log)'),
+        (None, 'HCCL_DETERMINISTIC differs: "0" (log0), "1" (log1)'),
+    ]
+
+
+def test_a_log_is_compared_in_time_outs_but_not_in_its_own_forms() -> None:
+    ranks = [had("a"), Had("log", {"HCCL_DETERMINISTIC": "0", "HCCL_CONNECT_TIMEOUT": "130"}, is_complete=False)]
+    assert [(one.source, one.text) for one in check(planned(), ranks)] == [
+        ("log", 'HCCL_CONNECT_TIMEOUT="130"; planned: 600'),
+        (None, 'HCCL_CONNECT_TIMEOUT differs: "600" (a), "130" (log)'),
     ]
 
 
