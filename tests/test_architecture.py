@@ -102,7 +102,8 @@ FLOORS = {
         "run_folder": 3,
         "kinds": 4,
         "log_file": 5,
-        "reading": 6,
+        "remote": 6,
+        "reading": 7,
     },
     "diagnosis.verdict": {
         "diagnosis": 0,

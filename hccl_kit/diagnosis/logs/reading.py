@@ -12,6 +12,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.logs import archives, sources
 from hccl_kit.diagnosis.logs.facts import Event, Evidence, Joined, Process
 from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
+from hccl_kit.diagnosis.logs.remote import Remote, read_remote
 from hccl_kit.diagnosis.logs.sources import Given
 from hccl_kit.diagnosis.logs.workers import short_names
 
@@ -25,8 +26,8 @@ MAX_EVENTS = 400_000
 MAX_NOTES = 100
 
 
-def read(paths: Sequence[Path], progress: Progress | None = None) -> Evidence:
-    """All that the logs state. Raises KitError if nothing could be read."""
+def read(paths: Sequence[Path], progress: Progress | None = None, remote: Remote | None = None) -> Evidence:
+    """All that the logs state, with those of `remote` hosts. Raises KitError if nothing could be read."""
     given, notes = sources.listing(paths)
     total, done = sum(one.size for one in given), 0
     found: list[Found] = []
@@ -35,6 +36,8 @@ def read(paths: Sequence[Path], progress: Progress | None = None) -> Evidence:
         done += one.size
         if progress:
             progress(done, total)
+    for part in read_remote(remote) if remote else ():
+        found += part
     return evidence_of(found, notes)
 
 

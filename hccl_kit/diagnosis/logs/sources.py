@@ -126,7 +126,7 @@ def pieces_of(given: Given) -> Iterator[bytes]:
         os.close(descriptor)
 
 
-def inside(archive: Path, member: str) -> PurePath:
+def inside(archive: PurePath, member: str) -> PurePath:
     """The path of a member as if its archive were a folder; nothing is opened by it."""
     parts = [part for part in PurePath(member).parts if part not in ("/", "..", ".")]
     return PurePath(archive, *parts)

@@ -1,7 +1,8 @@
 """How far the clocks of servers are apart, estimated from moments that all ranks of a communicator share.
 
-A communicator is complete on all its ranks at nearly the same moment, so the times at which their logs say so differ
-by the clocks. Nothing else is used: the start and the end of a wait differ by more than clocks do.
+The root of a communicator sends the list of ranks when the last one has come, so that all ranks have it at nearly the
+same moment, and the times at which their logs say so differ by the clocks. Nothing else is used: a rank table is read
+without the others, and the start and the end of a wait differ by more than clocks do.
 """
 
 from __future__ import annotations
@@ -28,14 +29,6 @@ class Clocks(NamedTuple):
         """The time on the clock of the first worker, or None if that is not known."""
         return None if time is None or worker not in self.offsets else time + self.offsets[worker]
 
-    def between(self, one: str, other: str) -> float:
-        """Seconds to add to a time of the first worker for the clock of the other; they are comparable."""
-        return 0.0 if one == other else self.offsets[one] - self.offsets[other]
-
-    def comparable(self, one: str, other: str) -> bool:
-        """Whether times of two workers can be compared."""
-        return one == other or (one in self.offsets and other in self.offsets)
-
 
 def estimate(job: Job) -> Clocks:
     """The offsets of the workers, to the one with the most ranks."""
@@ -44,8 +37,9 @@ def estimate(job: Job) -> Clocks:
     for rank in job.ranks:
         ranks[rank.process.worker] += 1
         for event in rank.events:
-            if isinstance(event.fact, Joined) and event.fact.complete and event.fact.group and event.time is not None:
-                times[event.fact.group][rank.process.worker].append(event.time)
+            fact = event.fact
+            if isinstance(fact, Joined) and fact.complete and fact.group and fact.root_host and event.time is not None:
+                times[fact.group][rank.process.worker].append(event.time)
     if not ranks:
         return Clocks({}, 0)
     reference = max(ranks, key=lambda worker: (ranks[worker], worker))

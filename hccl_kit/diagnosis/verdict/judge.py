@@ -70,9 +70,8 @@ def _unknown(case: Case) -> Cause:
     if missing := missing_logs(case.job):
         return cannot_tell(missing, (), events)
     if case.waits.targets and not case.waits.ends:
-        ring = [source for source in case.waits.targets if case.waits.reaches(source, source)]
         return cannot_tell(
-            f"{listed(ring)} wait for each other, in the same operator as far as the logs tell", (), events
+            f"{listed(case.waits.rings)} wait for each other, in the same operator as far as the logs tell", (), events
         )
     return cannot_tell("the logs have time-outs only, and none names the rank that was waited for", (), events)
 

@@ -84,31 +84,50 @@ class Waits:
         """Awaited ranks that wait for nobody: the ends of the chains."""
         return frozenset(one for one in self.awaited if one not in self.targets)
 
-    def all_reach(self, target: Suspect) -> bool:
-        """Whether all chains of waits lead to a rank."""
-        sources: dict[Suspect, list[Suspect]] = defaultdict(list)
+    @cached_property
+    def sources(self) -> Mapping[Suspect, frozenset[Suspect]]:
+        """Who waits for each rank at first hand."""
+        found: dict[Suspect, set[Suspect]] = defaultdict(set)
         for source, targets in self.targets.items():
             for one in targets:
-                sources[one].append(source)
-        seen, todo = {target}, [target]
-        while todo:
-            for one in sources.get(todo.pop(), ()):
-                if one not in seen:
-                    seen.add(one)
-                    todo.append(one)
-        return bool(self.targets) and all(source in seen for source in self.targets)
+                found[one].add(source)
+        return {target: frozenset(sources) for target, sources in found.items()}
 
-    def reaches(self, source: Suspect, target: Suspect) -> bool:
-        """Whether a chain of waits leads from one rank to another."""
-        seen, todo = {source}, [source]
+    def leading_to(self, target: Suspect) -> frozenset[Suspect]:
+        """All ranks from which a chain of waits leads to a rank, which is one of them if it is in a ring."""
+        seen: set[Suspect] = set()
+        todo = [target]
         while todo:
-            for one in self.targets.get(todo.pop(), ()):
-                if one == target:
-                    return True
-                if one not in seen:
-                    seen.add(one)
+            new = self.sources.get(todo.pop(), frozenset()) - seen
+            seen |= new
+            todo.extend(new)
+        return frozenset(seen)
+
+    def all_lead_to(self, target: Suspect) -> bool:
+        """Whether all chains of waits lead to a rank."""
+        return bool(self.targets) and self.targets.keys() - self.leading_to(target) <= {target}
+
+    @cached_property
+    def rings(self) -> tuple[Suspect, ...]:
+        """The ranks that wait for each other: all but those that wait for nobody, or that nobody awaits."""
+        left = _peeled(self.targets, self.sources, set(self.targets))
+        left = _peeled(self.sources, self.targets, left)
+        return tuple(one for one in self.targets if one in left)
+
+
+def _peeled(
+    out: Mapping[Suspect, frozenset[Suspect]], into: Mapping[Suspect, frozenset[Suspect]], left: set[Suspect]
+) -> set[Suspect]:
+    """Without those that have no way out, again and again."""
+    ways = {one: len(out.get(one, frozenset()) & left) for one in left}
+    todo = [one for one, number in ways.items() if not number]
+    while todo:
+        for one in into.get(todo.pop(), ()):
+            if ways.get(one):
+                ways[one] -= 1
+                if not ways[one]:
                     todo.append(one)
-        return False
+    return {one for one, number in ways.items() if number}
 
 
 def waits(job: Job) -> Waits:

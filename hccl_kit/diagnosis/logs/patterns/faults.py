@@ -93,7 +93,7 @@ PHRASES = (
     ),
     Phrase(r"kernel_name=aiv_(?:all|reduce|broadcast)", "an operator between cards failed in its kernel", None, True),
     Phrase(
-        r"aicore (?:exception|kernel execute failed|error|timeout|trap)|vector core exception|aicpu exception",
+        r"[Aa]icore (?:exception|kernel execute failed|error|timeout|trap)|vector core exception|aicpu exception",
         "the kernel of an operator failed",
     ),
     Phrase(
@@ -208,7 +208,13 @@ _CODED = "|".join(CODES)
 ROWS = (
     *(Row(key, _CODED, _coded, before=True) for key in ("EI0", "EI9", "EJ0", "EE1", "EE9", "EL0", "E39007", "EZ9999")),
     Row("ERR02200", "ERR02200", _torch, before=True),
-    Row("function error:", r"(?:HCCL|NPU) function error: [^\n]{1,300}?error code is [0-9]{1,6}\b", _call, whole=True),
+    Row(
+        "function error:",
+        r"(?:HCCL|NPU) function error: [^\n]{1,300}?error code is [0-9]{1,6}\b",
+        _call,
+        before=True,
+        whole=True,
+    ),
     Row("connection failure between this device", "connection failure between this device and target", _no_link),
     Row("topo exchange server get socket timeout", "topo exchange server get socket timeout", _waited),
     Row("in the ranktable is inconsistent", "in the ranktable is inconsistent", _address, whole=True),

@@ -61,7 +61,8 @@ def _root_created(found: Found) -> Iterator[Fact]:
 
 
 def _init_info(found: Found) -> Iterator[Fact]:
-    yield from joined(found)
+    # It follows the list of ranks that the root has sent.
+    yield from joined(found, complete=True)
     fields = found.fields()
     name, group = fields.text("commid"), fields.text("identifier")
     if name and group and name != group:

@@ -24,7 +24,7 @@ from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Fields, Found, Row, g
 _REMOTE = re.compile(
     r"remote ?rank ?:? ?(?:\[([0-9]{1,10}|local|unknown)\]|([0-9]{1,10}|local)(?=[,.\s]))", re.IGNORECASE
 )
-_WAITS = ("notify wait", "notifywait", "notify_wait", "event wait")
+_WAITS = ("notify", "event")
 
 
 def _awaited(text: str) -> int | Literal["local"] | None:
@@ -38,7 +38,7 @@ def _awaited(text: str) -> int | Literal["local"] | None:
 def _timed_out(found: Found) -> Iterator[Fact]:
     text, fields = found.record.text, found.fields()
     kind = fields.text("tasktype", "type")
-    if kind and kind.lower() not in _WAITS:
+    if kind and not kind.lower().startswith(_WAITS):
         yield Fault(
             "EI0012" if "sdma" in kind.lower() or "memcpy" in kind.lower() else None,
             "HCCL",
@@ -98,13 +98,8 @@ def _tagged(found: Found) -> Iterator[Fact]:
 
 
 def _mismatch(found: Found) -> Iterator[Fact]:
-    match = found.match
-    yield ArgumentMismatch(match["field"].strip(), match["own"].strip()[:MAX_WORD], match["other"].strip()[:MAX_WORD])
-
-
-def _versions(found: Found) -> Iterator[Fact]:
-    match = found.match
-    yield VersionMismatch(match["own"].strip(), match["other"].strip())
+    field, own, other = (found.match[name].strip()[:MAX_WORD] for name in ("field", "own", "other"))
+    yield VersionMismatch(own, other) if "version" in field.lower() else ArgumentMismatch(field, own, other)
 
 
 def _watchdog(found: Found) -> Iterator[Fact]:
@@ -129,7 +124,6 @@ ROWS = (
         _timed_out,
         before=True,
     ),
-    Row("[AICPU]base information", r"\[AICPU\]base information", _timed_out),
     Row("para information is", r"para information is", _timed_out),
     Row("groupRank information is", r"groupRank information is", _timed_out),
     Row("opData information is", r"opData information is", _timed_out),

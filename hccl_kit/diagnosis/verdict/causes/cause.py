@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import Event, Heartbeat
@@ -59,6 +60,14 @@ class Case:
                 worker = rank.process.worker
                 found[worker] = min(found.get(worker, min(times)), *times)
         return found
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """When the first and the last worker began to fail, of those whose clocks can be compared."""
+        times = [
+            time for worker, own in self.failures.items() if (time := self.clocks.corrected(worker, own)) is not None
+        ]
+        return (min(times), max(times)) if times else (inf, -inf)
 
     @cached_property
     def is_complete(self) -> bool:

@@ -102,7 +102,7 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     A rank without a log, or one that was ended early, may itself have waited for a rank whose log is lost. If all
     wait for it at first hand, they would also wait for the other one.
     """
-    if not case.waits.all_reach(end):
+    if not case.waits.all_lead_to(end):
         return f"not all ranks wait for {named(end)}"
     targets = case.waits.targets.values()
     direct = sum(end in one for one in targets)

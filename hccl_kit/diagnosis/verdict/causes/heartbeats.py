@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import inf
 
 from hccl_kit.diagnosis.logs.facts import Event, Heartbeat
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
@@ -87,14 +88,12 @@ def _is_proof(case: Case, rank: Rank, event: Event, fact: Heartbeat) -> bool:
         return _culprit(case, rank, fact) not in case.waits.waiting or not case.waits.waiting
     if not case.failures:
         return fact.is_verdict or _culprit(case, rank, fact) in case.job.by_suspect
-    later = [
-        failure + case.clocks.between(other, worker) - (time or 0.0)
-        for other, failure in case.failures.items()
-        if case.clocks.comparable(other, worker)
-    ]
-    return (
-        time is not None and bool(later) and min(later) > (MARGIN if len(later) > 1 else 0.0) and max(later) > SILENCE
-    )
+    own = case.failures.get(worker, inf)
+    corrected = case.clocks.corrected(worker, time)
+    if time is None or corrected is None:
+        return time is not None and time + SILENCE < own < inf
+    first, last = case.span
+    return time < own and corrected + (MARGIN if len(case.failures) > 1 else 0.0) < first and corrected + SILENCE < last
 
 
 def _culprit(case: Case, rank: Rank, fact: Heartbeat) -> Suspect:

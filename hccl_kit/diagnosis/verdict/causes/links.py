@@ -67,7 +67,7 @@ def error_cqe(case: Case) -> Cause | None:
     if not pairs or any(rank.suspect in case.waits.waiting and _before(case, rank, event) for rank, _, event in pairs):
         return None
     events = [event for *_, event in pairs]
-    peers = Counter({peer: len({rank.suspect for rank, other, _ in pairs if other == peer}) for _, peer, _ in pairs})
+    peers = Counter(peer for _, peer in dict.fromkeys((rank.suspect, peer) for rank, peer, _ in pairs))
     sources = {rank.suspect for rank, *_ in pairs}
     if len(sources) == 2 and set(peers) == sources:
         return _between(sources, events)
@@ -172,7 +172,7 @@ def late(case: Case) -> Cause | None:
     if last[0] - before[0] <= (timeout if case.waits.targets else MARGIN) or seconds <= timeout + MARGIN:
         return None
     everyone = case.is_complete and len(waiting) == len(case.job.ranks)
-    if not everyone and not case.waits.all_reach(suspect):
+    if not everyone and not case.waits.all_lead_to(suspect):
         return None
     return Cause(
         "likely",

@@ -19,6 +19,8 @@ MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
 
 
+MANY = 64
+"""Faults of which the waits of others may pick one."""
 _SAID_BETTER = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
 """Codes of what two ranks or more take part in; the lines above them name both, and have causes of their own."""
 
@@ -150,14 +152,15 @@ def _first(case: Case, found: list[Own]) -> Own | None:
         )
         if len(times) == len(found) and times[1][0] - times[0][0] > MARGIN:
             return times[0][1]
-    awaited = [
-        one for one in found if all(other is one or case.waits.reaches(other.suspect, one.suspect) for other in found)
-    ]
+    if len(found) > MANY:
+        return None
+    everyone = {one.suspect for one in found}
+    awaited = [one for one in found if everyone - case.waits.leading_to(one.suspect) <= {one.suspect}]
     return awaited[0] if len(awaited) == 1 else None
 
 
 def _contradictions(case: Case, first: Own) -> tuple[str, ...]:
-    others = [end for end in case.waits.ends if end != first.suspect and not case.waits.reaches(end, first.suspect)]
+    others = case.waits.ends - case.waits.leading_to(first.suspect) - {first.suspect}
     if others and first.suspect not in case.waits.awaited:
         return (f"other ranks wait for {listed(sorted(others, key=str))}, not for {named(first.suspect)}",)
     return ()

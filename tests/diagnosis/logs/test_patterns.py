@@ -1,0 +1,456 @@
+"""Each kind of line to the facts in it."""
+
+# ruff: noqa: E501 - a line of a log is one line here
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.diagnosis.logs.facts import (
+    AllReachable,
+    ArgumentMismatch,
+    Card,
+    ErrorCqe,
+    Exited,
+    Fact,
+    Fault,
+    GroupLeft,
+    GroupNamed,
+    Heartbeat,
+    Joined,
+    JoinFailed,
+    LinkFailed,
+    LinkRow,
+    LinkTimedOut,
+    ListenFailed,
+    Listening,
+    NeverConnected,
+    OperatorEntered,
+    OperatorTimedOut,
+    P2PTimedOut,
+    PeerClosed,
+    RootCreated,
+    RootSilent,
+    RootUnreachable,
+    Setting,
+    SuperPod,
+    Tls,
+    Unreachable,
+    VersionMismatch,
+    Watchdog,
+)
+from hccl_kit.diagnosis.logs.patterns import ROWS
+from tests.diagnosis.logs.lines import GROUP, facts_of, info, plog
+
+_ENTRY = (
+    f"ranks[16], rank[9], rootinfo: host ip[10.1.2.3] port[60000] nicDeploy[1] identifier[{GROUP}], deviceLogicId[1]"
+)
+_JOINED = Joined(GROUP, 9, 16, None, 1, None, None, "10.1.2.3", 60000)
+_CREATE = "Transport init error! createLink para:rank[1]-localUserrank[5]-localIpAddr[{}], {}-remoteUserrank[6]-{}, "
+_BASE = f"base information is streamID:[3], taskID[7], taskType[Notify Wait], tag[AllReduce_{GROUP}]."
+
+CASES: tuple[tuple[str, list[Fact]], ...] = (
+    (info(f"Entry-HcclCommInitRootInfo:{_ENTRY}"), [_JOINED]),
+    (info(f"Entry-HcclCommInitRootInfoInner:{_ENTRY}"), [_JOINED]),
+    (info(f"Entry-HcclCommInitRootInfoConfigInner: {_ENTRY}"), [_JOINED]),
+    (info(f"Entry-HcclCommInitRootInfo V910_95:{_ENTRY}"), [_JOINED]),
+    (
+        info(
+            f"[HCCL_TRACE]SetupAgent rankNum[16], rank[9], rootInfo identifier[{GROUP}], server[10.1.2.4%eth0], "
+            "logicDevId[1], phydevId[5], deviceIp[192.168.7.5]"
+        ),
+        [Joined(GROUP, 9, 16, "10.1.2.4", 1, 5, "192.168.7.5", "10.1.2.3", 60000)],
+    ),
+    (
+        "[TRACE] HCCL(77,python):2023-07-04-21:46:57.226.121 [status:init] [hcom.cc:1][hccl-77-0-16-hccl_world_group][9]"
+        "hcom init by file success,take time [3]us, rankTablePath[/t.json], rankNum[16], rank[9],server[10.1.2.4], "
+        "device[5]\n",
+        [Joined(None, 9, 16, "10.1.2.4", None, 5, complete=True)],
+    ),
+    (
+        info(
+            f"[HCCL_TRACE]HcclCommInitRootInfo success,take time [7]us, rankNum[16], rank[9],rootInfo identifier[{GROUP}], "
+            "server[10.1.2.4%eth0], logicDevId[1]"
+        ),
+        [Joined(GROUP, 9, 16, "10.1.2.4", 1, None, None, "10.1.2.3", 60000, True)],
+    ),
+    (
+        info(
+            "hcclCommInitInfo:commId[hccl-7-0-16-hccl_world_group], rank[9], totalRanks[16], serverId[10.1.2.4%eth0], "
+            f"deviceType[0],logicDevId[1], identifier[{GROUP}]"
+        ),
+        [
+            Joined(GROUP, 9, 16, "10.1.2.4", 1, None, None, "10.1.2.3", 60000),
+            GroupNamed(GROUP, "hccl-7-0-16-hccl_world_group"),
+        ],
+    ),
+    (
+        info("[LocalRank Key Info]userRank[9] hostIp[10.1.2.4] devicePhyId[5] server[10.1.2.4] deviceIp[0.0.0.0]"),
+        [Joined(None, 9, None, "10.1.2.4", None, 5)],
+    ),
+    (
+        info(f"[HCCL_TRACE]HcclGetRootInfo success, take time [9]us, identifier[{GROUP}]"),
+        [RootCreated(GROUP, 1750000000123456)],
+    ),
+    (
+        plog(
+            f"[HCCL_TRACE]HcclCommInitRootInfo failed, return[0x000000000500000d], rankNum[16], rank[9], "
+            f"rootInfo identifier[{GROUP}], server[10.1.2.4%eth0], logicDevId[-1]"
+        ),
+        [JoinFailed(GROUP, 9, 16, "10.1.2.4", 13)],
+    ),
+    (
+        plog(
+            "[InitCommRootInfo]Init failed, return[0x0000000005000004], rankNum[16], rank[0], rootInfo identifier[group_name_3], server[10.1.2.3%eth0]"
+        ),
+        [JoinFailed("group_name_3", 0, 16, "10.1.2.3", 4)],
+    ),
+    (
+        "[ERROR] HCCL(77,python):2022-12-01-03:02:29.001.645 [hcom.cc:1][hccl-77-0-16-hccl_world_group][2]"
+        "[HcomInitByFile]errNo[0x0000000005000007] rankTablePath[/t.json] identify[0] hcom init failed.\n",
+        [JoinFailed("hccl-77-0-16-hccl_world_group", 2, None, None, 7)],
+    ),
+    (info("Entry-HcclCommDestroy: op_base comm destroy begin"), [GroupLeft(None)]),
+    (
+        info("op_base comm destroy complete,take time [5]us, rankNum[0], rank[4294967295], deviceLogicId[0]"),
+        [GroupLeft(None)],
+    ),
+    (
+        plog('TopoDetect ERROR occur !!! fault_type[1], fault_info["Failed to connect agent[1,3,15,]"]'),
+        [NeverConnected((1, 3, 15))],
+    ),
+    (plog("Broadcast Rank Basic Infos failed，connectFailedAgentIdList[10,17,]"), [NeverConnected((10, 17))]),
+    (plog("topo exchange agent get socket timeout! timeout[120]"), [RootUnreachable(None, None)]),
+    (plog("connect server[10.1.2.3 : 60000] failed"), [RootUnreachable("10.1.2.3", 60000)]),
+    (plog("[Recv][ClusterInfoMsg]receive msg length from fdhandle failed, ret[9]"), [RootSilent()]),
+    (plog("[Recv][ClusterInfoMsg]receive msg length from fdhandle failed, ret[13]"), [PeerClosed(None)]),
+    (
+        info("[Start][Vnic]Listen on ip[192.168.7.5], port[16666] sucess, devPhyId[5]"),
+        [Listening("card", "192.168.7.5", 16666, 5)],
+    ),
+    (
+        plog(
+            " socket type[2], listen on ip[10.1.2.4%eth0] and specific port[60000] fail. Please check the port status"
+        ),
+        [ListenFailed("host", "10.1.2.4%eth0", 60000)],
+    ),
+    (
+        plog("socket type[0], listen on ip[192.168.7.5] and specific port[16666] fail."),
+        [ListenFailed("card", "192.168.7.5", 16666)],
+    ),
+    (
+        plog("[Wait][LinkEstablish]wait socket establish timeout, role[1] rank[9] timeout[120 s]"),
+        [LinkTimedOut(9, "client", 120)],
+    ),
+    (plog("wait socket establish timeout, role[0] rank[9] timeout[600]"), [LinkTimedOut(9, "server", 600)]),
+    (
+        plog("errNo[0x000000000500000b] client : device[1] rank[9] get socket timeout, total[3] remain[1]"),
+        [LinkTimedOut(9, "client", None)],
+    ),
+    (
+        plog(
+            "   |  192.168.7.6(10)   |  16666  |   192.168.7.5(9)   |  3234403008  |  client  | time out |   DISABLE  | LinkInfo"
+        ),
+        [LinkRow(9, "192.168.7.5", 10, "192.168.7.6", 16666, "client", "time out", "disable")],
+    ),
+    (
+        plog("   |  192.168.7.6(10)   |   192.168.7.5(9)   |  server  | no connect |   "),
+        [LinkRow(9, "192.168.7.5", 10, "192.168.7.6", None, "server", "no connect")],
+    ),
+    (
+        plog(
+            "   |  dest_ip(user_rank)  |   dest_port   |  src_ip(user_rank)   |   src_port   |   MyRole   |   Status   |"
+        ),
+        [],
+    ),
+    (
+        plog(
+            _CREATE.format("10.1.2.4/1", "remoteRank[0]", "remoteIpAddr[10.1.2.5/0]")
+            + f"linkMode[1], tag[AllReduce_{GROUP}]"
+        ),
+        [LinkFailed(5, Card("10.1.2.4", 1), 6, Card("10.1.2.5", 0), f"AllReduce_{GROUP}")],
+    ),
+    (
+        plog(_CREATE.format("", "dst_rank[0]", "remote_ip_addr[10.1.2.5]")),
+        [LinkFailed(5, Card(), 6, Card("10.1.2.5"), None)],
+    ),
+    (
+        plog("[Wait][P2PConnected]connected p2p timeout, timeout:130 s. local logicDevid:0, remote physic id:1."),
+        [P2PTimedOut(0, 1, 130)],
+    ),
+    (
+        plog(
+            "This node (server 10.1.2.4, device ID 1) detects that srcRank (server fd00::4, device ID 1) fails to connect "
+            "to dstRank (server 10.1.2.5, device ID 10). Continue"
+        ),
+        [Unreachable(Card("fd00::4", 1), Card("10.1.2.5", 10))],
+    ),
+    (plog("No abnormal periods were discovered"), [AllReachable()]),
+    (
+        "[INFO] HCCP(2,hccp_service.bin):2025-06-15-15:06:40.500.000 [s.c:1]tid:2,rs_init(1) : TLS SWITCH (1)\n",
+        [Tls(True)],
+    ),
+    (
+        plog("[PrintErrorInfo]local rank information: nicType[VNIC_TYPE], logicSuperPodId[a], phySuperPodId[1]. Note"),
+        [SuperPod("a", "1", "VNIC_TYPE")],
+    ),
+    (plog("[Recv][RaSocket]errNo[0x000000000500000d] recv fail, data[0xff], size[2239]"), [PeerClosed(None)]),
+    (
+        info(
+            f"Entry-HcclAllReduce: tag[AllReduce_{GROUP}], sendBuf[0x1], recvBuf[0x2], count[512], dataType[float32], op[sum]"
+        ),
+        [OperatorEntered("AllReduce", f"AllReduce_{GROUP}", GROUP, None, 512, "float32")],
+    ),
+    (
+        info(
+            "GenerateOpTag: graph[2] opType[HcomAllGather], nodeNameHash[1], group[hccl_world_group], generated op tag[HcomAllGather_1_0]"
+        ),
+        [OperatorEntered("HcomAllGather", "HcomAllGather_1_0", "hccl_world_group")],
+    ),
+    (
+        plog(f"Task run failed, {_BASE}")
+        + plog("Task run failed, para information is notify id:[0x1], remote rank:[4].")
+        + plog(
+            f"Task run failed, groupRank information is group:[{GROUP}], user define information[], rankSize[16], rankId[9]."
+        )
+        + plog(
+            "Task run failed, opData information is timeStamp:[2025], deviceId[1], index[21], count[256], dataType[float32]."
+        ),
+        [OperatorTimedOut(9, 16, 4, f"AllReduce_{GROUP}", GROUP, 21, 256, "float32")],
+    ),
+    (
+        plog("Task run failed, para information is notify id:[0x1], stage:[0], remote rank:[local]."),
+        [OperatorTimedOut(None, None, "local", None, None)],
+    ),
+    (
+        plog("Task run failed, para information is notify id:[0x1], remote rank:[4294967295]."),
+        [OperatorTimedOut(None, None, None, None, None)],
+    ),
+    (
+        plog(
+            "[TaskException][AICPU]base information is streamId:2, type:NOTIFY WAIT, localRank:9, remoteRank:4, notifyId:7, sqHead:1"
+        ),
+        [OperatorTimedOut(9, None, 4, None, None)],
+    ),
+    (
+        "EI0002: [PID: 77] 2025-06-15-15:06:40.500.000 The wait execution of the Notify register times out. Reason: The Notify "
+        f"register has not received the Notify record from remote rank [4].base information: [streamID:[2], tag[AllReduce_{GROUP}], "
+        f"AlgType(level 0-1-2):[ring].] group information: [group:[{GROUP}], user define information[], rankSize[16], rankId[9].]\n",
+        [
+            OperatorTimedOut(9, 16, 4, f"AllReduce_{GROUP}", GROUP),
+            Fault("EI0002", "HCCL", "an operator waited for another rank for too long", "EI0002: [PID: 77]", True),
+        ],
+    ),
+    (
+        plog(
+            "The error from device(chipId:3, dieId:0), serial number is 1, hccl fftsplus task timeout occurred during task "
+            "execution, stream_id:4, stuck notify num:3, timeout:1836.",
+            module="RUNTIME",
+            thread="78 Print:",
+        ),
+        [
+            OperatorTimedOut(None, None, None, None, None, seconds=1836, physical=3),
+            Fault(None, "RUNTIME", "a task was waited for in vain", "Print:The error", True),
+        ],
+    ),
+    (plog("CMD information count check fail. local[10], remote[20]"), [ArgumentMismatch("count", "10", "20")]),
+    (
+        "EI0005: 2025-06-15-15:06:40.500.000 The arguments for collective communication are inconsistent between "
+        "ranks:parameter count, local end 16512, remote end 8320\n",
+        [
+            ArgumentMismatch("count", "16512", "8320"),
+            Fault("EI0005", "HCCL", "the ranks called an operator with different arguments", "EI0005: 2025", False),
+        ],
+    ),
+    (
+        "[rank9]:[E324 13:00:25.428 a.ts:1] [Rank 9] Watchdog caught collective operation timeout: WorkHCCL(SeqNum=196, "
+        "OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800185 milliseconds before timing out.\n",
+        [Watchdog(9, 196, "ALLREDUCE", None, 1800.0)],
+    ),
+    (
+        info(
+            "[HeartbeatAbnormal]local rank [10.1.2.4/1]: crimer rank [10.1.2.5/2] status[STUCK] by informer rank [10.1.2.6/3]"
+        ),
+        [Heartbeat(Card("10.1.2.5", 2), None, Card("10.1.2.6", 3), None, "stuck", False)],
+    ),
+    (info("[HCCL_TRACE]rank [4]: rank [5] status[LOST] by rank [6]"), [Heartbeat(Card(), 5, Card(), 6, "lost", False)]),
+    (
+        plog(
+            "Cluster Exception Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3], "
+            "ExceptionType:[Error cqe Occurred], Possible Reason:1. Network"
+        ),
+        [Heartbeat(Card("10.1.2.5", 2), None, Card("10.1.2.6", 3), None, "error cqe", True, 1761240358.0)],
+    ),
+    (
+        plog(
+            "Cluster Exception Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct  2 17:25:58 2025], ExceptionType:[Stuck Occurred], Possible"
+        ),
+        [Heartbeat(Card("10.1.2.5", 2), None, Card(), None, "stuck", True, 1759425958.0)],
+    ),
+    (
+        plog("serverId[10.1.2.5], deviceId[2], Heartbeat Lost Occurred"),
+        [Heartbeat(Card("10.1.2.5", 2), None, Card(), None, "lost", True)],
+    ),
+    (
+        plog("server:10.1.2.5/2, server:10.1.2.6/3, Heartbeat Lost Occurred"),
+        [Heartbeat(Card("10.1.2.5", 2), None, Card("10.1.2.6", 3), None, "lost", True)],
+    ),
+    (
+        plog(
+            "cqe error status[12], time:[2025-06-15 15:06:40.1],localInfo{server[10.1.2.4],deviceId[1],deviceIp[192.168.7.5]}, "
+            "remoteIP{server[10.1.2.5],deviceId[2],deviceIp[192.168.7.6]}"
+        ),
+        [ErrorCqe(Card("10.1.2.4", 1, "192.168.7.5"), Card("10.1.2.5", 2, "192.168.7.6"), 12)],
+    ),
+    (plog("cqe err status[12], time:[2023], ip:[192.168.7.6]"), [ErrorCqe(Card(), Card(address="192.168.7.6"), 12)]),
+    (
+        "[PID: 77] 2025-06-15-15:06:40.500.000 Execution Error ROCE CQE(EI0013): An error CQE occurred during operator execution. "
+        "Local information: server 10.1.2.4, device ID 1, device IP 192.168.7.5. Peer information: server 10.1.2.5, device ID 2, "
+        "device IP 192.168.7.6.\n",
+        [
+            ErrorCqe(Card("10.1.2.4", 1, "192.168.7.5"), Card("10.1.2.5", 2, "192.168.7.6"), None),
+            Fault("EI0013", "HCCL", "packets between two cards were lost", "Execution Error", True),
+        ],
+    ),
+    (info("HCCL_CONNECT_TIMEOUT set by environment to [130]s"), [Setting("HCCL_CONNECT_TIMEOUT", "130")]),
+    (
+        info("[HCCL_ENV] HCCL_INTRA_PCIE_ENABLE set by default to [1], HCCL_INTRA_ROCE_ENABLE set by default to [0]"),
+        [Setting("HCCL_INTRA_PCIE_ENABLE", "1"), Setting("HCCL_INTRA_ROCE_ENABLE", "0")],
+    ),
+    (
+        info("environmental variable HCCL_CONNECT_TIMEOUT is set, timeOut[600]"),
+        [Setting("HCCL_CONNECT_TIMEOUT", "600")],
+    ),
+    (
+        info("[HCCL_ENV] HCCL_SOCKET_FAMILY is not set and is used by default [AF_INET]"),
+        [Setting("HCCL_SOCKET_FAMILY", "AF_INET")],
+    ),
+    (info("[HCCL_ENV] HCCL_SOCKET_IFNAME set by default to [EmptyString]"), [Setting("HCCL_SOCKET_IFNAME", "")]),
+    (info('Env config "HCCL_IF_IP" is not set. Default value is used.'), []),
+    ("error: rank 3 on device 3 of n1 failed with exit code 137 (SIGKILL)\n", [Exited(3, None, 9)]),
+    ("error: rank 3 on device 3 of n1 failed with exit code 1\n", [Exited(3, 1, None)]),
+    (
+        "error: rank 3 on device 3 of n1 took no step for 60 s after step 5\n",
+        [Fault(None, "LAUNCHER", "a rank took no step for too long", "error: rank", False)],
+    ),
+    ("srun: error: n1: task 3: Killed\n", [Exited(3, None, 9)]),
+    ("srun: error: n1: task 3: Exited with exit code 2\n", [Exited(3, 2, None)]),
+    (
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=1.0\n",
+        [Fault(None, "LAUNCHER", "out of host memory", "slurmstepd", False)],
+    ),
+    ("The node: 3 is timed out. It may exit with exception, please check this node's log.\n", [Exited(3, None, None)]),
+    (
+        plog("[InitGroupStage][RanktableCheck]errNo[0x0000000005010001] super_device_id[] is invalid"),
+        [Fault("EI0014", "HCCL", "the rank table does not fit the job", "[InitGroupStage]", False)],
+    ),
+    (
+        plog("[InitGroupStage][RanktableCheck]rank[0] device ip family[2] is not same as others[10]."),
+        [Fault("EI0001", "HCCL", "an environment variable is not valid", "[InitGroupStage]", False)],
+    ),
+    (
+        plog(
+            "[check][ip]fail, ret(129) the IP address(10.1.2.9) in the ranktable is inconsistent with the IP address(10.1.2.8)",
+            module="HCCP",
+        ),
+        [Fault("EI0014", "HCCL", "the rank table does not fit the job", "[check][ip]fail", False)],
+    ),
+    (
+        plog("the connection failure between this device and target device may be due to the following reasons:"),
+        [Fault("EI0006", "HCCL", "a link was not set up in time", "the connection", True)],
+    ),
+    (
+        plog("topo exchange server get socket timeout! timeout[120 s]"),
+        [Fault("EI0015", "HCCL", "the root waited for other ranks for too long", "topo", True)],
+    ),
+    (
+        "(train pid=77) RuntimeError: create:a.ts:1 HCCL function error: hcclCommInitRootInfo(n, &(c->h)), error code is 15\n",
+        [Fault(None, "TORCH", "a call of HCCL or of the runtime failed", "(train", True)],
+    ),
+    (
+        "[ERROR] 2025-06-15-15:06:40 (PID:77, Device:1, RankID:-1) ERR02200 DIST call hccl api failed.\n",
+        [Fault("ERR02200", "TORCH", "a call of HCCL failed", "ERR02200", True)],
+    ),
+    (
+        plog("PrintErrorInfo:Aicore kernel execute failed, device_id=0", module="RUNTIME", thread="78 "),
+        [Fault(None, "RUNTIME", "the kernel of an operator failed", "PrintErrorInfo", False)],
+    ),
+    (plog("Do:something nobody knows", module="GE", thread="78 "), [Fault(None, "GE", "an error of GE", "Do:", False)]),
+    (plog("[x]call trace: hcclRet -> 9"), []),
+    (plog("dump_err_cqe(7) : CQ(0x10) CQE(0x5)", module="ROCE"), []),
+    (info("attr init success, timeout=0ms."), []),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), CASES, ids=lambda value: value.strip()[-60:] if isinstance(value, str) else ""
+)
+def test_a_line_states_its_facts(text: str, expected: list[Fact]) -> None:
+    found = [known(fact) for fact in facts_of(text) if not is_of_prefix(fact)]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+def known(fact: Fact) -> Fact:
+    """Of the text of a fault, only the start is in the table above."""
+    if not isinstance(fact, Fault):
+        return fact
+    starts = [one.text for _, expected in CASES for one in expected if isinstance(one, Fault)]
+    return fact._replace(text=max((text for text in starts if fact.text.startswith(text)), key=len, default=fact.text))
+
+
+def is_of_prefix(fact: Fact) -> bool:
+    return isinstance(fact, Joined) and fact == Joined(None, 9)
+
+
+def test_every_row_has_a_line_here() -> None:
+    texts = "".join(text for text, _ in CASES)
+    spare = ("EI9", "EJ0", "EE1", "EE9", "EL0", "E39007", "EZ9999", "HcclCommInitClusterInfo", "FFTS")
+    assert [row.key for row in ROWS if row.key not in texts and row.key not in spare] == []
+
+
+def test_codes_on_the_screen() -> None:
+    for text in ("EJ0001: [PID: 3] 2025-06-15-15:06:40.500.000 Failed", "Config_Error(EJ0001)", "EJ0001: Failed"):
+        (fact,) = facts_of(text + "\n")
+        assert isinstance(fact, Fault)
+        assert (fact.code, fact.is_symptom) == ("EJ0001", False)
+
+
+def test_a_code_inside_a_plog_is_no_message() -> None:
+    assert facts_of(plog("report error module_type=5, module_name=EZ9999", module="RUNTIME", thread="78 ")) == []
+
+
+def test_versions_that_differ() -> None:
+    line = plog("[InitChannelStage][VersionConflict]CMD information version check fail. local[8.0], remote[8.1]")
+    assert facts_of(line) == [VersionMismatch("8.0", "8.1")]
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "-1", "1000000000000", "4294967295", "", "٣", "0x10"])
+def test_ranks_that_are_none_name_none(value: str) -> None:
+    for fact in facts_of(
+        info(f"[HCCL_TRACE]SetupAgent rankNum[8], rank[{value}], rootInfo identifier[x], server[a]")
+        + plog(f"wait socket establish timeout, role[1] rank[{value}] timeout[120 s]")
+        + plog(f"Failed to connect agent[{value},]")
+        + plog(f"Task run failed, para information is notify id:[0x1], remote rank:[{value}].")
+        + f"error: rank {value} on device 3 of n1 failed with exit code 1\n"
+    ):
+        assert not isinstance(fact, (Joined, NeverConnected, Exited))
+        assert getattr(fact, "rank", None) is None
+        assert getattr(fact, "awaited", None) is None
+
+
+@given(st.sampled_from([text for text, _ in CASES]), st.data())
+def test_a_cut_line_states_no_more_than_the_whole(text: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text) - 1))
+    whole = facts_of(text)
+    for fact in facts_of(text[:at]):
+        assert any(type(fact) is type(one) and is_part(fact, one) for one in whole), (fact, text[:at])
+
+
+def is_part(fact: Fact, whole: Fact) -> bool:
+    """Whether what a fact tells is in the other one; the text of a fault may be shorter."""
+    return all(
+        one is None or one is False or one == other or (isinstance(fact, Fault) and str(other).startswith(str(one)))
+        for one, other in zip(fact, whole, strict=True)
+    )

@@ -1,0 +1,121 @@
+"""One line of a log to its records."""
+
+# ruff: noqa: E501 - a line of a log is one line here
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hccl_kit.diagnosis.logs.plog import MAX_TEXT, Record, records, time_of, without_prefix
+from tests.diagnosis.logs.lines import TIME
+
+HEADERS = (
+    "[ERROR] HCCL(4711,python3):2025-06-15-15:06:40.500.000 [a.cc:3] [99]{}",
+    "[ERROR]HCCL(4711,python3):2025-06-15-15:06:40.500.000[a.cc:3][99]{}",
+    "[ERROR] HCCL(4711, python3):2025-06-15-15:06:40.500.000 [a.cc:3][99]{}",
+    "[ERROR] HCCL(4711,python3) :2025-06-15 15:06:40.500.000 [a.cc:3] [99]{}",
+    "[ERROR] HCCL(4711,):2025-06-15-15:06:40.500.000 [a.cc:3] [99]{}",
+    "[ERROR] HCCL(4711,ker_DP1_EP1_TP1):2025-06-15-15:06:40.500.000 [a.cc:3] [4711][99]{}",
+    "[TRACE] HCCL(4711,python3):2025-06-15-15:06:40.500.000 [status:init] [a.cc:3] [99]{}",
+    "[ERROR] RUNTIME(4711,python3):2025-06-15-15:06:40.500.000 [a.cc:3] 99 {}",
+    "[INFO] HCCP(4711,hccp_service.bin):2025-06-15-15:06:40.500.000 [a.c:3] tid:99,{}",
+    "[INFO] ATRACE(4711,python3):2025-06-15-15:06:40.500.000 [a.c:3](tid:99) {}",
+    "[ERROR] ME(4711:2811,MainProcess):2025-06-15-15:06:40.500.000 [a.py:3] [99]{}",
+    "[rank1]: [ERROR] HCCL(4711,python3):2025-06-15-15:06:40.500.000 [a.cc:3] [99]{}",
+    "worker-1: [ERROR] HCCL(4711,python3):2025-06-15-15:06:40.500.000 [a.cc:3] [99]{}",
+    "(TaskRunner pid=5) [ERROR] HCCL(4711,python3):2025-06-15-15:06:40.500.000 [a.cc:3] [99]{}",
+    "debug/plog/plog-1_2.log:14:[ERROR] HCCL(4711,python3):2025-06-15-15:06:40.500.000 [a.cc:3] [99]{}",
+)
+TEXTS = st.from_regex(r"[A-Z][a-z ,=\[\]()0-9]{0,60}", fullmatch=True)
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@given(text=TEXTS)
+def test_every_header_is_read_alike(header: str, text: str) -> None:
+    (record,) = records(header.format(text))
+    assert (record.pid, record.thread, record.time, record.text.strip()) == (4711, "99", TIME, text.strip())
+    assert f"[{record.level}]" in header
+    assert f"{record.module}(" in header
+
+
+@given(st.lists(st.tuples(st.sampled_from(HEADERS[:6]), TEXTS), min_size=1, max_size=4))
+def test_records_that_share_a_line_are_apart(parts: list[tuple[str, str]]) -> None:
+    found = list(records("".join(header.format(text) for header, text in parts)))
+    assert [record.text.strip() for record in found] == [text.strip() for _, text in parts]
+
+
+def test_names_of_2022_stay_in_the_text() -> None:
+    line = "[TRACE] HCCL(5,python):2022-12-01-03:02:29.001.645 [status:init] [hcom.cc:1][hccl-5-0-16-hccl_world_group][3]done"
+    (record,) = records(line)
+    assert (record.thread, record.text) == (None, "[hccl-5-0-16-hccl_world_group][3]done")
+
+
+@pytest.mark.parametrize(
+    ("line", "pid", "text"),
+    [
+        ("EI0006: 2025-06-15-15:06:40.500.000 Late", None, "EI0006: 2025"),
+        ("EI0006: [PID: 8] 2025-06-15-15:06:40.500.000 Late", 8, "EI0006: [PID"),
+        ("[PID: 8] 2025-06-15-15:06:40.500.000 Get_Socket(EI0006): Late", 8, "Get_Socket(EI0006)"),
+        ("[PID: 8] 2025-06-15-15:06:40.500.000 Execution Error CQE(EI0013): Late", 8, "Execution Error CQE(EI0013)"),
+        (
+            "(Worker_TP1 pid=8) ERROR 06-15 15:06:40 [a.py:1] EI0006: 2025-06-15-15:06:40.500.000 Late",
+            8,
+            "EI0006: 2025",
+        ),
+    ],
+)
+def test_messages_on_the_screen(line: str, pid: int | None, text: str) -> None:
+    (record,) = records(line)
+    assert (record.pid, record.time, record.is_screen, record.level) == (pid, TIME, True, "ERROR")
+    assert record.text.lstrip().startswith(text)
+
+
+def test_the_header_of_torch() -> None:
+    (record,) = records("[rank7]: [ERROR] 2025-06-15-15:06:40 (PID:9, Device:1, RankID:-1) ERR02200 DIST call failed")
+    assert (record.module, record.pid, record.rank, record.time) == ("TORCH", 9, 7, TIME - 0.5)
+
+
+def test_what_launchers_put_before_a_line_is_no_text() -> None:
+    assert without_prefix("[rank3]: ValueError: no") == "ValueError: no"
+    assert without_prefix("(EngineCore_DP0 pid=12) ERROR 10-11 11:32:59 [core.py:5] ValueError: no") == "ValueError: no"
+    (record,) = records("(VllmWorker rank=3 pid=12) x")
+    assert (record.rank, record.pid) == (3, 12)
+
+
+@pytest.mark.parametrize(
+    "date", ["2025-13-01-00:00:00", "2025-02-30-00:00:00", "2025-06-15-25:00:00", "1969-01-01-00:00:00"]
+)
+def test_a_date_that_no_calendar_has_is_no_time(date: str) -> None:
+    assert time_of(date, "000", "000") is None
+    (record,) = records(f"[ERROR] HCCL(1,a):{date}.000.000 [a.cc:1] [1]x")
+    assert (record.time, record.text) == (None, "x")
+
+
+def test_the_end_of_a_cut_line_does_not_count() -> None:
+    (record,) = records("[ERROR] HCCL(1,a):2025-06-15-15:06:40.500.000 [a.cc:1] [1]rank[3], port[166", is_whole=False)
+    assert (record.text, record.is_whole) == ("rank[3]", False)
+
+
+@given(st.text(max_size=300), st.booleans())
+@example("[ERROR] HCCL(" + "9" * 5000 + ",x):", True)
+@example("[ERROR] HCCL(4294967295123,x):2025", True)
+def test_no_text_fails(line: str, is_whole: bool) -> None:
+    found = list(records(line, is_whole=is_whole))
+    assert found
+    assert all(isinstance(record, Record) and len(record.text) <= MAX_TEXT for record in found)
+
+
+def test_a_line_of_a_megabyte_takes_no_time() -> None:
+    for unit in ("a", "[", "[ERROR] ", "(", "x[1],", " ", "[rank1]: "):
+        for _ in records((unit * 1_000_000)[:1_000_000]):
+            pass
+
+
+def test_no_pattern_matches_more_than_ascii_digits() -> None:
+    (record,) = records("[ERROR] HCCL(٣٤,a):2025-06-15-15:06:40.500.000 x")
+    assert record.level is None
+    assert not re.search("[0-9]", "٣٤")

@@ -1,0 +1,374 @@
+"""Whole inputs: files, folders, archives, launchers, and what is no log at all."""
+
+# ruff: noqa: E501 - a line of a log is one line here
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import os
+import random
+import socket
+import tarfile
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.logs import archives, reading, scanning, sources
+from hccl_kit.diagnosis.logs.facts import (
+    CardAddress,
+    Connected,
+    Evidence,
+    Exited,
+    Fault,
+    Joined,
+    LinkTimedOut,
+    OperatorEntered,
+    OperatorTimedOut,
+    Process,
+    Step,
+)
+from hccl_kit.diagnosis.logs.reading import read
+from tests.diagnosis.logs.lines import GROUP, TIME, events_of, facts_of, info, plog
+
+WAITED = plog("wait socket establish timeout, role[1] rank[9] timeout[120 s]")
+NAME = "plog-77_20250615150640500.log"
+
+
+def kinds(evidence: Evidence) -> list[str]:
+    return [type(event.fact).__name__ for event in evidence.events]
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def tar_of(**members: str) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, text in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+def test_a_folder_of_plogs(tmp_path: Path) -> None:
+    write(tmp_path / "worker-0/debug/plog" / NAME, WAITED)
+    write(tmp_path / "worker-0/run/plog/plog-77_20250615150641111.log", info("HCCL_BUFFSIZE set by default to [200]M"))
+    write(
+        tmp_path / "worker-0/run/device-3/device-77_20250615150641111.log",
+        "[INFO] HCCP(5,h):2025-06-15-15:06:41.500.000 [s.c:1]tid:5,f(1) : TLS SWITCH (0)\n",
+    )
+    write(tmp_path / "worker-1/process_log/debug/plog" / NAME, "")
+    evidence = read([tmp_path])
+    assert {event.process for event in evidence.events} == {Process("worker-0", 77)}
+    assert sorted(kinds(evidence)) == ["LinkTimedOut", "Setting", "Tls"]
+    assert {file.process for file in evidence.files} == {Process("worker-0", 77), Process("worker-1", 77)}
+    (event,) = [event for event in evidence.events if isinstance(event.fact, LinkTimedOut)]
+    assert (event.time, event.is_error, event.place.line) == (TIME, True, 1)
+    assert event.place.file.endswith(NAME)
+
+
+def test_workers_with_one_name_are_told_apart(tmp_path: Path) -> None:
+    for job in ("a", "b"):
+        write(tmp_path / job / "worker-0/debug/plog" / NAME, WAITED)
+    assert {file.process.worker for file in read([tmp_path]).files} == {"a/worker-0", "b/worker-0"}
+
+
+def test_a_file_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+    path = write(tmp_path / NAME, WAITED)
+    assert kinds(read([path, tmp_path, path])) == ["LinkTimedOut"]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
+def test_an_archive_is_read_like_its_folder(tmp_path: Path, pack: type[bytes]) -> None:
+    long = "d/" * 60
+    write(
+        tmp_path / "logs.tar",
+        pack(
+            tar_of(
+                **{f"worker-0/{long}debug/plog/{NAME}": WAITED, f"worker-1/run/plog/{NAME}": WAITED, "x.bin": WAITED}
+            )
+        ),
+    )
+    evidence = read([tmp_path])
+    assert kinds(evidence) == ["LinkTimedOut"] * 2
+    assert [file.process.worker for file in evidence.files] == ["d", "worker-1"]
+    assert evidence.files[0].file == f"{tmp_path}/logs.tar:worker-0/{long}debug/plog/{NAME}"
+
+
+def test_an_archive_of_a_worker_is_that_worker(tmp_path: Path) -> None:
+    write(tmp_path / "node7.tar.gz", gzip.compress(tar_of(**{f"debug/plog/{NAME}": WAITED})))
+    assert read([tmp_path / "node7.tar.gz"]).files[0].process == Process("node7", 77)
+
+
+def test_a_packed_log(tmp_path: Path) -> None:
+    write(tmp_path / f"{NAME}.gz", gzip.compress(WAITED.encode()))
+    assert [event.process.pid for event in read([tmp_path]).events] == [77]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_a_cut_packed_log_is_read_as_far_as_it_goes(tmp_path: Path, pack: type[bytes]) -> None:
+    noise = "".join(info(f"nothing {random.Random(1).random()}{n * 7919 % 104729}") for n in range(4000))
+    data = pack((WAITED + noise).encode())
+    path = write(tmp_path / f"{NAME}.gz", data[: len(data) // 2])
+    evidence = read([path])
+    assert kinds(evidence) == ["LinkTimedOut"]
+    assert (evidence.files[0].cut, evidence.notes) == (
+        "it ends in the middle",
+        (f"{path} was not read to its end: it ends in the middle",),
+    )
+
+
+def test_a_cut_archive_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    whole = tar_of(**{"a/x.log": WAITED, "b/y.log": WAITED * 50})
+    path = write(tmp_path / "x.tar", whole[:2000])
+    evidence = read([path])
+    assert kinds(evidence)[0] == "LinkTimedOut"
+    assert "it ends in the middle" in " ".join(evidence.notes)
+
+
+def test_a_bomb_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MIN_UNPACKED", 1 << 20)
+    write(tmp_path / "x.log.gz", gzip.compress(WAITED.encode() + bytes(64 << 20)))
+    evidence = read([tmp_path])
+    assert evidence.files[0].cut == "it unpacks to more than 300 times its size"
+    assert evidence.files[0].size < 32 << 20
+
+
+def test_names_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
+    write(tmp_path / "x.tar", tar_of(**{f"../../etc/{NAME}": WAITED, f"/root/{NAME}": WAITED}))
+    assert {file.process.worker for file in read([tmp_path]).files} == {"etc", "root"}
+
+
+def test_links_pipes_and_sockets_are_left_alone(tmp_path: Path) -> None:
+    write(tmp_path / "logs" / NAME, WAITED)
+    secret = write(tmp_path / "outside" / "plog-5_20250101000000000.log", WAITED)
+    (tmp_path / "logs/link.log").symlink_to(secret)
+    (tmp_path / "logs/folder").symlink_to(tmp_path / "outside")
+    (tmp_path / "logs/loop").symlink_to(tmp_path / "logs")
+    os.mkfifo(tmp_path / "logs/pipe.log")
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(tmp_path / "logs/s.log"))
+        evidence = read([tmp_path / "logs"])
+    assert [event.process.pid for event in evidence.events] == [77]
+    assert f"3 symbolic links in {tmp_path / 'logs'} were not followed" in evidence.notes
+
+
+@pytest.mark.parametrize("make", ["pipe", "device", "missing", "nothing", "unreadable", "nul"])
+def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path, make: str) -> None:
+    path = tmp_path / "x.log"
+    if make == "pipe":
+        os.mkfifo(path)
+    elif make == "device":
+        path = Path("/dev/null")
+    elif make == "nothing":
+        path = tmp_path / "empty"
+        path.mkdir()
+    elif make == "unreadable":
+        path.write_text("x")
+        path.chmod(0)
+        if os.geteuid() == 0:
+            pytest.skip("root reads everything")
+    elif make == "nul":
+        path = Path("a\0b")
+    with pytest.raises(KitError) as error:
+        read([path])
+    assert "\n" not in error.value.message
+
+
+def test_a_file_that_vanishes_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / NAME, WAITED)
+    gone = write(tmp_path / "plog-78_20250615150640500.log", WAITED)
+    listed = sources.listing([tmp_path])
+    gone.unlink()
+    monkeypatch.setattr(sources, "listing", lambda _: listed)
+    evidence = read([tmp_path])
+    assert (kinds(evidence), evidence.notes) == (
+        ["LinkTimedOut"],
+        (f"{gone} cannot be read: No such file or directory",),
+    )
+
+
+def test_other_files_are_left_out_and_binary_ones_are_no_logs(tmp_path: Path) -> None:
+    write(tmp_path / "checkpoint.ckpt", WAITED)
+    write(tmp_path / "b.log", bytes(range(256)) * 100)
+    write(tmp_path / NAME, WAITED)
+    evidence = read([tmp_path])
+    assert [file.process.pid for file in evidence.files] == [77]
+    assert evidence.notes == (f"1 files in {tmp_path} are no logs by their names", f"{tmp_path / 'b.log'} is no text")
+
+
+@given(st.binary(max_size=2000))
+@example(b"[ERROR] " * 200)
+@example(b"Traceback (most recent call last):\n\xff\n")
+@example(b"connected rankinfo[LINE 99999]: [1];\nconnected rankinfo[LINE 0]: [1]")
+def test_no_bytes_fail(data: bytes) -> None:
+    events_of(data)
+    events_of(data, "rank_3.log")
+    for name in ("failed", "end_3", "step_3", "error_3.json", "npu_info_after.txt"):
+        events_of(data, name)
+
+
+def test_lines_of_a_hundred_megabytes(tmp_path: Path) -> None:
+    with (tmp_path / NAME).open("wb") as file:
+        file.write(b"[ERROR] HCCL(" * (8 << 20) + b"\n" + WAITED.encode() + b"|" * (50 << 20))
+    started = time.monotonic()
+    evidence = read([tmp_path])
+    assert kinds(evidence) == ["LinkTimedOut"]
+    assert evidence.events[0].place.line == 2
+    assert "too long" in evidence.notes[0]
+    assert time.monotonic() - started < 30
+
+
+def test_a_log_that_repeats_itself_keeps_its_first_and_last_lines(tmp_path: Path) -> None:
+    many = 3000
+    lines = [info(f"Entry-HcclAllReduce: tag[AllReduce_{GROUP}], count[{n}], dataType[int8]") for n in range(many)]
+    write(tmp_path / NAME, "".join(lines))
+    evidence = read([tmp_path])
+    found = [event.fact.elements for event in evidence.events if isinstance(event.fact, OperatorEntered)]
+    assert found == [*range(scanning.FIRST), *range(many - scanning.LAST, many)]
+    assert [event.place.line for event in evidence.events][-1] == many
+    assert "repeats itself" in evidence.notes[0]
+
+
+def test_blocks_and_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "x" * 300 + "\n" + WAITED + info("HCCL_BUFFSIZE set by default to [200]M") + "\r\n"
+    ) * 5 + "Traceback (most recent call last):\n  x\nValueError: no\nend"
+    lines: list[list[scanning.Line]] = []
+    for size in (1, 7, 100, 5000):
+        data = text.encode()
+        taken: list[scanning.Line] = []
+
+        def take(line: scanning.Line, taken: list[scanning.Line] = taken) -> bool:
+            taken.append(line)
+            return "Traceback" in line.text or line.text.startswith("  ")
+
+        scanning.scan(
+            (data[at : at + size] for at in range(0, len(data), size)), [b"wait socket", b"set by", b"Traceback"], take
+        )
+        lines.append(taken)
+    assert lines[0] == lines[1] == lines[2] == lines[3]
+    assert [line.number for line in lines[0]] == [2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 21, 22, 23]
+
+
+def test_the_list_of_connected_ranks(tmp_path: Path) -> None:
+    def row(number: int, *ranks: int) -> str:
+        return plog(
+            f"[DisplayConnectionedRank]connected rankinfo[LINE {number}]: "
+            + ",".join(f"[{rank:016}]" for rank in ranks)
+            + ";"
+        )
+
+    total = plog("[DisplayConnectionedRank]total connected num is [10],line num is [2]")
+    needed = plog("[DisplayConnectionedRank]need connect rankNum is [16]")
+    text = total + needed + row(0, *range(8)) + row(1, 8, 10)
+    assert facts_of(text) == [Connected((*range(8), 8, 10), 16)]
+    assert facts_of(total + needed + row(0, *range(8))) == []
+    assert facts_of(row(0, 0, 2)) == [Connected((0, 2), None)]
+    assert facts_of(row(0, *range(8))) == []
+    assert facts_of(row(0, *range(8)) + row(1, 9)) == [Connected((*range(8), 9), None)]
+    assert facts_of(row(1, 9)) == []
+    for at in range(len(text)):
+        assert all(fact == Connected((*range(8), 8, 10), 16) for fact in facts_of(text[:at]))
+
+
+def test_time_outs_of_two_threads_stay_apart() -> None:
+    def part(text: str, thread: str) -> str:
+        return plog(f"Task run failed, {text}", thread=thread)
+
+    text = (
+        part("base information is streamID:[1], tag[AllReduce_group_name_1].", "[1]")
+        + part("base information is streamID:[2], tag[AllGather_group_name_2].", "[2]")
+        + part("para information is notify id:[1], remote rank:[4].", "[1]")
+        + part("para information is notify id:[2], remote rank:[5].", "[2]")
+        + part("base information is streamID:[3], tag[AllReduce_group_name_1].", "[1]")
+    )
+    found = [(fact.group, fact.awaited) for fact in facts_of(text) if isinstance(fact, OperatorTimedOut)]
+    assert found == [("group_name_1", 4), ("group_name_2", 5), ("group_name_1", None)]
+
+
+def test_the_last_line_of_a_traceback() -> None:
+    text = 'start\nTraceback (most recent call last):\n  File "a.py", line 1\n    x()\ntorch.OutOfMemoryError: NPU out of memory\n[rank2]: Traceback (most recent call last):\n[rank1]: Traceback (most recent call last):\n[rank2]:   File\n[rank1]: KeyError: 3\n[rank2]: ValueError: bad\n'
+    events = [
+        (event.process.rank, event.fact.kind, event.place.line)
+        for event in events_of(text, "all.log")
+        if isinstance(event.fact, Fault)
+    ]
+    assert events == [(None, "OutOfMemoryError: out of device memory", 5), (1, "KeyError", 9), (2, "ValueError", 10)]
+
+
+def test_torchrun_names_who_failed() -> None:
+    text = "Root Cause (first observed failure):\n[0]:\n  time      : 2025-06-15_15:06:40\n  host      : n1\n  rank      : 3 (local_rank: 1)\n  exitcode  : -9 (pid: 4711)\n[1]:\n  rank      : 4 (local_rank: 2)\n  exitcode  : -15 (pid: 4712)\n"
+    events = events_of(text, "torchrun.log")
+    assert [(event.process.pid, event.fact) for event in events] == [
+        (4711, Exited(3, None, 9)),
+        (4712, Exited(4, None, 15, True)),
+    ]
+
+
+def test_files_of_our_launchers(tmp_path: Path) -> None:
+    error = {
+        "version": 1,
+        "rank": 3,
+        "host": "n1",
+        "device": 7,
+        "pid": 4711,
+        "exception": "ValueError",
+        "message": "bad",
+        "traceback": "x",
+        "time": TIME,
+    }
+    write(tmp_path / "error_3.json", json.dumps(error, indent=1))
+    write(tmp_path / "failed", "3 1\n2 143\n1 139\n")
+    write(tmp_path / "end_4", "137 4 n1\n")
+    write(tmp_path / "step_2", "41\n")
+    write(tmp_path / "step_3", "")
+    write(tmp_path / "rank_3.log", "Traceback (most recent call last):\n  x\nValueError: bad\n")
+    os.utime(tmp_path / "step_2", (TIME, TIME))
+    evidence = read([tmp_path])
+    facts = [(event.process, event.fact) for event in evidence.events]
+    worker = tmp_path.name
+    assert (Process(worker, 4711), Joined(None, 3, server="n1", logic=7)) in facts
+    faults = [(process, fact.kind) for process, fact in facts if isinstance(fact, Fault)]
+    assert faults == [(Process(worker, 4711), "ValueError")] * 2
+    exits = [fact for _, fact in facts if isinstance(fact, Exited)]
+    assert exits == [Exited(4, None, 9), Exited(3, 1, None), Exited(2, None, 15, True), Exited(1, None, 11)]
+    assert (Process(worker, None, 2), Step(2, 41)) in facts
+    assert [event.time for event in evidence.events if isinstance(event.fact, Step)] == [TIME]
+
+
+def test_addresses_of_cards(tmp_path: Path) -> None:
+    text = "/usr/bin/hccn_tool -i 3 -ip -g\nipaddr:192.168.7.5\nnetmask:255.255.0.0\n\n/usr/bin/hccn_tool -i 4 -ip -g\nipaddr:192.168.7.6"
+    write(tmp_path / "npu_info_before.txt", text)
+    assert [event.fact for event in read([tmp_path]).events] == [CardAddress(3, "192.168.7.5")]
+
+
+def test_two_processes_read_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        write(tmp_path / f"worker-{number}/debug/plog/{NAME}", WAITED)
+    alone = read([tmp_path])
+    monkeypatch.setattr(reading, "MANY", 1)
+    seen: list[tuple[int, int]] = []
+    assert read([tmp_path], lambda done, total: seen.append((done, total))) == alone
+    assert seen[-1][0] == seen[-1][1] == 4 * len(WAITED)
+
+
+def test_a_log_of_the_shell(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, WAITED.encode())
+    os.close(writer)
+    file: IO[bytes]
+    with os.fdopen(reader, "rb") as file:
+        assert kinds(read([Path(f"/dev/fd/{file.fileno()}")])) == ["LinkTimedOut"]

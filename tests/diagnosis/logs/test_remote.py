@@ -1,0 +1,79 @@
+"""Logs of other hosts, with a fake ssh: it runs the command here, or does what a broken host does."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.logs.facts import Process
+from hccl_kit.diagnosis.logs.reading import read
+from hccl_kit.diagnosis.logs.remote import Host, Remote
+from tests.diagnosis.logs.lines import plog
+
+NAME = "plog-77_20250615150640500.log"
+SSH = """#!/bin/bash
+shift
+case $1 in
+    10.0.0.1 | 10.0.0.2) cd "$0.d/$1" && eval "$2" ;;
+    10.0.0.3) echo "ssh: connect to host 10.0.0.3 port 22: Connection refused" >&2; exit 255 ;;
+    10.0.0.4) head -c 100000 /dev/zero | tr '\\0' x ;;
+    10.0.0.5) sleep 60 ;;
+    10.0.0.6) cd "$0.d/10.0.0.1" && tar --sort=name -cf - . | head -c 4500 ;;
+esac
+"""
+
+
+@pytest.fixture
+def ssh(tmp_path: Path) -> Path:
+    path = tmp_path / "ssh"
+    path.write_text(SSH)
+    path.chmod(0o755)
+    for host in ("10.0.0.1", "10.0.0.2"):
+        folder = tmp_path / "ssh.d" / host / "my logs/debug/plog"
+        folder.mkdir(parents=True)
+        (folder / NAME).write_text(plog("wait socket establish timeout, role[1] rank[9] timeout[120 s]") * 9)
+        (folder / "link.log").symlink_to("/etc/passwd")
+    return path
+
+
+def hosts(*numbers: int) -> list[Host]:
+    return [Host(f"n{number}", f"10.0.0.{number}") for number in numbers]
+
+
+def test_logs_of_hosts_are_read_as_they_come(ssh: Path) -> None:
+    evidence = read([], remote=Remote(hosts(1, 2), [str(ssh)], "my logs"))
+    assert {event.process for event in evidence.events} == {Process("n1", 77), Process("n2", 77)}
+    assert len(evidence.events) == 18
+    assert [file.file for file in evidence.files] == [f"n{number}:./debug/plog/{NAME}" for number in (1, 2)]
+
+
+def test_a_host_that_fails_is_a_note(ssh: Path) -> None:
+    started = time.monotonic()
+    evidence = read(
+        [], remote=Remote([*hosts(3, 4, 5, 6, 1), Host("bad", "-oProxyCommand=x")], [str(ssh)], "my logs", 3.0)
+    )
+    assert time.monotonic() - started < 20
+    assert {event.process.worker for event in evidence.events} == {"n1", "my logs"}  # n6 sends a folder in a folder
+    assert [note for note in evidence.notes if note.startswith("the logs of")] == [
+        "the logs of n3 cannot be read: ssh: connect to host 10.0.0.3 port 22: Connection refused",
+        "the logs of n4 cannot be read: it is no tar archive from there on",
+        "the logs of n5 cannot be read: no answer in time",
+        "the logs of n6 were not all read: it ends in the middle",
+        "the logs of bad cannot be read: not a valid address or host name for ssh",
+    ]
+
+
+def test_no_host_at_all_is_an_error(ssh: Path) -> None:
+    with pytest.raises(KitError, match="the logs of n3 cannot be read"):
+        read([], remote=Remote(hosts(3), [str(ssh)]))
+    with pytest.raises(KitError, match="cannot be started: No such file"):
+        read([], remote=Remote(hosts(1), ["/no/ssh"]))
+
+
+def test_a_folder_is_no_command(ssh: Path, tmp_path: Path) -> None:
+    with pytest.raises(KitError):
+        read([], remote=Remote(hosts(1), [str(ssh)], f"x; touch {tmp_path}/owned; #"))
+    assert not (tmp_path / "owned").exists()
