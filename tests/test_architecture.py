@@ -107,6 +107,7 @@ FLOORS = {
     },
     "diagnosis.verdict": {
         "diagnosis": 0,
+        "runs": 0,
         "job": 1,
         "recorded": 1,
         "clocks": 2,

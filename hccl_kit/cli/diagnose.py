@@ -2,6 +2,7 @@
 
     hccl-kit diagnose ~/ascend/log hccl_2s_16p.json
     hccl-kit diagnose logs_of_all_servers/ --html report.html --mask
+    hccl-kit diagnose hccl_2s_16p.json --ssh
 
 Exit code 0: a first fault is named. 1: it cannot be told. 2: nothing could be read.
 """
@@ -22,12 +23,15 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.progress import told
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, run
+from hccl_kit.cli.options import add_ssh_option, seconds
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.diagnosis.job import diagnosis_of
+from hccl_kit.diagnosis.logs.remote import Host, Remote
 from hccl_kit.diagnosis.report.json_form import as_json
 from hccl_kit.diagnosis.report.masked import masked
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+from hccl_kit.launch.plan import address_of
 from hccl_kit.table.model import RankTable
 
 _EPILOG = """\
@@ -40,6 +44,9 @@ examples:
   hccl-kit diagnose ~/ascend/log hccl_2s_16p.json
   hccl-kit diagnose hccl_logs/latest --format json
   hccl-kit diagnose job-logs.tar.gz --html report.html --mask
+  hccl-kit diagnose hccl_2s_16p.json --ssh --remote-folder /data/job/ascend
+
+HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
 
 Exit code: 0 a first fault is named, 1 it cannot be told, 2 nothing could be read.
 """
@@ -53,6 +60,10 @@ class DiagnoseRequest(NamedTuple):
     html: Path | None
     force: bool
     mask: bool
+    ssh: bool
+    ssh_option: Sequence[str]
+    remote_folder: str | None
+    timeout: float
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,7 +78,7 @@ def make_parser() -> Parser:
         description="Read the logs of a failed job and tell which rank failed first, who waited for it, and the fix.",
         epilog=_EPILOG,
     )
-    parser.add_argument("logs", metavar="LOG", nargs="+", help="logs of the job; one may be its rank table")
+    parser.add_argument("logs", metavar="LOG", nargs="+", help="logs of the job; one may be its rank table (TABLE)")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="of the diagnosis (default: text)")
     parser.add_argument(
         "--html",
@@ -78,6 +89,17 @@ def make_parser() -> Parser:
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
     parser.add_argument(
         "--mask", action="store_true", help="hide addresses, host names, users and folders, such as for a public issue"
+    )
+    group = parser.add_argument_group("logs of the servers of TABLE")
+    group.add_argument("--ssh", action="store_true", help="also read the logs of every server over ssh")
+    add_ssh_option(group)
+    group.add_argument(
+        "--remote-folder",
+        metavar="FOLDER",
+        help="where they are there (default: ASCEND_PROCESS_LOG_PATH or ~/ascend/log)",
+    )
+    group.add_argument(
+        "--timeout", metavar="SECONDS", type=seconds, default=600.0, help="for one server (default: 600)"
     )
     return parser
 
@@ -92,8 +114,14 @@ def _diagnose(request: DiagnoseRequest) -> int:
     if request.html:
         check_file(request.html)
     table, logs = _table_and_logs(request.logs)
+    remote = _remote(request, table)
+    if not (logs or remote):
+        raise KitError(
+            f"{request.logs[0]} is a rank table, and no log is given",
+            hint="name the folder of the logs too, or read them with --ssh",
+        )
     with told("reading logs") as progress:
-        diagnosis = diagnosis_of(logs, table, progress)
+        diagnosis = diagnosis_of(logs, table, progress, remote)
     if request.mask:
         diagnosis = masked(diagnosis, _own_names())
     if request.html:
@@ -107,14 +135,25 @@ def _diagnose(request: DiagnoseRequest) -> int:
 
 
 def _table_and_logs(arguments: Sequence[str]) -> tuple[RankTable | None, list[Path]]:
-    """The rank table among the arguments, and the others. Raises KitError if there are two tables, or only a table."""
+    """The rank table among the arguments, and the others. Raises KitError if there are two tables."""
     tables = {name: table for name in arguments if (table := _table(name)) is not None}
     if len(tables) > 1:
         raise KitError(f"two rank tables: {', '.join(tables)}; a job has one")
-    logs = [Path(name) for name in arguments if name not in tables]
-    if not logs:
-        raise KitError(f"{arguments[0]} is a rank table, and no log is given", hint="name the folder of the logs too")
-    return next(iter(tables.values()), None), logs
+    return next(iter(tables.values()), None), [Path(name) for name in arguments if name not in tables]
+
+
+def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
+    """The servers of the table, if their logs are asked for. Raises KitError if there is no table."""
+    if not request.ssh:
+        if request.ssh_option or request.remote_folder:
+            raise KitError("--ssh-option and --remote-folder need --ssh")
+        return None
+    if table is None:
+        raise KitError("--ssh needs a rank table, whose servers are asked", hint="hccl-kit diagnose TABLE --ssh")
+    from hccl_kit.preflight.over_ssh import ssh_command  # noqa: PLC0415 - most runs read files
+
+    hosts = [Host(server.id, address_of(server)) for server in table.servers]
+    return Remote(hosts, ssh_command(os.environ, request.ssh_option), request.remote_folder, request.timeout)
 
 
 def _table(name: str) -> RankTable | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import ANY_PRODUCT
 from hccl_kit.table.products import PRODUCT_NAMES, Product, find_product
 
@@ -37,3 +39,21 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--strict", action=argparse.BooleanOptionalAction, help="treat warnings as errors")
     group.add_argument("--quiet", action="store_true", help="errors only; print nothing if there are none")
+
+
+def add_ssh_option(parser: argparse._ArgumentGroup) -> None:
+    """Add `--ssh-option OPTION`."""
+    parser.add_argument(
+        "--ssh-option", metavar="OPTION", action="append", default=[], help="value for ssh -o; repeatable"
+    )
+
+
+def seconds(text: str) -> float:
+    """The value of --timeout. Raises KitError if it is not greater than 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise KitError(f"--timeout must be greater than 0 seconds, got {text}")
+    return number

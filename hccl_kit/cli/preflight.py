@@ -10,16 +10,14 @@ Exit code 0: no error. 1: errors, in the table or on a server. 2: a server or th
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 from collections.abc import Sequence
 
 from hccl_kit.base.arguments import Parser
-from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import run
-from hccl_kit.cli.options import add_product, add_selection
+from hccl_kit.cli.options import add_product, add_selection, add_ssh_option, seconds
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.preflight.answer import answer
 from hccl_kit.preflight.job import Refused
@@ -92,23 +90,11 @@ def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
     how = group.add_mutually_exclusive_group()
     how.add_argument("--all", action="store_true", help="check every server over ssh, and compare them")
     how.add_argument("--mpi", action="store_true", help="this is a process of mpirun, one on each server")
-    group.add_argument(
-        "--ssh-option", metavar="OPTION", action="append", default=[], help="value for ssh -o; repeatable"
-    )
+    add_ssh_option(group)
     group.add_argument(
         "--remote", metavar="COMMAND", help="hccl-kit on the other servers (default: the path of this one)"
     )
-    group.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=60.0, help="for one server (default: 60)")
-
-
-def _seconds(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise KitError(f"--timeout must be greater than 0 seconds, got {text}")
-    return number
+    group.add_argument("--timeout", metavar="SECONDS", type=seconds, default=60.0, help="for one server (default: 60)")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import counted
 from hccl_kit.diagnosis.logs.facts import Evidence
 from hccl_kit.diagnosis.logs.reading import Progress, read
+from hccl_kit.diagnosis.logs.remote import Remote
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
 from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
@@ -26,9 +27,14 @@ def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = Non
     return diagnosis_of([Path(path) for path in paths], table)
 
 
-def diagnosis_of(paths: Sequence[Path], table: RankTable | None, progress: Progress | None = None) -> Diagnosis:
-    """As `diagnose`; `progress` is told how much of the logs is read."""
-    evidence = read(paths, progress)
+def diagnosis_of(
+    paths: Sequence[Path],
+    table: RankTable | None,
+    progress: Progress | None = None,
+    remote: Remote | None = None,
+) -> Diagnosis:
+    """As `diagnose`; `progress` is told how much of the logs is read. Those of `remote` hosts are read over ssh."""
+    evidence = read(paths, progress, remote)
     _assert_has_logs(evidence)
     recorded = judge_recorded(evidence)
     if recorded is None:

@@ -19,7 +19,7 @@ from hccl_kit.table.model import RankTable
 from tests.browser import CHROMIUM, browser
 from tests.diagnosis.report.diagnoses import cannot_tell, port_taken
 from tests.places import ROOT
-from tests.tables import text
+from tests.tables import text, value
 
 SCHEMA = json.loads((ROOT / "schemas" / "diagnosis.schema.json").read_text())
 Judged = list[tuple[list[Path], RankTable | None]]
@@ -39,7 +39,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Judged:
     """What the judge is given, each with the diagnosis of a port that is taken."""
     given: Judged = []
 
-    def answer(logs: list[Path], table: RankTable | None, progress: object) -> Diagnosis:
+    def answer(logs: list[Path], table: RankTable | None, *_: object) -> Diagnosis:
         given.append((logs, table))
         return port_taken()
 
@@ -69,8 +69,8 @@ def test_no_first_fault_is_exit_1(
     assert diagnose.main(["plog-7_1.log", "--format", "json"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("first fault:  cannot tell, because logs of 10.0.0.4 are missing\n")
-    value = json.loads(out[out.index("{") :])
-    assert (value["certainty"], value["first_fault"]) == ("cannot_tell", None)
+    told = json.loads(out[out.index("{") :])
+    assert (told["certainty"], told["first_fault"]) == ("cannot_tell", None)
 
 
 def test_the_table_is_found_among_the_logs(desk: Path, judged: Judged) -> None:
@@ -89,6 +89,9 @@ def test_the_table_is_found_among_the_logs(desk: Path, judged: Judged) -> None:
         (["job.json", "other.json", "plog-7_1.log"], "two rank tables: job.json, other.json; a job has one"),
         (["plog-7_1.log", "--html", "plog-7_1.log"], "--html 'plog-7_1.log' does not end in .html"),
         (["plog-7_1.log", "--html", "no/such.html"], "no is not a folder"),
+        (["plog-7_1.log", "--ssh"], "--ssh needs a rank table, whose servers are asked"),
+        (["plog-7_1.log", "--remote-folder", "x"], "--ssh-option and --remote-folder need --ssh"),
+        (["job.json", "--ssh", "--timeout", "0"], "--timeout must be greater than 0 seconds, got 0"),
         (["none.log"], "cannot read none.log: No such file or directory"),
     ],
 )
@@ -196,10 +199,10 @@ def test_a_job_of_two_servers_from_its_logs_to_the_page(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"first fault:  rank {culprit} ({rank.host}, card {rank.card}), ")
     assert done.stderr == "wrote: report.html\n"
-    value = json.loads(kit("logs", "--format", "json", cwd=tmp_path).stdout)
-    jsonschema.validate(value, SCHEMA)
-    assert (value["first_fault"]["rank"], value["first_fault"]["server"]) == (culprit, rank.host)
-    assert len(value["cascade"]) == 15
+    told = json.loads(kit("logs", "--format", "json", cwd=tmp_path).stdout)
+    jsonschema.validate(told, SCHEMA)
+    assert (told["first_fault"]["rank"], told["first_fault"]["server"]) == (culprit, rank.host)
+    assert len(told["cascade"]) == 15
     with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "logs", "logs")
     packed = kit("logs.tar.gz", cwd=tmp_path).stdout
@@ -210,3 +213,32 @@ def test_a_job_of_two_servers_from_its_logs_to_the_page(tmp_path: Path) -> None:
             assert page.count("#timeline .row") == 16
             assert page.value("document.querySelector('#timeline .culprit').textContent").startswith(f"rank {culprit} ")
             assert page.complaints == []
+
+
+SSH = """#!/bin/bash
+while [ "$1" != -- ]; do shift; done
+HOME=$PWD/servers/$2 exec bash -c "$3"
+"""
+
+
+def test_logs_of_the_servers_of_the_table_are_read_over_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = Plogs(new_job(Random(8), 16), Random(8))
+    [culprit] = killed_in_training(logs, Random(8)).culprits
+    (tmp_path / "job.json").write_text(json.dumps(value(2, 8)).replace('"10.0.0.', '"10.20.0.'))
+    logs.write(tmp_path / "servers")
+    for server in (0, 1):
+        folder = tmp_path / "servers" / logs.job.ranks[server * 8].folder
+        home = tmp_path / "servers" / f"10.20.0.{server + 1}" / "ascend"
+        folder.rename(tmp_path / "moved")
+        home.mkdir(parents=True)
+        (tmp_path / "moved").rename(home / "log")
+    (tmp_path / "ssh").write_text(SSH)
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("HCCL_KIT_SSH", str(tmp_path / "ssh"))
+    monkeypatch.delenv("ASCEND_PROCESS_LOG_PATH", raising=False)
+    done = kit("job.json", "--ssh", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"first fault:  rank {culprit} (10.20.0.{culprit // 8 + 1}, card {culprit % 8}), ")
+    silent = kit("job.json", "--ssh", "--remote-folder", "/nowhere", cwd=tmp_path)
+    assert silent.returncode == 2
+    assert "the logs of 10.20.0.1 cannot be read" in silent.stderr

@@ -126,8 +126,10 @@ def members(pieces: Iterator[bytes]) -> Iterator[Member]:
     long_name = ""
     for number in range(MAX_ENTRIES + 1):
         header = read(BLOCK)
-        if not header.strip(b"\0"):
+        if header == bytes(BLOCK) or not (header or number):
             return
+        if len(header) < BLOCK:
+            raise DamagedError("it ends in the middle")
         if number == MAX_ENTRIES:
             raise DamagedError(f"it has more than {MAX_ENTRIES} files")
         try:

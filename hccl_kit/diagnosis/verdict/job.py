@@ -30,12 +30,11 @@ from hccl_kit.diagnosis.logs.facts import (
     Watchdog,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.runs import START, other_runs
 from hccl_kit.table.model import RankTable
 
 MAX_RANKS = 1 << 20
 """A line that names a larger job is not believed."""
-START = 600.0
-"""Seconds in which the processes of a job start."""
 _OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
 _NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 what a card without an address prints
 _DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
@@ -134,7 +133,17 @@ class Job:
         on_server = [one for one in self.everyone if card.server is not None and one.server == card.server]
         if len(on_server) == 1 and card.physical is None and card.address is None:
             return on_server[0]
+        if card.server is not None and card.physical is not None and self._is_last_card:
+            return self.silent[0]._replace(server=card.server, device=card.physical)
         return Suspect(None, card.server or card.address, card.physical)
+
+    @cached_property
+    def _is_last_card(self) -> bool:
+        """Whether every rank is on a known card but one, which is on the only card that is not known."""
+        return len(self.silent) == 1 and all(
+            rank.number is not None and rank.card.server is not None and rank.card.physical is not None
+            for rank in self.ranks
+        )
 
     @cached_property
     def everyone(self) -> tuple[Suspect, ...]:
@@ -178,6 +187,9 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
             launcher.append(event)
     cut = {file.process for file in evidence.files if file.cut}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
+    old = other_runs(by_process, groups)
+    by_process = {process: events for process, events in by_process.items() if process not in old}
+    groups = {process: groups[process] for process in by_process}
     world, size = _world(by_process.values(), groups.values(), names)
     if table is not None:
         size = max(size or 0, len(table.every))
@@ -186,11 +198,13 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         _rank(process, tuple(sorted(events, key=_order)), groups[process], world, places, is_cut=process in cut)
         for process, events in by_process.items()
     ]
-    ranks, notes = _latest(rank for rank in found if not _is_screen(rank))
+    ranks, dropped = _latest(rank for rank in found if not _is_screen(rank))
     ranks = _with_screens(ranks, {rank.number: rank for rank in found if _is_screen(rank) and rank.number is not None})
     ranks = _eliminated(ranks, size)
+    dropped += len(old)
+    notes = (f"{dropped} {'process' if dropped == 1 else 'processes'} of other runs left out",) if dropped else ()
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
-    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, tuple(notes))
+    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, notes)
 
 
 class _Places:
@@ -302,8 +316,8 @@ def _own_number(events: Iterable[Event], process: Process, *, alone: bool) -> in
     return int(found[1]) if found else None
 
 
-def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[str]]:
-    """Of several processes that were one rank, the one whose log ends last."""
+def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], int]:
+    """Of several processes that were one rank, the one whose log ends last; how many others there are."""
     kept: list[Rank] = []
     by_number: dict[int, Rank] = {}
     dropped = 0
@@ -315,8 +329,7 @@ def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[str]]:
         dropped += other is not None
         if other is None or _end(rank) >= _end(other):
             by_number[rank.number] = rank
-    notes = [f"{dropped} processes of earlier runs are left out"] if dropped else []
-    return [*by_number.values(), *kept], notes
+    return [*by_number.values(), *kept], dropped
 
 
 def _is_screen(rank: Rank) -> bool:

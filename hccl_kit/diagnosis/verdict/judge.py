@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.logs.facts import Event, Evidence, Place, Setting
+from hccl_kit.diagnosis.logs.facts import (
+    ArgumentMismatch,
+    Connected,
+    ErrorCqe,
+    Event,
+    Evidence,
+    Fact,
+    Fault,
+    Heartbeat,
+    JoinFailed,
+    LinkFailed,
+    LinkRow,
+    LinkTimedOut,
+    ListenFailed,
+    NeverConnected,
+    OperatorTimedOut,
+    P2PTimedOut,
+    PeerClosed,
+    Place,
+    RootSilent,
+    RootUnreachable,
+    Setting,
+    Unreachable,
+    VersionMismatch,
+    Watchdog,
+)
 from hccl_kit.diagnosis.verdict.causes import CAUSES
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs
 from hccl_kit.diagnosis.verdict.clocks import Clocks, estimate
@@ -30,7 +55,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
     return Diagnosis(
         certainty=cause.certainty,
         first_fault=fault,
-        suspects=cause.suspects,
+        suspects=tuple(dict.fromkeys(cause.suspects)),
         cascade=cascade(job, case.waits, frozenset((first,)) if first else frozenset()),
         silent=job.silent,
         clock_offsets={worker: -seconds for worker, seconds in case.clocks.offsets.items() if seconds},
@@ -55,9 +80,13 @@ def _if_known(cause: Cause, job: Job) -> Cause:
     rank = job.by_suspect.get(first)
     if first.rank is not None or first.device is not None or rank is None:
         return cause
-    if sum(other.process.worker == rank.process.worker for other in job.ranks) < 2:
+    reason = f"a process of {first.server} {cause.kind}, but "
+    if rank.is_cut:
+        reason += "its log is cut before it names its rank"
+    elif sum(other.process.worker == rank.process.worker for other in job.ranks) > 1:
+        reason += "nothing tells its rank"
+    else:
         return cause
-    reason = f"a process of {first.server} {cause.kind}, but nothing tells its rank"
     return cause._replace(certainty="cannot_tell", reason=reason)
 
 
@@ -81,11 +110,38 @@ def _moments(clocks: Clocks, worker: str, events: tuple[Event, ...]) -> tuple[tu
     return tuple(
         (
             event.time if (time := clocks.corrected(worker, event.time)) is None else time,
-            type(event.fact).__name__,
+            _phrase(event.fact),
             event.place,
         )
         for event in telling[:MAX_MOMENTS]
     )
+
+
+_PHRASES: dict[type, str] = {
+    ListenFailed: "could not listen",
+    LinkTimedOut: "gave up a link",
+    LinkRow: "gave up a link",
+    LinkFailed: "could not build a link",
+    P2PTimedOut: "gave up the link to a card of its server",
+    Unreachable: "found a broken connection",
+    Connected: "counted who came",
+    NeverConnected: "counted who did not come",
+    RootUnreachable: "could not reach the root",
+    RootSilent: "heard nothing of the root",
+    JoinFailed: "gave up joining",
+    OperatorTimedOut: "gave up an operator",
+    Heartbeat: "heard of another rank",
+    ErrorCqe: "lost packets",
+    ArgumentMismatch: "found other arguments on a peer",
+    VersionMismatch: "found another release on a peer",
+    PeerClosed: "was left by a peer",
+    Watchdog: "gave up a collective",
+}
+
+
+def _phrase(fact: Fact) -> str:
+    """What happened, for a timeline."""
+    return fact.kind if isinstance(fact, Fault) else _PHRASES.get(type(fact), "reported an error")
 
 
 def _differences(job: Job) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ case $1 in
     10.0.0.3) echo "ssh: connect to host 10.0.0.3 port 22: Connection refused" >&2; exit 255 ;;
     10.0.0.4) head -c 100000 /dev/zero | tr '\\0' x ;;
     10.0.0.5) sleep 60 ;;
-    10.0.0.6) cd "$0.d/10.0.0.1" && tar --sort=name -cf - . | head -c 4500 ;;
+    10.0.0.6) cd "$0.d/10.0.0.1" && tar --sort=name -cf - . | head -c 4200 ;;
 esac
 """
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from hccl_kit.diagnosis.logs.facts import RootCreated, RootSilent
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+
+ENOUGH = 3
+"""Ranks that gave up at the root, which tell of one that did not although logs are missing."""
 
 
 def alone_without_error(case: Case) -> Cause | None:
@@ -17,6 +20,10 @@ def alone_without_error(case: Case) -> Cause | None:
     (rank,) = quiet
     if any(isinstance(event.fact, RootCreated) for event in rank.events) or 0 in rank.groups.values():
         return cannot_tell(f"{named(rank.suspect)}, the root, reports no error, but it waits for the others", suspects)
+    missing = missing_logs(case.job)
+    # Whoever is connected to the root gives up when all do, so that a rank which does not has another reason.
+    if missing and not (case.waits.edges and _only_at_root(case) and len(others) >= ENOUGH):
+        return cannot_tell(f"{listed(suspects)} reports no error, but {missing}", [*suspects, *case.job.silent])
     if len(others) < 2:
         return cannot_tell(f"{listed(suspects)} reports no error, but only one other rank left a log", suspects)
     return Cause(
@@ -27,6 +34,7 @@ def alone_without_error(case: Case) -> Cause | None:
         tuple(case.waits.waiting[other.suspect] for other in others),
         fix=f"look what the program of {named(rank.suspect)} did instead of joining the others",
         supports=(f"{len(others)} ranks waited in vain, this one did not",),
+        contradicts=(missing,) if missing else (),
     )
 
 

@@ -43,11 +43,14 @@ class Case:
 
     @cached_property
     def without_error(self) -> tuple[Rank, ...]:
-        """Ranks whose log is whole and has no error."""
+        """Ranks whose log is whole and has no error; a process that names no rank may be none."""
         return tuple(
             rank
             for rank in self.job.ranks
-            if not rank.is_cut and rank.suspect not in self.waits.waiting and not any(e.is_error for e in rank.events)
+            if rank.number is not None
+            and not rank.is_cut
+            and rank.suspect not in self.waits.waiting
+            and not any(event.is_error for event in rank.events)
         )
 
     @cached_property

@@ -21,7 +21,7 @@ def cut_off(case: Case) -> Cause | None:
         return None
     common = [server for server in servers if all(server in pair for pair in crossing)]
     if len(common) != 1:
-        if len(common) != 2:
+        if len(common) != 2 or case.waits.ends:
             return None
         names, ranks = " and ".join(sorted(common)), sorted(servers[common[0]] | servers[common[1]], key=str)
         return cannot_tell(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from statistics import median
 
 from hccl_kit.diagnosis.logs.facts import (
@@ -138,7 +138,18 @@ def detector(case: Case) -> Cause | None:
         both = list(dict.fromkeys(one for pair in pairs for one in pair[:2]))
         return cannot_tell(f"HCCL's detector finds no connection between {listed(both)}", ends or both, events)
     end = ends[0]
-    if len({source for source, *_ in pairs}) == 1 and end not in case.job.by_suspect and end.rank is None:
+    sources_of: dict[Suspect, set[Suspect]] = defaultdict(set)
+    for source, destination, _ in pairs:
+        sources_of[destination].add(source)
+    direct = sources_of[end]
+    leading, todo = set(direct), list(direct)
+    while todo:
+        new = sources_of.get(todo.pop(), set()) - leading
+        leading |= new
+        todo.extend(new)
+    if leading != sources:
+        return cannot_tell(f"HCCL's detector finds broken connections apart from those to {named(end)}", [end], events)
+    if end not in case.job.by_suspect and (end.rank is None or len(direct) < 2):
         return cannot_tell(
             f"HCCL's detector names a broken connection to {named(end)}, whose log is missing", [end], events
         )

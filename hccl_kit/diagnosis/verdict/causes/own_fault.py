@@ -7,6 +7,7 @@ waiting ends with an exception.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from signal import SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, ListenFailed, PeerClosed
@@ -68,16 +69,31 @@ def own_fault(case: Case) -> Cause | None:
 
 
 def _candidates(case: Case) -> Iterator[Own]:
-    first_exit: Own | None = None
     of_ranks = [own for rank in case.job.ranks if (own := _own(rank))]
+    yield from of_ranks or _exits(case)
+
+
+def _exits(case: Case) -> Iterator[Own]:
+    """The first rank that each launcher saw end by itself, unless its log shows that it gave up waiting."""
+    first: dict[str, Own] = {}
     for event in case.job.launcher:
         fact = event.fact
-        if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and first_exit is None:
+        if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, None, None))
-            first_exit = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
-    if first_exit and not of_ranks and first_exit.suspect not in case.waits.waiting:
-        yield first_exit
-    yield from of_ranks
+            own = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
+            first.setdefault(event.place.file, own)
+    yield from (own for own in first.values() if not _gave_up(case, own.suspect))
+
+
+def _gave_up(case: Case, suspect: Suspect) -> bool:
+    rank = case.job.by_suspect.get(suspect)
+    return rank is not None and any(_is_vain(event) for event in rank.events)
+
+
+def _is_vain(event: Event) -> bool:
+    """Whether the process waited in vain for others, or suffers from what they did."""
+    fact = event.fact
+    return isinstance(fact, (*WAITING, PeerClosed)) or (isinstance(fact, Fault) and fact.is_symptom and event.is_error)
 
 
 def _own(rank: Rank) -> Own | None:
@@ -86,7 +102,7 @@ def _own(rank: Rank) -> Own | None:
     if not faults:
         return None
     first = min(faults, key=lambda event: (event.time is None, event.time or 0.0))
-    waiting = [event for event in rank.events if isinstance(event.fact, (*WAITING, PeerClosed))]
+    waiting = [event for event in rank.events if _is_vain(event)]
     ordered = True
     for event in waiting:
         in_file = event.place.line < first.place.line if event.place.file == first.place.file else None

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Connected, Event, Joined, NeverConnected, RootUnreachable
+from hccl_kit.diagnosis.logs.facts import (
+    Connected,
+    Event,
+    Joined,
+    NeverConnected,
+    OperatorTimedOut,
+    RootUnreachable,
+    Watchdog,
+)
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import failed_group, missing
+
+IN_OPERATORS = (*LINK_FACTS, OperatorTimedOut, Watchdog)
+
+
+class _Roll(NamedTuple):
+    """What a root says of absent ranks: by number as its communicator counts, and as ranks of the job if known."""
+
+    root: Rank
+    event: Event
+    group: str | None
+    known: dict[int, Suspect | None]
+
+    @property
+    def absent(self) -> list[Suspect]:
+        return [one or Suspect(number, None, None) for number, one in self.known.items()]
 
 
 def missing_at_root(case: Case) -> Cause | None:
@@ -16,28 +41,52 @@ def missing_at_root(case: Case) -> Cause | None:
     found = list(_lists(case))
     if not found:
         return None
-    event, rank, numbers = min(found, key=lambda one: (len(one[2]), one[2]))
-    group = failed_group(rank)
-    absent = [case.job.in_group(rank, number, group, None) or Suspect(number, None, None) for number in sorted(numbers)]
-    disagree = {one for _, _, numbers in found for one in numbers} - numbers
-    if disagree and not numbers & {one for _, _, other in found for one in other if other is not numbers}:
-        return cannot_tell("the roots of several communicators miss different ranks", absent, [event])
-    kind, fix, certain = _words(case, absent)
-    if len(absent) > 1 and len(absent) == (case.job.size or 0) - 1:
-        return cannot_tell(
-            f"nobody but the root came: either {named(rank.suspect)} cannot be reached, or the others did not start",
-            [rank.suspect, *absent],
-            [event],
-        )
+    event, root, numbers = min(found, key=lambda one: (len(one[2]), sorted(one[2])))
+    group = failed_group(root)
+    roll = _Roll(
+        root, event, group, {number: case.job.in_group(root, number, group, None) for number in sorted(numbers)}
+    )
+    if any(not numbers & other for _, _, other in found):
+        return cannot_tell("the roots of several communicators miss different ranks", roll.absent, [event])
+    held_up = [one for one in roll.absent if isinstance(_waits_in(case, one), IN_OPERATORS)]
+    if held_up and all(case.waits.targets.get(one) for one in held_up):
+        return None  # They are victims, and the chains lead on.
+    if doubt := _doubt(case, roll, held_up):
+        return doubt
+    kind, fix, certain = _words(case, roll.absent)
     return Cause(
-        "certain" if certain and len(absent) == 1 else "likely",
+        "certain" if certain and len(roll.absent) == 1 else "likely",
         kind,
-        tuple(absent),
+        tuple(roll.absent),
         "EI0015",
         (event,),
         fix=fix,
-        supports=(f"{named(rank.suspect)}, the root, has not heard of {listed(absent)}",),
+        supports=(f"{named(root.suspect)}, the root, has not heard of {listed(roll.absent)}",),
     )
+
+
+def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
+    """Why the absent ranks may not be the fault."""
+    absent = roll.absent
+    if None in roll.known.values() and roll.group is not None and case.job.canonical(roll.group) != case.job.world:
+        reason = f"{listed(absent)} of {roll.group} never came, and nothing tells which ranks of the job these are"
+        return cannot_tell(reason, [one for one in roll.known.values() if one], [roll.event])
+    if held_up:
+        return cannot_tell(f"{listed(held_up)} never came, but waited in another operator", held_up, [roll.event])
+    if len(absent) > 1 and len(absent) == (case.job.size or 0) - 1:
+        root = roll.root.suspect
+        return cannot_tell(
+            f"nobody but the root came: either {named(root)} cannot be reached, or the others did not start",
+            [root, *absent],
+            [roll.event],
+        )
+    return None
+
+
+def _waits_in(case: Case, suspect: Suspect) -> object:
+    """The first that a rank waited for in vain."""
+    event = case.waits.waiting.get(suspect)
+    return None if event is None else event.fact
 
 
 def root_not_reached(case: Case) -> Cause | None:
@@ -60,7 +109,7 @@ def root_not_reached(case: Case) -> Cause | None:
         if len(ranks) > 1:
             return cannot_tell(f"{listed(ranks)} could not connect to {named(root)}, others could", ranks, events)
         return Cause("likely", "could not connect to the root", tuple(ranks), "EI0015", tuple(events), fix=_FIX)
-    if root in case.job.by_suspect or len(case.job.silent) > 1:
+    if root in case.job.by_suspect or others or len(case.job.silent) > 1:
         return cannot_tell(
             missing_logs(case.job) or "either the root or the network to it is at fault", [root, *ranks], events
         )

@@ -1,0 +1,209 @@
+"""Small jobs as events, written by hand: four cards a server, and one process for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hccl_kit.diagnosis.logs.facts import (
+    Card,
+    Connected,
+    ErrorCqe,
+    Event,
+    Evidence,
+    Fact,
+    Fault,
+    Heartbeat,
+    Joined,
+    LinkRow,
+    LinkTimedOut,
+    ListenFailed,
+    LogFile,
+    NeverConnected,
+    OperatorTimedOut,
+    Place,
+    Process,
+    RootSilent,
+    Tls,
+)
+
+GROUP = "10.1.0.0%eth0_60000_0_1760000000000000"
+START, JOINED, GAVE_UP = 1000.0, 1010.0, 1140.0
+"""Seconds on the clock of every server: the processes start, the group is complete, links are given up."""
+STUCK = JOINED + 100 + 1836
+"""When an operator of training is given up."""
+CARDS = 4
+
+
+def address(rank: int) -> str:
+    """The address of a rank's card."""
+    return f"192.168.{rank // CARDS}.{rank % CARDS}"
+
+
+def host(rank: int) -> str:
+    """The server of a rank."""
+    return f"10.1.0.{rank // CARDS}"
+
+
+class Logs:
+    """The logs of a job of some ranks in one folder for each server."""
+
+    def __init__(self, size: int, *, joined: bool = True, without: Iterable[int] = ()) -> None:
+        self.size = size
+        self._lines: dict[int, list[tuple[float | None, bool, Fact]]] = {}
+        for rank in sorted(set(range(size)) - set(without)):
+            self._lines[rank] = []
+            self.say(rank, START, self.joining(rank, complete=False))
+            if joined:
+                self.say(rank, JOINED, self.joining(rank, complete=True))
+
+    def joining(self, rank: int, *, complete: bool) -> Joined:
+        """What the log of a rank says when it joins."""
+        card = rank % CARDS
+        return Joined(GROUP, rank, self.size, host(rank), card, card, address(rank), host(0), 60000, complete)
+
+    def say(self, rank: int, time: float | None, fact: Fact, *, error: bool = False) -> Logs:
+        """Add a line."""
+        self._lines.setdefault(rank, []).append((time, error, fact))
+        return self
+
+    def fail(self, rank: int, time: float | None, fact: Fact) -> Logs:
+        """Add a line of level ERROR."""
+        return self.say(rank, time, fact, error=True)
+
+    def evidence(self) -> Evidence:
+        """What a reader makes of it."""
+        files, events = [], []
+        for rank, lines in self._lines.items():
+            process = Process(f"node-{rank // CARDS}", 100 + rank)
+            name = f"{process.worker}/debug/plog/plog-{process.pid}_20260101.log"
+            times = [time for time, *_ in lines if time is not None]
+            files.append(LogFile(process, name, 1, min(times, default=None), max(times, default=None)))
+            for number, (time, error, fact) in enumerate(lines, 1):
+                events.append(Event(process, Place(name, number), time, error, fact))
+        return Evidence(tuple(files), tuple(events))
+
+
+def row(own: int, peer: int) -> LinkRow:
+    """A broken link to another card."""
+    return LinkRow(own, address(own), peer, address(peer), 16666, "client", "time out")
+
+
+def unlinked(logs: Logs, rank: int, peers: Iterable[int], time: float = GAVE_UP) -> Logs:
+    """A rank gives up its links to others."""
+    logs.fail(rank, time, LinkTimedOut(rank, "client", 120))
+    for peer in peers:
+        logs.fail(rank, time, row(rank, peer))
+    return logs
+
+
+def stuck(size: int, rank: int, awaited: int | None = None, *, position: int = 7, count: int = 64) -> OperatorTimedOut:
+    """An operator that waited for too long."""
+    return OperatorTimedOut(rank, size, awaited, f"AllReduce_{GROUP}", GROUP, position, count, "float16", 1836)
+
+
+def port_taken() -> Logs:
+    """Rank 5 cannot listen, and all links to it are given up; rank 5 gives up as well."""
+    logs = Logs(8)
+    logs.fail(5, JOINED + 1, ListenFailed("card", address(5), 16666))
+    for rank in (4, 6, 7):
+        unlinked(logs, rank, [5])
+    unlinked(logs, 1, [5])
+    return unlinked(logs, 5, [4, 6], GAVE_UP + 1)
+
+
+def exception() -> Logs:
+    """The program of rank 2 fails in training, and the others wait in vain."""
+    logs = Logs(8).fail(2, JOINED + 100, Fault(None, "PYTHON", "ValueError", "ValueError: no"))
+    for rank in (0, 1, 3, 4, 5, 6, 7):
+        logs.fail(rank, STUCK + rank / 10, stuck(8, rank, 2))
+    return logs
+
+
+def never_entered() -> Logs:
+    """Rank 6 never calls the operator: its server waits for it, and the other one for its server."""
+    logs = Logs(8)
+    for rank in (4, 5, 7):
+        unlinked(logs, rank, [6])
+    for rank in range(4):
+        unlinked(logs, rank, [rank + 4], GAVE_UP + 1)
+    return logs
+
+
+def absent() -> Logs:
+    """Rank 3 never starts: the root does not hear of it, and the others hear nothing of the root."""
+    logs = Logs(8, joined=False, without=[3])
+    logs.fail(0, GAVE_UP, Connected((0, 1, 2, 4, 5, 6, 7), 8)).fail(0, GAVE_UP, NeverConnected((3,)))
+    for rank in (1, 2, 4, 5, 6, 7):
+        logs.fail(rank, GAVE_UP + 1, RootSilent())
+    return logs
+
+
+def lost() -> Logs:
+    """Rank 1 is killed in training; all others hear that it is lost, and give up half an hour later."""
+    logs = Logs(8)
+    for rank in (0, 2, 3, 4, 5, 6, 7):
+        logs.say(rank, JOINED + 140, heard(1)).fail(rank, STUCK + rank / 10, stuck(8, rank))
+    return logs
+
+
+def heard(rank: int) -> Heartbeat:
+    """A rank has stopped to answer."""
+    return Heartbeat(Card(host(rank), rank % CARDS), None, Card(), None, "lost", is_verdict=False)
+
+
+def behind() -> Logs:
+    """Rank 4 is an operator behind the others."""
+    logs = Logs(8)
+    for rank in range(8):
+        logs.fail(rank, STUCK + rank / 10, stuck(8, rank, position=6 if rank == 4 else 7))
+    return logs
+
+
+def late() -> Logs:
+    """Rank 7 comes when the others have given up, and then waits for them."""
+    logs = Logs(8)
+    for rank in range(7):
+        unlinked(logs, rank, [7])
+    return unlinked(logs, 7, [4, 5], GAVE_UP + 150)
+
+
+def tls() -> Logs:
+    """The card of rank 6 alone has TLS."""
+    logs = Logs(8)
+    for rank in range(8):
+        logs.say(rank, JOINED, Tls(rank == 6))
+    for rank in (4, 5, 7, 2):
+        unlinked(logs, rank, [6])
+    return unlinked(logs, 6, [4, 5, 7, 2])
+
+
+def cut_off() -> Logs:
+    """The second of three servers has no network: it and the others wait for each other."""
+    logs = Logs(12)
+    for rank in range(4):
+        unlinked(logs, rank, [rank + 4])
+        unlinked(logs, rank + 4, [rank, rank + 8])
+        unlinked(logs, rank + 8, [rank + 4])
+    return logs
+
+
+def packets_lost() -> Logs:
+    """Ranks 1 and 5 lose packets to each other."""
+    logs = Logs(8)
+    logs.fail(1, JOINED + 100, ErrorCqe(Card(address=address(1)), Card(address=address(5)), 12))
+    return logs.fail(5, JOINED + 100, ErrorCqe(Card(address=address(5)), Card(address=address(1)), 12))
+
+
+PLANTED: dict[str, tuple[Callable[[], Logs], frozenset[int]]] = {
+    "port taken": (port_taken, frozenset({5})),
+    "exception": (exception, frozenset({2})),
+    "never entered": (never_entered, frozenset({6})),
+    "absent": (absent, frozenset({3})),
+    "lost": (lost, frozenset({1})),
+    "behind": (behind, frozenset({4})),
+    "late": (late, frozenset({7})),
+    "TLS": (tls, frozenset({6})),
+    "cut off": (cut_off, frozenset({4, 5, 6, 7})),
+    "packets lost": (packets_lost, frozenset({1, 5})),
+}
+"""Jobs, and the ranks that are a right answer."""

@@ -1,0 +1,326 @@
+"""One test for each cause, and for what keeps it from a guess."""
+
+from __future__ import annotations
+
+import pytest
+
+from hccl_kit.diagnosis.logs.facts import (
+    ArgumentMismatch,
+    Card,
+    Connected,
+    ErrorCqe,
+    Event,
+    Exited,
+    Fault,
+    JoinFailed,
+    ListenFailed,
+    LogFile,
+    NeverConnected,
+    Place,
+    Process,
+    RootSilent,
+    RootUnreachable,
+    Setting,
+    Tls,
+    Unreachable,
+    VersionMismatch,
+)
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+from hccl_kit.diagnosis.verdict.judge import judge
+from tests.diagnosis.verdict.jobs import (
+    GAVE_UP,
+    JOINED,
+    START,
+    STUCK,
+    Logs,
+    absent,
+    address,
+    behind,
+    exception,
+    heard,
+    host,
+    late,
+    lost,
+    never_entered,
+    packets_lost,
+    port_taken,
+    stuck,
+    unlinked,
+)
+
+ERROR = Fault(None, "PYTHON", "ValueError", "ValueError: no")
+
+
+def of(logs: Logs) -> Diagnosis:
+    return judge(logs.evidence())
+
+
+def named(diagnosis: Diagnosis) -> int | None:
+    assert diagnosis.first_fault is not None, diagnosis.reason
+    return diagnosis.first_fault.suspect.rank
+
+
+def test_a_port_that_is_taken() -> None:
+    diagnosis = of(port_taken())
+    assert diagnosis.first_fault is not None
+    assert (diagnosis.first_fault.code, diagnosis.first_fault.kind) == (
+        "EI0020",
+        "could not listen on port 16666, it is taken",
+    )
+    assert diagnosis.certainty == "certain"
+    assert (wait := diagnosis.cascade[1]).waits_for is not None
+    assert (wait.suspect.rank, wait.waits_for.rank, wait.code) == (4, 5, "EI0006")
+    assert "16666" in diagnosis.fix
+
+
+def test_a_port_of_a_host_that_is_taken() -> None:
+    logs = Logs(4, joined=False).fail(2, START + 1, ListenFailed("host", host(2), 60002))
+    logs.fail(2, START + 2, JoinFailed(None, 2, 4, None, 19)).fail(0, GAVE_UP, NeverConnected((2,)))
+    diagnosis = of(logs)
+    assert named(diagnosis) == 2
+    assert "HCCL_IF_BASE_PORT" in diagnosis.fix
+
+
+def test_a_fault_of_a_rank_that_gave_up_before_is_a_consequence() -> None:
+    logs = never_entered().fail(4, GAVE_UP + 3, ERROR)
+    assert named(of(logs)) == 6
+
+
+def test_two_faults_on_servers_whose_clocks_nothing_compares() -> None:
+    logs = Logs(8, joined=False).fail(1, 1500, ERROR).fail(5, 1400, ERROR)
+    diagnosis = of(logs)
+    assert diagnosis.certainty == "cannot_tell"
+    assert {one.rank for one in diagnosis.suspects} == {1, 5}
+    assert "nothing tells which was first" in diagnosis.reason
+    assert named(of(Logs(8).fail(1, 1500, ERROR).fail(5, 1400, ERROR))) == 5
+
+
+def test_most_logs_are_missing() -> None:
+    logs = Logs(8, without=range(1, 8)).fail(0, 1500, ERROR)
+    assert of(logs).reason.startswith("logs of ranks 1, 2, 3")
+
+
+def launched(logs: Logs, *exits: Exited) -> Diagnosis:
+    """With what a launcher saw."""
+    evidence = logs.evidence()
+    own = Process("node-0", None)
+    events = [Event(own, Place("node-0/launcher.log", n), 1600.0 + n, True, one) for n, one in enumerate(exits, 1)]
+    files = (*evidence.files, LogFile(own, "node-0/launcher.log", 1, 1600.0, 1700.0))
+    return judge(evidence._replace(files=files, events=(*evidence.events, *events)))
+
+
+def test_a_launcher_saw_a_rank_killed() -> None:
+    diagnosis = launched(Logs(4), Exited(3, None, 9), Exited(1, 1, None))
+    assert named(diagnosis) == 3
+    assert diagnosis.first_fault is not None
+    assert diagnosis.first_fault.kind == "was killed by signal 9"
+
+
+def test_the_first_exit_may_be_that_of_a_victim() -> None:
+    assert named(launched(never_entered(), Exited(4, 1, None))) == 6
+    assert launched(Logs(4), Exited(1, None, 15)).first_fault is None
+    assert launched(Logs(4), Exited(1, 1, None, by_launcher=True)).first_fault is None
+
+
+def test_another_release() -> None:
+    logs = Logs(4)
+    for rank in range(4):
+        own, other = ("8.0", "8.1") if rank == 2 else ("8.1", "8.0")
+        logs.fail(rank, JOINED + 1, VersionMismatch(own, other))
+    assert named(of(logs)) == 2
+    assert of(Logs(2).fail(0, JOINED, VersionMismatch("1", "2"))).certainty == "cannot_tell"
+
+
+def test_other_arguments() -> None:
+    logs = Logs(4)
+    for rank in (0, 1, 3):
+        logs.fail(rank, JOINED + 1, ArgumentMismatch("count", "8", "4", 2))
+        logs.fail(2, JOINED + 1, ArgumentMismatch("count", "4", "8", rank))
+    diagnosis = of(logs)
+    assert named(diagnosis) == 2
+    assert "count" in diagnosis.fix + diagnosis.supports[0]
+
+
+def test_an_absent_rank() -> None:
+    diagnosis = of(absent())
+    assert named(diagnosis) == 3
+    assert diagnosis.certainty == "certain"
+    assert [one.rank for one in diagnosis.silent] == [3]
+
+
+def test_nobody_came_to_the_root() -> None:
+    logs = Logs(4, joined=False, without=[1, 2, 3]).fail(0, GAVE_UP, Connected((0,), 4))
+    diagnosis = of(logs)
+    assert diagnosis.certainty == "cannot_tell"
+    assert diagnosis.reason.startswith("nobody but the root came")
+
+
+def test_an_absent_rank_that_waits_for_another_one_is_a_victim() -> None:
+    logs = Logs(8).fail(0, GAVE_UP + 200, NeverConnected((4,)))
+    for rank in (4, 5, 7):
+        unlinked(logs, rank, [6])
+    assert named(of(logs)) == 6
+
+
+def test_a_rank_that_does_not_reach_the_root() -> None:
+    logs = Logs(4, joined=False).fail(2, GAVE_UP, RootUnreachable(host(0), 60000))
+    logs.fail(0, GAVE_UP, NeverConnected((2,)))
+    diagnosis = of(logs)
+    assert named(diagnosis) == 2
+    assert "HCCL_SOCKET_IFNAME" in diagnosis.fix
+
+
+def test_a_lost_rank() -> None:
+    diagnosis = of(lost())
+    assert named(diagnosis) == 1
+    assert diagnosis.certainty == "certain"
+
+
+@pytest.mark.parametrize("seconds", [1, 60, 3600])
+def test_a_rank_that_is_lost_after_the_first_failure_is_an_echo(seconds: float) -> None:
+    logs = never_entered().say(0, GAVE_UP + seconds, heard(5)).say(1, GAVE_UP + seconds, heard(5))
+    assert named(of(logs)) == 6
+
+
+def test_ranks_that_name_each_other() -> None:
+    logs = Logs(2)
+    for rank in (0, 1):
+        logs.say(rank, JOINED + 50, heard(1 - rank)).fail(rank, STUCK, stuck(2, rank))
+    diagnosis = of(logs)
+    assert diagnosis.certainty == "cannot_tell"
+    assert "the network between them" in diagnosis.reason
+
+
+def test_lost_packets() -> None:
+    diagnosis = of(packets_lost())
+    assert (named(diagnosis), [one.rank for one in diagnosis.suspects]) == (1, [1, 5])
+    assert diagnosis.certainty == "likely"
+    logs = Logs(8).fail(1, JOINED, ErrorCqe(Card(), Card(address="203.0.113.9"), 12))
+    assert of(logs).certainty == "cannot_tell"
+    for rank in (1, 2, 3):
+        logs.fail(rank, JOINED, ErrorCqe(Card(), Card(address=address(5)), 12))
+    assert named(of(logs)) == 5
+
+
+def test_tls_that_differs_on_one_half() -> None:
+    logs = Logs(4)
+    for rank in range(4):
+        logs.say(rank, JOINED, Tls(rank < 2))
+    for rank in range(4):
+        unlinked(logs, rank, [(rank + 2) % 4])
+    diagnosis = of(logs)
+    assert diagnosis.certainty == "cannot_tell"
+    assert "TLS" in diagnosis.reason
+
+
+def test_the_detector_names_a_card() -> None:
+    logs = Logs(8)
+    for rank in (0, 1, 2):
+        unlinked(logs, rank, [5])
+        logs.fail(rank, GAVE_UP, Unreachable(Card(host(rank), rank), Card(host(5), 1)))
+    assert named(of(logs)) == 5
+
+
+def test_the_detector_names_pairs_that_have_nothing_in_common() -> None:
+    logs = Logs(12, without=[5])
+    for one, other in ((0, 4), (4, 0), (8, 5)):
+        logs.fail(one, GAVE_UP, Unreachable(Card(host(one), one % 4), Card(host(other), other % 4)))
+    assert of(logs).certainty == "cannot_tell"
+
+
+def test_a_root_without_a_log_that_others_have_reached() -> None:
+    logs = Logs(8, joined=False, without=[0]).fail(5, GAVE_UP + 20, RootUnreachable(host(0), 60000))
+    for rank in (1, 2, 3, 4, 6, 7):
+        logs.fail(rank, GAVE_UP, RootSilent())
+    assert of(logs).certainty == "cannot_tell"
+
+
+def test_two_servers_without_a_link() -> None:
+    logs = Logs(8)
+    for rank in range(8):
+        unlinked(logs, rank, [(rank + 4) % 8])
+    diagnosis = of(logs)
+    assert diagnosis.certainty == "cannot_tell"
+    assert (
+        diagnosis.reason == "all broken links are between 10.1.0.0 and 10.1.0.1: either may be cut off from the network"
+    )
+
+
+def test_a_rank_that_waits_for_itself() -> None:
+    logs = Logs(3).fail(0, STUCK, stuck(3, 0, 1)).fail(1, STUCK, stuck(3, 1, 2))
+    logs.fail(2, STUCK, stuck(3, 2)._replace(awaited="local"))
+    assert named(of(logs)) == 2
+
+
+def test_a_rank_that_is_behind() -> None:
+    diagnosis = of(behind())
+    assert diagnosis.first_fault is not None
+    assert diagnosis.first_fault.kind == "is behind the others"
+
+
+def test_other_elements() -> None:
+    logs = Logs(4)
+    for rank in range(4):
+        logs.fail(rank, STUCK, stuck(4, rank, count=32 if rank == 3 else 64))
+    assert named(of(logs)) == 3
+
+
+def test_a_ring_in_one_operator() -> None:
+    logs = Logs(3)
+    for rank in range(3):
+        logs.fail(rank, STUCK, stuck(3, rank, (rank + 1) % 3))
+    diagnosis = of(logs)
+    assert diagnosis.certainty == "cannot_tell"
+    assert diagnosis.first_fault is None
+    assert diagnosis.reason.startswith("ranks 0, 1, 2 wait for each other")
+
+
+def test_a_late_rank() -> None:
+    diagnosis = of(late())
+    assert named(diagnosis) == 7
+    assert "came 150 s after the others" in (diagnosis.first_fault.kind if diagnosis.first_fault else "")
+
+
+def test_the_time_out_that_was_set_counts() -> None:
+    logs = late()
+    for rank in range(8):
+        logs.say(rank, START, Setting("HCCL_CONNECT_TIMEOUT", "600"))
+    assert of(logs).certainty == "cannot_tell"
+
+
+def test_the_end_of_all_chains() -> None:
+    diagnosis = of(never_entered())
+    assert diagnosis.first_fault is not None
+    assert diagnosis.first_fault.kind == "never entered the operator that all others wait in"
+    assert "--pid 106" in diagnosis.fix
+    assert len(diagnosis.cascade) == 7
+
+
+def test_two_ends_of_chains() -> None:
+    logs = unlinked(unlinked(Logs(8), 0, [1]), 2, [3])
+    diagnosis = of(logs)
+    assert diagnosis.certainty == "cannot_tell"
+    assert {one.rank for one in diagnosis.suspects} == {1, 3}
+
+
+def test_the_only_rank_without_an_error() -> None:
+    logs = Logs(4)
+    for rank in (0, 1, 2):
+        logs.fail(rank, STUCK, stuck(4, rank))
+    assert named(of(logs)) == 3
+    gone = Logs(4, without=[2])
+    for rank in (0, 1):
+        gone.fail(rank, STUCK, stuck(4, rank))
+    assert of(gone).certainty == "cannot_tell"
+
+
+def test_settings_that_differ_are_noted() -> None:
+    logs = (
+        exception().say(1, START, Setting("HCCL_EXEC_TIMEOUT", "60")).say(2, START, Setting("HCCL_EXEC_TIMEOUT", "9"))
+    )
+    assert "HCCL_EXEC_TIMEOUT differs between ranks: 60, 9" in of(logs).notes
+
+
+def test_logs_without_a_job() -> None:
+    assert of(Logs(0)).reason == "nothing in these logs is of a job with HCCL"
+    assert of(Logs(4)).reason == "no log has an error"

@@ -1,0 +1,62 @@
+"""Several runs in one folder."""
+
+from __future__ import annotations
+
+from hccl_kit.diagnosis.logs.facts import Evidence, Fault, Joined, Process
+from hccl_kit.diagnosis.verdict.judge import judge
+from tests.diagnosis.verdict.jobs import Logs, exception, never_entered
+
+DAY = 86400.0
+
+
+def as_run(evidence: Evidence, number: int, start: float) -> Evidence:
+    """The same logs of other processes, with another communicator, at another time."""
+
+    def process(own: Process) -> Process:
+        return own._replace(pid=(own.pid or 0) + 1000 * number)
+
+    def name(file: str) -> str:
+        return file.replace("plog-", f"plog-{number}-")
+
+    files = tuple(one._replace(process=process(one.process), file=name(one.file)) for one in evidence.files)
+    events = []
+    for event in evidence.events:
+        fact = event.fact
+        if isinstance(fact, Joined):
+            fact = fact._replace(group=f"{fact.group}{number}")
+        events.append(
+            event._replace(
+                process=process(event.process),
+                place=event.place._replace(file=name(event.place.file)),
+                time=None if event.time is None else event.time + start,
+                fact=fact,
+            )
+        )
+    return Evidence(files, tuple(events))
+
+
+def both(one: Evidence, other: Evidence) -> Evidence:
+    return Evidence(one.files + other.files, one.events + other.events)
+
+
+def test_the_last_run_that_failed_is_judged() -> None:
+    first, second = exception().evidence(), never_entered().evidence()
+    for logs in (both(as_run(first, 1, 0), as_run(second, 2, DAY)), both(as_run(second, 2, DAY), as_run(first, 1, 0))):
+        diagnosis = judge(logs)
+        assert diagnosis.first_fault is not None
+        assert diagnosis.first_fault.suspect.rank == 6
+        assert "8 processes of other runs left out" in diagnosis.notes
+
+
+def test_an_earlier_run_may_be_larger() -> None:
+    larger = Logs(16).fail(9, 2000, Fault(None, "PYTHON", "KeyError", "KeyError: 1")).evidence()
+    diagnosis = judge(both(as_run(larger, 1, 0), as_run(exception().evidence(), 2, DAY)))
+    assert diagnosis.first_fault is not None
+    assert diagnosis.first_fault.suspect.rank == 2
+    assert diagnosis.silent == ()
+
+
+def test_a_run_that_goes_well_after_it_hides_no_failure() -> None:
+    diagnosis = judge(both(as_run(exception().evidence(), 1, 0), as_run(Logs(8).evidence(), 2, DAY)))
+    assert diagnosis.first_fault is not None
+    assert diagnosis.first_fault.suspect.rank == 2
