@@ -164,16 +164,16 @@ def _script(folder: Path, ranks: int, command: Sequence[str]) -> Path:
 
 def _start(script: Path, environ: dict[str, str], timeout: int = TIMEOUT) -> subprocess.Popen[bytes]:
     command = ["bash", str(script), "--heartbeat-timeout", str(timeout)]
-    out = script.with_name("screen").open("wb")
-    return subprocess.Popen(
-        command,
-        cwd=script.parent,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=out,
-        start_new_session=True,
-    )
+    with script.with_name("screen").open("wb") as out:
+        return subprocess.Popen(
+            command,
+            cwd=script.parent,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
 
 
 def _plant(folder: Path, fault: Fault, moment: float) -> int | None:
@@ -204,9 +204,8 @@ def _lose_host(folder: Path, lab: Hosts, fault: Fault, environ: dict[str, str]) 
     for process in lab.processes(host):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-    for node, script in enumerate(started):
-        if node != host:
-            script.communicate(timeout=PATIENCE)
+    for script in started:
+        script.communicate(timeout=PATIENCE)
     return _score(fault, folder, step)
 
 

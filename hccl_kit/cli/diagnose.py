@@ -23,7 +23,8 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.progress import told
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.options import add_ssh_option, seconds
+from hccl_kit.cli.number_options import seconds
+from hccl_kit.cli.options import add_ssh_option
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.diagnosis.job import diagnosis_of
 from hccl_kit.diagnosis.logs.remote import Host, Remote

@@ -16,6 +16,8 @@ from hccl_kit.diagnosis.verdict.judge import judge
 from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
 from hccl_kit.table.model import RankTable
 
+_CERTAINTIES = ("certain", "likely", "cannot_tell")
+
 
 def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = None) -> Diagnosis:
     """Who broke a job, from its logs: files, folders and archives. `table` joins servers and cards to ranks.
@@ -34,11 +36,13 @@ def diagnosis_of(
     """As `diagnose`; `progress` is told how much of the logs is read. Those of `remote` hosts are read over ssh."""
     evidence = read(paths, progress, remote)
     _assert_has_logs(evidence)
-    own = judge_recorded(evidence)
-    if own is not None and own.certainty == "certain":  # it says what the ranks did, HCCL only what it met
-        return own
-    found = judge(evidence, table)
-    return own if own is not None and found.first_fault is None else found
+    recorded = judge_recorded(evidence)
+    if recorded is None:
+        return judge(evidence, table)
+    if recorded.certainty == _CERTAINTIES[0]:
+        return recorded
+    # What the ranks recorded says what they did; what HCCL logs, whom they waited for.
+    return min(recorded, judge(evidence, table), key=lambda found: _CERTAINTIES.index(found.certainty))
 
 
 def _assert_has_logs(evidence: Evidence) -> None:

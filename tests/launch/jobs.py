@@ -142,3 +142,18 @@ def guards(folder: Path) -> list[int]:
         if b"guard" in words and any(os.fsencode(folder) in word for word in words):
             found.append(int(path.parent.name))
     return found
+
+
+def fake_kit(folder: Path, text: str) -> dict[str, str]:
+    """The environment with a `hccl-kit` on PATH that runs `text`, a shell script; its arguments are in folder/asked."""
+    place = folder / "bin"
+    place.mkdir()
+    (place / "hccl-kit").write_text(f'#!/bin/sh\necho "$@" >>{folder}/asked\n{text}\n')
+    (place / "hccl-kit").chmod(0o755)
+    environ = clean_environ({DIAGNOSE: "60"})
+    return {**environ, "PATH": f"{place}:{environ['PATH']}"}
+
+
+def asked(folder: Path) -> str:
+    path = folder / "asked"
+    return path.read_text() if path.exists() else ""

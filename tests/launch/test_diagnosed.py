@@ -12,7 +12,7 @@ import pytest
 
 from hccl_kit.runtime.worker_env import DIAGNOSE, PLOGS
 from tests.lab.hosts import Hosts
-from tests.launch.jobs import all_ready, clean_environ, finish, python_job, wait_until
+from tests.launch.jobs import all_ready, asked, fake_kit, finish, python_job, wait_until
 from tests.launch.nodes import NodesJob, python_nodes_job
 from tests.launch.payload.test_ssh_start import ssh
 
@@ -21,21 +21,6 @@ __all__ = ["ssh"]
 FAIL = "if rank == 1: sys.exit(7)\ntime.sleep(600)"
 SLEEP = "print('ready'); time.sleep(600)"
 SAY = f"print(os.environ['{PLOGS}'])"
-
-
-def kit(folder: Path, text: str) -> dict[str, str]:
-    """The environment with a `hccl-kit` on PATH that runs `text`, a shell script; its arguments are in folder/asked."""
-    place = folder / "bin"
-    place.mkdir()
-    (place / "hccl-kit").write_text(f'#!/bin/sh\necho "$@" >>{folder}/asked\n{text}\n')
-    (place / "hccl-kit").chmod(0o755)
-    environ = clean_environ({DIAGNOSE: "60"})
-    return {**environ, "PATH": f"{place}:{environ['PATH']}"}
-
-
-def asked(folder: Path) -> str:
-    path = folder / "asked"
-    return path.read_text() if path.exists() else ""
 
 
 def test_plogs_go_to_the_folder_of_the_run(tmp_path: Path) -> None:
@@ -77,7 +62,7 @@ def test_the_notes_say_who_ended_and_whom_the_script_has_ended(tmp_path: Path) -
 
 
 def test_the_diagnosis_comes_last_and_keeps_the_exit_code(tmp_path: Path) -> None:
-    environ = kit(tmp_path, "seq -f 'line %g' 40; exit 3")
+    environ = fake_kit(tmp_path, "seq -f 'line %g' 40; exit 3")
     job = python_job(tmp_path, FAIL, ranks=2)
     done = job.run(environ=environ)
     assert done.returncode == 7
@@ -87,20 +72,20 @@ def test_the_diagnosis_comes_last_and_keeps_the_exit_code(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("text", ["", "echo of no use >&2; exit 2", "kill -9 $$"])
 def test_without_an_answer_nothing_is_shown(tmp_path: Path, text: str) -> None:
-    done = python_job(tmp_path, FAIL, ranks=2).run(environ=kit(tmp_path, text))
+    done = python_job(tmp_path, FAIL, ranks=2).run(environ=fake_kit(tmp_path, text))
     assert (done.returncode, asked(tmp_path) != "") == (7, True)
     assert done.stderr.endswith("rank_1.log:\n")
 
 
 def test_a_job_that_succeeds_is_not_diagnosed(tmp_path: Path) -> None:
-    assert python_job(tmp_path, "", ranks=2).run(environ=kit(tmp_path, "echo no")).returncode == 0
+    assert python_job(tmp_path, "", ranks=2).run(environ=fake_kit(tmp_path, "echo no")).returncode == 0
     assert asked(tmp_path) == ""
 
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
 def test_a_job_that_is_ended_is_not_diagnosed(tmp_path: Path, name: str) -> None:
     job = python_job(tmp_path, SLEEP, ranks=2)
-    process = job.start(environ=kit(tmp_path, "echo no"))
+    process = job.start(environ=fake_kit(tmp_path, "echo no"))
     assert wait_until(lambda: all_ready(job))
     process.send_signal(getattr(signal, f"SIG{name}"))
     assert finish(process).returncode == 128 + getattr(signal, f"SIG{name}")
@@ -109,13 +94,13 @@ def test_a_job_that_is_ended_is_not_diagnosed(tmp_path: Path, name: str) -> None
 
 def test_before_a_restart_nothing_is_diagnosed(tmp_path: Path) -> None:
     job = python_job(tmp_path, FAIL, ranks=2)
-    done = job.run("--max-restarts", "1", environ=kit(tmp_path, "echo seen"))
+    done = job.run("--max-restarts", "1", environ=fake_kit(tmp_path, "echo seen"))
     assert (done.returncode, asked(tmp_path)) == (7, f"diagnose {job.logs}/restart_1\n")
 
 
 @pytest.mark.parametrize("how", ["late", "ctrl-c"])
 def test_a_diagnosis_that_takes_too_long_is_ended(tmp_path: Path, how: str) -> None:
-    environ = kit(tmp_path, f"echo begun; touch {tmp_path}/begun; exec sleep 600")
+    environ = fake_kit(tmp_path, f"echo begun; touch {tmp_path}/begun; exec sleep 600")
     job = python_job(tmp_path, FAIL, ranks=2)
     process = job.start(environ={**environ, DIAGNOSE: "1" if how == "late" else "300"})
     assert wait_until((tmp_path / "begun").exists)
@@ -132,7 +117,7 @@ def test_a_diagnosis_that_takes_too_long_is_ended(tmp_path: Path, how: str) -> N
 @pytest.mark.parametrize("value", ["a[$(touch pwned)]", "-1", "08", "x", "1e9"])
 def test_what_is_no_number_of_seconds_is_the_default(tmp_path: Path, value: str) -> None:
     job = python_job(tmp_path, FAIL, ranks=2)
-    done = job.run(environ={**kit(tmp_path, "echo seen"), DIAGNOSE: value})
+    done = job.run(environ={**fake_kit(tmp_path, "echo seen"), DIAGNOSE: value})
     assert (done.returncode, done.stderr[-5:]) == (7, "seen\n")
     assert not (tmp_path / "pwned").exists()
 
@@ -152,7 +137,7 @@ def over_ssh(job: NodesJob, environ: Mapping[str, str]) -> subprocess.Popen[str]
 
 def test_over_ssh_the_starter_diagnoses_once(tmp_path: Path, ssh: str) -> None:
     job = python_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), f"{SAY}\n{FAIL}")
-    done = finish(over_ssh(job, {**kit(tmp_path, "echo seen"), "HCCL_KIT_SSH": ssh}))
+    done = finish(over_ssh(job, {**fake_kit(tmp_path, "echo seen"), "HCCL_KIT_SSH": ssh}))
     assert (done.returncode, asked(tmp_path)) == (7, f"diagnose {job.logs}\n")
     assert done.stderr.endswith("\nseen\n")
     assert sorted(path.name for path in (job.logs / "plog").iterdir()) == ["127.0.0.1", "127.0.0.2"]
@@ -161,7 +146,7 @@ def test_over_ssh_the_starter_diagnoses_once(tmp_path: Path, ssh: str) -> None:
 
 def test_over_ssh_ctrl_c_is_not_diagnosed(tmp_path: Path, ssh: str) -> None:
     job = python_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), SLEEP)
-    process = over_ssh(job, {**kit(tmp_path, "echo no"), "HCCL_KIT_SSH": ssh})
+    process = over_ssh(job, {**fake_kit(tmp_path, "echo no"), "HCCL_KIT_SSH": ssh})
     assert wait_until(lambda: any("ready" in log.read_text() for log in job.logs.glob("rank_*.log")))
     process.send_signal(signal.SIGINT)
     assert finish(process).returncode == 130

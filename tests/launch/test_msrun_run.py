@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from hccl_kit.launch.emitters import msrun
+from hccl_kit.runtime.worker_env import PLOGS
 from hccl_kit.table.model import RankTable
 from tests.lab.hosts import hosts, needs_hosts
 from tests.launch import jobs
-from tests.launch.jobs import clean_environ, guards, wait_until
+from tests.launch.jobs import asked, clean_environ, fake_kit, guards, wait_until
 from tests.launch.ways import planned, servers, write, write_secret
 from tests.places import ROOT
 
@@ -98,6 +99,18 @@ def test_a_rank_that_fails_ends_the_job_at_once(end: str, code: int, tmp_path: P
     assert process.returncode == code
     assert "error: rank 1 on device 1 of " in err
     assert job.left() == []
+
+
+def test_plogs_go_to_the_folder_of_the_run_and_a_failure_is_diagnosed(tmp_path: Path) -> None:
+    failing = f"print(os.environ[{PLOGS!r}], flush=True)\nif rank == 1: sys.exit(7)\ntime.sleep(600)"
+    job = Job(tmp_path, servers(range(2)), failing)
+    job.environ = fake_kit(tmp_path, "echo seen")
+    process = job.start()
+    out, err = process.communicate(timeout=PATIENCE)
+    run = out.splitlines()[0].partition(", logs in ")[2]
+    assert (process.returncode, out.splitlines()[1]) == (7, f"{run}/plog/192.0.2.1")
+    assert asked(tmp_path) == f"diagnose {run}\n"
+    assert err.endswith("\n\nseen\n")
 
 
 def test_the_error_of_the_failed_rank_is_printed_once(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from hccl_kit.launch.emitters import slurm
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.runtime.worker_env import MISLEADING, WorkerEnv
+from hccl_kit.runtime.worker_env import MISLEADING, PLOGS, WorkerEnv
 from hccl_kit.table.model import RankTable
 from tests.lab.slurm import Cluster, cluster, needs_slurm
 from tests.launch import jobs
-from tests.launch.jobs import wait_until
+from tests.launch.jobs import asked, fake_kit, wait_until
 from tests.launch.ways import planned, servers, write
 from tests.places import ROOT
 
@@ -144,6 +144,17 @@ def test_a_rank_that_is_killed_is_named_with_its_signal(lab: Cluster, tmp_path: 
     job = make_job(lab, tmp_path, two_nodes(), "if rank == 1: os.kill(os.getpid(), 9)\ntime.sleep(120)")
     assert job.run() == 137
     assert job.last[0] == "error: rank 1 on device 5 of n2 failed with exit code 137 (SIGKILL)"
+
+
+def test_plogs_of_a_node_go_to_its_folder_and_a_failure_is_diagnosed(lab: Cluster, tmp_path: Path) -> None:
+    failing = f"print(os.environ[{PLOGS!r}], flush=True)\nif rank == 3: sys.exit(7)\ntime.sleep(120)"
+    job = make_job(lab, tmp_path / "job", two_nodes(), failing)
+    assert job.run(environ=fake_kit(tmp_path, "seq -f 'line %g' 20")) == 7
+    run = (job.home / "hccl_logs" / "latest").resolve()
+    logs = [(run / f"rank_{rank}.log").read_text() for rank in (0, 3)]
+    assert [log.splitlines()[1] for log in logs] == [f"{run}/plog/n2", f"{run}/plog/n1"]
+    assert asked(tmp_path) == f"diagnose {run}\n"
+    assert job.output.endswith("\n" + "".join(f"line {number}\n" for number in range(1, 13)))
 
 
 def test_the_rank_that_wrote_its_error_down_first_is_the_cause(lab: Cluster, tmp_path: Path) -> None:

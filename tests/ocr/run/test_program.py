@@ -40,7 +40,7 @@ def run(tmp_path: Path, error: str, *overrides: str) -> tuple[subprocess.Complet
         check=False,
         timeout=100,
     )
-    files = list(tmp_path.iterdir())
+    files = list(tmp_path.glob("error_*"))
     assert [path.name for path in files] == ["error_0.json"], done.stderr
     row: dict[str, Any] = json.loads(files[0].read_text())
     return done, row

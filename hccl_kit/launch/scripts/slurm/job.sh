@@ -26,7 +26,7 @@ job() { # ARGUMENT ...
     ((restart == 0)) || logs+=/restart_$restart
     { mkdir -p -- "$logs" && cp -- "${BASH_SOURCE[0]}" "$logs/job.sh" && : >>"$logs/rank_0.log"; } ||
         die "error: cannot write to the log folder $logs"
-    rm -f -- "$logs"/{refused,failed} "$logs"/{node,end,error,step}_* # of an earlier start in the same allocation
+    rm -f -- "$logs"/{refused,failed} "$logs"/{node,end,error,facts,step}_* # of an earlier start in the same allocation
     ln -sfn -- "$run" hccl_logs/latest 2>/dev/null || :
     job_environment
     run_tasks "$@"

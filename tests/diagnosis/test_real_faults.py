@@ -1,0 +1,61 @@
+"""Real jobs with a planted fault, a few; benchmarks/real_faults.py has all kinds and a hundred runs."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmarks.real_faults import KINDS, Fault, run_small
+from hccl_kit.runtime.worker_env import DIAGNOSE
+from tests.lab.hosts import needs_hosts
+from tests.launch.jobs import python_job
+
+QUICK = ("kill", "raise", "exit", "operator")
+NEEDS_ROOT = ("full", "full-logs")
+OF_TRAINING = ("cut", "check")
+
+
+def assert_right(kind: str, *, ranks: int = 3) -> None:
+    result = run_small(Fault(kind, ranks, ranks - 1, step=4, moment=0.3))
+    assert result.verdict == "right", result
+
+
+@pytest.mark.parametrize("kind", QUICK)
+def test_a_planted_fault_is_named(kind: str) -> None:
+    assert_right(kind)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in (*QUICK, *NEEDS_ROOT, *OF_TRAINING, "host")])
+def test_any_other_is_named_too(kind: str) -> None:
+    assert_right(kind)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
+@pytest.mark.parametrize("kind", NEEDS_ROOT)
+def test_a_full_disk(kind: str) -> None:
+    assert_right(kind)
+
+
+@pytest.mark.long
+@needs_hosts
+def test_a_host_without_power() -> None:
+    assert_right("host", ranks=4)
+
+
+def test_the_script_shows_the_diagnosis_last(tmp_path: Path) -> None:
+    program = (
+        "from hccl_kit import collective, recorded\n"
+        "with recorded():\n"
+        "    if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    with collective('all_reduce', 8): time.sleep(600)\n"
+    )
+    done = python_job(tmp_path, program, ranks=2).run(environ={DIAGNOSE: "120"})
+    assert done.returncode == 137
+    *_, diagnosis = done.stderr.rsplit("\n\n", 1)
+    first, *rest = diagnosis.splitlines()
+    assert first.startswith("first fault:  rank 1 (")
+    assert ": was killed by SIGKILL" in first
+    assert any(line.startswith("fix: ") for line in rest)
+    assert any(line.startswith("sure: ") for line in rest)
