@@ -25,7 +25,7 @@ from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.faults import of_exception
 from hccl_kit.diagnosis.logs.patterns.row import MAX_RANK, number, rank
 from hccl_kit.diagnosis.logs.plog import Record, records, without_prefix
-from hccl_kit.diagnosis.logs.scanning import Line
+from hccl_kit.diagnosis.logs.scanning import Line, Search
 
 MAX_CONNECTED = 1 << 16
 A_LINE = 8
@@ -37,8 +37,19 @@ AWAITED = 500
 MAX_OPEN = 1024
 
 _KEYS = ("total connected num", "need connect rankNum", "connected rankinfo", "Traceback (most recent", "(local_rank:")
-KEYS = tuple({key.encode() for key in (*_KEYS, *(row.key for row in patterns.ROWS))})
-"""What a line has to hold to matter."""
+_SHARED = (
+    rb"E(?:[IJL][09]|E[19]|Z99|39|RR02|ntry-Hccl|nv config)",
+    rb"S(?:etupAgent|WITCH|tage\]\[)",
+    rb"T(?:raceback \(|he wait execution)",
+    rb"C(?:ommInit|luster Exc)",
+    rb"L(?:isten on|ocalRank Key)",
+    rb"oom[_-]kill",
+    rb"G(?:enerateOpTag|etRootInfo)",
+    rb"HCCL_(?:ENV\]|TRACE\]rank)",
+    *(b"timeout", b"connect", b"nformation", b"hcom init", b"error:", b"listen on ip", b"ccurred", b"inconsistent"),
+)
+SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *(row.key for row in patterns.ROWS))}), _SHARED)
+"""What a line has to hold to matter, and what is common to that."""
 
 _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
 _NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,8})\]")

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs import archives, kinds
-from hccl_kit.diagnosis.logs.assembling import KEYS, Assembler
+from hccl_kit.diagnosis.logs.assembling import SEARCH, Assembler
 from hccl_kit.diagnosis.logs.facts import Event, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.plog import records
@@ -67,7 +67,7 @@ def read_log(log: Log) -> Found:
         file = LogFile(process, log.name, counted.size, None, None, counted.cut)
         return Found(file, events_of(log.name, process, noted))
     assembler = Assembler()
-    scanned = scan(counted, KEYS, assembler.take)
+    scanned = scan(counted, SEARCH, assembler.take)
     noted = assembler.end()
     notes = [f"{log.name} was not read to its end: {counted.cut}"] if counted.cut else []
     if b"\0" in scanned.head and not noted:

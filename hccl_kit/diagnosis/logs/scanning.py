@@ -28,6 +28,10 @@ OTHER_ERROR = re.compile(rb"\[ERROR\] ?(?!HCC[LP]\(|ROCE\()[A-Z]")
 """An error of a module without patterns: the first ones of a process tell most."""
 
 
+_OTHER = b""
+"""The key of lines with such an error."""
+
+
 class Line(NamedTuple):
     """A line, counted from 1, without its end. `is_whole` is False if it may go on: cut, or too long."""
 
@@ -45,13 +49,30 @@ class Scanned(NamedTuple):
     left_out: int
 
 
-def scan(pieces: Iterable[bytes], keys: Iterable[bytes], take: Callable[[Line], bool]) -> Scanned:
+class Search(NamedTuple):
+    """What lines are looked for. A block is searched for the probes, and a line with one for the keys.
+
+    A probe is what several keys have in common, since each takes a pass over all bytes.
+    """
+
+    keys: tuple[bytes, ...]
+    probes: tuple[re.Pattern[bytes], ...]
+
+    @classmethod
+    def of(cls, keys: Iterable[bytes], shared: Iterable[bytes]) -> Search:
+        """The search for keys by the patterns that they share; a key without one is its own probe."""
+        known = [re.compile(probe) for probe in shared]
+        all_keys = tuple(keys)
+        own = [re.compile(re.escape(key)) for key in all_keys if not any(probe.search(key) for probe in known)]
+        return cls(all_keys, (*known, *own))
+
+
+def scan(pieces: Iterable[bytes], search: Search, take: Callable[[Line], bool]) -> Scanned:
     """Give `take` the lines with a key; when it returns True, the next line too.
 
     Each key has its quota: the lines between the first and the last ones are left out. The last ones come at the end.
     """
-    quotas = [_Quota(key) for key in keys]
-    errors = _Quota(b"")
+    quotas = {key: _Quota() for key in (*search.keys, _OTHER)}
     number, wants_more, has_long_lines = 1, False, False
     head = tail = b""
     for block in _blocks(pieces):
@@ -59,9 +80,9 @@ def scan(pieces: Iterable[bytes], keys: Iterable[bytes], take: Callable[[Line], 
         tail = (tail + block)[-EDGE:] if len(block) < EDGE else block[-EDGE:]
         now: set[int] = set()
         late: dict[int, _Quota] = {}
-        for quota in quotas:
-            quota.sort(_hits(block, quota.key), block, now, late)
-        errors.sort((found.start() for found in OTHER_ERROR.finditer(block)), block, now, late)
+        for start, keys in _hits(block, search):
+            for key in keys:
+                quotas[key].sort(start, now, late)
         order = sorted(now.union(late))
         counted = 0
         start = 0 if wants_more else _next(order, 0, len(block))
@@ -79,9 +100,9 @@ def scan(pieces: Iterable[bytes], keys: Iterable[bytes], take: Callable[[Line], 
                 late[start].last.append((number, text[:MAX_LATE], not is_cut and len(text) <= MAX_LATE))
             start = end + 1 if wants_more else _next(order, end + 1, len(block))
         number += block.count(b"\n", counted)
-    for number, text, is_whole in sorted({one for quota in (*quotas, errors) for one in quota.last}):
+    for number, text, is_whole in sorted({one for quota in quotas.values() for one in quota.last}):
         take(_line(number, text, is_whole=is_whole))
-    left_out = sum(max(0, quota.seen - FIRST - LAST) for quota in (*quotas, errors))
+    left_out = sum(max(0, quota.seen - FIRST - LAST) for quota in quotas.values())
     return Scanned(head, tail, has_long_lines, left_out)
 
 
@@ -98,29 +119,31 @@ def _next(order: list[int], low: int, default: int) -> int:
 class _Quota:
     """How often a key was seen in a file, and the last lines with it that came after the first ones."""
 
-    def __init__(self, key: bytes) -> None:
-        self.key = key
+    def __init__(self) -> None:
         self.seen = 0
         self.last: deque[tuple[int, bytes, bool]] = deque(maxlen=LAST)
 
-    def sort(self, hits: Iterable[int], block: bytes, now: set[int], late: dict[int, _Quota]) -> None:
-        """Put lines with the key, by their offset, into those to look at now and those that may be among the last."""
-        found: deque[int] = deque(maxlen=LAST)
-        for at in hits:
-            self.seen += 1
-            (now.add if self.seen <= FIRST else found.append)(block.rfind(b"\n", 0, at) + 1)
-        late.update((start, self) for start in found)
+    def sort(self, start: int, now: set[int], late: dict[int, _Quota]) -> None:
+        """Put a line with the key, by its offset, to those to look at now, or that may be among the last."""
+        self.seen += 1
+        if self.seen <= FIRST:
+            now.add(start)
+        else:
+            late[start] = self
 
 
-def _hits(block: bytes, key: bytes) -> Iterator[int]:
-    """Where a key is, once per line."""
-    at = block.find(key)
-    while at >= 0:
-        yield at
-        end = block.find(b"\n", at)
-        if end < 0:
-            return
-        at = block.find(key, end)
+def _hits(block: bytes, search: Search) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines that matter, each once: their offsets and their keys, in the order of lines."""
+    starts = {block.rfind(b"\n", 0, found.start()) + 1 for probe in search.probes for found in probe.finditer(block)}
+    others = {block.rfind(b"\n", 0, found.start()) + 1 for found in OTHER_ERROR.finditer(block)}
+    for start in sorted(starts | others):
+        end = block.find(b"\n", start)
+        line = block[start : end if end >= 0 else len(block)]
+        keys = [key for key in search.keys if key in line] if start in starts else []
+        if start in others:
+            keys.append(_OTHER)
+        if keys:
+            yield start, keys
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:

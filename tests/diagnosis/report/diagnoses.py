@@ -91,7 +91,7 @@ def hostile() -> Diagnosis:
 
 
 _ranks = st.none() | st.integers(0, 40)
-_texts = st.text(max_size=30)
+_texts = st.text(max_size=30) | st.sampled_from(["<b>", "</dd>", '"><i>', "10.0.0.1/x", "a\nb", "/home/bob/y.log"])
 _times = st.none() | st.floats()
 suspects = st.builds(Suspect, _ranks, st.none() | _texts, st.none() | st.integers(0, 15))
 places = st.builds(Place, _texts, st.integers(1, 10**6))

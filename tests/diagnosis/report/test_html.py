@@ -11,7 +11,7 @@ from hypothesis import given
 from hccl_kit.diagnosis.report.html import as_html
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from tests.browser import CHROMIUM, Page, browser
-from tests.diagnosis.report.diagnoses import HOSTILE, cannot_tell, diagnoses, hostile, port_taken
+from tests.diagnosis.report.diagnoses import cannot_tell, diagnoses, hostile, port_taken
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 VOID = ("meta",)
@@ -124,5 +124,5 @@ def test_any_diagnosis_is_well_formed(diagnosis: Diagnosis) -> None:
 def test_nothing_is_loaded_from_elsewhere() -> None:
     text = as_html(hostile())
     assert not re.search(r"(?:src|href)=|url\((?!#)|@import|https?:", text)
-    assert HOSTILE not in text
+    assert "<script" not in text
     assert "default-src 'none'" in text

@@ -46,7 +46,7 @@ ROWS = (
         whole=True,
     ),
     Row(
-        "took no step for",
+        "error: rank ",
         r"error: rank [0-9]{1,8} on device [0-9]{1,6} of [\w.:-]{1,255} took no step for",
         _hang,
         before=True,
@@ -58,6 +58,9 @@ ROWS = (
         _slurm,
         whole=True,
     ),
-    Row("oom", r"oom[-_]kill event|oom-kill:|Out of memory: Killed process", _out_of_memory, before=True, whole=True),
+    *(
+        Row(key, r"oom[-_]kill event|oom-kill:|Out of memory: Killed process", _out_of_memory, before=True, whole=True)
+        for key in ("oom-kill", "oom_kill", "Out of memory: Killed")
+    ),
     Row("is timed out. It may exit", r"node: (?P<node>[0-9]{1,8}) is timed out", _timed_out, before=True),
 )
