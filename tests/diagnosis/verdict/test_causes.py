@@ -96,6 +96,12 @@ def test_two_faults_on_servers_whose_clocks_nothing_compares() -> None:
     assert named(of(Logs(8).fail(1, 1500, ERROR).fail(5, 1400, ERROR))) == 5
 
 
+def test_two_faults_on_servers_whose_logs_are_in_one_folder() -> None:
+    evidence = Logs(8, joined=False).fail(1, 1500, ERROR).fail(5, 1400, ERROR).evidence()
+    events = tuple(event._replace(process=event.process._replace(worker="logs")) for event in evidence.events)
+    assert judge(evidence._replace(files=(), events=events)).certainty == "cannot_tell"
+
+
 def test_most_logs_are_missing() -> None:
     logs = Logs(8, without=range(1, 8)).fail(0, 1500, ERROR)
     assert of(logs).reason.startswith("logs of ranks 1, 2, 3")
