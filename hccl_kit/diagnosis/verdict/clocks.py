@@ -35,11 +35,11 @@ def estimate(job: Job) -> Clocks:
     times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     ranks: dict[str, int] = defaultdict(int)
     for rank in job.ranks:
-        ranks[rank.process.worker] += 1
+        ranks[job.clock[rank.process]] += 1
         for event in rank.events:
             fact = event.fact
             if isinstance(fact, Joined) and fact.complete and fact.group and fact.root_host and event.time is not None:
-                times[fact.group][rank.process.worker].append(event.time)
+                times[fact.group][job.clock[rank.process]].append(event.time)
     if not ranks:
         return Clocks({}, 0)
     reference = max(ranks, key=lambda worker: (ranks[worker], worker))

@@ -76,6 +76,29 @@ class Job:
     notes: tuple[str, ...]
 
     @cached_property
+    def clock(self) -> Mapping[Process, str]:
+        """The clock of each process: its server if only one worker has it, else its worker.
+
+        A folder may hold the logs of several servers, and then a process that names none has a clock of its own.
+        """
+        servers: dict[str, set[str]] = defaultdict(set)
+        workers: dict[str, set[str]] = defaultdict(set)
+        for rank in self.ranks:
+            if rank.card.server is not None:
+                servers[rank.process.worker].add(rank.card.server)
+                workers[rank.card.server].add(rank.process.worker)
+        found = {}
+        for rank in self.ranks:
+            worker = rank.process.worker
+            own = servers[worker]
+            name = rank.card.server or (next(iter(own)) if len(own) == 1 else None)
+            if name is not None:
+                found[rank.process] = name if len(workers[name]) == 1 else f"{name} in {worker}"
+            else:
+                found[rank.process] = f"{worker} {rank.process.pid}" if own else worker
+        return found
+
+    @cached_property
     def by_suspect(self) -> Mapping[Suspect, Rank]:
         """The rank with a log, by its identity."""
         return {rank.suspect: rank for rank in self.ranks}

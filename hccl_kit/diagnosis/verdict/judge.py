@@ -66,7 +66,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         supports=cause.supports,
         contradicts=cause.contradicts,
         ranks=tuple(
-            RankLine(rank.suspect, _moments(case.clocks, rank.process.worker, rank.events)) for rank in job.ranks
+            RankLine(rank.suspect, _moments(case.clocks, job.clock[rank.process], rank.events)) for rank in job.ranks
         ),
         notes=(*job.notes, *_differences(job), *evidence.notes),
     )

@@ -36,6 +36,7 @@ from tests.diagnosis.verdict.jobs import (
     absent,
     address,
     behind,
+    cut_off,
     exception,
     heard,
     host,
@@ -93,6 +94,12 @@ def test_two_faults_on_servers_whose_clocks_nothing_compares() -> None:
     assert {one.rank for one in diagnosis.suspects} == {1, 5}
     assert "nothing tells which was first" in diagnosis.reason
     assert named(of(Logs(8).fail(1, 1500, ERROR).fail(5, 1400, ERROR))) == 5
+
+
+def test_two_faults_on_servers_whose_logs_are_in_one_folder() -> None:
+    evidence = Logs(8, joined=False).fail(1, 1500, ERROR).fail(5, 1400, ERROR).evidence()
+    events = tuple(event._replace(process=event.process._replace(worker="logs")) for event in evidence.events)
+    assert judge(evidence._replace(files=(), events=events)).certainty == "cannot_tell"
 
 
 def test_most_logs_are_missing() -> None:
@@ -233,6 +240,14 @@ def test_a_root_without_a_log_that_others_have_reached() -> None:
     for rank in (1, 2, 3, 4, 6, 7):
         logs.fail(rank, GAVE_UP, RootSilent())
     assert of(logs).certainty == "cannot_tell"
+
+
+def test_a_log_that_does_not_name_its_server_makes_no_server_of_its_own() -> None:
+    evidence = cut_off().evidence()
+    (file,) = (one for one in evidence.files if one.process.pid == 105)
+    files = tuple(one._replace(cut="ends in a line") if one == file else one for one in evidence.files)
+    assert judge(evidence._replace(files=files)).certainty == "cannot_tell"
+    assert judge(evidence).certainty == "likely"
 
 
 def test_two_servers_without_a_link() -> None:

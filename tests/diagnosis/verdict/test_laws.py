@@ -197,6 +197,16 @@ def test_any_facts_have_an_answer(events: list[Event], processes: list[Process])
     assert len(set(diagnosis.suspects)) == len(diagnosis.suspects)
 
 
+@given(KINDS, st.integers(0, 2), st.floats(-1800, 1800))
+def test_logs_of_all_servers_in_one_folder_have_clocks_of_their_own(kind: str, number: int, seconds: float) -> None:
+    evidence, culprits = planted(kind)
+    names = workers(evidence)
+    evidence = shifted(evidence, names[number % len(names)], seconds)
+    files = tuple(file._replace(process=file.process._replace(worker="logs")) for file in evidence.files)
+    events = tuple(event._replace(process=event.process._replace(worker="logs")) for event in evidence.events)
+    assert not is_wrong(Evidence(files, events), culprits)
+
+
 def test_one_line_of_each_log_is_enough_for_an_answer() -> None:
     """Nothing crashes on logs that say next to nothing."""
     for kind in PLANTED:

@@ -60,7 +60,7 @@ class Case:
         for rank in self.job.ranks:
             times = [event.time for event in rank.events if event.time is not None and _fails(event)]
             if times:
-                worker = rank.process.worker
+                worker = self.job.clock[rank.process]
                 found[worker] = min(found.get(worker, min(times)), *times)
         return found
 

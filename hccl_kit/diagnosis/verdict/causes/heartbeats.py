@@ -82,7 +82,7 @@ def _is_proof(case: Case, rank: Rank, event: Event, fact: Heartbeat) -> bool:
     Of a job without a failure nobody knows when it ended. HCCL draws its own conclusion when an operator has failed,
     so that only the time in it counts.
     """
-    worker = rank.process.worker
+    worker = case.job.clock[rank.process]
     time = fact.arrival if fact.is_verdict else event.time
     if fact.is_verdict and time is None:
         return _culprit(case, rank, fact) not in case.waits.waiting or not case.waits.waiting

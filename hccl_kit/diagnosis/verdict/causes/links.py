@@ -171,7 +171,7 @@ def late(case: Case) -> Cause | None:
         for rank in case.job.ranks
         if (event := case.waits.waiting.get(rank.suspect))
         and isinstance(event.fact, LINK_FACTS)
-        and (time := case.clocks.corrected(rank.process.worker, event.time)) is not None
+        and (time := case.clocks.corrected(case.job.clock[rank.process], event.time)) is not None
     ]
     if len(waiting) < 2 or len(waiting) != len(case.waits.waiting) or case.waits.ends:
         return None

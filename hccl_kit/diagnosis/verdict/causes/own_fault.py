@@ -154,16 +154,20 @@ def _exit_fix(fact: Exited, suspect: Suspect) -> str:
     return f"read the last lines of the log of {named(suspect)}"
 
 
+def _clock(case: Case, event: Event) -> str:
+    return case.job.clock.get(event.process, event.process.worker)
+
+
 def _first(case: Case, found: list[Own]) -> Own | None:
     """The earliest fault where clocks can be compared, else the one that all others wait for."""
-    workers = {one.event.process.worker for one in found}
+    workers = {_clock(case, one.event) for one in found}
     if len(workers) == 1:
         timed = sorted((one for one in found if one.event.time is not None), key=lambda one: one.event.time or 0.0)
         if len(timed) == len(found) and (timed[0].event.time or 0) < (timed[1].event.time or 0):
             return timed[0]
     elif all(worker in case.clocks.offsets for worker in workers):
         times = sorted(
-            ((time, one) for one in found if (time := case.clocks.corrected(one.event.process.worker, one.event.time))),
+            ((time, one) for one in found if (time := case.clocks.corrected(_clock(case, one.event), one.event.time))),
             key=lambda pair: pair[0],
         )
         if len(times) == len(found) and times[1][0] - times[0][0] > MARGIN:
