@@ -36,6 +36,7 @@ from tests.diagnosis.verdict.jobs import (
     absent,
     address,
     behind,
+    cut_off,
     exception,
     heard,
     host,
@@ -233,6 +234,14 @@ def test_a_root_without_a_log_that_others_have_reached() -> None:
     for rank in (1, 2, 3, 4, 6, 7):
         logs.fail(rank, GAVE_UP, RootSilent())
     assert of(logs).certainty == "cannot_tell"
+
+
+def test_a_log_that_does_not_name_its_server_makes_no_server_of_its_own() -> None:
+    evidence = cut_off().evidence()
+    (file,) = (one for one in evidence.files if one.process.pid == 105)
+    files = tuple(one._replace(cut="ends in a line") if one == file else one for one in evidence.files)
+    assert judge(evidence._replace(files=files)).certainty == "cannot_tell"
+    assert judge(evidence).certainty == "likely"
 
 
 def test_two_servers_without_a_link() -> None:

@@ -29,6 +29,8 @@ def cut_off(case: Case) -> Cause | None:
         )
     (server,) = common
     members = servers[server]
+    if any(rank.is_cut or rank.card.server is None for rank in case.job.ranks):
+        return None  # A link within the server, or the server of a rank, may have stood in what is lost.
     waiting = {edge.source for edge in case.waits.edges} & members
     if len(waiting) < 2 or len(waiting) * 2 < sum(one.server == server for one in case.job.everyone):
         return None

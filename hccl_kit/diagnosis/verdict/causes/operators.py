@@ -19,6 +19,8 @@ from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, li
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 
+MANY = 3
+"""As many ranks in one operator tell that the one in another is odd."""
 _FIX = "make all ranks call the same operators in the same order: compare the branches that their programs took"
 
 
@@ -85,10 +87,13 @@ def _pair(case: Case, positions: list[Position]) -> Cause | None:
     if len(pairs) != 1:
         return None
     one, other = sorted(
-        (by_suspect[suspect] for suspect in pairs.pop()), key=lambda position: str(position.suspect.rank)
+        (by_suspect[suspect] for suspect in pairs.pop()),
+        key=lambda position: (position.suspect.rank is None, position.suspect.rank or 0),
     )
     if one.operator is None or other.operator is None or one.operator == other.operator:
         return None
+    if min(Counter(position.operator for position in positions if position.operator).values()) * MANY < len(positions):
+        return None  # Most others tell which of the two is the odd one.
     return Cause(
         "likely",
         "waits for its peer, which is in another operator",
