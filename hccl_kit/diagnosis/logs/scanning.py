@@ -19,6 +19,8 @@ FIRST = 400
 LAST = 50
 """Lines with one key that are looked at in a file: the first ones and the last ones. A log that repeats itself would
 fill the memory otherwise."""
+MAX_HITS = BLOCK >> 6
+"""Lines of a block that are looked at; the header of a record alone has more than 64 bytes."""
 MAX_LATE = 4 << 10
 """Bytes of a line that waits for the end of the file, since it may be among the last ones."""
 EDGE = 64 << 10
@@ -79,10 +81,14 @@ def scan(pieces: Iterable[bytes], search: Search, take: Callable[[Line], bool]) 
         head = head or block[:EDGE]
         tail = (tail + block)[-EDGE:] if len(block) < EDGE else block[-EDGE:]
         now: set[int] = set()
-        late: dict[int, _Quota] = {}
+        lasts: dict[bytes, deque[int]] = {}
         for start, keys in _hits(block, search):
             for key in keys:
-                quotas[key].sort(start, now, late)
+                if quotas[key].is_early():
+                    now.add(start)
+                else:
+                    lasts.setdefault(key, deque(maxlen=LAST)).append(start)
+        late = {start: quotas[key] for key, found in lasts.items() for start in found}
         order = sorted(now.union(late))
         counted = 0
         start = 0 if wants_more else _next(order, 0, len(block))
@@ -123,20 +129,18 @@ class _Quota:
         self.seen = 0
         self.last: deque[tuple[int, bytes, bool]] = deque(maxlen=LAST)
 
-    def sort(self, start: int, now: set[int], late: dict[int, _Quota]) -> None:
-        """Put a line with the key, by its offset, to those to look at now, or that may be among the last."""
+    def is_early(self) -> bool:
+        """Count a line with the key; whether it is one of the first."""
         self.seen += 1
-        if self.seen <= FIRST:
-            now.add(start)
-        else:
-            late[start] = self
+        return self.seen <= FIRST
 
 
 def _hits(block: bytes, search: Search) -> Iterator[tuple[int, list[bytes]]]:
     """The lines that matter, each once: their offsets and their keys, in the order of lines."""
     starts = {block.rfind(b"\n", 0, found.start()) + 1 for probe in search.probes for found in probe.finditer(block)}
     others = {block.rfind(b"\n", 0, found.start()) + 1 for found in OTHER_ERROR.finditer(block)}
-    for start in sorted(starts | others):
+    order = sorted(starts | others)
+    for start in order if len(order) <= MAX_HITS else order[: MAX_HITS // 2] + order[-MAX_HITS // 2 :]:
         end = block.find(b"\n", start)
         line = block[start : end if end >= 0 else len(block)]
         keys = [key for key in search.keys if key in line] if start in starts else []

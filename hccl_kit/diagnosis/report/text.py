@@ -24,6 +24,7 @@ MAX_GROUPS = 6
 MIN_RUN = 3
 """Ranks in a row that wait for ranks in a row, from which on they are one item."""
 MAX_PLACES = 4
+MAX_CLOCKS = 4
 MAX_NOTES = 5
 _COLUMN = 14
 
@@ -42,7 +43,7 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     yield "cascade", cascade_sentence(diagnosis)
     yield "not heard of", rank_names(diagnosis.silent)
     clocks = clock_sentences(diagnosis.clock_offsets)
-    yield "clocks", f"{listed(clocks)} ({link_count(diagnosis)})" if clocks else ""
+    yield "clocks", f"{listed(clocks, MAX_CLOCKS)} ({link_count(diagnosis)})" if clocks else ""
     yield "evidence", listed(map(place_name, diagnosis.evidence), MAX_PLACES)
     yield "fix", diagnosis.fix
     yield certainty_sentence(diagnosis)

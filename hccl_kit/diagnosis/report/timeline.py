@@ -40,7 +40,10 @@ def as_svg(diagnosis: Diagnosis) -> str:
     axis = _axis(lines)
     silent = set(diagnosis.silent)
     shown = lines[:MAX_ROWS]
-    rows = [_row(line, n, axis, _kind(line.suspect, culprit, silent)) for n, line in enumerate(shown)]
+    rows = [
+        _row(line, n, axis, _kind(line.suspect, culprit, silent), is_silent=line.suspect in silent)
+        for n, line in enumerate(shown)
+    ]
     width, height = _LEFT + _WIDTH + 30, _HEAD + _ROW * len(shown) + 6
     more = element("p", f"{len(lines) - MAX_ROWS} more ranks are not drawn.") if len(lines) > MAX_ROWS else ""
     svg = element(
@@ -85,7 +88,7 @@ def _kind(suspect: Suspect, culprit: Suspect | None, silent: set[Suspect]) -> st
     return "culprit" if suspect == culprit else "silent" if suspect in silent else "rank"
 
 
-def _row(line: RankLine, number: int, axis: Axis | None, kind: str) -> str:
+def _row(line: RankLine, number: int, axis: Axis | None, kind: str, *, is_silent: bool) -> str:
     y = _HEAD + _ROW * number + _ROW // 2
     name = rank_name(line.suspect)
     label = name if len(name) <= _LABEL else name[: _LABEL - 1] + "\N{HORIZONTAL ELLIPSIS}"
@@ -102,7 +105,8 @@ def _row(line: RankLine, number: int, axis: Axis | None, kind: str) -> str:
         )
         for time, phrase, place in known
     ]
-    note = [] if line.moments else [element("text", "not heard of", x=_LEFT + 6, y=y + 4, class_="none")]
+    why = "not heard of" if is_silent else "no error in its log"
+    note = [] if line.moments else [element("text", why, x=_LEFT + 6, y=y + 4, class_="none")]
     return element(
         "g",
         element("text", element("title", text(name)), text(label), x=4, y=y + 4),
