@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from hccl_kit.diagnosis.logs.facts import Event
+from hccl_kit.diagnosis.logs.facts import Event, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
@@ -115,7 +115,12 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
         return ""
     if rank.is_cut or end in case.waits.waiting:
         return f"the log of {named(end)} does not tell whom it waited for"
-    return missing_logs(case.job) if case.job.silent and direct < max(ENOUGH, len(targets)) else ""
+    if case.job.silent and direct < max(ENOUGH, len(targets)):
+        return missing_logs(case.job)
+    in_operator = all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges if edge.target == end)
+    if direct == 1 and in_operator:
+        return f"one rank alone waits for {named(end)}, whose log may end before its own time-out"
+    return ""
 
 
 def _joined(*parts: str) -> str:
