@@ -115,12 +115,9 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
         return ""
     if rank.is_cut or end in case.waits.waiting:
         return f"the log of {named(end)} does not tell whom it waited for"
-    if case.job.silent and direct < max(ENOUGH, len(targets)):
-        return missing_logs(case.job)
-    in_operator = all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges if edge.target == end)
-    if direct == 1 and in_operator:
+    if direct == 1 and all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges_to(end)):
         return f"one rank alone waits for {named(end)}, whose log may end before its own time-out"
-    return ""
+    return missing_logs(case.job) if case.job.silent and direct < max(ENOUGH, len(targets)) else ""
 
 
 def _joined(*parts: str) -> str:
