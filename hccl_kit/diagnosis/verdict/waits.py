@@ -103,6 +103,10 @@ class Waits:
             todo.extend(new)
         return frozenset(seen)
 
+    def edges_to(self, target: Suspect) -> tuple[Edge, ...]:
+        """The waits for one rank."""
+        return tuple(edge for edge in self.edges if edge.target == target)
+
     def all_lead_to(self, target: Suspect) -> bool:
         """Whether all chains of waits lead to a rank."""
         return bool(self.targets) and self.targets.keys() - self.leading_to(target) <= {target}
