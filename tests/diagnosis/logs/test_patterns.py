@@ -82,7 +82,7 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
             f"deviceType[0],logicDevId[1], identifier[{GROUP}]"
         ),
         [
-            Joined(GROUP, 9, 16, "10.1.2.4", 1, None, None, "10.1.2.3", 60000),
+            Joined(GROUP, 9, 16, "10.1.2.4", 1, None, None, "10.1.2.3", 60000, True),
             GroupNamed(GROUP, "hccl-7-0-16-hccl_world_group"),
         ],
     ),

@@ -67,6 +67,9 @@ def test_a_process_that_has_ended_has_no_job(tmp_path: Path) -> None:
 def test_a_real_process_is_named() -> None:
     """The way a user meets it: a rank left over from an earlier run."""
     environ = {**os.environ, "HCCL_KIT_LOG_DIR": "/data/hccl_logs/old", "RANK_ID": "1"}
-    with subprocess.Popen([sys.executable, "-c", "input()"], env=environ, stdin=subprocess.PIPE) as left_over:
+    waits = [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(waits, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as left_over:
+        assert left_over.stdout is not None
+        left_over.stdout.readline()
         assert job_of(Path(f"/proc/{left_over.pid}")).startswith("rank 1 of hccl_logs/old")
         left_over.kill()
