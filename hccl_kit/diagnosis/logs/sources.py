@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import counted
 from hccl_kit.diagnosis.logs.archives import PIECE
 
 MAX_FILES = 100_000
@@ -77,7 +78,7 @@ def _is_of_shell(path: Path) -> bool:
 
 def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
     """The logs below a folder, sorted by name."""
-    left_out = links = 0
+    taken = left_out = links = 0
     folders = [(top, 0)]
     while folders:
         folder, depth = folders.pop()
@@ -96,6 +97,7 @@ def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
                     below.append((Path(entry.path), depth + 1))
                 elif entry.is_file(follow_symlinks=False) and OF_LOGS.fullmatch(entry.name):
                     found = entry.stat(follow_symlinks=False)
+                    taken += 1
                     yield Given(Path(entry.path), found.st_size, found.st_mtime, True)
                 else:
                     left_out += 1
@@ -106,9 +108,9 @@ def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
         elif below:
             notes.append(f"{folder} is {MAX_DEPTH} folders deep: what is below is not read")
     if links:
-        notes.append(f"{links} symbolic links in {top} were not followed")
-    if left_out:
-        notes.append(f"{left_out} files in {top} are no logs by their names")
+        notes.append(f"{counted(links, 'symbolic link')} in {top}: not followed")
+    if left_out and not taken:
+        notes.append(f"{counted(left_out, 'file')} in {top}, none named like a log")
 
 
 def pieces_of(given: Given) -> Iterator[bytes]:

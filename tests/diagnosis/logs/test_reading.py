@@ -162,7 +162,7 @@ def test_links_pipes_and_sockets_are_left_alone(tmp_path: Path) -> None:
         one.bind(str(tmp_path / "logs/s.log"))
         evidence = read([tmp_path / "logs"])
     assert [event.process.pid for event in evidence.events] == [77]
-    assert f"3 symbolic links in {tmp_path / 'logs'} were not followed" in evidence.notes
+    assert f"3 symbolic links in {tmp_path / 'logs'}: not followed" in evidence.notes
 
 
 @pytest.mark.parametrize("make", ["pipe", "device", "missing", "nothing", "unreadable", "nul"])
@@ -206,7 +206,13 @@ def test_other_files_are_left_out_and_binary_ones_are_no_logs(tmp_path: Path) ->
     write(tmp_path / NAME, WAITED)
     evidence = read([tmp_path])
     assert [file.process.pid for file in evidence.files] == [77]
-    assert evidence.notes == (f"1 files in {tmp_path} are no logs by their names", f"{tmp_path / 'b.log'} is no text")
+    assert evidence.notes == (f"{tmp_path / 'b.log'} is no text",)
+
+
+def test_a_folder_without_any_log_is_said_to_have_none(tmp_path: Path) -> None:
+    write(tmp_path / "checkpoint.ckpt", WAITED)
+    with pytest.raises(KitError, match=r"1 file in .*, none named like a log"):
+        read([tmp_path])
 
 
 @given(st.binary(max_size=2000))

@@ -339,3 +339,22 @@ def test_settings_that_differ_are_noted() -> None:
 def test_logs_without_a_job() -> None:
     assert of(Logs(0)).reason == "nothing in these logs is of a job with HCCL"
     assert of(Logs(4)).reason == "no log has an error"
+
+
+def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None:
+    """A user's mistake in the first line: all ranks end alike, at nearly the same moment."""
+    logs = Logs(4, joined=False)
+    for rank in range(4):
+        logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", "TypeError: f() takes 0 arguments"))
+    found = judge(logs.evidence())
+    assert (found.first_fault, found.certainty, len(found.suspects)) == (None, "cannot_tell", 4)
+    assert found.reason.endswith("it is the program and no rank: TypeError: f() takes 0 arguments")
+    assert "fails on every rank" in found.fix
+
+
+def test_two_different_exceptions_are_not_one_of_the_program() -> None:
+    logs = Logs(4, joined=False)
+    for rank in range(4):
+        logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", f"TypeError: {rank}"))
+    found = judge(logs.evidence())
+    assert (found.certainty, found.fix) == ("cannot_tell", "")

@@ -16,6 +16,8 @@ from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import WAITING
 
+MAX_TEXT = 200
+"""Characters of an exception that are shown."""
 MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
 
@@ -49,6 +51,8 @@ def own_fault(case: Case) -> Cause | None:
         return cannot_tell(reason, [one.suspect for one in disordered], [one.event for one in disordered])
     first = found[0] if len(found) == 1 else _first(case, found)
     suspects = [one.suspect for one in found]
+    if first is None and _is_of_program(found):
+        return _program(found)
     if first is None:
         reason = f"{listed(suspects)} have faults of their own, and nothing tells which was first"
         return cannot_tell(reason, suspects, [one.event for one in found])
@@ -66,6 +70,22 @@ def own_fault(case: Case) -> Cause | None:
         supports=("the first fault is a direct cause",),
         contradicts=contradicts,
     )
+
+
+def _is_of_program(found: list[Own]) -> bool:
+    """Whether all ranks that failed did so alike: it is the program that fails, wherever it runs."""
+    texts = {one.event.fact.text if isinstance(one.event.fact, Fault) else None for one in found}
+    return len(found) > 1 and len(texts) == 1 and None not in texts
+
+
+def _program(found: list[Own]) -> Cause:
+    fact = found[0].event.fact
+    assert isinstance(fact, Fault)
+    suspects = [one.suspect for one in found]
+    place = found[0].event.place
+    reason = f"{listed(suspects)} failed alike, so that it is the program and no rank: {fact.text[:MAX_TEXT]}"
+    told = cannot_tell(reason, suspects, [one.event for one in found])
+    return told._replace(fix=f"correct what {place.file}:{place.line} says; it fails on every rank")
 
 
 def _candidates(case: Case) -> Iterator[Own]:
