@@ -51,7 +51,7 @@ def own_fault(case: Case) -> Cause | None:
         return cannot_tell(reason, [one.suspect for one in disordered], [one.event for one in disordered])
     first = found[0] if len(found) == 1 else _first(case, found)
     suspects = [one.suspect for one in found]
-    if first is None and _is_of_program(found):
+    if first is None and len(found) == len(case.job.ranks) and _is_of_program(found):
         return _program(found)
     if first is None:
         reason = f"{listed(suspects)} have faults of their own, and nothing tells which was first"
