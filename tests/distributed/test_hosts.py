@@ -48,6 +48,7 @@ def assert_trained(job: Job, launcher: str) -> None:
     assert job.summary["ranks_equal"] is True
 
 
+@pytest.mark.long
 def test_bash_over_ssh(lab: Hosts, job: Job) -> None:
     plan, table = planned(servers((0,), (0,), ids=lab.addresses), *job.train())
     (job.folder / table.name).write_text(table.text, encoding="utf-8")

@@ -111,6 +111,7 @@ def test_mpirun(desk: Path, lab: Hosts) -> None:
 @needs_hosts
 @pytest.mark.train
 @pytest.mark.skipif(not find_spec("mindspore"), reason="needs MindSpore, which brings msrun")
+@pytest.mark.long
 def test_msrun(desk: Path, lab: Hosts) -> None:
     write, start = shown("msrun")
     assert_runs(on_host(lab, desk, write))
@@ -121,6 +122,7 @@ def test_msrun(desk: Path, lab: Hosts) -> None:
 
 
 @needs_slurm
+@pytest.mark.long
 def test_slurm(desk: Path) -> None:
     with cluster() as lab:
         (desk / TABLE).write_text(formats.write(table_of(NODES)))

@@ -92,6 +92,7 @@ def test_what_the_network_itself_draws_is_resumed_too(words: Path, tmp_path: Pat
 LINES = ("model.backbone.name=rec_conv_lines", "model.backbone.channels=[8,16,16,16,16,16]", "train.ema=False")
 
 
+@pytest.mark.long
 def test_convolutions_that_are_products_train_resume_and_are_read_by_the_others(words: Path, tmp_path: Path) -> None:
     """Where the processor has AVX-512 the training uses it, which the evaluation does not."""
     for folder, *more in (("whole",), ("parts", "train.max_steps=6"), ("parts", "system.resume=True")):
@@ -108,6 +109,7 @@ def test_convolutions_that_are_products_train_resume_and_are_read_by_the_others(
     assert json.loads(done.stdout)["norm_edit_distance"] == pytest.approx(trained[0], abs=1e-6)
 
 
+@pytest.mark.long
 def test_an_attention_head_goes_the_same_way(words: Path, tmp_path: Path) -> None:
     """Train, evaluate, predict and export; what the best weights read in training is read again."""
     config = ROOT / "configs" / "rec" / "rare" / "rare_small.yaml"
@@ -198,6 +200,7 @@ def test_nothing_heavy_is_loaded_for_a_wrong_configuration(words: Path, override
     assert "numpy" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_new_run_in_the_same_folder_keeps_the_results_of_the_first(run: Path, words: Path, tmp_path: Path) -> None:
     """Also where it starts from the archive that it writes anew."""
     folder = tmp_path / "run"
