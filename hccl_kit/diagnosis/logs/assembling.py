@@ -170,6 +170,9 @@ class _Connected:
     """
 
     def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
         self.is_open = False
         self._noted: Noted | None = None
         self._ranks: list[int] = []
@@ -211,7 +214,7 @@ class _Connected:
         ranks, noted = tuple(self._ranks), self._noted
         is_complete = self._has_end if self._total is None else self._total == len(ranks)
         needed = self._needed
-        self.__init__()  # type: ignore[misc]
+        self._clear()
         return noted._replace(fact=Connected(ranks, needed)) if noted and is_complete else None
 
 
