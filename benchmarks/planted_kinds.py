@@ -121,7 +121,7 @@ def join_fails(logs: Plogs, rank: Rank, at: float, result: int) -> None:
 
 
 def links_fail(logs: Plogs, random: Random, culprit: Rank, begin: float) -> None:
-    """Nobody can link with the culprit: its server waits for it, and the ring waits for its server."""
+    """No rank can link with the culprit: its server waits for it, and the ring waits for its server."""
     job = logs.job
     limit = begin + job.connect_timeout
     for rank in mates(job, culprit):
@@ -312,7 +312,7 @@ def network_broken(logs: Plogs, random: Random) -> Planted:
         if job.release == "8.5":
             put_detected(logs, rank, at + 1, unheard[0])
     job_ends(logs, random, limit)
-    # Between two servers nobody can tell which end is broken.
+    # Between two servers nothing tells which end is broken.
     broken = {rank.number for rank in job.ranks if job.servers == 2 or rank.server == server}
     return Planted("network of a server broken", frozenset(broken))
 

@@ -303,7 +303,7 @@ def _score(fault: Fault, folder: Path, step: int | None) -> Result:
         verdict = "cannot tell"
     else:
         of_host = range(fault.rank // 2 * 2, fault.rank // 2 * 2 + 2) if fault.kind == "host" else (fault.rank,)
-        # Whoever writes first finds the disk full; two ranks that differ are suspected both.
+        # The first rank that writes finds the disk full; of two ranks that differ, both are suspects.
         suspects = [suspect["rank"] for suspect in found["suspects"]] if fault.kind == "check" else []
         is_rank = first["rank"] in (*of_host, *suspects) or (fault.kind in FULL and first["rank"] is not None)
         named = re.search(r"step ([0-9]+)", first["kind"])

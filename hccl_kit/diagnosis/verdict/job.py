@@ -29,6 +29,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Process,
     Watchdog,
 )
+from hccl_kit.diagnosis.logs.patterns.row import NO_ADDRESS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.runs import START, other_runs
 from hccl_kit.table.model import RankTable
@@ -36,7 +37,6 @@ from hccl_kit.table.model import RankTable
 MAX_RANKS = 1 << 20
 """A line that names a larger job is not believed."""
 _OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
-_NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 what a card without an address prints
 _DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
 """The card side of a process logs in a folder that names the card."""
 _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
@@ -138,7 +138,7 @@ class Job:
                 suspect = self.by_number.get(device.rank)
                 if device.ip and suspect is not None and suspect not in found[device.ip]:
                     found[device.ip].append(suspect)
-        return {address: one[0] for address, one in found.items() if len(one) == 1 and address not in _NO_ADDRESS}
+        return {address: one[0] for address, one in found.items() if len(one) == 1 and address not in NO_ADDRESS}
 
     def canonical(self, group: str | None) -> str | None:
         """One name for a communicator that has two."""

@@ -17,7 +17,7 @@ MAX_WORD = 512
 _FIELD = re.compile(r"([A-Za-z_]{1,40}) ?:? ?\[([^\[\]]{0,4096})\]")
 _PLAIN = re.compile(r"\b([A-Za-z]{3,40}): ?([^\s,:\[\](){}]{1,512})(?=[,.\s])")
 _CARD = re.compile(r"(?P<server>[^\s/\[\]]{1,255})/(?P<physical>[0-9]{1,6})")
-_NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - a text in logs, nothing listens on it
+NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - a text in logs, nothing listens on it
 _RANK = re.compile(r"[0-9]{1,10}")
 
 
@@ -98,7 +98,7 @@ def server(text: str | None) -> str | None:
 def address(text: str | None) -> str | None:
     """The address of a card; zeros mean that it has none."""
     found = server(text)
-    return None if found in _NO_ADDRESS else found
+    return None if found in NO_ADDRESS else found
 
 
 def card(text: str | None) -> Card:
