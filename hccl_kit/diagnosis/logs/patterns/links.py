@@ -58,7 +58,8 @@ def _row(found: Found) -> Iterator[Fact]:
     cells = [cell.strip() for cell in found.match["cells"].split("|")]
     ends = [(at, end) for at, cell in enumerate(cells) if (end := _END.fullmatch(cell))]
     roles = [at for at, cell in enumerate(cells) if cell.lower() in ("client", "server")]
-    if len(ends) != 2 or not roles or roles[0] + 1 >= len(cells):
+    # A cut row ends with an empty cell: what follows the role is not known then.
+    if len(ends) != 2 or not roles or not "".join(cells[roles[0] + 1 : roles[0] + 2]):
         return
     (peer_at, peer), (_, own) = ends
     port = cells[peer_at + 1]
