@@ -37,6 +37,7 @@ from hccl_kit.ocr.models import (
     svtr,
     vgg7,
 )
+from hccl_kit.ocr.models.ppocr import lcnet_v4, lines
 from hccl_kit.ocr.tasks.classification import Classification
 from hccl_kit.ocr.tasks.detection import Detection
 from hccl_kit.ocr.tasks.recognition import Recognition
@@ -106,6 +107,7 @@ RECIPES: tuple[Recipe, ...] = (
         partial(rare.build, backbone=rec_resnet34.RecResNet34),
         reads_lines(rec_resnet34),
     ),
+    Recipe(("rec_pplcnet_v4", "LightSVTR", "CTCHead"), lines.build, reads_lines(lcnet_v4)),
     Recipe(("SVTRNet", "Img2Seq", "CTCHead"), svtr.build, _svtr_task),
     *(row for name in crnn_small.BACKBONES for row in _conv_small_rows(name)),
     Recipe(("cls_mobilenet_v3_small_100", "MobileNetV3Head"), cls_mobilenet_v3.build, Classification),

@@ -1,0 +1,54 @@
+"""The recognisers of PP-OCRv6: sizes and shapes; their equality with the published weights is tested with the reader."""
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor
+
+from hccl_kit.ocr.models.ppocr import lcnet_v4, lines
+from hccl_kit.ocr.models.ppocr.lcnet_v4 import PageBackbone
+
+pytestmark = pytest.mark.train
+
+SMALL = {
+    "backbone": {"name": "rec_pplcnet_v4", "size": "small"},
+    "neck": {"name": "LightSVTR", "dims": 120, "depth": 2, "mlp_ratio": 2.0, "local_kernel": 7, "dropout": 0.1},
+    "head": {"name": "CTCHead", "out_channels": 18710},
+}
+PUBLISHED = 5_267_683 - 53
+"""Numbers in the file of the small recogniser; 53 of them are constants of its operators."""
+
+
+def test_as_many_parameters_as_published() -> None:
+    assert sum(parameter.size for parameter in lines.build(SMALL).get_parameters()) == PUBLISHED
+
+
+@pytest.mark.parametrize(("width", "steps"), [(320, 40), (321, 40), (326, 41), (40, 5)])
+def test_time_steps_of_a_width(width: int, steps: int) -> None:
+    """The widths of the fact sheet, which were measured on the published file."""
+    assert lcnet_v4.sequence_length(width) == steps
+
+
+@pytest.mark.parametrize("size", lcnet_v4.LINES)
+def test_the_backbone_gives_its_time_steps(size: str) -> None:
+    backbone = lcnet_v4.LineBackbone(size)
+    features = backbone(Tensor(np.zeros((1, 3, 48, 61), np.float32)))
+    assert features.shape == (1, backbone.out_channels, 1, lcnet_v4.sequence_length(61))
+
+
+def test_the_backbone_of_pages_has_four_strides() -> None:
+    backbone = PageBackbone("small")
+    maps = backbone(Tensor(np.zeros((1, 3, 64, 96), np.float32)))
+    assert [tuple(each.shape) for each in maps] == [
+        (1, channels, 64 // stride, 96 // stride)
+        for channels, stride in zip(backbone.out_channels, (4, 8, 16, 32), strict=True)
+    ]
+
+
+def test_training_gives_logits_and_evaluation_probabilities() -> None:
+    network = lines.build({**SMALL, "head": {"name": "CTCHead", "out_channels": 11}})
+    images = Tensor(np.random.default_rng(0).standard_normal((2, 3, 48, 64)).astype(np.float32))
+    assert network.set_train(True)(images).shape == (8, 2, 11)
+    read = network.set_train(False)(images)
+    assert read.shape == (2, 8, 11)
+    assert np.allclose(ms.ops.sum(read, 2).asnumpy(), 1, atol=1e-5)
