@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from hccl_kit.base import shipped
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import rapidocr
 
 ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyz"
 MAX_BYTES = 1 << 22
@@ -30,9 +32,11 @@ class Charset:
     def load(cls, path: str | None, *, use_space_char: bool) -> Charset:
         """Read a UTF-8 file with one character per line, or a shipped one; None: 0-9 and a-z, MindOCR's default.
 
+        `rapidocr:rec` is the dictionary of the weights of that name.
+
         Raises KitError if the file cannot be read or a line is not one character of its own.
         """
-        characters = ALPHANUMERIC if path is None else "".join(_read(Path(path)))
+        characters = ALPHANUMERIC if path is None else "".join(_listed(path))
         if use_space_char and " " not in characters:
             characters += " "
         if len(set(characters)) != len(characters):
@@ -56,6 +60,10 @@ class Charset:
     def decode(self, numbers: list[int]) -> str:
         """The text of class numbers without the blank."""
         return "".join(self.characters[number] for number in numbers)
+
+
+def _listed(path: str) -> Iterable[str]:
+    return rapidocr.characters(path) if path in rapidocr.FILES else _read(Path(path))
 
 
 def _read(path: Path) -> list[str]:

@@ -1,8 +1,8 @@
-"""Initial weights of a network: a MindSpore checkpoint, such as MindOCR's, or a safetensors file."""
+"""Initial weights of a network: a MindSpore checkpoint, such as MindOCR's, a safetensors or an ONNX file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,44 @@ from safetensors.numpy import load_file
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import listed
+from hccl_kit.ocr import rapidocr
+from hccl_kit.ocr.adapt import classifier, onnx_weights
 from hccl_kit.ocr.checkpoints import checkpoint
 
 TYPES = frozenset({"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"})
 """Types of safetensors that numpy supports."""
+FOREIGN = (".onnx", ".safetensors")
+"""Files of other programs; all others are checkpoints of MindSpore."""
 SHOWN = 5
 """Parameters that a message names; the others are counted."""
 BACKBONE, PREFIX = "model.backbone.pretrained", "backbone."
 
 
-def load(path: Path, network: nn.Cell, *, strict: bool, key: str = "model.pretrained") -> list[str]:
+def load(
+    path: Path,
+    network: nn.Cell,
+    *,
+    strict: bool,
+    key: str = "model.pretrained",
+    classes: Sequence[str | None] = (),
+) -> list[str]:
     """Set the parameters of `network` from a file; returns notes, also on parameters that are missing or do not fit.
 
     Parameters match by name, statistics of batch normalisation included; other values in the file, such as the state
     of an optimizer, are ignored. With the key `model.backbone.pretrained` only the backbone is set, and names may lack
-    the prefix `backbone.`, as in MindCV's files. Raises KitError if the file is missing or damaged or nothing fits;
-    with `strict` also if one parameter is missing or has another shape. Then no parameter is set.
+    the prefix `backbone.`, as in MindCV's files. An ONNX file has no such names, see `onnx_weights`; its classifier is
+    converted to `classes`, the tokens of that of the network.
+
+    Raises KitError if the file is missing or damaged or nothing fits; with `strict` also if one parameter is missing
+    or has another shape. Then no parameter is set.
     """
     notes: list[str] = []
-    rows = _safetensors(path) if path.suffix == ".safetensors" else _checkpoint(path, notes.append)
+    if path.suffix == ".onnx":
+        rows = _onnx(path, network, key, classes, notes.append)
+    elif path.suffix == ".safetensors":
+        rows = _safetensors(path)
+    else:
+        rows = _checkpoint(path, notes.append)
     parameters = list(network.get_parameters())
     if key == BACKBONE:
         parameters = [p for p in parameters if p.name.startswith(PREFIX)]
@@ -56,6 +75,23 @@ def load(path: Path, network: nn.Cell, *, strict: bool, key: str = "model.pretra
     for parameter in fitting:
         parameter.set_data(Tensor(rows[parameter.name], parameter.dtype))
     return [*notes, f"{path}: {len(fitting)} of {len(parameters)} parameters are taken", *skipped]
+
+
+def _onnx(
+    path: Path, network: nn.Cell, key: str, classes: Sequence[str | None], say: Callable[[str], None]
+) -> Mapping[str, NDArray[Any]]:
+    found = onnx_weights.read(path)
+    characters = rapidocr.listed_characters(found.metadata)
+    layers = found.layers
+    if classes and characters is not None and layers:
+        last, note = classifier.converted(layers[-1], (None, *characters, " "), classes)
+        layers = (*layers[:-1], last)
+        if note:
+            say(f"{path}: {note}")
+    try:
+        return onnx_weights.place(layers, network)
+    except KitError as error:
+        raise KitError(f"{key}: {path} is of another network: {error.message}") from error
 
 
 def _checkpoint(path: Path, say: Callable[[str], None]) -> Mapping[str, NDArray[Any]]:

@@ -20,6 +20,7 @@ from typing import Any
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.checkpoints.download import BLOCK, DEADLINE, Say, copy
 
 CACHE = "HCCL_KIT_CACHE"
@@ -61,7 +62,9 @@ def fetch(model: Mapping[str, Any], environ: Mapping[str, str], say: Say) -> lis
 
 
 def local_path(key: str, name: str, environ: Mapping[str, str]) -> Path:
-    """The path of the weights that `key` names: the path itself, or the place of a URL in the cache."""
+    """The path of the weights that `key` names: itself, that in an installed package, or that of a URL in the cache."""
+    if name in rapidocr.FILES:
+        return rapidocr.path(name)
     scheme = _scheme(name)
     if scheme is None:
         return Path(name)

@@ -30,6 +30,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.data.sources import sources
 from hccl_kit.runtime import LAUNCHERS, JointError, detect, finish
 from hccl_kit.runtime.failure import record, watch_stacks
@@ -188,7 +189,7 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
 
 def assert_weights(config: Config, option: str = "-o") -> None:
     """Raises KitError if the checkpoint of `config` does not exist; `option` is the one that names another."""
-    if not config.weights.exists():
+    if not fetch.local_path("eval.ckpt_load_path", str(config.weights), os.environ).exists():
         name = shlex.quote(shipped.short_name(config.source))
         raise KitError(
             f"there is no checkpoint {config.weights} (eval.ckpt_load_path, or best.ckpt of a run)",

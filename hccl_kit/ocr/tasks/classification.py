@@ -35,6 +35,7 @@ class Classification:
     """
 
     label_transforms = frozenset({ENCODE})
+    classes: Sequence[str | None] = ()
     counts: type[Counts] = ClassCounts
 
     def __init__(self, config: Config) -> None:

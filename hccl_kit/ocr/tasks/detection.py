@@ -49,6 +49,7 @@ class Detection:
 
     label_transforms = frozenset({"DetLabelEncode", "ValidatePolygons", *TARGETS})
     dictionary = ""
+    classes: Sequence[str | None] = ()
     counts: type[Counts] = BoxCounts
 
     def __init__(self, config: Config) -> None:

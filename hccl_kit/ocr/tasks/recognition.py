@@ -48,6 +48,7 @@ class Recognition:
         self.head = text_heads.of(config)
         self.charset = _charset_of(config)
         self.dictionary = hashlib.sha256(self.charset.characters.encode()).hexdigest()
+        self.classes: Sequence[str | None] = self.head.classes(self.charset)
         self.options = _label_options(config)
         self.longest: int = self.options["max_text_len"]
         _assert_max_length(config, self.longest)

@@ -8,6 +8,7 @@ from mindspore import nn
 
 from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import batch_norm, freeze, instruction_set, matrix_convolution, precision, pretrained
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
@@ -24,9 +25,11 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
     """The network with its initial weights, equal on all ranks; frozen, cast and synchronised as configured."""
     model, system = config["model"], config["system"]
     network = recipes.network(config)
+    task = recipes.task(config)
     for key, name in fetch.wanted(model).items():
         path = fetch.local_path(key, name, os.environ)
-        for note in pretrained.load(path, network, strict=model["pretrained_strict"], key=key):
+        classes = task.classes if key == "model.pretrained" else ()
+        for note in pretrained.load(path, network, strict=model["pretrained_strict"], key=key, classes=classes):
             say(note)
     if model["freeze"]:
         say(f"model.freeze: {freeze.freeze(network, model['freeze'])} parameters are frozen")
@@ -51,9 +54,14 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
 
 def trained_network(config: Config) -> nn.Cell:
     """The network with `config.weights`. Raises KitError if they are missing or do not fit."""
-    path, network = config.weights, recipes.network(config)
+    path, network, task = config.weights, recipes.network(config), recipes.task(config)
+    if str(path) in rapidocr.FILES or path.suffix in pretrained.FOREIGN:
+        pretrained.load(
+            fetch.local_path("eval.ckpt_load_path", str(path), os.environ), network, strict=True, classes=task.classes
+        )
+        return network
     rows = checkpoint.read(path, say=lambda note: progress.say(f"warning: {note}"))
-    dictionary_mark.assert_same(path, rows, recipes.task(config).dictionary)
+    dictionary_mark.assert_same(path, rows, task.dictionary)
     checkpoint.load(path, network.get_parameters())
     return network
 

@@ -1,4 +1,4 @@
-"""The recognisers of PP-OCRv6: sizes and shapes; their equality with the published weights is tested with the reader."""
+"""The recognisers of PP-OCRv6: sizes and shapes."""
 
 import mindspore as ms
 import numpy as np

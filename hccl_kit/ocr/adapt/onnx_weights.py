@@ -1,0 +1,180 @@
+"""The weights in an ONNX file, placed into a network by the order in which they are used.
+
+Names in such files have no stable meaning: `conv2d_74.w_0` is a counter. But the nodes stand in the order in which they
+run, so the n-th convolution, normalisation or dense layer of the file is the n-th of a network whose cells are created
+in that order, as those in `hccl_kit.ocr.models.ppocr` are. Kinds and shapes of all must agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from mindspore import nn
+from numpy.typing import NDArray
+
+from hccl_kit.base.errors import KitError
+
+if TYPE_CHECKING:
+    import onnx
+
+Array = NDArray[np.float32]
+MAX_BYTES = 1 << 31
+"""The limit of the format for a file without others beside it."""
+CONVOLUTION, TRANSPOSED, DENSE = "convolution", "transposed convolution", "dense layer"
+LAYER_NORM, BATCH_NORM = "layer normalisation", "batch normalisation"
+
+
+class Layer(NamedTuple):
+    """A layer with weights; `arrays` by the names of the parameters in a cell of MindSpore."""
+
+    kind: str
+    arrays: Mapping[str, Array]
+
+    def __str__(self) -> str:
+        first = next(iter(self.arrays.values()))
+        return f"{self.kind} {'x'.join(map(str, first.shape))}"
+
+
+class OnnxWeights(NamedTuple):
+    """The layers of a file in the order in which they run, and its metadata."""
+
+    layers: tuple[Layer, ...]
+    metadata: Mapping[str, str]
+
+
+def read(path: Path) -> OnnxWeights:
+    """Read a file. Raises KitError if it is missing, damaged, no ONNX file, or keeps its weights in other files."""
+    model = _model(path)
+    try:
+        layers = tuple(_layers(model.graph))
+    except (ValueError, TypeError, IndexError, MemoryError) as error:  # what numpy makes of sizes that do not agree
+        raise KitError(f"{path} is damaged: {error}") from error
+    return OnnxWeights(layers, {row.key: row.value for row in model.metadata_props})
+
+
+def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
+    """The arrays by the names of the parameters of `network`.
+
+    A network may have more layers after those of the file, which only training needs. Raises KitError if the file is
+    of another network.
+    """
+    cells = [(name, cell) for name, cell in network.cells_and_names() if type(cell) in _KINDS]
+    if not layers or len(layers) > len(cells):
+        raise KitError(f"it has {len(layers)} layers with weights, this network has {len(cells)}")
+    placed: dict[str, Array] = {}
+    for number, (layer, (name, cell)) in enumerate(zip(layers, cells, strict=False), 1):
+        own = {key.rpartition(".")[2]: p for key, p in cell.parameters_dict(recurse=False).items()}
+        shapes = {key: tuple(parameter.shape) for key, parameter in own.items()}
+        classes = number == len(layers) and layer.kind == DENSE  # their number is that of the dictionary
+        if _KINDS[type(cell)] != layer.kind or any(
+            (array.shape[1:] if classes else array.shape) != (shape[1:] if classes else shape)
+            for key, shape in shapes.items()
+            for array in (layer.arrays.get(key, np.zeros(0, np.float32)),)
+        ):
+            first = next(iter(shapes.values()))
+            raise KitError(
+                f"layer {number} of the file is a {layer}, that of this network, {name}, a {_KINDS[type(cell)]} "
+                f"{'x'.join(map(str, first))}"
+            )
+        placed |= {own[key].name: layer.arrays[key] for key in shapes}
+    return placed
+
+
+_KINDS: Mapping[type, str] = {
+    nn.Conv2d: CONVOLUTION,
+    nn.Conv2dTranspose: TRANSPOSED,
+    nn.Dense: DENSE,
+    nn.LayerNorm: LAYER_NORM,
+    nn.BatchNorm2d: BATCH_NORM,
+}
+
+
+def _model(path: Path) -> onnx.ModelProto:
+    try:
+        import onnx  # noqa: PLC0415  # an extra
+        from google.protobuf.message import DecodeError  # noqa: PLC0415  # a part of it
+    except ImportError as error:
+        raise KitError(
+            f"{path} cannot be read without the package onnx", hint='pip install "hccl-kit[weights]"'
+        ) from error
+    if not path.is_file():  # opening a named pipe would wait for a writer
+        raise KitError(f"there is no file {path}")
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise KitError(f"{path} has {size} bytes; accepted: at most {MAX_BYTES}")
+    try:
+        model = onnx.load(path, load_external_data=False)
+    except OSError as error:
+        raise KitError(f"cannot read {path}: {error.strerror}") from error
+    except (DecodeError, ValueError) as error:
+        raise KitError(f"{path} is damaged or not an ONNX file") from error
+    if not model.graph.node:
+        raise KitError(f"{path} is damaged or not an ONNX file: it has no graph")
+    outside = [row.name for row in model.graph.initializer if row.data_location == onnx.TensorProto.EXTERNAL]
+    if outside:
+        raise KitError(f"{path} keeps {len(outside)} of its weights in other files", hint="save it as one file")
+    return model
+
+
+class _Graph:
+    """The nodes, and what their inputs are."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self.rows = {row.name: row for row in graph.initializer}
+        self.users: dict[str, list[onnx.NodeProto]] = {}
+        for node in graph.node:
+            if node.op_type == "Identity" and node.input[0] in self.rows:
+                self.rows[node.output[0]] = self.rows[node.input[0]]
+            for name in node.input:
+                self.users.setdefault(name, []).append(node)
+
+    def arrays(self, node: onnx.NodeProto) -> list[Array]:
+        """The inputs of a node that are weights: those with more than one number."""
+        return [array for name in node.input if name in self.rows for array in (self._array(name),) if array.size > 1]
+
+    def added(self, node: onnx.NodeProto) -> Array | None:
+        """The vector that is added to what the node gives, if nothing else uses it."""
+        users = self.users.get(node.output[0], [])
+        if len(users) != 1 or users[0].op_type != "Add":
+            return None
+        found = self.arrays(users[0])
+        return found[0].reshape(-1) if len(found) == 1 and max(found[0].shape) == found[0].size else None
+
+    def _array(self, name: str) -> Array:
+        from onnx import numpy_helper  # noqa: PLC0415  # an extra
+
+        return np.asarray(numpy_helper.to_array(self.rows[name]), np.float32)
+
+
+def _layers(graph: onnx.GraphProto) -> Iterator[Layer]:
+    known = _Graph(graph)
+    for node in graph.node:
+        kind = _OPERATORS.get(node.op_type)
+        arrays = known.arrays(node) if kind else []
+        if kind is None or not arrays:
+            continue
+        if kind == BATCH_NORM:
+            names = ("gamma", "beta", "moving_mean", "moving_variance")
+            yield Layer(kind, dict(zip(names, arrays, strict=True)))
+        elif kind == LAYER_NORM:
+            beta = known.added(node) if len(arrays) == 1 else arrays[1]
+            if beta is not None and arrays[0].ndim == 1:
+                yield Layer(kind, {"gamma": arrays[0], "beta": beta})
+        else:
+            bias = arrays[1] if len(arrays) > 1 else known.added(node)
+            weight = arrays[0].T if node.op_type == "MatMul" else arrays[0]
+            yield Layer(kind, {"weight": weight} if bias is None else {"weight": weight, "bias": bias})
+
+
+_OPERATORS: Mapping[str, str] = {
+    "Conv": CONVOLUTION,
+    "ConvTranspose": TRANSPOSED,
+    "MatMul": DENSE,
+    "BatchNormalization": BATCH_NORM,
+    "LayerNormalization": LAYER_NORM,
+    "Mul": LAYER_NORM,
+}
+"""A layer normalisation may be written out: its last two operators multiply by a vector and add one."""

@@ -1,0 +1,79 @@
+"""The weights that the package `rapidocr` carries: the small networks of PP-OCRv6 (PaddleOCR, Apache-2.0) as ONNX.
+
+The package is found by its metadata and never imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+
+VERSION = "3.10.0"
+FILES = {
+    "rapidocr:rec": (
+        "rapidocr/models/PP-OCRv6_rec_small.onnx",
+        "6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884",
+    ),
+    "rapidocr:det": (
+        "rapidocr/models/PP-OCRv6_det_small.onnx",
+        "090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f",
+    ),
+}
+"""By the name of the source: the file in the package, and its SHA-256."""
+INSTALL = 'pip install "hccl-kit[weights]"'
+
+
+@cache
+def path(name: str) -> Path:
+    """The file of `rapidocr:rec` or `rapidocr:det`.
+
+    Raises KitError if the package is not installed, the name is another, or the file is not the known one.
+    """
+    if name not in FILES:
+        raise KitError(f"{name} is not known", hint=f"accepted: {' or '.join(FILES)}")
+    inside, expected = FILES[name]
+    try:
+        package = metadata.distribution("rapidocr")
+    except metadata.PackageNotFoundError:
+        raise KitError(f"{name} is in the package rapidocr, which is not installed", hint=INSTALL) from None
+    file = Path(str(package.locate_file(inside)))
+    try:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise KitError(f"{name}: rapidocr {package.version} has no {inside}: {error.strerror}", hint=INSTALL) from error
+    if digest != expected:
+        raise KitError(
+            f"{name}: {file} of rapidocr {package.version} has the SHA-256 {digest}; that of {VERSION} has {expected}",
+            hint=f"{INSTALL} installs {VERSION}; name another file by its path",
+        )
+    return file
+
+
+@cache
+def characters(name: str) -> tuple[str, ...]:
+    """The dictionary of `rapidocr:rec`, without the blank and the space. Raises KitError as `path` does."""
+    try:
+        import onnx  # noqa: PLC0415  # an extra
+    except ImportError as error:
+        raise KitError(f"{name} cannot be read without the package onnx", hint=INSTALL) from error
+    model = onnx.load(path(name), load_external_data=False)
+    found = listed_characters({row.key: row.value for row in model.metadata_props})
+    if found is None:
+        raise KitError(
+            f"{name} has no dictionary", hint="accepted: rapidocr:rec, or a file with one character per line"
+        )
+    return found
+
+
+def listed_characters(metadata: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The dictionary in the metadata of a recogniser of PaddleOCR; None if there is none.
+
+    Its classes are the CTC blank, these characters, and the space.
+    """
+    text = metadata.get("character")
+    return None if text is None else tuple(text.split("\n"))

@@ -1,0 +1,182 @@
+"""Weights of ONNX files: read in order, placed by kind and shape; a file of something else is named."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn
+from numpy.typing import NDArray
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import rapidocr
+from hccl_kit.ocr.adapt import onnx_weights, pretrained
+from hccl_kit.ocr.models.ppocr import lines
+from tests.ocr.models.ppocr.test_lines import SMALL
+
+onnx = pytest.importorskip("onnx")
+pytestmark = pytest.mark.train
+
+Array = NDArray[np.float32]
+GENERATOR = np.random.default_rng(0)
+
+
+def numbers(*shape: int) -> Array:
+    return GENERATOR.standard_normal(shape).astype(np.float32)
+
+
+class Toy(nn.Cell):
+    """A convolution, a normalisation and a classifier."""
+
+    def __init__(self, channels: int = 4, classes: int = 5) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, channels, 3, pad_mode="pad", padding=1, has_bias=True)
+        self.norm = nn.BatchNorm2d(channels)
+        self.head = nn.Dense(channels, classes)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.head(ms.ops.mean(self.norm(self.conv(x)), (2, 3)))
+
+
+def write(path: Path, *, characters: str | None = None, classes: int = 5) -> dict[str, Array]:
+    """The toy as PaddleOCR would write it: names that are counters, an Identity, the biases in an Add."""
+    arrays = {
+        "conv2d_7.w_0": numbers(4, 3, 3, 3),
+        "reshape.0": numbers(1, 4, 1, 1),
+        "bn.w_0": numbers(4),
+        "bn.b_0": numbers(4),
+        "bn.w_1": numbers(4),
+        "bn.w_2": np.abs(numbers(4)) + 0.5,
+        "linear_0.w_0": numbers(4, classes),
+        "linear_0.b_0": numbers(classes),
+        "half": np.array(0.5, np.float32),
+    }
+    node = onnx.helper.make_node
+    graph = onnx.helper.make_graph(
+        [
+            node("Identity", ["conv2d_7.w_0"], ["w"]),
+            node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
+            node("Add", ["a", "reshape.0"], ["b"]),
+            node("BatchNormalization", ["b", "bn.w_0", "bn.b_0", "bn.w_1", "bn.w_2"], ["c"], epsilon=1e-5),
+            node("ReduceMean", ["c"], ["d"], axes=[2, 3], keepdims=0),
+            node("MatMul", ["d", "linear_0.w_0"], ["e"]),
+            node("Add", ["e", "linear_0.b_0"], ["f"]),
+            node("Mul", ["f", "half"], ["y"]),
+        ],
+        "toy",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, "h", "w"])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", classes])],
+        [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)])
+    if characters is not None:
+        onnx.helper.set_model_props(model, {"character": characters})
+    onnx.save(model, path)
+    return arrays
+
+
+def load(path: Path, network: nn.Cell, classes: Sequence[str | None] = ()) -> list[str]:
+    return pretrained.load(path, network, strict=True, classes=classes)
+
+
+def test_every_parameter_gets_its_value(tmp_path: Path) -> None:
+    arrays = write(tmp_path / "toy.onnx")
+    network = Toy().set_train(False)
+    assert load(tmp_path / "toy.onnx", network) == [f"{tmp_path}/toy.onnx: 8 of 8 parameters are taken"]
+    assert np.array_equal(network.conv.bias.asnumpy(), arrays["reshape.0"].reshape(-1))
+    assert np.array_equal(network.norm.moving_variance.asnumpy(), arrays["bn.w_2"])
+    assert np.array_equal(network.head.weight.asnumpy(), arrays["linear_0.w_0"].T)
+    images = numbers(2, 3, 6, 7)
+    import onnxruntime  # noqa: PLC0415  # an extra
+
+    session = onnxruntime.InferenceSession(tmp_path / "toy.onnx")
+    assert np.allclose(network(Tensor(images)).asnumpy() / 2, session.run(None, {"x": images})[0], atol=1e-5)
+
+
+def test_characters_keep_their_rows_and_new_ones_start_with_the_mean(tmp_path: Path) -> None:
+    """The file has the blank first and the space last, the network the space third and the blank last."""
+    arrays = write(tmp_path / "toy.onnx", characters="a\nb\nc")
+    network = Toy(classes=4)
+    notes = load(tmp_path / "toy.onnx", network, ("c", "z", " ", None))
+    given = arrays["linear_0.w_0"].T
+    assert np.array_equal(network.head.weight.asnumpy()[[0, 2, 3]], given[[3, 4, 0]])
+    assert np.allclose(network.head.weight.asnumpy()[1], given[1:].mean(axis=0))
+    assert np.allclose(network.head.bias.asnumpy()[1], arrays["linear_0.b_0"][1:].mean())
+    assert notes[0] == f"{tmp_path}/toy.onnx: 1 characters are new: 'z'; 2 of 5 classes are left out"
+
+
+def test_a_dictionary_that_shares_nothing_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "toy.onnx", characters="a\nb\nc")
+    with pytest.raises(KitError, match="no character of that of the configuration"):
+        load(tmp_path / "toy.onnx", Toy(classes=3), ("x", "y", None))
+
+
+def test_a_dictionary_of_another_length_than_the_classifier_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "toy.onnx", characters="a\nb")
+    with pytest.raises(KitError, match="its dictionary makes 4 classes"):
+        load(tmp_path / "toy.onnx", Toy(classes=3), ("a", "b", None))
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (Toy(channels=8), "layer 1 of the file is a convolution 4x3x3x3, that of this network, conv, a convolution"),
+        (nn.SequentialCell(nn.Dense(4, 5)), "it has 3 layers with weights, this network has 1"),
+        (nn.SequentialCell(nn.Dense(3, 5), nn.Dense(5, 5), nn.Dense(5, 5)), "layer 1 .*, 0, a dense layer 5x3"),
+    ],
+)
+def test_a_file_of_another_network_is_named(tmp_path: Path, network: nn.Cell, message: str) -> None:
+    write(tmp_path / "toy.onnx")
+    with pytest.raises(KitError, match=message):
+        load(tmp_path / "toy.onnx", network)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 40, 0.5, 0.99])
+def test_a_truncated_file_is_damaged(tmp_path: Path, kept: float) -> None:
+    write(tmp_path / "toy.onnx")
+    whole = (tmp_path / "toy.onnx").read_bytes()
+    (tmp_path / "cut.onnx").write_bytes(whole[: int(kept * len(whole)) if kept < 1 else int(kept)])
+    with pytest.raises(KitError, match=r"cut\.onnx"):
+        load(tmp_path / "cut.onnx", Toy())
+
+
+def test_text_is_no_onnx_file(tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").write_text("<html>not found</html>")
+    with pytest.raises(KitError, match=r"a\.onnx is damaged or not an ONNX file"):
+        load(tmp_path / "a.onnx", Toy())
+
+
+def test_weights_in_other_files_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "toy.onnx")
+    onnx.save(
+        onnx.load(tmp_path / "toy.onnx"),
+        tmp_path / "b.onnx",
+        save_as_external_data=True,
+        size_threshold=0,
+        location="c",
+    )
+    with pytest.raises(KitError, match="keeps 9 of its weights in other files"):
+        load(tmp_path / "b.onnx", Toy())
+
+
+def test_the_published_recogniser_gives_the_same_probabilities() -> None:
+    """Of a width that no stride divides; within 1e-4, the published limit of this project."""
+    pytest.importorskip("rapidocr")
+    import onnxruntime  # noqa: PLC0415  # an extra
+
+    file = rapidocr.path("rapidocr:rec")
+    network = lines.build(SMALL).set_train(False)
+    classes = (*rapidocr.characters("rapidocr:rec"), " ", None)
+    pretrained.load(file, network, strict=True, classes=classes)
+    images = np.random.default_rng(0).uniform(-1, 1, (2, 3, 48, 101)).astype(np.float32)
+    found = network(Tensor(images)).asnumpy()
+    expected = onnxruntime.InferenceSession(file).run(None, {"x": images})[0]
+    assert np.abs(np.roll(found, 1, axis=2) - expected).max() < 1e-4
+
+
+def test_the_layers_of_a_file_are_read_in_order(tmp_path: Path) -> None:
+    write(tmp_path / "toy.onnx", characters="a\nb\n　")
+    found = onnx_weights.read(tmp_path / "toy.onnx")
+    assert [str(layer) for layer in found.layers] == ["convolution 4x3x3x3", "batch normalisation 4", "dense layer 5x4"]
+    assert rapidocr.listed_characters(found.metadata) == ("a", "b", "　")
