@@ -160,7 +160,7 @@ def test_nobody_came_to_the_root() -> None:
     logs = Logs(4, joined=False, without=[1, 2, 3]).fail(0, GAVE_UP, Connected((0,), 4))
     diagnosis = of(logs)
     assert diagnosis.certainty == "cannot_tell"
-    assert diagnosis.reason.startswith("nobody but the root came")
+    assert diagnosis.reason.startswith("only the root came")
 
 
 def test_an_absent_rank_that_waits_for_another_one_is_a_victim() -> None:
