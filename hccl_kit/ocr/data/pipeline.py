@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from hccl_kit.ocr.data import transforms
-from hccl_kit.ocr.data.lines import line_augment, line_transforms
+from hccl_kit.ocr.data.lines import line_augment, line_join, line_transforms, rec_augment
 from hccl_kit.ocr.data.pages import border_map, east_maps, page_moves, page_transforms, pse_maps, shrink_map
 from hccl_kit.ocr.data.pages.views import join
 from hccl_kit.ocr.data.samples import BadSampleError
@@ -38,6 +38,7 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "SVTRDeterioration": line_augment.deterioration,
     "CVColorJitter": line_augment.colour_jitter,
     "SVTRRecAug": line_augment.svtr_augment,
+    "RecAug": rec_augment.rec_augment,
     "DetLabelEncode": page_transforms.encode_label,
     "DetResize": page_transforms.resize,
     "ScalePadImage": page_transforms.scale_pad,
@@ -55,19 +56,40 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "EASTProcessTrain": east_maps.east_process_train,
 }
 
+MIXES: Mapping[str, Callable[..., Transform[Any]]] = {
+    "RecConAug": line_join.join_lines,
+}
+"""Transforms that draw more samples. They take first the transforms before them, which prepare those samples."""
+
 
 def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = ()) -> Transform[Any]:
     """The composition of a configuration's transforms but for those in `without`. An OpenCV error is a bad sample."""
-    made = join(
-        TRANSFORMS[name](**(options or {})) for step in steps for name, options in step.items() if name not in without
-    )
+    made: list[Transform[Any]] = []
+    for name, options in (row for step in steps for row in step.items()):
+        if name in without:
+            continue
+        if name in MIXES:
+            made.append(MIXES[name](_chain(made), **(options or {})))
+        else:
+            made.append(TRANSFORMS[name](**(options or {})))
+    whole = _chain(made)
 
     def apply(sample: Any, generator: np.random.Generator) -> Any:
         try:
-            for transform in made:
-                sample = transform(sample, generator)
+            return whole(sample, generator)
         except cv2.error as error:  # such as: it rotates no image with a side of more than 32,766 pixels
             raise BadSampleError(str(error).strip()) from error
+
+    return apply
+
+
+def _chain(transforms: Iterable[Transform[Any]]) -> Transform[Any]:
+    """The transforms one after the other, consecutive moves joined."""
+    joined = join(transforms)
+
+    def apply(sample: Any, generator: np.random.Generator) -> Any:
+        for transform in joined:
+            sample = transform(sample, generator)
         return sample
 
     return apply

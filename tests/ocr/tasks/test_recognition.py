@@ -116,6 +116,18 @@ def test_lines_without_black_on_their_right_have_one_width(option: str) -> None:
         task(config.load(CONFIG, options))
 
 
+@pytest.mark.parametrize(
+    ("longest", "steps", "fits"), [(12, 25, True), (13, 25, False), (12, 11, False), (11, 11, True)]
+)
+def test_joined_lines_fit_label_and_network(longest: int, steps: int, fits: bool) -> None:
+    joins = f"train.dataset.transform_pipeline.0={{RecConAug: {{max_text_length: {longest}}}}}"
+    if fits:
+        task(config.load(CONFIG, [joins]), steps=steps)
+        return
+    with pytest.raises(KitError, match=f"max_text_length is {longest}, max_text_len of the labels 12; .* {steps} time"):
+        task(config.load(CONFIG, [joins]), steps=steps)
+
+
 def test_lines_are_padded_if_resizing_is_not_configured() -> None:
     resizing = "train.dataset.transform_pipeline.2={RecResizeImg: {image_shape: [32, 100]}}"
     made = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]", resizing]))

@@ -88,7 +88,7 @@ def deterioration(
     """
     kinds: list[Callable[[Image, Draw], Image]] = []
     if variance is not None:
-        kinds.append(lambda image, draw: _noisy(image, draw, variance))
+        kinds.append(lambda image, draw: noisy(image, draw, variance))
     if degrees is not None:
         kinds.append(lambda image, draw: _moved(image, draw, degrees))
     if factor is not None:
@@ -187,7 +187,8 @@ def _shifted(image: Image, by: Sequence[int]) -> Image:
     return shifted
 
 
-def _noisy(image: Image, draw: Draw, variance: float) -> Image:
+def noisy(image: Image, draw: Draw, variance: float) -> Image:
+    """The image with normal noise of a variance from 1 to `variance`."""
     deviation = max(1.0, float(draw.beta(1, 4)) * variance) ** 0.5
     noise = draw.standard_normal(image.shape, np.float32) * np.float32(deviation)
     return np.clip(image + noise, 0, 255).astype(np.uint8)
