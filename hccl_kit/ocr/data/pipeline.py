@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 
 from hccl_kit.ocr.data import transforms
 from hccl_kit.ocr.data.lines import line_augment, line_join, line_transforms, rec_augment
-from hccl_kit.ocr.data.pages import border_map, east_maps, page_moves, page_transforms, pse_maps, shrink_map
+from hccl_kit.ocr.data.pages import border_map, copy_paste, east_maps, page_moves, page_transforms, pse_maps, shrink_map
 from hccl_kit.ocr.data.pages.views import join
 from hccl_kit.ocr.data.samples import BadSampleError
-from hccl_kit.ocr.data.transforms import Transform
+from hccl_kit.ocr.data.transforms import Mix, Transform
 
 TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "DecodeImage": transforms.decode_image,
@@ -36,9 +37,10 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "DarkOnLight": line_transforms.dark_on_light,
     "SVTRGeometry": line_augment.geometry,
     "SVTRDeterioration": line_augment.deterioration,
-    "CVColorJitter": line_augment.colour_jitter,
+    "CVColorJitter": transforms.colour_jitter,
     "SVTRRecAug": line_augment.svtr_augment,
     "RecAug": rec_augment.rec_augment,
+    "RecConAug": line_join.join_lines,
     "DetLabelEncode": page_transforms.encode_label,
     "DetResize": page_transforms.resize,
     "ScalePadImage": page_transforms.scale_pad,
@@ -46,20 +48,17 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
     "ValidatePolygons": page_transforms.validate_polygons,
     "RandomHorizontalFlip": page_moves.flip,
     "RandomRotate": page_moves.rotate,
+    "RandomPerspective": page_moves.perspective,
     "RandomScale": page_moves.scale,
     "RandomCropWithBBox": page_moves.crop,
     "RandomCropWithMask": page_moves.crop_with_text,
+    "CopyPaste": copy_paste.copy_paste,
     "IaaAugment": page_moves.iaa_augment,
     "ShrinkBinaryMap": shrink_map.shrink_binary_map,
     "BorderMap": border_map.border_map,
     "PSEGtDecode": pse_maps.pse_gt_decode,
     "EASTProcessTrain": east_maps.east_process_train,
 }
-
-MIXES: Mapping[str, Callable[..., Transform[Any]]] = {
-    "RecConAug": line_join.join_lines,
-}
-"""Transforms that draw more samples. They take first the transforms before them, which prepare those samples."""
 
 
 def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = ()) -> Transform[Any]:
@@ -68,10 +67,8 @@ def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = (
     for name, options in (row for step in steps for row in step.items()):
         if name in without:
             continue
-        if name in MIXES:
-            made.append(MIXES[name](_chain(made), **(options or {})))
-        else:
-            made.append(TRANSFORMS[name](**(options or {})))
+        transform = TRANSFORMS[name](**(options or {}))
+        made.append(replace(transform, prepare=_chain(made)) if isinstance(transform, Mix) else transform)
     whole = _chain(made)
 
     def apply(sample: Any, generator: np.random.Generator) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -12,39 +12,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.samples import BadSampleError, TextLine
-from hccl_kit.ocr.data.transforms import Transform, image_of
+from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.data.transforms import Mix, image_of
 
 MAX_TEXT_LENGTH = 25
 """Default of `max_text_length`."""
 
 
 def join_lines(
-    prepare: Transform[TextLine],
     *,
     prob: float = 0.5,
     ext_data_num: int = 2,
     image_shape: Sequence[int] = (48, 320),
     max_text_length: int = MAX_TEXT_LENGTH,
-) -> Transform[TextLine]:
+) -> Mix[TextLine]:
     """With probability `prob` join up to `ext_data_num` more lines on the right, without a space between the texts.
 
-    The others are drawn from `line.others` and made by `prepare`; one that cannot be read is passed over, and so is
-    one that makes the line wider than `image_shape` (height, width) or its text longer than `max_text_length` steps of
-    CTC. All get the height of `image_shape`. Raises KitError if the label has been encoded already.
+    Another line is passed over if it makes the line wider than `image_shape` (height, width), or its text longer than
+    `max_text_length` time steps of CTC. All get the height of `image_shape`. Raises KitError if the label has been
+    encoded already.
     """
     height, width = image_shape[:2]
 
-    def apply(line: TextLine, generator: np.random.Generator) -> TextLine:
+    def mix(line: TextLine, generator: np.random.Generator, another: Callable[[], TextLine | None]) -> TextLine:
         if line.label:
             raise KitError("RecConAug follows the transform that encodes labels", hint="put it before that one")
-        if generator.random() >= prob or not line.others:
+        if generator.random() >= prob:
             return line
         images, text = [_at(height, line)], line.text
-        for number in generator.integers(len(line.others), size=ext_data_num):
-            try:
-                other = prepare(line.others[int(number)], generator)
-            except BadSampleError:  # reported when its own turn comes
+        for other in [another() for _ in range(ext_data_num)]:
+            if other is None:
                 continue
             image = _at(height, other)
             if _steps(text + other.text) <= max_text_length and sum(one.shape[1] for one in (*images, image)) <= width:
@@ -52,7 +49,7 @@ def join_lines(
                 text += other.text
         return replace(line, image=np.hstack(images), text=text) if len(images) > 1 else line
 
-    return apply
+    return Mix(mix)
 
 
 def _steps(text: str) -> int:

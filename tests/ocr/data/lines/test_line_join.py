@@ -26,12 +26,8 @@ def line(text: str, shade: int, *, height: int = 20, width: int = 40) -> TextLin
     return TextLine(Path(f"{shade}.png"), np.full((height, width, 3), shade, np.uint8), text=text)
 
 
-def same(sample: TextLine, _: np.random.Generator) -> TextLine:
-    return sample
-
-
 def joined(first: TextLine, others: Sequence[TextLine], seed: int, **options: Any) -> TextLine:
-    step = join_lines(same, **{"prob": 1.0, **options})
+    step = join_lines(**{"prob": 1.0, **options})
     return step(replace(first, others=others), np.random.default_rng(seed))
 
 
@@ -67,7 +63,7 @@ def test_the_generator_decides(seed: int) -> None:
 
 
 def test_half_of_the_lines_are_joined_and_none_without_others() -> None:
-    step, others = join_lines(same), [line("b", 1)]
+    step, others = join_lines(), [line("b", 1)]
     made = [step(replace(line("a", 255), others=others), np.random.default_rng(seed)).text for seed in range(400)]
     assert set(made) == {"a", "abb"}
     assert 160 < made.count("a") < 240
@@ -98,7 +94,7 @@ def test_another_line_that_cannot_be_read_is_passed_over() -> None:
     def unreadable(_: TextLine, __: np.random.Generator) -> TextLine:
         raise BadSampleError("not an image")
 
-    step = join_lines(unreadable, prob=1)
+    step = replace(join_lines(prob=1), prepare=unreadable)
     assert step(replace(line("a", 255), others=[line("b", 1)]), np.random.default_rng(0)).text == "a"
 
 
