@@ -126,10 +126,10 @@ FLOORS = {
         "runs": 0,
         "job": 1,
         "recorded": 1,
-        "clocks": 2,
+        "clocks": 3,
         "waits": 2,
-        "causes": 3,
-        "judge": 4,
+        "causes": 4,
+        "judge": 5,
     },
     "ocr": {
         "config": 0,

@@ -2,7 +2,8 @@
 
     [LEVEL] MODULE(PID,PROGRAM):YYYY-MM-DD-HH:MM:SS.mmm.uuu [file.cc:LINE] [THREAD]text
 
-Frameworks glue prefixes to it, releases differ in blanks, and a lost newline puts two records into one line.
+Frameworks glue prefixes to it, releases differ in blanks, and a lost newline puts two records into one line. MindIE's
+own lines are `[TIME] [PID] [THREAD] [COMPONENT] [LEVEL] [FILE-LINE] : [CODE] text` (its page on logs, 2025).
 """
 
 from __future__ import annotations
@@ -63,6 +64,14 @@ _TORCH = re.compile(
     r"\[(?P<level>ERROR|WARNING|INFO)\] (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- ][0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:\.(?P<milli>[0-9]{3}))?(?P<micro>)? \(PID:(?P<pid>[0-9]{1,10}), Device:-?[0-9]{1,10}, RankID:-?[0-9]{1,10}\)"
 )
+_MINDIE = re.compile(
+    r"\[(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- T][0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"(?:[.,](?P<milli>[0-9]{3})(?P<micro>[0-9]{3})?)?"
+    r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?\] ?"
+    r"(?:\[(?P<pid>[0-9]{1,10})\] ?\[(?P<thread>[0-9]{1,20})\] ?\[(?P<component>[\w-]{1,40})\] ?|: ?)"
+    r"\[(?P<level>DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\] ?(?:\[[^\[\]]{1,120}[-:][0-9]{1,6}\] ?)?:? ?"
+)
+"""MindIE's verbose header, and its plain one without process and file."""
 _CLOSED = "])|;}"
 
 
@@ -172,6 +181,12 @@ def _without_header(line: str, is_whole: bool) -> Record:
         time = time_of(found["date"], found["milli"], None)
         text = line[found.end() :]
         return Record(found["level"], "TORCH", int(found["pid"]), None, time, None, text, False, is_whole, rank)
+    if (found := _MINDIE.match(line)) and not _SCREEN.search(line):
+        time = time_of(found["date"], found["milli"], found["micro"])
+        level = {"CRITICAL": "ERROR", "WARN": "WARNING"}.get(found["level"], found["level"])
+        pid = int(found["pid"]) if found["pid"] else prefix_pid
+        text, thread = line[found.end() :], found["thread"]
+        return Record(level, "MINDIE", pid, found["component"], time, thread, text, False, is_whole, rank)
     if not (found := _SCREEN.search(line)):
         return Record(None, None, prefix_pid, None, None, None, line, False, is_whole, rank)
     pid = int(found["pid"] or found["pid2"] or 0) or prefix_pid

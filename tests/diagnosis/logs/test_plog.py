@@ -74,6 +74,29 @@ def test_messages_on_the_screen(line: str, pid: int | None, text: str) -> None:
     assert record.text.lstrip().startswith(text)
 
 
+MINDIE = "[2025-06-15 15:06:40.500] [4711] [281472] [llm] [ERROR] [model_runner.py-77] : [MIE04E130301] EI0006 it is"
+
+
+@pytest.mark.parametrize("line", [MINDIE, MINDIE.replace("40.500]", "40,500+08:00]"), MINDIE.replace(" : ", ": ")])
+def test_the_header_of_mindie(line: str) -> None:
+    (record,) = records(line)
+    assert record == Record("ERROR", "MINDIE", 4711, "llm", TIME, "281472", "[MIE04E130301] EI0006 it is")
+
+
+def test_the_plain_header_of_mindie_names_no_process() -> None:
+    (record,) = records("[2025-03-04 05:06:07,089] : [CRITICAL] [MIE05E000001] the worker is gone")
+    assert (record.level, record.pid, record.text) == ("ERROR", None, "[MIE05E000001] the worker is gone")
+
+
+def test_a_message_of_hccl_within_a_line_of_mindie_keeps_its_own_header() -> None:
+    """The process is that of the message, which HCCL printed."""
+    line = (
+        "[2025-06-15 15:06:40.500] [4711] [281472] [llm] [ERROR] [a.py-7] : EI0006: [PID: 99] 2025-03-04-05:06:06.1 x"
+    )
+    (record,) = records(line.replace("06.1 ", "06.100.000 "))
+    assert (record.pid, record.is_screen) == (99, True)
+
+
 def test_the_header_of_torch() -> None:
     (record,) = records("[rank7]: [ERROR] 2025-06-15-15:06:40 (PID:9, Device:1, RankID:-1) ERR02200 DIST call failed")
     assert (record.module, record.pid, record.rank, record.time) == ("TORCH", 9, 7, TIME - 0.5)

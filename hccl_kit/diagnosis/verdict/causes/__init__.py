@@ -16,6 +16,7 @@ from hccl_kit.diagnosis.verdict.causes.links import detector, error_cqe, late, t
 from hccl_kit.diagnosis.verdict.causes.operators import arguments, diverging, versions, waits_for_itself
 from hccl_kit.diagnosis.verdict.causes.own_fault import own_fault
 from hccl_kit.diagnosis.verdict.causes.rendezvous import missing_at_root, root_not_reached
+from hccl_kit.diagnosis.verdict.causes.settings import settings
 
 CAUSES: tuple[Callable[[Case], Cause | None], ...] = (
     own_fault,
@@ -26,6 +27,7 @@ CAUSES: tuple[Callable[[Case], Cause | None], ...] = (
     named_by_heartbeat,
     error_cqe,
     tls,
+    settings,
     cut_off,
     detector,
     waits_for_itself,
