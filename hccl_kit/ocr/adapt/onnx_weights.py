@@ -132,12 +132,15 @@ class _Graph:
                 self.users.setdefault(name, []).append(node)
 
     def arrays(self, node: onnx.NodeProto) -> list[Array]:
-        """The inputs of a node that are weights: those with more than one number."""
-        return [array for name in node.input if name in self.rows for array in (self._array(name),) if array.size > 1]
+        """The inputs of a node that are weights: all but single numbers without a shape of weights."""
+        arrays = (self._array(name) for name in node.input if name in self.rows)
+        return [array for array in arrays if array.size > 1 or array.ndim > 1]
 
     def added(self, node: onnx.NodeProto) -> Array | None:
         """The vector that is added to what the node gives, if nothing else uses it."""
         users = self.users.get(node.output[0], [])
+        while len(users) == 1 and users[0].op_type == "Identity":
+            users = self.users.get(users[0].output[0], [])
         if len(users) != 1 or users[0].op_type != "Add":
             return None
         found = self.arrays(users[0])
