@@ -108,7 +108,10 @@ RECIPES: tuple[Recipe, ...] = (
         partial(rare.build, backbone=rec_resnet34.RecResNet34),
         reads_lines(rec_resnet34),
     ),
-    Recipe(("rec_pplcnet_v4", "LightSVTR", "CTCHead"), lines.build, reads_lines(lcnet_v4)),
+    *(
+        Recipe(("rec_pplcnet_v4", "LightSVTR", head), lines.build, reads_lines(lcnet_v4))
+        for head in ("CTCHead", "MultiHead")
+    ),
     Recipe(("SVTRNet", "Img2Seq", "CTCHead"), svtr.build, _svtr_task),
     *(row for name in crnn_small.BACKBONES for row in _conv_small_rows(name)),
     Recipe(("cls_mobilenet_v3_small_100", "MobileNetV3Head"), cls_mobilenet_v3.build, Classification),

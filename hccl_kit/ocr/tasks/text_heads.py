@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +17,8 @@ from hccl_kit.ocr.decode import attention, ctc
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.losses.attention import AttentionLoss
 from hccl_kit.ocr.losses.ctc import CTCLoss
+from hccl_kit.ocr.losses.multi import MultiLoss
+from hccl_kit.ocr.models.ppocr import nrtr
 
 Label = tuple[int, ...]
 """The numbers of the characters in the dictionary."""
@@ -54,6 +56,12 @@ def _attention_targets(labels: Sequence[Label], longest: int) -> Targets:
     return (_padded([(BOS, *(number + first for number in label), EOS) for label in labels], longest + 2),)
 
 
+def _multi_targets(labels: Sequence[Label], longest: int) -> Targets:
+    """Those of CTC, and the tokens (N, longest + 2) int32 of the decoder: start, the characters, end, padding."""
+    tokens = [(nrtr.START, *(number + nrtr.SPECIAL for number in label), nrtr.END) for label in labels]
+    return (*_ctc_targets(labels, longest), _padded(tokens, longest + 2))
+
+
 def _padded(labels: Sequence[Label], length: int) -> NDArray[np.int32]:
     padded = np.zeros((len(labels), length), np.int32)
     for row, label in zip(padded, labels, strict=True):
@@ -79,7 +87,10 @@ ATTENTION = TextHead(
     targets=_attention_targets,
     decode=attention.decode,
 )
-HEADS: Mapping[str, TextHead] = {"CTCHead": CTC, "AttentionHead": ATTENTION}
+MULTI = replace(
+    CTC, criterion="MultiLoss", loss=lambda charset: MultiLoss(charset.blank, nrtr.PADDING), targets=_multi_targets
+)
+HEADS: Mapping[str, TextHead] = {"CTCHead": CTC, "AttentionHead": ATTENTION, "MultiHead": MULTI}
 """By the name of the head in a configuration."""
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.tasks.text_heads import ATTENTION, CTC, TextHead
+from hccl_kit.ocr.tasks.text_heads import ATTENTION, CTC, MULTI, TextHead
 from tests.ocr.reference import REFERENCE
 
 ABC = Charset("abc")
@@ -23,7 +23,7 @@ def test_targets_are_those_of_the_reference() -> None:
         assert len(ATTENTION.classes(charset)) == case["num_classes"]
 
 
-@pytest.mark.parametrize("head", [CTC, ATTENTION])
+@pytest.mark.parametrize("head", [CTC, ATTENTION, MULTI])
 def test_every_class_stands_for_one_thing(head: TextHead) -> None:
     """A text is decoded from the classes of its characters."""
     classes = head.classes(ABC)
@@ -37,3 +37,10 @@ def test_every_class_stands_for_one_thing(head: TextHead) -> None:
 def test_ctc_needs_a_time_step_for_each_character_and_between_two_that_are_equal() -> None:
     assert [CTC.min_length(label) for label in ((0,), (0, 1), (0, 0), (1, 1, 1))] == [1, 2, 3, 5]
     assert ATTENTION.min_length((1,) * 40) == 1
+
+
+def test_the_targets_of_a_guided_head_are_those_of_ctc_and_the_tokens_of_the_decoder() -> None:
+    labels, lengths, tokens = MULTI.targets([(0, 2), ()], 3)
+    assert labels.tolist() == [[0, 2, 0], [0, 0, 0]]
+    assert lengths.tolist() == [2, 0]
+    assert tokens.tolist() == [[2, 4, 6, 3, 0], [2, 3, 0, 0, 0]]
