@@ -170,7 +170,6 @@ FLOORS = {
         "crnn": 1,
         "crnn_small": 1,
         "detector": 1,
-        "ppocr": 1,
         "svtr_blocks": 1,
         "tps": 1,
         "vgg7": 1,
@@ -179,6 +178,7 @@ FLOORS = {
         "pse": 2,
         "rare": 2,
         "svtr": 2,
+        "ppocr": 3,
     },
     "ocr.data": {
         "image_paths": 0,

@@ -1,10 +1,11 @@
-"""The loss of DBNet for its three maps, with MindOCR's weights and hard negative mining.
+"""The loss of DBNet for its three maps, with MindOCR's weights and hard negative mining, or PP-OCRv6's focal loss.
 
 After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.6.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from mindspore import Tensor, nn, ops
@@ -16,6 +17,8 @@ MIN_NEGATIVES = 10
 """Least number of negative pixels per image, also without text."""
 NEGATIVE_RATIO = 3
 """Negative-to-positive pixel ratio for OHEM."""
+ALPHA, GAMMA = 0.25, 2.5
+"""Focal loss: the share of the pixels of text, and the exponent."""
 
 Maps: TypeAlias = Tensor | tuple[Tensor, Tensor, Tensor]
 
@@ -23,23 +26,31 @@ Maps: TypeAlias = Tensor | tuple[Tensor, Tensor, Tensor]
 class DBLoss(nn.Cell):
     """dice(binary map) + `l1_scale` * L1(threshold map) + `bce_scale` * cross-entropy(probability map).
 
+    As in MindOCR. `bce_replace` "diceloss" replaces the cross-entropy by dice; "dicefocalloss" replaces it and the dice
+    of the binary map by the sum of dice and focal loss, as PP-OCRv6 is trained.
+
     Inputs: the three maps of the network, (N, 1, H, W) each: probability, threshold, binary; or the probability alone,
     whose cross-entropy is then the whole loss. Then kernels (N, 1, H, W), their mask (N, H, W), thresholds (N, H, W)
-    and their mask (N, H, W), all from 0 to 1. `bce_replace` "diceloss" replaces the cross-entropy by dice; `eps` is
-    added to every denominator. Raises KitError if `bce_replace` has another value.
+    and their mask (N, H, W), all from 0 to 1. `eps` is added to every denominator. Raises KitError if `bce_replace` has
+    another value.
     """
 
     def __init__(
         self, *, eps: float = 1e-6, l1_scale: float = 10, bce_scale: float = 5, bce_replace: str = "bceloss"
     ) -> None:
         super().__init__()
-        if bce_replace not in ("bceloss", "diceloss"):
-            raise KitError(f"loss.bce_replace is {bce_replace!r}; accepted: bceloss, diceloss")
+        kinds: dict[str, Callable[[float], nn.Cell]] = {
+            "bceloss": BalancedCrossEntropy,
+            "diceloss": Dice,
+            "dicefocalloss": DiceFocal,
+        }
+        if bce_replace not in kinds:
+            raise KitError(f"loss.bce_replace is {bce_replace!r}; accepted: {', '.join(kinds)}")
         self.eps = eps
         self.l1_scale = l1_scale
         self.bce_scale = bce_scale
-        self.dice = Dice(eps)
-        self.probability_loss = self.dice if bce_replace == "diceloss" else BalancedCrossEntropy(eps)
+        self.probability_loss = kinds[bce_replace](eps)
+        self.binary_loss = DiceFocal(eps) if bce_replace == "dicefocalloss" else Dice(eps)
 
     def construct(self, prediction: Maps, kernels: Tensor, mask: Tensor, thresholds: Tensor, border: Tensor) -> Tensor:
         kernels = flat(kernels)
@@ -51,7 +62,7 @@ class DBLoss(nn.Cell):
         off = ops.reduce_sum(ops.abs(flat(threshold) - flat(thresholds)) * border)
         l1 = off / (ops.reduce_sum(border) + self.eps)
         of_probability = self.probability_loss(flat(probability), kernels, mask)
-        return self.dice(flat(binary), kernels, mask) + self.l1_scale * l1 + self.bce_scale * of_probability
+        return self.binary_loss(flat(binary), kernels, mask) + self.l1_scale * l1 + self.bce_scale * of_probability
 
 
 class Dice(nn.Cell):
@@ -65,6 +76,25 @@ class Dice(nn.Cell):
         truth = truth * mask
         both = ops.reduce_sum(prediction * truth)
         return 1 - 2 * both / (ops.reduce_sum(prediction * mask) + ops.reduce_sum(truth) + self.eps)
+
+
+class DiceFocal(nn.Cell):
+    """Dice plus focal loss (Lin et al. 2017), the mean of which is over all pixels of the mask.
+
+    -a (1 - p)^2.5 log p for a pixel with the probability p of its truth; a is 0.25 for text and 0.75 for the rest.
+    Inputs: prediction, truth and mask, (N, pixels) each.
+    """
+
+    def __init__(self, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.dice = Dice(eps)
+
+    def construct(self, prediction: Tensor, truth: Tensor, mask: Tensor) -> Tensor:
+        right = ops.clamp(1 - ops.abs(truth - prediction), self.eps, 1 - self.eps)
+        share = ALPHA * truth + (1 - ALPHA) * (1 - truth)
+        focal = -share * ops.pow(1 - right, GAMMA) * ops.log(right) * mask
+        return self.dice(prediction, truth, mask) + ops.reduce_sum(focal) / (ops.reduce_sum(mask) + self.eps)
 
 
 class BalancedCrossEntropy(nn.Cell):

@@ -37,7 +37,7 @@ from hccl_kit.ocr.models import (
     svtr,
     vgg7,
 )
-from hccl_kit.ocr.models.ppocr import lcnet_v4, lines
+from hccl_kit.ocr.models.ppocr import lcnet_v4, lines, pages
 from hccl_kit.ocr.tasks.classification import Classification
 from hccl_kit.ocr.tasks.detection import Detection
 from hccl_kit.ocr.tasks.recognition import Recognition
@@ -96,6 +96,7 @@ RECIPES: tuple[Recipe, ...] = (
         for family, module in (("DB", db), ("PSE", pse), ("EAST", east))
         for backbone in detector.BACKBONES
     ),
+    Recipe(("det_pplcnet_v4", "RepLKFPN", "DBHead"), pages.build, Detection),
     Recipe(("rec_vgg7", "RNNEncoder", "CTCHead"), partial(crnn.build, backbone=vgg7.Vgg7), reads_lines(vgg7)),
     Recipe(
         ("rec_resnet34", "RNNEncoder", "CTCHead"),

@@ -74,6 +74,32 @@ def dice(p: NDArray[Any], kernels: NDArray[Any], mask: NDArray[Any]) -> float:
     return float(1 - 2 * (p * g * mask).sum() / ((p * mask).sum() + (g * mask).sum() + 1e-6))
 
 
+def focal(p: NDArray[Any], kernels: NDArray[Any], mask: NDArray[Any]) -> float:
+    p, g = p[:, 0].astype(np.float64), kernels[:, 0]
+    text, rest = -0.25 * (1 - p) ** 2.5 * np.log(p), -0.75 * p**2.5 * np.log(1 - p)
+    return float(((g * text + (1 - g) * rest) * mask).sum() / mask.sum())
+
+
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
+def test_the_loss_of_ppocr_is_its_definition(mode: int) -> None:
+    maps, [kernels, mask, thresholds, border] = batch()
+    truth = kernels[:, 0]
+    l1 = (np.abs(maps[1][:, 0] - thresholds) * border).sum() / border.sum()
+    first, last = (dice(each, truth[:, None], mask) + focal(each, truth[:, None], mask) for each in (maps[0], maps[2]))
+    ms.set_context(mode=mode)
+    found = value(maps, [kernels, mask, thresholds, border], bce_replace="dicefocalloss")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    assert found == pytest.approx(5 * first + 10 * l1 + last, rel=1e-5)
+
+
+def test_certain_pixels_have_a_finite_loss_and_gradient() -> None:
+    """Probabilities of exactly 0 and 1, right and wrong: a sigmoid in float32 reaches both."""
+    _, targets = batch()
+    maps = tensors([np.tile(np.array([0, 1], np.float32), 480).reshape(SHAPE)] * 3)
+    gradient = ops.grad(OfThree(bce_replace="dicefocalloss"), (0, 1, 2))
+    assert all(np.isfinite(each.asnumpy()).all() for each in gradient(*maps, *tensors(targets)))
+
+
 @pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
 def test_the_loss_is_its_definition(mode: int) -> None:
     maps, [kernels, mask, thresholds, border] = batch()

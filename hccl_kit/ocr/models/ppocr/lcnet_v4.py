@@ -148,16 +148,20 @@ class PlainStem(nn.SequentialCell):
 
 
 class SqueezeExcite(nn.Cell):
-    """A map (N, C, H, W) times a weight per channel, computed from the means of all channels (Hu et al. 2018)."""
+    """A map (N, C, H, W) times a weight per channel, computed from the means of all channels (Hu et al. 2018).
 
-    def __init__(self, channels: int) -> None:
+    The weight is a hard sigmoid of the given slope.
+    """
+
+    def __init__(self, channels: int, *, slope: float = 1 / 6) -> None:
         super().__init__()
+        self.steepness = 6 * slope
         self.reduce = convolution(channels, channels // 4, 1)
         self.expand = convolution(channels // 4, channels, 1)
 
     def construct(self, x: Tensor) -> Tensor:
         weight = self.expand(ops.relu(self.reduce(ops.mean(x, (2, 3), True))))
-        return x * (ops.relu6(weight + 3) / 6)
+        return x * (ops.relu6(self.steepness * weight + 3) / 6)
 
 
 class Block(nn.Cell):

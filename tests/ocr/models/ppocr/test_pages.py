@@ -1,0 +1,112 @@
+"""The detectors of PP-OCRv6: equality with the published file, shapes, and the maps of training."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.models.network import Network
+from hccl_kit.ocr.models.ppocr import pages
+
+pytestmark = pytest.mark.train
+
+SMALL = {
+    "backbone": {"name": "det_pplcnet_v4", "size": "small"},
+    "neck": {"name": "RepLKFPN", "out_channels": 96, "kernel": 7},
+    "head": {"name": "DBHead", "k": 50, "bias": True, "adaptive": True, "k_scales_threshold": True},
+}
+RUNS_WEIGHTS = ("Conv", "ConvTranspose", "Add")
+
+
+@pytest.fixture(autouse=True)
+def pynative() -> Iterator[None]:
+    """Operator by operator: each size of an image would be compiled."""
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    yield
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+
+@pytest.fixture(scope="module")
+def published_file() -> Path:
+    """The file of the small detector in the installed wheel."""
+    package = pytest.importorskip("rapidocr", exc_type=ImportError)
+    file: Path = Path(package.__file__).parent / "models" / "PP-OCRv6_det_small.onnx"
+    return file
+
+
+def image(height: int, width: int) -> NDArray[np.float32]:
+    """Dark bars of text on a light page, in the range of normalised pixels."""
+    generator = np.random.default_rng(height * width)
+    page = generator.normal(0.7, 0.1, (1, 3, height, width)).astype(np.float32)
+    for top in range(8, height - 16, 24):
+        page[..., top : top + 12, 8 : width // 2] -= generator.random((1, 1, 12, width // 2 - 8)) > 0.5
+    return page
+
+
+def test_equals_the_published_file(published_file: Path) -> None:
+    """All weights in order, and the outputs, also on images that are not square and of one cell of the grid."""
+    onnx = pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    graph = onnx.load(str(published_file)).graph
+    values = {row.name: onnx.numpy_helper.to_array(row) for row in graph.initializer}
+    origin = {node.output[0]: node.input[0] for node in graph.node if node.op_type in ("Identity", "Cast")}
+
+    def value(name: str) -> Any:
+        while name in origin:
+            name = origin[name]
+        return values.get(name)
+
+    rows = [value(name) for node in graph.node if node.op_type in RUNS_WEIGHTS for name in node.input]
+    weights = [
+        row.reshape(-1) if row.shape == (1, row.size, 1, 1) else row
+        for row in rows
+        if row is not None and row.ndim == 4  # numbers alone are constants of GELU
+    ]
+    network = pages.build(SMALL)
+    parameters = network.parameters_dict()
+    names = pages.published(network)
+    assert [tuple(parameters[name].shape) for name in names] == [row.shape for row in weights]
+    for name, row in zip(names, weights, strict=True):
+        parameters[name].set_data(Tensor(row))
+    network.set_train(False)
+    session = runtime.InferenceSession(str(published_file), providers=["CPUExecutionProvider"])
+    for size in ((160, 224), (32, 32), (96, 352)):
+        (expected,) = session.run(None, {"x": image(*size)})
+        assert np.abs(network(Tensor(image(*size))).asnumpy() - expected).max() < 1e-5, size
+        assert expected.shape == (1, 1, *size)
+
+
+def train(network: Network) -> Any:
+    return network.set_train(True)(Tensor(image(64, 32)))
+
+
+def test_training_gives_the_binary_map_of_the_paper() -> None:
+    probability, threshold, binary = (each.asnumpy() for each in train(pages.build(SMALL)))
+    assert probability.shape == threshold.shape == binary.shape == (1, 1, 64, 32)
+    assert np.allclose(binary, 1 / (1 + np.exp(-50 * (probability - threshold))), atol=1e-5)
+
+
+def test_nothing_is_normalised() -> None:
+    """No statistics of a batch: an image has the same maps alone and in company."""
+    network = pages.build(SMALL)
+    assert not [name for name in network.parameters_dict() if "gamma" in name or "moving" in name]
+    both = np.concatenate([image(64, 32), 3 * image(64, 32)])
+    alone = train(network)[0].asnumpy()
+    assert np.allclose(network(Tensor(both))[0].asnumpy()[:1], alone, atol=1e-6)
+
+
+@pytest.mark.parametrize(("size", "channels", "kernel"), [("tiny", 64, 5), ("small", 96, 7)])
+def test_sizes(size: str, channels: int, kernel: int) -> None:
+    network = pages.build(
+        {
+            **SMALL,
+            "backbone": {"name": "det_pplcnet_v4", "size": size},
+            "neck": {"name": "RepLKFPN", "out_channels": channels, "kernel": kernel},
+        }
+    )
+    assert network.set_train(False)(Tensor(image(64, 96))).shape == (1, 1, 64, 96)
