@@ -126,7 +126,9 @@ class _Graph:
         self.rows = {row.name: row for row in graph.initializer}
         self.users: dict[str, list[onnx.NodeProto]] = {}
         for node in graph.node:
-            if node.op_type == "Identity" and node.input[0] in self.rows:
+            if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
+                self.rows[node.output[0]] = node.attribute[0].t
+            elif node.op_type in ("Identity", "Reshape") and node.input[0] in self.rows:
                 self.rows[node.output[0]] = self.rows[node.input[0]]
             for name in node.input:
                 self.users.setdefault(name, []).append(node)

@@ -57,7 +57,7 @@ def networks(recognise: engine.Run, direct: engine.Run = upright) -> engine.Netw
 
 def test_texts_have_their_places_in_the_image_of_any_size() -> None:
     image = page("word", "line")
-    for size in ((600, 240), (2400, 960), (60, 24)):
+    for size in ((600, 240), (2400, 960), (300, 120)):
         found = engine.read(networks(says("ab b")), np.asarray(cv2.resize(image, size), np.uint8))
         assert [text.reading.text for text in found] == ["ab b", "ab b"]
         assert found[0].reading.confidence == pytest.approx(0.9)

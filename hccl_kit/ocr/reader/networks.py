@@ -1,0 +1,55 @@
+"""The networks of the reader in MindSpore, with the weights of the package `rapidocr`."""
+
+from __future__ import annotations
+
+import numpy as np
+from mindspore import Tensor, nn
+from numpy.typing import NDArray
+
+from hccl_kit.ocr import rapidocr
+from hccl_kit.ocr.adapt import pretrained
+from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.models.ppocr import lines, pages
+from hccl_kit.ocr.models.ppocr.direction import Direction
+from hccl_kit.ocr.reader.engine import Networks, Run
+
+DETECTOR, CLASSIFIER, RECOGNISER = "rapidocr:det", "rapidocr:cls", "rapidocr:rec"
+"""The sources of the weights, see `hccl_kit.ocr.rapidocr`."""
+PAGES = {
+    "backbone": {"name": "det_pplcnet_v4", "size": "small"},
+    "neck": {"name": "RepLKFPN", "out_channels": 96, "kernel": 7},
+    "head": {"name": "DBHead", "k": 50, "bias": True, "adaptive": False, "k_scales_threshold": True},
+}
+"""The section `model` of the detector of PP-OCRv6 small, as it is used: without the branch of the threshold map."""
+LINES = {
+    "backbone": {"name": "rec_pplcnet_v4", "size": "small"},
+    "neck": {"name": "LightSVTR", "dims": 120, "depth": 2, "mlp_ratio": 2, "local_kernel": 7, "dropout": 0.0},
+}
+"""That of its recogniser, without the head, whose size is that of the dictionary."""
+
+
+def published() -> Networks:
+    """The networks of PP-OCRv6 small and its classifier of directions.
+
+    Raises KitError if the package is not installed or holds other files.
+    """
+    charset = Charset.load(RECOGNISER, use_space_char=True)
+    head = {"name": "CTCHead", "out_channels": len(charset.characters) + 1}
+    classes = (*charset.characters, None)
+    return Networks(
+        _run(pages.build(PAGES), DETECTOR),
+        _run(Direction(), CLASSIFIER),
+        _run(lines.build({**LINES, "head": head}), RECOGNISER, classes),
+        charset,
+    )
+
+
+def _run(network: nn.Cell, source: str, classes: tuple[str | None, ...] = ()) -> Run:
+    pretrained.load(rapidocr.path(source), network, strict=True, key=source, classes=classes)
+    network.set_train(False)
+
+    def run(images: NDArray[np.float32]) -> NDArray[np.float32]:
+        output: NDArray[np.float32] = network(Tensor(images)).asnumpy()
+        return output
+
+    return run
