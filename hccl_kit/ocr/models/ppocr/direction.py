@@ -1,8 +1,8 @@
 """The classifier of directions of PP-OCR: MobileNetV3 small at 0.35 of its width, whether a line lies upside down.
 
 After Howard et al. 2019, "Searching for MobileNetV3", table 2, in PaddleOCR's variant for lines: strides reduce the
-height alone, every block expands, and squeezing has a hard sigmoid of slope 0.2. Cells are created in the order in which
-they run, see `lcnet_v4`.
+height alone, every block expands, and squeezing has a hard sigmoid of slope 0.2. Cells are created in the order in
+which they run, see `lcnet_v4`.
 """
 
 from __future__ import annotations
