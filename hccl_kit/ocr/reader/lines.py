@@ -15,7 +15,7 @@ from hccl_kit.ocr.reader.page import Image, normalised
 HEIGHT, WIDTH = 48, 320
 """Of the image of a line in the recogniser; wider ones keep their ratio."""
 DIRECTION_WIDTH = 192
-"""In the classifier of directions, which takes the start of a longer line only if it is squeezed: all of it."""
+"""In the classifier of directions, into which longer lines are squeezed."""
 GROUP = 6
 """Lines of one width in the recogniser."""
 MOST_COLUMNS = 1 << 14
@@ -39,8 +39,9 @@ def batches(lines: Sequence[Image], *, width: int | None = None) -> Iterator[Bat
     """
     ratios = np.array([line.shape[1] / line.shape[0] for line in lines])
     order = np.argsort(ratios)
-    for start in range(0, len(lines), GROUP):
-        group = order[start : start + GROUP]
+    count = MOST_COLUMNS // width if width else GROUP
+    for start in range(0, len(lines), count):
+        group = order[start : start + count]
         columns = width or int(HEIGHT * max(WIDTH / HEIGHT, ratios[group].max()))
         size = max(1, MOST_COLUMNS // columns)
         for first in range(0, len(group), size):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
@@ -12,6 +15,7 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.models.ppocr import lines, pages
 from hccl_kit.ocr.models.ppocr.direction import Direction
 from hccl_kit.ocr.reader.engine import Networks, Run
+from hccl_kit.ocr.reader.lines import HEIGHT
 
 DETECTOR, CLASSIFIER, RECOGNISER = "rapidocr:det", "rapidocr:cls", "rapidocr:rec"
 """The sources of the weights, see `hccl_kit.ocr.rapidocr`."""
@@ -37,16 +41,18 @@ def published() -> Networks:
     head = {"name": "CTCHead", "out_channels": len(charset.characters) + 1}
     classes = (*charset.characters, None)
     return Networks(
-        _run(pages.build(PAGES), DETECTOR),
-        _run(Direction(), CLASSIFIER),
-        _run(lines.build({**LINES, "head": head}), RECOGNISER, classes),
+        _run(pages.build(PAGES), DETECTOR, (None, 3, None, None)),
+        _run(Direction(), CLASSIFIER, (None, 3, HEIGHT, None)),
+        _run(lines.build({**LINES, "head": head}), RECOGNISER, (None, 3, HEIGHT, None), classes),
         charset,
     )
 
 
-def _run(network: nn.Cell, source: str, classes: tuple[str | None, ...] = ()) -> Run:
+def _run(network: nn.Cell, source: str, shape: Sequence[int | None], classes: Sequence[str | None] = ()) -> Run:
+    """A network with its weights, compiled once for images of all sizes: None in `shape`."""
     pretrained.load(rapidocr.path(source), network, strict=True, key=source, classes=classes)
     network.set_train(False)
+    network.set_inputs(Tensor(shape=shape, dtype=ms.float32))
 
     def run(images: NDArray[np.float32]) -> NDArray[np.float32]:
         output: NDArray[np.float32] = network(Tensor(images)).asnumpy()
