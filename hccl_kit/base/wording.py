@@ -10,8 +10,10 @@ MAX_LISTED = 8
 
 
 def plural(noun: str, number: int) -> str:
-    """The noun after a number: `plural("card", 2)` is "cards"."""
-    return noun if number == 1 else f"{noun}s"
+    """The noun after a number: `plural("card", 2)` is "cards", `plural("process", 2)` is "processes"."""
+    if number == 1:
+        return noun
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
 def counted(number: int, noun: str) -> str:

@@ -91,7 +91,7 @@ def test_of_a_log_the_line_that_tells_most_is_explained(tmp_path: Path) -> None:
     assert (piped.returncode, piped.stderr) == (0, "")
     assert piped.stdout == named.stdout
     assert piped.stdout.startswith(
-        "EI0006: this rank waited in vain for a link to another card\nline:        2: [ERROR]"
+        "EI0006: this rank timed out waiting for a link to another card\nline:        2: [ERROR]"
     )
     assert "rank 2 is this process, and it waited 9 s" in piped.stdout
 

@@ -68,7 +68,7 @@ ROWS: tuple[KnownError, ...] = (
         stage=_STAGE,
     ),
     KnownError(
-        "the root of a communicator waited in vain for some ranks",
+        "the root of a communicator timed out waiting for some ranks",
         "pointer",
         ("EI0015",),
         (r"topo exchange server get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?",),

@@ -102,7 +102,7 @@ ROWS: tuple[KnownError, ...] = (
         stage=_STAGE,
     ),
     KnownError(
-        "this rank waited in vain for a link to another card",
+        "this rank timed out waiting for a link to another card",
         "symptom",
         ("EI0006",),
         (

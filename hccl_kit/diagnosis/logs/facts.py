@@ -291,7 +291,7 @@ class Fault(NamedTuple):
     """Any other error that tells something: a code, an exception of the program, an error of another module.
 
     `kind` is a short phrase for people, such as "out of device memory". `is_symptom`: others cause it, such as a stream
-    that was waited for in vain.
+    that did not finish in time.
     """
 
     code: str | None

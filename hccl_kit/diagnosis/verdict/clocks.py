@@ -1,8 +1,11 @@
 """How far the clocks of servers are apart, estimated from moments that all ranks of a communicator share.
 
 The root of a communicator sends the list of ranks when the last one has come, so that all ranks have it at nearly the
-same moment, and the times at which their logs say so differ by the clocks. Nothing else is used: a rank table is read
-without the others, and the start and the end of a wait differ by more than clocks do.
+same moment, and the times at which their logs say so differ by the clocks. Nothing else is used to judge a job: a rank
+table is read without the others, and the start and the end of a wait differ by more than clocks do.
+
+Where there is no such moment, the two ends of links that were given up tell something: ranks that begin together give
+up together. A server that began late looks the same, so this is reported, and no verdict rests on it.
 """
 
 from __future__ import annotations
@@ -12,8 +15,15 @@ from collections.abc import Mapping
 from statistics import median
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Joined
+from hccl_kit.diagnosis.logs.facts import Joined, LinkFailed, LinkRow, LinkTimedOut
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Job
+from hccl_kit.diagnosis.verdict.waits import Waits
+
+LEAST_LINKS = 2
+"""Links between two servers that must agree."""
+AGREEMENT = 10.0
+"""Seconds by which they may differ: the ranks of a server do not begin at one moment."""
 
 
 class Clocks(NamedTuple):
@@ -51,3 +61,35 @@ def estimate(job: Job) -> Clocks:
                 differences[worker].append(here - median(there))
     offsets = {worker: median(found) for worker, found in differences.items()}
     return Clocks({**offsets, reference: 0.0}, sum(map(len, differences.values())) - (reference in differences))
+
+
+def apart(job: Job, waits: Waits, clocks: Clocks) -> Clocks:
+    """The offsets of workers that `clocks` does not know, by both ends of links that waited for each other."""
+    known = {rank.suspect: job.clock[rank.process] for rank in job.ranks}
+    times: dict[tuple[Suspect, Suspect], float] = {}
+    for edge in waits.edges:
+        if edge.target is not None and edge.event.time is not None and isinstance(edge.event.fact, _LINKS):
+            times.setdefault((edge.source, edge.target), edge.event.time)
+    differences: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for (one, other), time in times.items():
+        if (other, one) in times and one in known and other in known and known[one] != known[other]:
+            differences[known[one], known[other]].append(time - times[other, one])
+    agreed = {
+        pair: median(found)
+        for pair, found in sorted(differences.items())
+        if len(found) >= LEAST_LINKS and max(found) - min(found) <= AGREEMENT
+    }
+    offsets, links = dict(clocks.offsets), 0
+    reached = list(offsets)
+    while reached:
+        here = reached.pop()
+        for (near, far), seconds in agreed.items():
+            if near == here and far not in offsets:
+                offsets[far] = offsets[here] + seconds
+                links += len(differences[near, far])
+                reached.append(far)
+    new = {worker: seconds for worker, seconds in offsets.items() if worker not in clocks.offsets}
+    return Clocks(new, links)
+
+
+_LINKS = (LinkFailed, LinkRow, LinkTimedOut)

@@ -28,9 +28,9 @@ from hccl_kit.diagnosis.logs.facts import (
     VersionMismatch,
     Watchdog,
 )
-from hccl_kit.diagnosis.verdict.causes import CAUSES
+from hccl_kit.diagnosis.verdict.causes import cause_of
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs
-from hccl_kit.diagnosis.verdict.clocks import Clocks, estimate
+from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine
 from hccl_kit.diagnosis.verdict.job import Job, assemble
 from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
@@ -46,20 +46,23 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
     """Who broke the job, as far as the evidence tells."""
     job = assemble(evidence, table)
     case = Case(job, waits(job), estimate(job))
-    cause = _if_known(next((found for one in CAUSES if (found := one(case))), None) or _unknown(case), job)
+    cause = _if_known(cause_of(case) or _unknown(case), job)
     first = cause.suspects[0] if cause.certainty != "cannot_tell" and cause.suspects else None
     event = cause.events[0] if cause.events else None
     fault = None
     if first is not None:
-        fault = FirstFault(first, cause.code, event.time if event else None, cause.kind, event.place if event else None)
+        time, place = (event.time, event.place) if event else (None, None)
+        fault = FirstFault(first, cause.code, time, cause.kind, place, cause.rule)
+    ends = apart(job, case.waits, case.clocks)
+    offsets = {**case.clocks.offsets, **ends.offsets}
     return Diagnosis(
         certainty=cause.certainty,
         first_fault=fault,
         suspects=tuple(dict.fromkeys(cause.suspects)),
         cascade=cascade(job, case.waits, frozenset((first,)) if first else frozenset()),
         silent=job.silent,
-        clock_offsets={worker: -seconds for worker, seconds in case.clocks.offsets.items() if seconds},
-        links=case.clocks.links,
+        clock_offsets={worker: -seconds for worker, seconds in offsets.items() if seconds},
+        links=case.clocks.links + ends.links,
         evidence=tuple(dict.fromkeys(one.place for one in cause.events))[:MAX_EVIDENCE],
         reason=cause.reason,
         fix=cause.fix,
@@ -68,7 +71,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         ranks=tuple(
             RankLine(rank.suspect, _moments(case.clocks, job.clock[rank.process], rank.events)) for rank in job.ranks
         ),
-        notes=(*job.notes, *_differences(job), *evidence.notes),
+        notes=(*job.notes, *_of_ends(ends), *_differences(job), *evidence.notes),
     )
 
 
@@ -114,6 +117,16 @@ def _moments(clocks: Clocks, worker: str, events: tuple[Event, ...]) -> tuple[tu
             event.place,
         )
         for event in telling[:MAX_MOMENTS]
+    )
+
+
+def _of_ends(ends: Clocks) -> tuple[str, ...]:
+    """What the offsets that rest on the ends of links leave open."""
+    if not any(abs(seconds) > AGREEMENT for seconds in ends.offsets.values()):
+        return ()
+    return (
+        f"the clocks of {', '.join(sorted(ends.offsets))} are estimated from when both ends of links gave up: that of "
+        "a server whose ranks began later looks ahead",
     )
 
 

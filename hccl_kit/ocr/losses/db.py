@@ -17,8 +17,8 @@ MIN_NEGATIVES = 10
 """Least number of negative pixels per image, also without text."""
 NEGATIVE_RATIO = 3
 """Negative-to-positive pixel ratio for OHEM."""
-ALPHA, GAMMA = 0.25, 2.5
-"""Focal loss: the share of the pixels of text, and the exponent."""
+ALPHA = 0.25
+"""Focal loss: the weight of the pixels of text; the others have the rest."""
 
 Maps: TypeAlias = Tensor | tuple[Tensor, Tensor, Tensor]
 
@@ -81,7 +81,7 @@ class Dice(nn.Cell):
 class DiceFocal(nn.Cell):
     """Dice plus focal loss (Lin et al. 2017), the mean of which is over all pixels of the mask.
 
-    -a (1 - p)^2.5 log p for a pixel with the probability p of its truth; a is 0.25 for text and 0.75 for the rest.
+    -a (1 - p)^2.5 log p for a pixel with the probability p of its truth; a is 0.25 for text and 0.75 elsewhere.
     Inputs: prediction, truth and mask, (N, pixels) each.
     """
 
@@ -91,10 +91,11 @@ class DiceFocal(nn.Cell):
         self.dice = Dice(eps)
 
     def construct(self, prediction: Tensor, truth: Tensor, mask: Tensor) -> Tensor:
-        right = ops.clamp(1 - ops.abs(truth - prediction), self.eps, 1 - self.eps)
-        share = ALPHA * truth + (1 - ALPHA) * (1 - truth)
-        focal = -share * ops.pow(1 - right, GAMMA) * ops.log(right) * mask
-        return self.dice(prediction, truth, mask) + ops.reduce_sum(focal) / (ops.reduce_sum(mask) + self.eps)
+        wrong = ops.clamp(ops.abs(truth - prediction), self.eps, 1 - self.eps)
+        share = (ALPHA * truth + (1 - ALPHA) * (1 - truth)) * mask
+        # The power is written out: ops.pow takes half of the time of the whole loss on CPU (measured).
+        focal = share * wrong * wrong * ops.sqrt(wrong) * ops.log(1 - wrong)
+        return self.dice(prediction, truth, mask) - ops.reduce_sum(focal) / (ops.reduce_sum(mask) + self.eps)
 
 
 class BalancedCrossEntropy(nn.Cell):

@@ -14,6 +14,8 @@ from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.cards import ids_in_dev, named, need_npu
+from hccl_kit.preflight.rules.variables import listed_devices
+from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
@@ -79,12 +81,16 @@ def no_topology(node: Node) -> Iterator[Finding]:
 
 
 def other_cards_in_container(node: Node) -> Iterator[Finding]:
-    """ASCEND_VISIBLE_DEVICES does not say which cards this container has.
+    """ASCEND_VISIBLE_DEVICES does not say which cards this container has, or ASCEND_RT_VISIBLE_DEVICES counts others.
 
-    What:           it names a card that is not in /dev, or its order is not ascending.
-    Why it matters: it asks the container runtime of Ascend for cards when a container starts. Set later, or without
-                    that runtime, it does nothing; and its order never counts: programs number the cards of a container
-                    ascending from 0.
+    What:           ASCEND_VISIBLE_DEVICES names a card that is not in /dev, or is not ascending; or
+                    ASCEND_RT_VISIBLE_DEVICES in such a container has a number that is not below the number of its
+                    cards.
+    Why it matters: ASCEND_VISIBLE_DEVICES asks the container runtime of Ascend for cards when a container starts. Set
+                    later, or without that runtime, it does nothing; and its order never counts: the cards of a
+                    container are numbered ascending from 0. ASCEND_RT_VISIBLE_DEVICES selects among these numbers: with
+                    cards 3 to 7, 2 is card 5 (measured in vllm-ascend#16256). Some frameworks take it for the numbers
+                    of the host instead (vllm-ascend#12959), so in a container it is best left unset.
     Example:        ASCEND_VISIBLE_DEVICES=4,3, and rank 0 is expected on card 4; it runs on card 3.
     Fix:            write it ascending in what starts the container; for an order, use DEVICE_ID or the rank table.
     HCCL:           EI0014 (devicePhyId); or no code: "open device 1 failed", 507033, E39007.
@@ -104,6 +110,13 @@ def other_cards_in_container(node: Node) -> Iterator[Finding]:
         yield Finding(
             f"{CONTAINER_VARIABLE}={shown(text)}: its order does not count, programs number these cards ascending",
             f"write {','.join(map(str, sorted(wanted)))}",
+        )
+    beyond = [number for number in listed_devices(node.environ) or () if number >= len(there)] if text else []
+    if beyond:
+        yield Finding(
+            f"{VISIBLE_DEVICES}={shown(node.environ[VISIBLE_DEVICES])} selects among the {len(there)} cards of this "
+            f"container, which count from 0, whatever their numbers in /dev ({named(there)})",
+            f"unset {VISIBLE_DEVICES}, or write numbers from 0 to {len(there) - 1}",
         )
 
 

@@ -252,7 +252,7 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
         ),
         [
             OperatorTimedOut(None, None, None, None, None, seconds=1836, physical=3),
-            Fault(None, "RUNTIME", "a task was waited for in vain", "Print:The error", True),
+            Fault(None, "RUNTIME", "a task did not finish in time", "Print:The error", True),
         ],
     ),
     (plog("CMD information count check fail. local[10], remote[20]"), [ArgumentMismatch("count", "10", "20")]),

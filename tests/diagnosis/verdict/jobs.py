@@ -23,6 +23,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Place,
     Process,
     RootSilent,
+    Setting,
     Tls,
 )
 
@@ -177,6 +178,18 @@ def tls() -> Logs:
     return unlinked(logs, 6, [4, 5, 7, 2])
 
 
+def another_algorithm() -> Logs:
+    """The second of three servers has another HCCL_ALGO, so that its ranks connect to others than these expect."""
+    logs = Logs(12)
+    for rank in range(12):
+        logs.say(rank, START, Setting("HCCL_ALGO", "level0:NA;level1:ring" if host(rank) == host(4) else ""))
+    for rank in range(4):
+        unlinked(logs, rank, [rank + 4])
+        unlinked(logs, rank + 4, [rank, rank + 8])
+        unlinked(logs, rank + 8, [rank + 4])
+    return logs
+
+
 def cut_off() -> Logs:
     """The second of three servers has no network: it and the others wait for each other."""
     logs = Logs(12)
@@ -202,6 +215,7 @@ PLANTED: dict[str, tuple[Callable[[], Logs], frozenset[int]]] = {
     "lost": (lost, frozenset({1})),
     "behind": (behind, frozenset({4})),
     "late": (late, frozenset({7})),
+    "another algorithm": (another_algorithm, frozenset({4, 5, 6, 7})),
     "TLS": (tls, frozenset({6})),
     "cut off": (cut_off, frozenset({4, 5, 6, 7})),
     "packets lost": (packets_lost, frozenset({1, 5})),

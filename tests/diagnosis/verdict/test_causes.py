@@ -35,6 +35,7 @@ from tests.diagnosis.verdict.jobs import (
     Logs,
     absent,
     address,
+    another_algorithm,
     behind,
     cut_off,
     exception,
@@ -159,7 +160,7 @@ def test_nobody_came_to_the_root() -> None:
     logs = Logs(4, joined=False, without=[1, 2, 3]).fail(0, GAVE_UP, Connected((0,), 4))
     diagnosis = of(logs)
     assert diagnosis.certainty == "cannot_tell"
-    assert diagnosis.reason.startswith("nobody but the root came")
+    assert diagnosis.reason.startswith("only the root came")
 
 
 def test_an_absent_rank_that_waits_for_another_one_is_a_victim() -> None:
@@ -218,6 +219,43 @@ def test_tls_that_differs_on_one_half() -> None:
     diagnosis = of(logs)
     assert diagnosis.certainty == "cannot_tell"
     assert "TLS" in diagnosis.reason
+
+
+def test_a_variable_that_differs_is_named_with_both_values() -> None:
+    diagnosis = of(another_algorithm())
+    assert diagnosis.first_fault is not None
+    assert diagnosis.first_fault.kind == "has HCCL_ALGO level0:NA;level1:ring, unlike 8 others with unset"
+    assert "env TABLE --check" in diagnosis.fix
+
+
+def test_a_link_between_ranks_with_equal_variables_speaks_against_the_variable() -> None:
+    logs = another_algorithm()
+    unlinked(unlinked(logs, 1, [9]), 9, [1])
+    diagnosis = of(logs)
+    assert "HCCL_ALGO" not in diagnosis.reason
+    assert diagnosis.first_fault is None or "HCCL_ALGO" not in diagnosis.first_fault.kind
+
+
+def test_a_variable_that_differs_on_one_half() -> None:
+    logs = Logs(4)
+    for rank in range(4):
+        logs.say(rank, START, Setting("HCCL_BUFFSIZE", "200" if rank < 2 else "400"))
+    for rank in range(4):
+        unlinked(logs, rank, [(rank + 2) % 4])
+    diagnosis = of(logs)
+    assert diagnosis.certainty == "cannot_tell"
+    assert diagnosis.reason == "HCCL_BUFFSIZE is 200 on ranks 0, 1 and 400 on the others"
+
+
+@pytest.mark.parametrize(("seconds", "is_cause"), [("120", True), ("7200", False)])
+def test_only_a_shorter_time_out_breaks_a_link(seconds: str, is_cause: bool) -> None:
+    logs = Logs(8)
+    for rank in range(8):
+        logs.say(rank, START, Setting("HCCL_CONNECT_TIMEOUT", seconds if rank == 6 else "600"))
+    for rank in (2, 6):
+        unlinked(logs, rank, [8 - rank])
+    diagnosis = of(logs)
+    assert (diagnosis.first_fault is not None and "CONNECT_TIMEOUT" in diagnosis.first_fault.kind) == is_cause
 
 
 def test_the_detector_names_a_card() -> None:

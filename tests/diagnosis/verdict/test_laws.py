@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.logs.facts import Event, Evidence, Fact, LogFile, Place, Process
+from hccl_kit.diagnosis.logs.facts import Event, Evidence, Fact, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.verdict.judge import judge
 from tests.diagnosis.verdict.jobs import CARDS, PLANTED, address, host
 
@@ -138,6 +138,22 @@ def test_the_offset_of_a_clock_is_told(number: int, seconds: float) -> None:
     own = offsets.get(server, offsets.get(name, 0.0))
     assert own - others[0] == pytest.approx(seconds, abs=1e-3)
     assert others[0] == pytest.approx(others[1])
+
+
+@given(st.integers(0, 2), st.floats(-1800, 1800))
+def test_without_a_shared_moment_both_ends_of_links_tell_the_offset(number: int, seconds: float) -> None:
+    """As in a job from a rank table. No verdict rests on it: a server that began late looks the same."""
+    evidence, _ = planted("cut off")
+    evidence = evidence._replace(
+        events=tuple(one for one in evidence.events if not (isinstance(one.fact, Joined) and one.fact.complete))
+    )
+    name = workers(evidence)[number]
+    diagnosis = judge(shifted(evidence, name, seconds))
+    own, other = (diagnosis.clock_offsets.get(host(CARDS * one), 0.0) for one in (number, (number + 1) % 3))
+    assert own - other == pytest.approx(seconds, abs=1e-3)
+    assert diagnosis.links == 8
+    assert any("both ends of links" in note for note in diagnosis.notes) == (abs(seconds) > 10)
+    assert diagnosis.suspects == judge(evidence).suspects
 
 
 NUMBERS = st.one_of(st.integers(-1, 12), st.just(1 << 40))

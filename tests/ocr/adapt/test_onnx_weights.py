@@ -180,3 +180,28 @@ def test_the_layers_of_a_file_are_read_in_order(tmp_path: Path) -> None:
     found = onnx_weights.read(tmp_path / "toy.onnx")
     assert [str(layer) for layer in found.layers] == ["convolution 4x3x3x3", "batch normalisation 4", "dense layer 5x4"]
     assert rapidocr.listed_characters(found.metadata) == ("a", "b", "　")
+
+
+def test_a_bias_of_one_number_is_found_behind_an_identity(tmp_path: Path) -> None:
+    """As at the end of a detector."""
+    node, tensor = onnx.helper.make_node, onnx.numpy_helper.from_array
+    graph = onnx.helper.make_graph(
+        [
+            node("ConvTranspose", ["x", "w"], ["a"], strides=[2, 2]),
+            node("Identity", ["a"], ["b"]),
+            node("Add", ["b", "bias"], ["c"]),
+            node("Mul", ["c", "half"], ["y"]),
+        ],
+        "end",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4, "h", "w"])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 1, "h", "w"])],
+        [
+            tensor(numbers(4, 1, 2, 2), "w"),
+            tensor(np.full((1, 1, 1, 1), 7, np.float32), "bias"),
+            tensor(np.array([0.5], np.float32), "half"),
+        ],
+    )
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "end.onnx")
+    (layer,) = onnx_weights.read(tmp_path / "end.onnx").layers
+    assert layer.kind == onnx_weights.TRANSPOSED
+    assert layer.arrays["bias"].tolist() == [7]

@@ -50,6 +50,25 @@ def test_an_order_that_does_not_count_is_named(a2: Machine) -> None:
     ]
 
 
+@pytest.mark.parametrize(("text", "is_beyond"), [("3,4", True), ("0,1", False), ("1", False), ("0,2", True)])
+def test_the_runtime_selects_among_the_numbers_of_the_container(text: str, is_beyond: bool, a2: Machine) -> None:
+    """vllm-ascend#16256: host cards 3 to 7 count from 0 in a container; CANN refuses a number that is not there."""
+    for card in (0, 1, 2, 5, 6, 7):
+        (a2.root / f"dev/davinci{card}").unlink()
+    a2.environ |= {"ASCEND_VISIBLE_DEVICES": "3,4", "ASCEND_RT_VISIBLE_DEVICES": text}
+    expected = (
+        f'ASCEND_RT_VISIBLE_DEVICES="{text}" selects among the 2 cards of this container, which count from 0, whatever '
+        "their numbers in /dev (cards 3 to 4)"
+    )
+    assert messages(other_cards_in_container, a2.node()) == ([expected] if is_beyond else [])
+
+
+def test_outside_a_container_the_numbers_are_those_of_the_host(a2: Machine) -> None:
+    (a2.root / "dev/davinci3").unlink()
+    a2.environ["ASCEND_RT_VISIBLE_DEVICES"] = "7"
+    assert messages(other_cards_in_container, a2.node()) == []
+
+
 @pytest.mark.parametrize("text", ["", "all", "0-3", "Ascend910-0,Ascend910-1", "0,", "9" * 5000, "\x1b[2J"])
 def test_what_is_no_list_of_absent_cards_is_not_judged(text: str, a2: Machine) -> None:
     a2.environ["ASCEND_VISIBLE_DEVICES"] = text

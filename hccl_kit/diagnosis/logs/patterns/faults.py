@@ -48,7 +48,7 @@ CODES = {
     "EJ0003": Code("a port is taken"),
     "EJ0004": Code("the address of the card is not valid"),
     "EE1001": Code("an argument is not valid"),
-    "EE1002": Code("a stream was waited for in vain", True),
+    "EE1002": Code("a stream did not finish in time", True),
     "EE9999": Code("an internal error of the runtime", True),
     "EL0001": Code("the card is absent"),
     "EL0003": Code("an argument is not valid"),
@@ -73,7 +73,7 @@ PHRASES = (
         r"507046|507048|507010|107020|stream sync(?:hronize)? time-?out|task timeout|EVENT_WAIT|NOTIFY_WAIT"
         r"|Notify ?Wait|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed|event wait error"
         r"|PrintStreamTimeoutSnapshotInfo",
-        "a task was waited for in vain",
+        "a task did not finish in time",
         None,
         True,
     ),

@@ -115,7 +115,7 @@ def _by_rank(suspect: Suspect) -> tuple[bool, int, str, int]:
 
 
 def _before(case: Case, rank: Rank, event: Event) -> bool:
-    """Whether the rank waited in vain before its packets were lost."""
+    """Whether the rank timed out waiting before its packets were lost."""
     waiting = case.waits.waiting[rank.suspect]
     return waiting.time is not None and event.time is not None and waiting.time < event.time
 

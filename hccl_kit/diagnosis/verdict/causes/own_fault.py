@@ -111,13 +111,13 @@ def _gave_up(case: Case, suspect: Suspect) -> bool:
 
 
 def _is_vain(event: Event) -> bool:
-    """Whether the process waited in vain for others, or suffers from what they did."""
+    """Whether the process timed out waiting for others, or suffers from what they did."""
     fact = event.fact
     return isinstance(fact, (*WAITING, PeerClosed)) or (isinstance(fact, Fault) and fact.is_symptom and event.is_error)
 
 
 def _own(rank: Rank) -> Own | None:
-    """The earliest own fault of a rank, unless the rank waited in vain before."""
+    """The earliest own fault of a rank, unless the rank timed out waiting before."""
     faults = [event for event in rank.events if _is_own(event)]
     if not faults:
         return None

@@ -76,7 +76,7 @@ def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
     if len(absent) > 1 and len(absent) == (case.job.size or 0) - 1:
         root = roll.root.suspect
         return cannot_tell(
-            f"nobody but the root came: either {named(root)} cannot be reached, or the others did not start",
+            f"only the root came: either {named(root)} cannot be reached, or the others did not start",
             [root, *absent],
             [roll.event],
         )
@@ -84,7 +84,7 @@ def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
 
 
 def _waits_in(case: Case, suspect: Suspect) -> object:
-    """The first that a rank waited for in vain."""
+    """The first that a rank timed out waiting for."""
     event = case.waits.waiting.get(suspect)
     return None if event is None else event.fact
 

@@ -30,11 +30,3 @@ def _branch(channels: int, *, bias: bool) -> nn.SequentialCell:
     width = channels // 4
     first, second, last = convolution(channels, width, 3, bias=bias), double(width, width), double(width, 1)
     return nn.SequentialCell(first, nn.ReLU(), second, nn.ReLU(), last, nn.Sigmoid())
-
-
-def published(network: Network) -> list[str]:
-    """The parameters that the published inference files hold, in the order in which they run there.
-
-    Weights before biases. The branch of the threshold map is used in training alone, so it is missing.
-    """
-    return [parameter.name for parameter in network.get_parameters() if not parameter.name.startswith("head.thresh.")]
