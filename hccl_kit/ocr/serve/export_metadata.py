@@ -76,12 +76,16 @@ def _line_size(config: Config, given: Sequence[int] | None) -> Size:
 def order(config: Config) -> list[int]:
     """For each class of the ONNX file of a recogniser of PP-OCR, its number in the network; [] for all other networks.
 
-    PaddleOCR has the blank first and the space last; -1 for a space that the dictionary lacks. Raises KitError if a
-    character ends a line for programs that read the dictionary.
+    See `paddle_order`, which may raise KitError.
     """
-    if not _is_ppocr(config) or config["model"]["type"] != "rec":
-        return []
-    classes = _classes(config)
+    return paddle_order(_classes(config)) if _is_ppocr(config) and config["model"]["type"] == "rec" else []
+
+
+def paddle_order(classes: Sequence[str | None]) -> list[int]:
+    """The numbers of `classes` as PaddleOCR has them: first the CTC blank (None), last the space, -1 if there is none.
+
+    Raises KitError if a character ends a line for programs that read the dictionary.
+    """
     breaking = [token for token in classes if token is not None and token.splitlines() != [token]]
     if breaking:
         raise KitError(
