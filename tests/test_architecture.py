@@ -149,6 +149,7 @@ FLOORS = {
         "run": 3,
         "tasks": 4,
         "infer": 5,
+        "reader": 5,
         "serve": 6,
         "train": 6,
         "programs": 7,
