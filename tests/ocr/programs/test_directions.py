@@ -41,6 +41,7 @@ def test_the_evaluation_counts_images(trained: Path) -> None:
     assert (found["images"], found["accuracy"]) == (20, summary(trained)["best"])
 
 
+@pytest.mark.long
 def test_a_prediction_has_the_direction_of_each_line(trained: Path, words: Path) -> None:
     done = tool(
         "predict", "-c", trained / "train_config.yaml", "-o", f"eval.ckpt_load_path={trained / 'best.ckpt'}",
@@ -53,6 +54,7 @@ def test_a_prediction_has_the_direction_of_each_line(trained: Path, words: Path)
     assert all(0.5 <= float(row[2]) <= 1 for row in rows)
 
 
+@pytest.mark.long
 def test_an_exported_classifier_names_its_classes(trained: Path, tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")  # of the extra `export`
     done = tool(

@@ -81,6 +81,7 @@ def test_a_run_that_was_killed_before_its_summary_is_finished(run: Path, words: 
     assert summary(tmp_path)["steps"] == 12
 
 
+@pytest.mark.long
 def test_an_evaluation_that_was_cut_off_is_done_again(words: Path, tmp_path: Path) -> None:
     """Else the best weights of the resumed run could be others than those of the undisturbed one."""
     overrides = ("train.max_steps=12", "system.val_interval=1")
@@ -91,6 +92,7 @@ def test_an_evaluation_that_was_cut_off_is_done_again(words: Path, tmp_path: Pat
     assert evaluations(tmp_path) == [6, 12]
 
 
+@pytest.mark.long
 def test_a_disk_that_fills_up_in_training_is_not_a_failed_start(words: Path, tmp_path: Path) -> None:
     """The size of files is bounded at step 8; the checkpoint after step 9 is larger."""
     done = patched(FULL_DISK, tmp_path, words, "train.max_steps=12", "train.resume_interval_steps=3")

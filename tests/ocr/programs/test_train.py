@@ -129,6 +129,7 @@ def test_an_attention_head_goes_the_same_way(words: Path, tmp_path: Path) -> Non
     assert len(done.stdout.splitlines()) == 20
 
 
+@pytest.mark.long
 def test_a_finished_run_is_not_resumed_silently(run: Path, words: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     done = train(tmp_path / "run", words, "train.max_steps=12", "system.resume=True")
