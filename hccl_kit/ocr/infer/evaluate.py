@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
@@ -62,6 +62,18 @@ class Evaluator:
                 hint="check eval.dataset: dataset_root, data_dir, label_file",
             )
         return self.task.counts.from_array(sums[:-1]), predictions
+
+    def worst(self, network: nn.Cell, predictions: Sequence[Prediction], most: int) -> list[Prediction]:
+        """The predictions furthest from the truth, the worst first, of all ranks; `predictions` are those of this rank.
+
+        Every rank must call it. Each predicts these few anew, so that none needs what others hold.
+        """
+        distances = np.zeros(len(self.samples), np.float32)
+        share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
+        distances[share] = [self.task.distance(one.sample, one.value) for one in predictions]
+        distances = self.world.all_reduce(distances)
+        chosen = np.argsort(-distances, kind="stable")[: min(most, int((distances > 0).sum()))]
+        return [one for batch in self.inference.batches(network, self.samples, chosen) for one in batch]
 
     def _predict(self, network: nn.Cell, share: NDArray[np.intp], alive: Callable[[], None]) -> Iterator[Prediction]:
         for predictions in self.inference.batches(network, self.samples, share):

@@ -81,6 +81,10 @@ class Classification:
         """`path TAB truth TAB prediction`; None if the prediction is right."""
         return None if sample.text == prediction.text else f"{sample.path}\t{sample.text}\t{prediction.text}"
 
+    def distance(self, *_: object) -> float:
+        """Always 0: predictions are not ranked."""
+        return 0.0
+
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """Every line with the name of its class."""
         pixels = pixel_format(self.config.transforms("train"))

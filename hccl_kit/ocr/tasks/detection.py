@@ -120,6 +120,10 @@ class Detection:
         counts = self.count(sample, prediction)
         return None if counts.found == counts.texts and not counts.false else f"{sample.path}\t{counts}"
 
+    def distance(self, *_: object) -> float:
+        """Always 0: predictions are not ranked."""
+        return 0.0
+
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """The first pages with kernels, borders and ignored regions of their texts."""
         pixels, shown = pixel_format(self.config.transforms("train")), range(min(PICTURED, len(batch.images)))

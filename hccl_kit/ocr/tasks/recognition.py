@@ -141,6 +141,10 @@ class Recognition:
         """`path TAB truth TAB reading`, both texts unchanged; None if the reading counts as right."""
         return None if self.count(sample, prediction).right else f"{sample.path}\t{sample.text}\t{prediction.text}"
 
+    def distance(self, sample: TextLine, prediction: Reading) -> float:
+        """The edit distance over the length of the longer text."""
+        return 1 - self.count(sample, prediction).similarity
+
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """Every line with the text of its label."""
         texts = [self.charset.decode(list(row.label)) for row in batch.samples]

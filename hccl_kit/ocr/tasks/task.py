@@ -59,6 +59,9 @@ class Task(Protocol):
     def mistake(self, sample: Any, prediction: Any) -> str | None:
         """A line with a wrong prediction and its ground truth; None if the prediction is right."""
 
+    def distance(self, sample: Any, prediction: Any) -> float:
+        """How far a prediction is from its ground truth, from 0 (right) to 1; always 0 if the task ranks none."""
+
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """The images of a training batch with their targets: HxWx3, BGR."""
 

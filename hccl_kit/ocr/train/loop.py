@@ -36,6 +36,9 @@ def run(job: Job) -> dict[str, Any]:
     if progress.step < last and evaluation.was_interrupted(job):
         _, progress = evaluation.evaluate(job, progress)
 
+    if not progress.step and progress.step < last and system["val_before_train"] and job.evaluator is not None:
+        _, progress = evaluation.evaluate(job, progress)
+
     batches = job.feed.batches(progress.step, last, seed=system["seed"])
     for step, batch, data_s in timed(batches, job.world.recorder):
         if step == 0 and job.world.is_main:
@@ -64,7 +67,7 @@ def run(job: Job) -> dict[str, Any]:
     if job.evaluator is None:
         evaluation.keep_last(job, progress)
     else:
-        counts, progress = evaluation.evaluate(job, progress)
+        counts, progress = evaluation.evaluate(job, progress, draw_worst=True)
     return summary.write(job, progress, counts, meter)
 
 

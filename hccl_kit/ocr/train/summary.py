@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,8 @@ def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> 
         "bad_samples": int(bad[0]) + job.left_out,
         "config_sha256": job.config.digest,
     }
+    if before := job.log.evaluation(0):
+        summary["before"] = before
     job.log.write(SUMMARY, json.dumps(summary, indent=4) + "\n")
     if job.world.is_main:
         indicator = job.config["metric"]["main_indicator"] if "metric" in job.config else None
@@ -57,5 +60,16 @@ def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> 
         raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
     for path in stale_exports(job.folder) if job.world.is_main else ():
         job.log.warn(f"{path} is older than {BEST}: export it again")
+    if before and counts:
+        for line in _compared(before, counts.row()):
+            job.log.say(line)
     job.log.say(f"{counts or 'not evaluated'}; {measured}; see {job.folder}")
     return summary
+
+
+def _compared(before: Mapping[str, float], after: Mapping[str, float]) -> Iterator[str]:
+    """A table of the scores before the training and after it."""
+    yield f"{'':24}{'before':>10}{'after':>10}"
+    for name, value in after.items():
+        if isinstance(value, float) and name in before:
+            yield f"{name:24}{before[name]:10.4f}{value:10.4f}"

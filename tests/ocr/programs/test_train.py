@@ -17,7 +17,7 @@ pytestmark = pytest.mark.train
 FILES = {
     *("train_config.yaml", "log_0.txt", "metrics.jsonl", "summary.json"),
     *("best.ckpt", "train_resume.ckpt", "train_resume.prev.ckpt", "ckpt_kept.json", "step_12.ckpt"),
-    *("curves.png", "first_batch.png", "tensorboard"),
+    *("curves.png", "first_batch.png", "worst_lines.png", "tensorboard"),
 }
 
 
