@@ -45,3 +45,8 @@ def marked(line: str, start: int, width: int) -> tuple[str, str]:
 def text_width(text: str) -> int:
     """The width of a text in terminal cells: Chinese characters take two, combining marks none."""
     return sum(0 if category(char) in ("Mn", "Me") else 1 + (east_asian_width(char) in "WF") for char in text)
+
+
+def escaped(field: str) -> str:
+    """Without characters that end a field or move the cursor: the name of a file may hold any."""
+    return "".join(repr(character)[1:-1] if category(character) == "Cc" else character for character in field)

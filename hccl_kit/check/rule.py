@@ -27,6 +27,7 @@ FAMILIES = {
     TOPOLOGY: "topology: which cards of a server, and how many",
     "HK5": "launch plan: what a launcher requires of a table",
     "HK6": "server and cluster: host, network and cards, before a job starts",
+    "HK7": "first faults: what broke a job, by its logs",
 }
 
 

@@ -37,6 +37,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "report": "print versions, environment and what works on this machine, for a bug report",
     },
     "training": {
+        "read": "find and read the texts of pages, without training",
         "train": "train a network, on one device or many",
         "eval": "evaluate trained weights on a data set",
         "predict": "find and read texts with trained weights",

@@ -1,13 +1,14 @@
-"""All rules: of tables (HK0 to HK4), of launch plans (HK5), of a server and a cluster (HK6)."""
+"""All rules: of tables (HK0 to HK4), of launch plans (HK5), of a server and a cluster (HK6), of jobs (HK7)."""
 
 from __future__ import annotations
 
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULES
+from hccl_kit.diagnosis.first_faults import FIRST_FAULTS
 from hccl_kit.launch.rules import PLAN_RULES
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.rules import NODE_RULES
 
 CATALOGUE: tuple[Rule[...], ...] = tuple(
-    sorted((*RULES, *PLAN_RULES, *NODE_RULES, *CLUSTER_RULES), key=lambda rule: rule.id)
+    sorted((*RULES, *PLAN_RULES, *NODE_RULES, *CLUSTER_RULES, *FIRST_FAULTS), key=lambda rule: rule.id)
 )

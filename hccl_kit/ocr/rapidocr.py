@@ -19,6 +19,10 @@ FILES = {
         "rapidocr/models/PP-OCRv6_rec_small.onnx",
         "6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884",
     ),
+    "rapidocr:cls": (
+        "rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile.onnx",
+        "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c",
+    ),
     "rapidocr:det": (
         "rapidocr/models/PP-OCRv6_det_small.onnx",
         "090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f",
@@ -30,7 +34,7 @@ INSTALL = 'pip install "hccl-kit[weights]"'
 
 @cache
 def path(name: str) -> Path:
-    """The file of `rapidocr:rec` or `rapidocr:det`.
+    """The file of one of the names in FILES.
 
     Raises KitError if the package is not installed, the name is another, or the file is not the known one.
     """

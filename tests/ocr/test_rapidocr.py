@@ -68,5 +68,5 @@ def test_other_weights_are_not_taken_for_the_known_ones(tmp_path: Path, monkeypa
 
 
 def test_a_name_that_is_not_known() -> None:
-    with pytest.raises(KitError, match="rapidocr:cls is not known"):
-        rapidocr.path("rapidocr:cls")
+    with pytest.raises(KitError, match="rapidocr:cut is not known"):
+        rapidocr.path("rapidocr:cut")

@@ -28,6 +28,7 @@ OPTIMIZER: dict[str, Any] = {
     "grouping_strategy": None,
     "no_weight_decay_params": [],
     "decay_as_named": False,
+    "lr_factors": {},
 }
 """A section `optimizer` with its defaults."""
 

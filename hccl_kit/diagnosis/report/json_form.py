@@ -49,6 +49,7 @@ def _suspect(suspect: Suspect) -> dict[str, Any]:
 def _fault(fault: FirstFault) -> dict[str, Any]:
     return {
         **_suspect(fault.suspect),
+        "rule": fault.rule,
         "code": fault.code,
         "time": timestamp(fault.time),
         "kind": fault.kind,

@@ -54,10 +54,10 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 
 
 def fault_sentence(fault: FirstFault) -> str:
-    """`rank 27 (10.0.0.3, card 11), 21:37:51: could not listen on port 16666 [EI0019]`."""
+    """`rank 27 (10.0.0.3, card 11), 21:37:51: could not listen on port 16666 [HK701 EI0019]`."""
     time = clock(fault.time)
-    code = f" [{fault.code}]" if fault.code else ""
-    return f"{rank_name(fault.suspect)}{time and f', {time}'}: {fault.kind}{code}"
+    codes = " ".join(filter(None, (fault.rule, fault.code)))
+    return f"{rank_name(fault.suspect)}{time and f', {time}'}: {fault.kind}{codes and f' [{codes}]'}"
 
 
 def cascade_sentence(diagnosis: Diagnosis) -> str:

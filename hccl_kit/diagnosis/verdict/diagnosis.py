@@ -19,13 +19,17 @@ class Suspect(NamedTuple):
 
 
 class FirstFault(NamedTuple):
-    """The first thing that went wrong. `kind` is a sentence without its subject; `time` as in an Event."""
+    """The first thing that went wrong. `kind` is a sentence without its subject; `time` as in an Event.
+
+    `rule` is the id of `first_faults` that found it.
+    """
 
     suspect: Suspect
     code: str | None
     time: float | None
     kind: str
     place: Place | None
+    rule: str | None = None
 
 
 class Wait(NamedTuple):

@@ -28,7 +28,7 @@ from hccl_kit.diagnosis.logs.facts import (
     VersionMismatch,
     Watchdog,
 )
-from hccl_kit.diagnosis.verdict.causes import CAUSES
+from hccl_kit.diagnosis.verdict.causes import cause_of
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs
 from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine
@@ -46,12 +46,13 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
     """Who broke the job, as far as the evidence tells."""
     job = assemble(evidence, table)
     case = Case(job, waits(job), estimate(job))
-    cause = _if_known(next((found for one in CAUSES if (found := one(case))), None) or _unknown(case), job)
+    cause = _if_known(cause_of(case) or _unknown(case), job)
     first = cause.suspects[0] if cause.certainty != "cannot_tell" and cause.suspects else None
     event = cause.events[0] if cause.events else None
     fault = None
     if first is not None:
-        fault = FirstFault(first, cause.code, event.time if event else None, cause.kind, event.place if event else None)
+        time, place = (event.time, event.place) if event else (None, None)
+        fault = FirstFault(first, cause.code, time, cause.kind, place, cause.rule)
     ends = apart(job, case.waits, case.clocks)
     offsets = {**case.clocks.offsets, **ends.offsets}
     return Diagnosis(

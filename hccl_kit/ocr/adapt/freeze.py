@@ -20,9 +20,9 @@ def freeze(network: nn.Cell, prefixes: Sequence[str]) -> int:
     """
     parameters = list(network.get_parameters())
     for prefix in prefixes:
-        if not any(_begins(parameter.name, prefix) for parameter in parameters):
-            raise _unknown(prefix, [parameter.name for parameter in parameters])
-    kept = {p.name for p in parameters if any(_begins(p.name, prefix) for prefix in prefixes)}
+        if not any(begins(parameter.name, prefix) for parameter in parameters):
+            raise unknown_prefix("model.freeze", prefix, [parameter.name for parameter in parameters])
+    kept = {p.name for p in parameters if any(begins(p.name, prefix) for prefix in prefixes)}
     frozen = [parameter for parameter in network.trainable_params() if parameter.name in kept]
     if len(frozen) == len(network.trainable_params()):
         raise KitError(f"model.freeze: {', '.join(prefixes)} leave nothing to train")
@@ -34,14 +34,16 @@ def freeze(network: nn.Cell, prefixes: Sequence[str]) -> int:
     return len(frozen)
 
 
-def _begins(name: str, prefix: str) -> bool:
+def begins(name: str, prefix: str) -> bool:
+    """Whether the prefix is the name or whole parts of its beginning."""
     return name == prefix or name.startswith(prefix.rstrip(".") + ".")
 
 
-def _unknown(prefix: str, names: Sequence[str]) -> KitError:
+def unknown_prefix(key: str, prefix: str, names: Sequence[str]) -> KitError:
+    """The error for a prefix that `key` gives and no parameter has."""
     parts = {".".join(name.split(".")[:end]) for name in names for end in range(1, name.count(".") + 2)}
     near = difflib.get_close_matches(prefix, sorted(parts), n=1)
     return KitError(
-        f"model.freeze: no parameter is named {prefix}" + (f"; did you mean {near[0]}?" if near else ""),
+        f"{key}: no parameter is named {prefix}" + (f"; did you mean {near[0]}?" if near else ""),
         hint=f"the parts of this network are {', '.join(dict.fromkeys(name.split('.')[0] for name in names))}",
     )

@@ -126,25 +126,30 @@ class _Graph:
         self.rows = {row.name: row for row in graph.initializer}
         self.users: dict[str, list[onnx.NodeProto]] = {}
         for node in graph.node:
-            if node.op_type == "Identity" and node.input[0] in self.rows:
+            if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
+                self.rows[node.output[0]] = node.attribute[0].t
+            elif node.op_type in ("Identity", "Reshape") and node.input[0] in self.rows:
                 self.rows[node.output[0]] = self.rows[node.input[0]]
             for name in node.input:
                 self.users.setdefault(name, []).append(node)
 
     def arrays(self, node: onnx.NodeProto) -> list[Array]:
-        """The inputs of a node that are weights: all but single numbers without a shape of weights."""
-        arrays = (self._array(name) for name in node.input if name in self.rows)
-        return [array for array in arrays if array.size > 1 or array.ndim > 1]
+        """The inputs of a node that are weights: those with more than one number."""
+        return [array for name in node.input if name in self.rows for array in (self._array(name),) if array.size > 1]
 
-    def added(self, node: onnx.NodeProto) -> Array | None:
-        """The vector that is added to what the node gives, if nothing else uses it."""
+    def added(self, node: onnx.NodeProto, size: int) -> Array | None:
+        """The vector of `size` numbers that is added to what the node gives, if nothing else uses it."""
         users = self.users.get(node.output[0], [])
-        while len(users) == 1 and users[0].op_type == "Identity":
-            users = self.users.get(users[0].output[0], [])
+        if len(users) == 1 and users[0].op_type == "Identity":
+            return self.added(users[0], size)
         if len(users) != 1 or users[0].op_type != "Add":
             return None
-        found = self.arrays(users[0])
-        return found[0].reshape(-1) if len(found) == 1 and max(found[0].shape) == found[0].size else None
+        found = [array for name in users[0].input if name in self.rows for array in (self._array(name),)]
+        return (
+            found[0].reshape(-1)
+            if len(found) == 1 and found[0].size == max(found[0].shape, default=0) == size
+            else None
+        )
 
     def _array(self, name: str) -> Array:
         from onnx import numpy_helper  # noqa: PLC0415  # an extra
@@ -163,12 +168,13 @@ def _layers(graph: onnx.GraphProto) -> Iterator[Layer]:
             names = ("gamma", "beta", "moving_mean", "moving_variance")
             yield Layer(kind, dict(zip(names, arrays, strict=True)))
         elif kind == LAYER_NORM:
-            beta = known.added(node) if len(arrays) == 1 else arrays[1]
+            beta = known.added(node, arrays[0].size) if len(arrays) == 1 else arrays[1]
             if beta is not None and arrays[0].ndim == 1:
                 yield Layer(kind, {"gamma": arrays[0], "beta": beta})
         else:
-            bias = arrays[1] if len(arrays) > 1 else known.added(node)
             weight = arrays[0].T if node.op_type == "MatMul" else arrays[0]
+            outputs = weight.shape[1 if kind == TRANSPOSED else 0]
+            bias = arrays[1] if len(arrays) > 1 else known.added(node, outputs)
             yield Layer(kind, {"weight": weight} if bias is None else {"weight": weight, "bias": bias})
 
 

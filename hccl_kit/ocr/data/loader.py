@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -125,7 +125,8 @@ def train_batch(
     good, bad = [], []
     for index in indices:
         try:
-            good.append(transform(samples[index], np.random.default_rng((*seed, int(index)))))
+            sample = replace(samples[index], others=samples)
+            good.append(transform(sample, np.random.default_rng((*seed, int(index)))))
         except BadSampleError as error:
             bad.append((samples[index], str(error)))
     if not good:

@@ -7,8 +7,8 @@ run, epoch and number of the sample: results do not depend on the rank or thread
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 import cv2
 import numpy as np
@@ -27,6 +27,33 @@ class ImageTransform(Protocol):
 
     def __call__(self, sample: S, generator: np.random.Generator, /) -> S:
         """The sample with another image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mix(Generic[S]):
+    """A transform that puts more samples of the training set into one, drawn by the same generator.
+
+    `mix` gets a function that returns one more sample, made by `prepare`: in a pipeline, the transforms before this
+    one. It returns None for a sample that cannot be read, which is reported when its own turn comes, and if there are
+    no others.
+    """
+
+    mix: Callable[[S, np.random.Generator, Callable[[], S | None]], S]
+    prepare: Transform[S] = field(default=lambda sample, _: sample)
+
+    def __call__(self, sample: S, generator: np.random.Generator) -> S:
+        """The sample with parts of others."""
+
+        def another() -> S | None:
+            if not sample.others:
+                return None
+            other: S = sample.others[int(generator.integers(len(sample.others)))]
+            try:
+                return self.prepare(other, generator)
+            except BadSampleError:
+                return None
+
+        return self.mix(sample, generator, another)
 
 
 IMAGENET = {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)}
@@ -156,6 +183,28 @@ def random_colour_adjust(
         mix = bright * hard * (colourful * np.eye(3) + (1 - colourful) * GREY)
         shift = 0.0 if hard == 1 else bright * (1 - hard) * float(GREY[0] @ cv2.mean(image)[:3])
         return replace(sample, image=cv2.transform(image, np.column_stack([mix, np.full(3, shift)])))
+
+    return apply
+
+
+def colour_jitter(
+    *, brightness: float = 0.5, contrast: float = 0.5, saturation: float = 0.5, hue: float = 0.1, p: float = 0.5
+) -> ImageTransform:
+    """With probability `p` random brightness, contrast, saturation (factors around 1) and hue (a share of the circle).
+
+    Expects RGB; with BGR the saturation weighs red and blue the wrong way round.
+    """
+
+    def apply(sample: S, draw: np.random.Generator) -> S:
+        if draw.random() >= p:
+            return sample
+        image = image_of(sample).astype(np.float32) * draw.uniform(max(0.0, 1 - brightness), 1 + brightness)
+        grey = float(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).mean())
+        image = (image - grey) * draw.uniform(max(0.0, 1 - contrast), 1 + contrast) + grey
+        hsv = cv2.cvtColor(np.clip(image, 0, 255) / 255, cv2.COLOR_RGB2HSV)
+        hsv[..., 0] = (hsv[..., 0] + 360 * draw.uniform(-hue, hue)) % 360
+        hsv[..., 1] = np.clip(hsv[..., 1] * draw.uniform(max(0.0, 1 - saturation), 1 + saturation), 0, 1)
+        return replace(sample, image=np.rint(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB) * 255).astype(np.uint8))
 
     return apply
 

@@ -6,7 +6,7 @@ After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Bina
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -20,6 +20,32 @@ MIN_CONTOUR, MIN_BOX = 3, 5
 """Shorter side, in pixels, below which a kernel or a text is noise."""
 SMOOTH = 0.005
 """Largest deviation of a polygon from its contour, as a share of the contour's length."""
+SQUARE = np.ones((2, 2), np.uint8)
+
+
+class Inside(NamedTuple):
+    """The pixels whose mean is the score of a contour: those of text from corner to corner, or those of a polygon."""
+
+    first: NDArray[Any]
+    last: NDArray[Any]
+    polygon: NDArray[Any] | None
+
+
+def _inside_rectangle(contour: NDArray[np.int32]) -> Inside:
+    points = contour[:, 0]
+    return Inside(points.min(axis=0), points.max(axis=0), None)
+
+
+def _inside_contour(contour: NDArray[np.int32]) -> Inside:
+    return _inside_rectangle(contour)._replace(polygon=contour[:, 0])
+
+
+def _inside_box(contour: NDArray[np.int32]) -> Inside:
+    corners = cv2.boxPoints(cv2.minAreaRect(contour))
+    return Inside(np.floor(corners.min(axis=0)), np.ceil(corners.max(axis=0)), corners)
+
+
+INSIDE = {"rectangle": _inside_rectangle, "contour": _inside_contour, "box": _inside_box}
 
 
 def db_postprocess(
@@ -30,21 +56,25 @@ def db_postprocess(
     max_candidates: int = 1000,
     expand_ratio: float = 1.5,
     score_mode: str = "rectangle",
+    dilate: bool = False,
 ) -> Decode:
     """A decoder with MindOCR's options.
 
     `box_type` "quad": rotated rectangles, clockwise from the upper left corner; "polygon" or "poly": polygons.
     Pixels from `binary_thresh` on are text. Of the first `max_candidates` contours those with a mean probability of at
     least `box_thresh` are kept. `score_mode` "rectangle" takes the mean over all text pixels in the bounding box of the
-    contour, as in MindOCR; "contour" over the pixels inside the contour, as in the paper. A contour is expanded by
-    area * `expand_ratio` / perimeter.
+    contour, as in MindOCR; "contour" over the pixels inside the contour, as in the paper; "box" over those inside its
+    minimum-area rectangle, as in PaddleOCR. A contour is expanded by area * `expand_ratio` / perimeter. With `dilate`
+    a pixel is text too if that to its left, above it or both is: it joins what one pixel separates.
     """
     fit = _quad if box_type == "quad" else _polygon
+    inside = INSIDE[score_mode]
 
     def candidates(binary: NDArray[np.uint8], probability: NDArray[np.float32]) -> Iterator[Box]:
+        binary = cv2.dilate(binary, SQUARE) if dilate else binary
         contours, _ = cv2.findContours(binary, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
         for contour in contours[:max_candidates]:
-            score = _score(probability, binary, contour, of_contour=score_mode == "contour")
+            score = _score(probability, binary, inside(contour))
             points = fit(contour[:, 0], expand_ratio) if score >= box_thresh else None
             if points is not None:
                 yield Box(points, score)
@@ -56,15 +86,17 @@ def db_postprocess(
     return decode
 
 
-def _score(
-    probability: NDArray[np.float32], binary: NDArray[np.uint8], contour: NDArray[np.int32], *, of_contour: bool
-) -> float:
-    """The mean probability of a contour."""
-    left, top, width, height = cv2.boundingRect(contour)
-    area = slice(top, top + height), slice(left, left + width)
+def _score(probability: NDArray[np.float32], binary: NDArray[np.uint8], inside: Inside) -> float:
+    """The mean probability of the pixels of a contour."""
+    height, width = probability.shape
+    (left, top), (right, bottom) = (
+        np.clip(corner, 0, (width - 1, height - 1)).astype(int) for corner in (inside.first, inside.last)
+    )
+    area = slice(top, bottom + 1), slice(left, right + 1)
     mask = binary[area]
-    if of_contour:
-        mask = cv2.fillPoly(np.zeros((height, width), np.uint8), [contour - (left, top)], 1)
+    if inside.polygon is not None:
+        polygon = (inside.polygon - (left, top)).astype(np.int32)  # truncated, as in PaddleOCR
+        mask = cv2.fillPoly(np.zeros((bottom + 1 - top, right + 1 - left), np.uint8), [polygon], 1)
     return float(cv2.mean(probability[area], mask)[0])
 
 

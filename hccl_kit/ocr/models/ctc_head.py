@@ -26,10 +26,10 @@ class CTCHead(nn.Cell):
         )
 
     def construct(self, sequence: Tensor) -> Tensor:
-        logits = self.dense1(sequence)
         if self.training:
-            return logits
-        return ops.transpose(ops.softmax(logits, 2), (1, 0, 2))
+            return self.dense1(sequence)
+        # Before the classifier: with a large dictionary its output is a hundred times as large as its input.
+        return ops.softmax(self.dense1(ops.transpose(sequence, (1, 0, 2))), 2)
 
 
 def _start(name: str, channels: int) -> Initializer | str:

@@ -6,6 +6,8 @@ Writes best.mindir and best.onnx next to the checkpoint eval.ckpt_load_path, or 
 output of the network; a line for each file shows the difference. All of this runs on the CPU.
 Images are float32 (batch, 3, height, width) of a fixed shape: export a file for each size that you
 need. The metadata of the ONNX file describes the preprocessing and the classes.
+The ONNX file of a network of PP-OCR takes all sizes and has the form of PaddleOCR's files: rapidocr
+and other programs that run those run it unchanged.
 Existing files are kept unless --force is given.
 Exit codes: 0 done; 1 the output of a file differs, and the file is not written; 2 it could not run.
 
@@ -116,10 +118,10 @@ def _export(request: Request, config: Config, world: World, notes: list[str]) ->
     del world, notes
     shape = export_metadata.input_shape(config, request.shape, request.batch)
     network = network_to_export(config)
-    paths = request.paths(config)
+    paths, facts, order = request.paths(config), export_metadata.facts(config), export_metadata.order(config)
     with progress.track(paths, len(paths), "exporting") as tracked:
         for path in tracked:
-            progress.say(str(export.export(network, shape, path, export_metadata.facts(config))), sys.stdout)
+            progress.say(str(export.export(network, shape, path, facts, order)), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ each text from top to bottom, and its text with --read; lines that --turn recogn
 are turned first. --json writes all of it to a file.
 The picture of lines is a file in the format of its ending; that of pages is a folder with a PNG for
 each. Existing files are kept unless --force is given.
+Without -c, pages are read with published weights as by hccl-kit read.
 An image that cannot be read is named on stderr; its fields are empty, its regions null, and in JSON
 it has an `error`.
 Exit codes: 0 done; 1 some images could not be read; 2 it could not run, or none could be read.
@@ -29,17 +30,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
-from unicodedata import category
 
 from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
-from hccl_kit.base.errors import EXIT_FINDINGS, KitError
+from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder
-from hccl_kit.base.terminal import printable
+from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images
 from hccl_kit.ocr.data.samples import BadSampleError, read_labels
+from hccl_kit.ocr.programs import read
 from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
@@ -51,12 +52,6 @@ if TYPE_CHECKING:
     Prediction = Line | PageOfText
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
-
-
-class UnreadError(KitError):
-    """Some images were read, and others could not be."""
-
-    exit_code = EXIT_FINDINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +87,14 @@ class Request:
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The program; ends the process with one of the exit codes above."""
-    args = make_parser().parse(argv)
+    parser = make_parser()
+    args = parser.parse(argv)
+    if args.config is None:
+        needing = ("labels", "read", "turn", "opt", "read_opt", "turn_opt", "launcher")
+        given = [f"--{name}" for name in needing if getattr(args, name)]
+        if given:
+            parser.error(f"without --config there is no {' and no '.join(given)}")
+        read.run(read.Request(tuple(args.images), args.limit, args.picture, args.json, args.force))
     request = Request(
         images=tuple(args.images),
         labels=args.labels,
@@ -109,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = program.parser(__doc__, "predict")
+    parser = program.parser(__doc__, "predict", needs_config=False)
     parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
     parser.add_argument("--labels", type=Path, metavar="FILE", help="label file of lines: shows the truth as well")
     parser.add_argument("--limit", type=int, metavar="N", help="maximum number of images (default: all)")
@@ -188,7 +190,7 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
     rows, unread = [], 0
     with progress.track(found, len(images), "reading images") as predictions:
         for prediction in predictions:
-            progress.say("\t".join(_escaped(field) for field in prediction.fields()), sys.stdout)
+            progress.say("\t".join(map(escaped, prediction.fields())), sys.stdout)
             rows.append(prediction.row())
             if prediction.error:
                 unread += 1
@@ -198,10 +200,7 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
         # A name that is not UTF-8 has halves of surrogates, and this writes them as JSON does.
         write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
         progress.say(f"wrote: {request.json}")
-    if unread == len(rows):
-        raise KitError(f"none of the {unread} images could be read")
-    if unread:
-        raise UnreadError(f"{unread} of {len(rows)} images could not be read", hint="see the warnings above")
+    program.assert_read(unread, len(rows))
 
 
 def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
@@ -244,11 +243,6 @@ def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator
         yield page
     if request.picture:
         progress.say(f"wrote: {request.picture}")
-
-
-def _escaped(field: str) -> str:
-    """Without characters that end a field or move the cursor: the name of a file may hold any."""
-    return "".join(repr(character)[1:-1] if category(character) == "Cc" else character for character in field)
 
 
 if __name__ == "__main__":

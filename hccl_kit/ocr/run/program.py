@@ -49,6 +49,12 @@ OVERRIDES: Mapping[str, Any] = {"nargs": "+", "action": "extend", "default": [],
 """Of an option that takes overrides, for `add_argument`."""
 
 
+class UnreadError(KitError):
+    """Some images were read, and others could not be."""
+
+    exit_code = EXIT_FINDINGS
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The values of the options that every program has, see `parser`."""
@@ -58,11 +64,16 @@ class Options:
     launcher: str | None = None
 
 
-def parser(description: str | None, verb: str | None = None) -> Parser:
+def parser(description: str | None, verb: str | None = None, *, needs_config: bool = True) -> Parser:
     """A parser with the options of every program: --config, -o and --launcher. `verb` follows `hccl-kit`."""
     made = plain_parser(description, verb)
     made.add_argument(
-        "-c", "--config", type=Path, required=True, metavar="FILE", help="a YAML file, or the name of a shipped one"
+        "-c",
+        "--config",
+        type=Path,
+        required=needs_config,
+        metavar="FILE",
+        help="a YAML file, or the name of a shipped one",
     )
     made.add_argument("--list-configs", action=_ListConfigs, nargs=0, help="print the names of the shipped ones")
     made.add_argument(
@@ -165,6 +176,30 @@ def run_alone(body: Callable[[], None]) -> int:
         print("interrupted; nothing was written", file=sys.stderr)  # noqa: T201
         return EXIT_INTERRUPTED
     return EXIT_OK
+
+
+def run_unlaunched(body: Callable[[], None]) -> NoReturn:
+    """Run a program of one process that uses MindSpore without a configuration; then end the process.
+
+    An error is printed and becomes the exit code; that of an unexpected exception is 1.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that are not UTF-8
+    code = EXIT_OK
+    try:
+        body()
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:
+        code = _fail(error, None)
+    leave(code, None)
+
+
+def assert_read(unread: int, images: int) -> None:
+    """Raises KitError if no image could be read, and UnreadError if only some could."""
+    if unread == images:
+        raise KitError(f"none of the {unread} images could be read")
+    if unread:
+        raise UnreadError(f"{unread} of {images} images could not be read", hint="see the warnings above")
 
 
 def assert_files(config: Config, data: Sequence[str] = ()) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt import instruction_set
@@ -44,10 +45,19 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], trainin
     env = prepare(launch, config.digest, os.environ)
     if target == "CPU":
         _share_cores(env, launch.launcher, say)
-    _set_context(config, target)
+    _set_context(config["system"], target)
     world = join(launch, env, target)
     say(f"launcher {launch.launcher} ({launch.reason}): rank {world.rank} of {world.size} on {target}")
     return world
+
+
+def start_alone() -> None:
+    """Prepare MindSpore for a program of one process that has no configuration, on an Ascend if there is one."""
+    target = _device_target("auto")
+    if target == "CPU":
+        instruction_set.choose(os.environ, products=False)
+    os.environ.setdefault("GLOG_v", LOG_ERRORS)
+    _set_context({"mode": 0, "seed": 0}, target)
 
 
 def _device_target(wanted: str) -> str:
@@ -75,10 +85,9 @@ def _share_cores(env: WorkerEnv, launcher: str, say: Callable[[str], None]) -> N
     say(f"this rank uses {end - first} of {len(cores)} cores: {numbers}")
 
 
-def _set_context(config: Config, target: str) -> None:
+def _set_context(system: Mapping[str, Any], target: str) -> None:
     import mindspore as ms  # noqa: PLC0415  # after the environment is complete
 
-    system = config["system"]
     ms.set_context(mode=ms.GRAPH_MODE if system["mode"] == 0 else ms.PYNATIVE_MODE)
     if target == "CPU":
         ms.set_device("CPU")

@@ -1,7 +1,7 @@
 """Export of trained networks: MINDIR for MindSpore, ONNX for other programs.
 
 A file is moved to its final name only after it was loaded again and has reproduced the outputs of the network. All
-shapes are fixed.
+shapes are fixed, but those of the ONNX files of PP-OCR's networks, see `ppocr_graph`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mindspore as ms
 import numpy as np
@@ -20,12 +21,17 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, KitError
 from hccl_kit.ocr import interrupt
 
+if TYPE_CHECKING:
+    import onnx
+
 TOLERANCE = 1e-4
 """Largest difference between the outputs of file and network, relative to the largest output of the network.
 
 Operators in another order round differently: up to 2.3e-5 for the networks of configs/ (measured). A wrong operator
 differs by more.
 """
+FLAT = 0.01
+"""The least largest output: that of a trained detector is close to 0 everywhere on an image without text."""
 STEEP = 10
 """The difference may be this many times the change of the network's own outputs when its input is rounded.
 
@@ -61,12 +67,15 @@ class Exported:
         return f"{self.path}: {inputs} -> {outputs}, largest relative difference {self.difference:.1e}"
 
 
-def export(network: nn.Cell, shape: Sequence[int], path: Path, facts: Mapping[str, str]) -> Exported:
+def export(
+    network: nn.Cell, shape: Sequence[int], path: Path, facts: Mapping[str, str], order: Sequence[int] = ()
+) -> Exported:
     """Export a network for images of `shape` (N, 3, H, W) to `path`, which ends in .mindir or .onnx.
 
-    `facts` become the metadata of an ONNX file; MINDIR has none. Raises KitError if the network does not accept such
-    images, MindSpore cannot export it or the file cannot be written, and DifferenceError if the outputs differ. Then
-    `path` is unchanged.
+    `facts` become the metadata of an ONNX file; MINDIR has none. `order` has, for each class of the ONNX file of a
+    recogniser of PP-OCR, its number in the network, see `export_metadata.order`. Raises KitError if the network does
+    not accept such images, MindSpore cannot export it or the file cannot be written, and DifferenceError if the outputs
+    differ. Then `path` is unchanged.
     """
     images = np.random.default_rng(0).standard_normal(tuple(shape)).astype(np.float32)
     network.set_train(False)
@@ -79,7 +88,7 @@ def export(network: nn.Cell, shape: Sequence[int], path: Path, facts: Mapping[st
     with interrupt.scratch() as folder:
         # MindSpore chooses the names of files, and its ONNX writer rejects names with a space.
         temporary = folder / f"network{path.suffix}"
-        found = WRITERS[path.suffix](network, images, temporary, facts)
+        found = WRITERS[path.suffix](network, images, temporary, facts, order)
         difference = _difference(found, expected)
         accepted = max(TOLERANCE, STEEP * _difference(network(Tensor(_rounded(images))).asnumpy(), expected))
         if not difference <= accepted:
@@ -92,9 +101,9 @@ def export(network: nn.Cell, shape: Sequence[int], path: Path, facts: Mapping[st
     return Exported(path, images.shape, expected.shape, difference)
 
 
-def _mindir(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str]) -> Array:
+def _mindir(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str], order: Sequence[int]) -> Array:
     """Write the file; returns its outputs after loading it again."""
-    del facts
+    del facts, order
     try:
         ms.export(network, Tensor(images), file_name=str(path), file_format="MINDIR")
         output: Array = nn.GraphCell(ms.load(str(path)))(Tensor(images)).asnumpy()
@@ -103,10 +112,31 @@ def _mindir(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str
     return output
 
 
-def _onnx(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str]) -> Array:
-    """Write the file; returns its outputs in onnxruntime."""
+def _onnx(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str], order: Sequence[int]) -> Array:
+    """Write the file; returns its outputs in onnxruntime, classes as in the network."""
     import onnx  # noqa: PLC0415  # of the extra `export`; MINDIR goes without
     import onnxruntime  # noqa: PLC0415  # the same
+
+    from hccl_kit.ocr.serve import ppocr_graph  # noqa: PLC0415  # the same
+
+    of_ppocr = ppocr_graph.is_known(network)
+    model = ppocr_graph.model(network, order) if of_ppocr else _exported(network, images, path)
+    onnx.helper.set_model_props(model, dict(facts))
+    onnx.save(model, path)
+    try:
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        output: Array = session.run(None, {session.get_inputs()[0].name: images})[0]
+    except Exception as error:  # its exceptions have no other base class
+        raise KitError(f"onnxruntime cannot run the file: {_first_line(error)}", hint=OTHER_FORMAT) from error
+    if not order:
+        return output
+    places = {number: place for place, number in enumerate(order)}
+    return output[..., [places[number] for number in range(max(order) + 1)]]
+
+
+def _exported(network: nn.Cell, images: Array, path: Path) -> onnx.ModelProto:
+    """MindSpore's graph of a network; `path` is its scratch file."""
+    import onnx  # noqa: PLC0415  # of the extra `export`
 
     try:
         ms.onnx.export(network, Tensor(images), file_name=str(path), input_names=[INPUT], output_names=[OUTPUT])
@@ -119,17 +149,11 @@ def _onnx(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str])
             kept = [attribute for attribute in node.attribute if attribute.name != "output_shape"]
             del node.attribute[:]
             node.attribute.extend(kept)
-    onnx.helper.set_model_props(model, dict(facts))
-    onnx.save(model, path)
-    try:
-        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        output: Array = session.run([OUTPUT], {INPUT: images})[0]
-    except Exception as error:  # its exceptions have no other base class
-        raise KitError(f"onnxruntime cannot run the file: {_first_line(error)}", hint=OTHER_FORMAT) from error
-    return output
+    return model
 
 
-WRITERS: Mapping[str, Callable[[nn.Cell, Array, Path, Mapping[str, str]], Array]] = {".mindir": _mindir, ".onnx": _onnx}
+Write = Callable[[nn.Cell, Array, Path, Mapping[str, str], Sequence[int]], Array]
+WRITERS: Mapping[str, Write] = {".mindir": _mindir, ".onnx": _onnx}
 
 
 def _why_not(error: Exception) -> str:
@@ -143,7 +167,7 @@ def _difference(found: Array, expected: Array) -> float:
     """The relative difference, see TOLERANCE; infinite if shapes differ."""
     if found.shape != expected.shape:
         return np.inf
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+    return float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), FLAT))
 
 
 def _rounded(images: Array) -> Array:

@@ -23,6 +23,10 @@ INTERPOLATION = "INTER_LINEAR"
 """Of every transform that resizes: between the four nearest pixels, even if an image becomes much smaller."""
 BEFORE, AFTER = "before normalising", "after normalising"
 RESIZING_PAGES = ("DetResize", "ScalePadImage", "GridResize")
+OF_PPOCR = ("rec_pplcnet_v3", "rec_pplcnet_v4", "det_pplcnet_v4")
+"""Backbones whose networks are exported in the form of PaddleOCR's files, with free sizes."""
+PAGE_OF_PPOCR = (736, 736)
+"""On which their files are compared with the network, unless another size is given."""
 
 
 def input_shape(config: Config, given: Sequence[int] | None, batch: int) -> tuple[int, int, int, int]:
@@ -41,7 +45,7 @@ def input_shape(config: Config, given: Sequence[int] | None, batch: int) -> tupl
 
 
 def _page_size(config: Config, given: Sequence[int] | None) -> Size:
-    height, width = given or _fixed_size(config)
+    height, width = given or (PAGE_OF_PPOCR if _is_ppocr(config) else _fixed_size(config))
     stride = detection_heads.of(config).stride
     if height % stride or width % stride:
         near = " ".join(str(max(1, round(side / stride)) * stride) for side in (height, width))
@@ -69,6 +73,41 @@ def _line_size(config: Config, given: Sequence[int] | None) -> Size:
     return height, given[1] if given else width
 
 
+def order(config: Config) -> list[int]:
+    """For each class of the ONNX file of a recogniser of PP-OCR, its number in the network; [] for all other networks.
+
+    See `paddle_order`, which may raise KitError.
+    """
+    return paddle_order(_classes(config)) if _is_ppocr(config) and config["model"]["type"] == "rec" else []
+
+
+def paddle_order(classes: Sequence[str | None]) -> list[int]:
+    """The numbers of `classes` as PaddleOCR has them: first the CTC blank (None), last the space, -1 if there is none.
+
+    Raises KitError if a character ends a line for programs that read the dictionary.
+    """
+    breaking = [token for token in classes if token is not None and token.splitlines() != [token]]
+    if breaking:
+        raise KitError(
+            f"the dictionary has {breaking[0]!r}, at which a program that reads the ONNX file would break a line",
+            hint="take it out of the dictionary, or --format mindir",
+        )
+    numbers = {token: number for number, token in enumerate(classes)}
+    inner = [number for token, number in numbers.items() if token not in (None, " ")]
+    return [numbers[None], *inner, numbers.get(" ", -1)]
+
+
+def _is_ppocr(config: Config) -> bool:
+    return config["model"]["backbone"]["name"] in OF_PPOCR
+
+
+def _classes(config: Config) -> list[str | None]:
+    """The token of each class of a recogniser."""
+    section = config["postprocess"]
+    charset = Charset.load(section["character_dict_path"], use_space_char=section["use_space_char"])
+    return list(text_heads.of(config).classes(charset))
+
+
 def facts(config: Config) -> dict[str, str]:
     """The metadata of an exported file, by key; lists and options as JSON.
 
@@ -76,7 +115,8 @@ def facts(config: Config) -> dict[str, str]:
     `resize`: the transforms that change the size or the grey values of an image, with all options; the input of the
     file decides on the size. `interpolation`: as OpenCV names it. `padding`: null, or the padding of an image that
     keeps its ratio, see `_padding`. `postprocess`: its name defines the outputs. `characters` (recognition): the token
-    of each class; null is the CTC blank, "<go>" and "<stop>" are BOS and EOS of an attention head. `classes`
+    of each class; null is the CTC blank, "<go>" and "<stop>" are BOS and EOS of an attention head. `character` (PP-OCR,
+    recognition): as in PaddleOCR's files, one in each line, without the blank and the space. `classes`
     (classification): their names.
     """
     pixels, transforms = pixel_format(config.transforms("eval")), config.transforms("eval")
@@ -94,10 +134,11 @@ def facts(config: Config) -> dict[str, str]:
     if config["model"]["type"] == "cls":
         values["classes"] = classification.labels_of(config)
     if config["model"]["type"] == "rec":
-        section = config["postprocess"]
-        charset = Charset.load(section["character_dict_path"], use_space_char=section["use_space_char"])
-        values["characters"] = text_heads.of(config).classes(charset)
+        values["characters"] = _classes(config)
     names = {"colours": pixels.colours, "interpolation": INTERPOLATION}
+    if order_of_file := order(config):
+        values["characters"] = [" " if number < 0 else values["characters"][number] for number in order_of_file]
+        names["character"] = "\n".join(values["characters"][1:-1])
     return names | {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
 
 

@@ -150,6 +150,16 @@ def page_image(config: Config, path: Path) -> NDArray[np.uint8]:
     return image_of(decode(Sample(path), np.random.default_rng(0)))
 
 
+def decoded(path: Path) -> NDArray[np.uint8]:
+    """The image HxWx3 of a file, BGR, upright by its EXIF data. Raises BadSampleError if it is none or too large."""
+    return image_of(decode_image()(Sample(path), np.random.default_rng(0)))
+
+
+def region(points: NDArray[np.float32], score: float, reading: Reading) -> Region:
+    """A text that was found and read by other means than `find_texts` and `read_texts`."""
+    return Region(Box(points, score), reading)
+
+
 def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
     """A picture of the first lines with their readings, decoded as in the pipeline of this configuration."""
     rows = []

@@ -139,6 +139,13 @@ def network(config: Config) -> nn.Cell:
     return find(config).network(config["model"])
 
 
+def network_in_use(config: Config) -> nn.Cell:
+    """The network without the branches that only training needs: published weights lack them."""
+    model = config["model"]
+    head = {**model["head"], **({"adaptive": False} if "adaptive" in model["head"] else {})}
+    return find(config).network({**model, "head": head})
+
+
 def task(config: Config) -> Task:
     """The task of a configuration."""
     return find(config).task(config)

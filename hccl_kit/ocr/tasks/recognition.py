@@ -16,7 +16,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import drawing
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data.lines import image_shapes, line_transforms
+from hccl_kit.ocr.data.lines import image_shapes, line_join, line_transforms
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pixel_format import pixel_format
@@ -55,6 +55,7 @@ class Recognition:
         width = line_images.image_width(config, height)
         self.sequence_length = sequence_length(width)
         widths = (*line_images.bucket_widths(config, width), width)
+        _assert_joins_fit(config, self.longest, self.head.min_length, self.sequence_length)
         self.buckets = tuple((bucket, sequence_length(bucket)) for bucket in widths)
 
     def loss(self) -> nn.Cell:
@@ -187,6 +188,18 @@ def _label_options(config: Config) -> dict[str, Any]:
         if name in LABEL_TRANSFORMS:
             return {"max_text_len": line_transforms.MAX_TEXT_LEN[name], **options}
     raise KitError(f"train.dataset.transform_pipeline lacks {' or '.join(line_transforms.MAX_TEXT_LEN)}")
+
+
+def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_heads.Label], int], steps: int) -> None:
+    """Raises KitError if RecConAug may make a text that is too long for its label or for the network."""
+    for name, options in config.transforms("train"):
+        joined = options.get("max_text_length", line_join.MAX_TEXT_LENGTH)
+        if name == "RecConAug" and (joined > longest or min_length(tuple(range(joined))) > steps):
+            raise KitError(
+                f"RecConAug.max_text_length is {joined}, max_text_len of the labels {longest}; the network gives "
+                f"{steps} time steps",
+                hint="lower it, or raise max_text_len and the width of image_shape",
+            )
 
 
 def _assert_max_length(config: Config, longest: int) -> None:

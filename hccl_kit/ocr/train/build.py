@@ -55,12 +55,14 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
 
 def trained_network(config: Config) -> nn.Cell:
     """The network with `config.weights`. Raises KitError if they are missing or do not fit."""
-    path, network, task = config.weights, recipes.network(config), recipes.task(config)
+    path, task = config.weights, recipes.task(config)
     if str(path) in rapidocr.FILES or path.suffix in pretrained.FOREIGN:
+        network = recipes.network_in_use(config)
         pretrained.load(
             fetch.local_path("eval.ckpt_load_path", str(path), os.environ), network, strict=True, classes=task.classes
         )
         return network
+    network = recipes.network(config)
     rows = checkpoint.read(path, say=lambda note: progress.say(f"warning: {note}"))
     dictionary_mark.assert_same(path, rows, task.dictionary)
     checkpoint.load(path, network.get_parameters())

@@ -12,6 +12,7 @@ from typing import Any
 
 from mindspore import Parameter, ParameterTuple, Tensor, nn
 
+from hccl_kit.ocr.adapt.freeze import begins, unknown_prefix
 from hccl_kit.ocr.train.optimizer_rules import Adagrad, Adam, Lamb, Lion, Momentum, NAdam, RMSProp
 
 Section = Mapping[str, Any]
@@ -37,7 +38,8 @@ def build(section: Section, network: nn.Cell) -> Update:
         rule = _adaptive(opt, section, parameters, decay)
     else:
         rule = Momentum(parameters, momentum=section["momentum"], nesterov=section["nesterov"])
-    return Update(parameters, rule, [0.0] * len(decay) if opt in ("adamw", "lion", "lamb") else decay)
+    coupled = [0.0] * len(decay) if opt in ("adamw", "lion", "lamb") else decay
+    return Update(parameters, rule, coupled, rate_factors(section["lr_factors"], parameters))
 
 
 def _adaptive(opt: str, section: Section, parameters: Sequence[Parameter], decay: list[float]) -> nn.Cell:
@@ -75,6 +77,21 @@ def decays(section: Section, parameters: Sequence[Parameter]) -> list[float]:
     return [0.0 if one else weight_decay for one in excluded]
 
 
+def rate_factors(factors: Mapping[str, float], parameters: Sequence[Parameter]) -> list[float]:
+    """What the learning rate of every parameter is multiplied by: the factor of the longest prefix of its name, or 1.
+
+    Raises KitError if no trained parameter has a prefix.
+    """
+    for prefix in factors:
+        if not any(begins(parameter.name, prefix) for parameter in parameters):
+            raise unknown_prefix("optimizer.lr_factors", prefix, [parameter.name for parameter in parameters])
+    found = [
+        max((prefix for prefix in factors if begins(parameter.name, prefix)), key=len, default=None)
+        for parameter in parameters
+    ]
+    return [1.0 if prefix is None else factors[prefix] for prefix in found]
+
+
 def _named_parts(section: Section) -> tuple[str, ...]:
     """Parts of the names that MindOCR's keys exclude from weight decay; empty if they make no groups.
 
@@ -93,20 +110,26 @@ def _named_parts(section: Section) -> tuple[str, ...]:
 class Update(nn.Cell):
     """Inputs: a factor for all gradients, the learning rate, and the gradients of all parameters.
 
-    `decay` is added to the gradients (L2); decoupled weight decay is part of `rule`.
+    Each parameter has the learning rate times its own of `factors`. `decay` is added to the gradients (L2); decoupled
+    weight decay is part of `rule`.
     """
 
-    def __init__(self, parameters: Sequence[Parameter], rule: nn.Cell, decay: list[float]) -> None:
+    def __init__(
+        self, parameters: Sequence[Parameter], rule: nn.Cell, decay: list[float], factors: list[float]
+    ) -> None:
         super().__init__(auto_prefix=False)  # parameters keep the names of the network
         self.parameters = ParameterTuple(parameters)
         self.rule = rule
         self.decay = decay
+        self.factors = factors
 
     def construct(self, factor: Tensor, rate: Tensor, *gradients: Tensor) -> Tensor:
         ready: tuple[Tensor, ...] = ()
+        rates: tuple[Tensor, ...] = ()
         for index in range(len(self.decay)):
             gradient = gradients[index] * factor
             if self.decay[index] > 0:
                 gradient = gradient + self.parameters[index] * self.decay[index]
             ready = (*ready, gradient)
-        return self.rule(rate, ready)
+            rates = (*rates, rate if self.factors[index] == 1 else rate * self.factors[index])
+        return self.rule(rates, ready)

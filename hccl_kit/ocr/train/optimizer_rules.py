@@ -1,7 +1,7 @@
 """The rules of all optimizers, as in MindSpore unless a docstring says otherwise.
 
 NAdam, RMSProp, Adagrad, LAMB and Lion are plain arithmetic: MindSpore lacks some of the kernels on CPU. Inputs of all:
-the learning rate and the gradients.
+the learning rates and the gradients of the parameters.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Momentum(nn.Cell):
         self.nesterov = nesterov
         self.apply_momentum = ops.ApplyMomentum()
 
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+    def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
         for index in range(len(gradients)):
             weight, velocity, gradient = self.parameters[index], self.velocities[index], gradients[index]
             if self.nesterov:
                 ops.assign(velocity, velocity * self.momentum + gradient)
-                ops.assign_sub(weight, (gradient + velocity * self.momentum) * rate)
+                ops.assign_sub(weight, (gradient + velocity * self.momentum) * rates[index])
             else:
-                self.apply_momentum(weight, velocity, rate, gradient, self.momentum)
-        return rate
+                self.apply_momentum(weight, velocity, rates[index], gradient, self.momentum)
+        return rates[0]
 
 
 class Adam(nn.Cell):
@@ -63,7 +63,7 @@ class Adam(nn.Cell):
         self.decay = decay
         self.apply_adam = ops.Adam(use_nesterov=nesterov)
 
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+    def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
         one, two = self.betas
         ops.assign(self.beta1_power, self.beta1_power * one)
         ops.assign(self.beta2_power, self.beta2_power * two)
@@ -72,10 +72,10 @@ class Adam(nn.Cell):
         for index in range(len(gradients)):
             weight = self.parameters[index]
             if self.decay[index] > 0:
-                ops.assign(weight, weight * (1.0 - rate * self.decay[index]))
+                ops.assign(weight, weight * (1.0 - rates[index] * self.decay[index]))
             moments = (self.first[index], self.second[index])
-            self.apply_adam(weight, *moments, *powers, rate, one, two, eps, gradients[index])
-        return rate
+            self.apply_adam(weight, *moments, *powers, rates[index], one, two, eps, gradients[index])
+        return rates[0]
 
 
 class Lion(nn.Cell):
@@ -88,14 +88,14 @@ class Lion(nn.Cell):
         self.betas = betas
         self.decay = decay
 
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+    def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
         one, two = self.betas
         for index in range(len(gradients)):
             weight, moment, gradient = self.parameters[index], self.moments[index], gradients[index]
             step = ops.sign(moment * one + gradient * (1.0 - one)) + weight * self.decay[index]
-            ops.assign_sub(weight, step * rate)
+            ops.assign_sub(weight, step * rates[index])
             ops.assign(moment, moment * two + gradient * (1.0 - two))
-        return rate
+        return rates[0]
 
 
 class NAdam(nn.Cell):
@@ -115,7 +115,7 @@ class NAdam(nn.Cell):
         self.eps = eps
         self.schedule_decay = schedule_decay
 
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+    def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
         one, two = self.betas
         ops.assign(self.step, self.step + 1.0)
         ops.assign(self.beta2_power, self.beta2_power * two)
@@ -128,8 +128,8 @@ class NAdam(nn.Cell):
             ops.assign(first, first * one + gradient * (1.0 - one))
             ops.assign(second, second * two + gradient * gradient * (1.0 - two))
             scale = ops.sqrt(second / (1.0 - self.beta2_power)) + self.eps
-            ops.assign_sub(self.parameters[index], (first * by_first + gradient * by_gradient) / scale * rate)
-        return rate
+            ops.assign_sub(self.parameters[index], (first * by_first + gradient * by_gradient) / scale * rates[index])
+        return rates[0]
 
 
 class RMSProp(nn.Cell):
@@ -151,7 +151,7 @@ class RMSProp(nn.Cell):
         self.eps = eps
         self.centered = centered
 
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+    def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
         for index in range(len(gradients)):
             gradient, square, moment = gradients[index], self.squares[index], self.moments[index]
             ops.assign(square, square * self.decay + gradient * gradient * (1.0 - self.decay))
@@ -160,9 +160,9 @@ class RMSProp(nn.Cell):
                 mean = self.means[index]
                 ops.assign(mean, mean * self.decay + gradient * (1.0 - self.decay))
                 spread = spread - mean * mean
-            ops.assign(moment, moment * self.momentum + gradient / ops.sqrt(spread) * rate)
+            ops.assign(moment, moment * self.momentum + gradient / ops.sqrt(spread) * rates[index])
             ops.assign_sub(self.parameters[index], moment)
-        return rate
+        return rates[0]
 
 
 class Adagrad(nn.Cell):
@@ -173,13 +173,13 @@ class Adagrad(nn.Cell):
         self.parameters = ParameterTuple(parameters)
         self.squares = self.parameters.clone(prefix="accum", init=accum)
 
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+    def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
         for index in range(len(gradients)):
             gradient, square = gradients[index], self.squares[index]
             ops.assign(square, square + gradient * gradient)
             # With accum 0 a gradient of 0 would give 0 / 0.
-            ops.assign_sub(self.parameters[index], gradient / ops.maximum(ops.sqrt(square), 1e-30) * rate)
-        return rate
+            ops.assign_sub(self.parameters[index], gradient / ops.maximum(ops.sqrt(square), 1e-30) * rates[index])
+        return rates[0]
 
 
 class Lamb(Adam):
@@ -188,7 +188,7 @@ class Lamb(Adam):
     The scale is 1 if one of the two norms is 0.
     """
 
-    def construct(self, rate: Tensor, gradients: tuple[Tensor, ...]) -> Tensor:
+    def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
         one, two = self.betas
         ops.assign(self.beta1_power, self.beta1_power * one)
         ops.assign(self.beta2_power, self.beta2_power * two)
@@ -203,5 +203,5 @@ class Lamb(Adam):
             update_norm = ops.sqrt(ops.reduce_sum(update * update))
             is_any = ops.logical_and(weight_norm > 0.0, update_norm > 0.0)
             ratio = ops.select(is_any, weight_norm / ops.maximum(update_norm, 1e-30), ops.ones_like(weight_norm))
-            ops.assign_sub(weight, update * ratio * rate)
-        return rate
+            ops.assign_sub(weight, update * ratio * rates[index])
+        return rates[0]

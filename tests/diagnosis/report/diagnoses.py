@@ -31,7 +31,7 @@ def port_taken(ranks: int = 32, culprit: int = 27) -> Diagnosis:
     return Diagnosis(
         certainty="certain",
         first_fault=FirstFault(
-            suspect(culprit), "EI0019", START, "could not listen on port 16666, it is taken", place(culprit)
+            suspect(culprit), "EI0019", START, "could not listen on port 16666, it is taken", place(culprit), "HK701"
         ),
         suspects=(suspect(culprit),),
         cascade=waits,

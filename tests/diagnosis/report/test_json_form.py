@@ -28,6 +28,7 @@ def test_the_first_fault_has_its_rank_place_and_time() -> None:
         "rank": 27,
         "server": "10.0.0.4",
         "device": 3,
+        "rule": "HK701",
         "code": "EI0019",
         "time": "2025-11-20T21:37:51.500",
         "kind": "could not listen on port 16666, it is taken",

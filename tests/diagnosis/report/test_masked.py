@@ -47,7 +47,7 @@ def test_what_a_reader_works_with_stays() -> None:
         "card 3",
         "21:37:51",
         "16666",
-        "[EI0019]",
+        "[HK701 EI0019]",
         "/debug/plog/plog-4727_20251120213751000.log:812",
     ):
         assert part in shown

@@ -9,7 +9,8 @@ from tests.diagnosis.report.diagnoses import cannot_tell, diagnoses, hostile, po
 
 def test_the_first_fault_is_the_first_line_and_its_reasons_the_last() -> None:
     assert as_text(port_taken()).split("\n") == [
-        "first fault:  rank 27 (10.0.0.4, card 3), 21:37:51: could not listen on port 16666, it is taken [EI0019]",
+        "first fault:  rank 27 (10.0.0.4, card 3), 21:37:51: could not listen on port 16666, it is taken"
+        " [HK701 EI0019]",
         "cascade:      27 ranks wait for others: 24-26,28-31 -> 27, 1-7 -> 0, 9-15 -> 8, 17-18,20-23 -> 16 [EI0006]",
         "not heard of: rank 19 (10.0.0.3, card 3)",
         "clocks:       10.0.0.3 is 41 s behind (estimated from 12 links)",

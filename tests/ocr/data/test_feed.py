@@ -82,6 +82,22 @@ def test_the_ranks_share_each_step_of_one_process(source: Source) -> None:
         np.testing.assert_array_equal(dealt, joint.images, str(step))
 
 
+def test_joined_lines_are_those_of_their_sample_and_epoch_alone(source: Source) -> None:
+    """Whatever the ranks, the threads and the step from which a run resumes."""
+    decode, *rest = source.dataset["transform_pipeline"]
+    joins = {"RecConAug": {"image_shape": [8, 48], "max_text_length": 8}}
+    source.dataset["transform_pipeline"] = [decode, joins, {"RecAug": None}, *rest]
+    whole = list(source.feed().batches(0, 10, seed=7))
+    texts = [[sample.text for sample in batch.samples] for _, batch in whole]
+    assert {text.count("w") for text in chain(*texts)} == {1, 2, 3}
+    assert texts[:5] != texts[5:]
+    assert_equal(list(source.feed(num_workers=1).batches(3, 10, seed=7)), whole[3:])
+    ranks = [source.feed(batch_size=2, rank=rank, size=2).batches(0, 10, seed=7) for rank in range(2)]
+    for (_, joint), (_, first), (_, second) in zip(whole, *ranks, strict=True):
+        dealt = np.stack([first.images, second.images], axis=1).reshape(joint.images.shape)
+        np.testing.assert_array_equal(dealt, joint.images)
+
+
 def test_samples_that_fill_no_step_are_refused(source: Source) -> None:
     assert source.feed(batch_size=COUNT).steps_per_epoch == 1
     with pytest.raises(KitError, match=r"23 samples make no step of 24 \(3 ranks x 8\)") as caught:

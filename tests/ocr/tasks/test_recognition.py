@@ -1,8 +1,10 @@
 """Recognition: the parts of a configuration that must fit, the lines that can be learnt, and what goes to the loss."""
 
+import json
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hccl_kit.ocr import config
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
+from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.drawing import HEADER
@@ -114,6 +117,40 @@ def test_lines_without_black_on_their_right_have_one_width(option: str) -> None:
     options = [f"train.loader.{option}", "train.dataset.transform_pipeline.2.RecResizeImg.padding=False"]
     with pytest.raises(KitError, match=f"{option.partition('=')[0]} needs a resizing with padding: True"):
         task(config.load(CONFIG, options))
+
+
+@pytest.mark.parametrize(
+    ("longest", "steps", "fits"), [(12, 25, True), (13, 25, False), (12, 11, False), (11, 11, True)]
+)
+def test_joined_lines_fit_label_and_network(longest: int, steps: int, fits: bool) -> None:
+    joins = f"train.dataset.transform_pipeline.0={{RecConAug: {{max_text_length: {longest}}}}}"
+    if fits:
+        task(config.load(CONFIG, [joins]), steps=steps)
+        return
+    with pytest.raises(KitError, match=f"max_text_length is {longest}, max_text_len of the labels 12; .* {steps} time"):
+        task(config.load(CONFIG, [joins]), steps=steps)
+
+
+def test_lines_of_ppocr_are_padded_with_zeros_up_to_the_bucket_of_the_widest() -> None:
+    """Height 48, the ratio kept, (pixel / 255 - 0.5) / 0.5 and then zeros, as PP-OCR's networks read them."""
+    size = {"target_height": 48, "target_width": 320, "padding": True, "norm_before_pad": True}
+    steps: list[dict[str, Any]] = [
+        {"DecodeImage": {"img_mode": "BGR"}},
+        {"RecCTCLabelEncode": {"max_text_len": 12}},
+        {"RecResizeNormForInfer": {**size, "mean": [127.5] * 3, "std": [127.5] * 3}},
+        {"ToCHWImage": None},
+    ]
+    pipelines = [f"{part}.dataset.transform_pipeline={json.dumps(steps)}" for part in ("train", "eval")]
+    loaded = config.load(CONFIG, [*pipelines, "train.loader.bucket_widths=[96, 160, 240]"])
+    made = Recognition(loaded, height=48, sequence_length=lambda width: width // 8)
+    lines = [TextLine(Path("x"), np.full((20, width, 3), 255, np.uint8), text="ab") for width in (30, 60)]
+    images, _ = made.collate([pipeline(steps)(line, np.random.default_rng(0)) for line in lines])
+    assert images.shape == (2, 3, 48, 160)
+    assert (images[0, ..., :72] == 1).all()
+    assert (images[0, ..., 72:] == 0).all()
+    assert (images[1, ..., :144] == 1).all()
+    assert (images[1, ..., 144:] == 0).all()
+    assert [width for width, _ in made.buckets] == [96, 160, 240, 320]
 
 
 def test_lines_are_padded_if_resizing_is_not_configured() -> None:

@@ -7,6 +7,7 @@ import pytest
 from mindspore import Parameter, Tensor, nn
 from numpy.typing import NDArray
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.train import optimizer
 from tests.ocr.tiny import OPTIMIZER, Normed, values
 
@@ -154,3 +155,28 @@ def test_without_that_it_decays_as_mindspore_has_it(keys: dict[str, Any], named:
 
 def some_parameters() -> list[Parameter]:
     return [Parameter(Tensor(np.zeros((1,) * ndim, np.float32)), name=name) for name, ndim in NAMES.items()]
+
+
+@pytest.mark.parametrize("opt", ["sgd", "momentum", "adam", "adamw", "nadam", "rmsprop", "adagrad", "lamb", "lion"])
+def test_a_part_with_its_own_factor_moves_as_with_that_learning_rate(opt: str) -> None:
+    """The longest prefix counts: the head moves as at a tenth of the rate, its bias as at twice the rate."""
+    factors = {"head": 0.1, "head.bias": 2.0}
+    found, ended = Normed(), {}
+    update = optimizer.build(a_section(opt=opt, lr_factors=factors), found)
+    start, gradients = values(found), [np.full(p.shape, 0.3) for p in found.trainable_params()]
+    for factor in (1.0, 0.1, 2.0):
+        network = Normed()
+        for parameter in network.get_parameters():
+            parameter.set_data(Tensor(start[parameter.name]))
+        apply(optimizer.build(a_section(opt=opt), network), gradients, 0.01 * factor)
+        ended[factor] = values(network)
+    apply(update, gradients, 0.01)
+    for name, value in values(found).items():
+        factor = 2.0 if name == "head.bias" else 0.1 if name.startswith("head") else 1.0
+        np.testing.assert_allclose(value, ended[factor][name], rtol=1e-6, atol=1e-7, err_msg=name)
+        assert name.startswith("head") or not np.array_equal(value, start[name]) or "moving" in name
+
+
+def test_a_factor_for_a_part_that_is_not_there_names_the_parts() -> None:
+    with pytest.raises(KitError, match=r"optimizer\.lr_factors: no parameter is named haed; did you mean head\?"):
+        optimizer.build(a_section(lr_factors={"haed": 0.1}), Normed())

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hccl_kit.check.rule import Rule
+from hccl_kit.diagnosis import first_faults as rules
 from hccl_kit.diagnosis.verdict.causes.absence import alone_without_error
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause
 from hccl_kit.diagnosis.verdict.causes.chains import chain, cut_off
@@ -18,22 +20,27 @@ from hccl_kit.diagnosis.verdict.causes.own_fault import own_fault
 from hccl_kit.diagnosis.verdict.causes.rendezvous import missing_at_root, root_not_reached
 from hccl_kit.diagnosis.verdict.causes.settings import settings
 
-CAUSES: tuple[Callable[[Case], Cause | None], ...] = (
-    own_fault,
-    versions,
-    arguments,
-    missing_at_root,
-    root_not_reached,
-    named_by_heartbeat,
-    error_cqe,
-    tls,
-    settings,
-    cut_off,
-    detector,
-    waits_for_itself,
-    diverging,
-    late,
-    chain,
-    alone_without_error,
+CAUSES: tuple[tuple[Rule[...], Callable[[Case], Cause | None]], ...] = (
+    (rules.OWN_FAILURE, own_fault),
+    (rules.OTHER_RELEASE, versions),
+    (rules.OTHER_ARGUMENTS, arguments),
+    (rules.ABSENT_RANK, missing_at_root),
+    (rules.UNREACHABLE_ROOT, root_not_reached),
+    (rules.HEARTBEAT, named_by_heartbeat),
+    (rules.LOST_PACKETS, error_cqe),
+    (rules.UNEQUAL_TLS, tls),
+    (rules.UNEQUAL_VARIABLE, settings),
+    (rules.CUT_OFF, cut_off),
+    (rules.UNREACHABLE_CARD, detector),
+    (rules.WAITS_FOR_ITSELF, waits_for_itself),
+    (rules.OTHER_OPERATOR, diverging),
+    (rules.LATE_RANK, late),
+    (rules.END_OF_WAITS, chain),
+    (rules.NEVER_TOOK_PART, alone_without_error),
 )
 """In order of precedence."""
+
+
+def cause_of(case: Case) -> Cause | None:
+    """The first that applies, with the id of its rule; None if none does."""
+    return next((found._replace(rule=rule.id) for rule, ask in CAUSES if (found := ask(case)) is not None), None)

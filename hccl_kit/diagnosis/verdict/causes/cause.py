@@ -31,6 +31,8 @@ class Cause(NamedTuple):
     fix: str = ""
     supports: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
+    rule: str | None = None
+    """The id in `first_faults`."""
 
 
 @dataclass(frozen=True)

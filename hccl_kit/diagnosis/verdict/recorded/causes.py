@@ -14,6 +14,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from hccl_kit.base.wording import listed, plural
+from hccl_kit.check.rule import Rule
+from hccl_kit.diagnosis import first_faults as rules
 from hccl_kit.diagnosis.logs.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Certainty
 from hccl_kit.diagnosis.verdict.recorded.job import End, Entry, Job, Rank, most_common
@@ -41,6 +43,7 @@ class Cause(NamedTuple):
     time: float | None = None
     place: Place | None = None
     server: str | None = None
+    rule: str | None = None
 
 
 def diverged(job: Job) -> Cause | None:
@@ -317,22 +320,22 @@ def victims(job: Job) -> Cause | None:
     )
 
 
-CAUSES: Sequence[Callable[[Job], Cause | None]] = (
-    diverged,
-    inconsistent,
-    failed,
-    lost_server,
-    stands_still,
-    left_early,
-    late,
-    never_began,
-    victims,
+CAUSES: Sequence[tuple[Rule[...], Callable[[Job], Cause | None]]] = (
+    (rules.OTHER_OPERATOR, diverged),
+    (rules.UNEQUAL_INPUTS, inconsistent),
+    (rules.OWN_FAILURE, failed),
+    (rules.CUT_OFF, lost_server),
+    (rules.STANDS_STILL, stands_still),
+    (rules.LEFT_EARLY, left_early),
+    (rules.LATE_RANK, late),
+    (rules.ABSENT_RANK, never_began),
+    (rules.FIRST_VICTIM, victims),
 )
 
 
 def cause_of(job: Job) -> Cause | None:
-    """The first of CAUSES that fits, or None: it cannot be told."""
-    return next((found for ask in CAUSES if (found := ask(job)) is not None), None)
+    """The first of CAUSES that fits, with the id of its rule, or None: it cannot be told."""
+    return next((found._replace(rule=rule.id) for rule, ask in CAUSES if (found := ask(job)) is not None), None)
 
 
 def _is_still(job: Job, rank: Rank) -> bool:

@@ -49,7 +49,7 @@ def _first_fault(job: Job, cause: Cause) -> FirstFault:
         suspect = suspect._replace(server=cause.server)
     rank = job.ranks.get(cause.ranks[0]) if cause.ranks else None
     time = rank.corrected(cause.time) if rank else cause.time
-    return FirstFault(suspect, None, time, cause.kind, cause.place)
+    return FirstFault(suspect, None, time, cause.kind, cause.place, cause.rule)
 
 
 def _suspect(job: Job, number: int) -> Suspect:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.data.transforms import Transform, image_of
+from hccl_kit.ocr.data.transforms import Transform, colour_jitter, image_of
 
 Image = NDArray[np.uint8]
 Matrix = NDArray[np.float64]
@@ -88,7 +88,7 @@ def deterioration(
     """
     kinds: list[Callable[[Image, Draw], Image]] = []
     if variance is not None:
-        kinds.append(lambda image, draw: _noisy(image, draw, variance))
+        kinds.append(lambda image, draw: noisy(image, draw, variance))
     if degrees is not None:
         kinds.append(lambda image, draw: _moved(image, draw, degrees))
     if factor is not None:
@@ -101,28 +101,6 @@ def deterioration(
         for kind in draw.permutation(len(kinds)):
             image = kinds[kind](image, draw)
         return replace(line, image=image)
-
-    return apply
-
-
-def colour_jitter(
-    *, brightness: float = 0.5, contrast: float = 0.5, saturation: float = 0.5, hue: float = 0.1, p: float = 0.5
-) -> Transform[TextLine]:
-    """With probability `p` random brightness, contrast, saturation (factors around 1) and hue (a share of the circle).
-
-    Expects RGB; with BGR the saturation weighs red and blue the wrong way round.
-    """
-
-    def apply(line: TextLine, draw: Draw) -> TextLine:
-        if draw.random() >= p:
-            return line
-        image = image_of(line).astype(np.float32) * draw.uniform(max(0.0, 1 - brightness), 1 + brightness)
-        grey = float(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).mean())
-        image = (image - grey) * draw.uniform(max(0.0, 1 - contrast), 1 + contrast) + grey
-        hsv = cv2.cvtColor(np.clip(image, 0, 255) / 255, cv2.COLOR_RGB2HSV)
-        hsv[..., 0] = (hsv[..., 0] + 360 * draw.uniform(-hue, hue)) % 360
-        hsv[..., 1] = np.clip(hsv[..., 1] * draw.uniform(max(0.0, 1 - saturation), 1 + saturation), 0, 1)
-        return replace(line, image=np.rint(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB) * 255).astype(np.uint8))
 
     return apply
 
@@ -187,7 +165,8 @@ def _shifted(image: Image, by: Sequence[int]) -> Image:
     return shifted
 
 
-def _noisy(image: Image, draw: Draw, variance: float) -> Image:
+def noisy(image: Image, draw: Draw, variance: float) -> Image:
+    """The image with normal noise of a variance from 1 to `variance`."""
     deviation = max(1.0, float(draw.beta(1, 4)) * variance) ** 0.5
     noise = draw.standard_normal(image.shape, np.float32) * np.float32(deviation)
     return np.clip(image + noise, 0, 255).astype(np.uint8)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.lines import line_augment
-from hccl_kit.ocr.data.lines.line_augment import colour_jitter, deterioration, geometry
+from hccl_kit.ocr.data.lines.line_augment import deterioration, geometry
 from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.data.transforms import Transform, image_of
+from hccl_kit.ocr.data.transforms import Transform, colour_jitter, image_of
 
 Make = Callable[..., Transform[TextLine]]
 SVTR = {"variance": 20, "degrees": 6, "factor": 4}

@@ -110,6 +110,8 @@ def test_the_program_draws_strings_of_a_dictionary(tmp_path: Path) -> None:
         (["--texts", "one.txt"], "one.txt holds 1 texts"),
         (["--texts", "tab.txt"], "cannot contain a TAB"),
         (["--texts", "gone.txt"], "gone.txt"),
+        (["--dict", "gb2312", "--font", SANS], "no font draws '啊'"),
+        (["--dict", "gb2312"], "is not ASCII"),
         (["--dict", "empty.txt"], "the dictionary empty.txt holds no character"),
         (["--font", "one.txt"], "one.txt is not a usable font"),
     ],

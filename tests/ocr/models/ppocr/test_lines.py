@@ -1,4 +1,4 @@
-"""The recognisers of PP-OCRv6: sizes and shapes."""
+"""The recognisers of PP-OCR: sizes and shapes."""
 
 from typing import Any
 
@@ -36,8 +36,20 @@ PUBLISHED = 5_267_683 - 53
 """Numbers in the file of the small recogniser; 53 of them are constants of its operators."""
 
 
+def size(model: dict[str, dict[str, Any]], *, branches: bool) -> int:
+    network = lines.build({**model, "backbone": {**model["backbone"], "branches": branches}})
+    return sum(parameter.size for parameter in network.get_parameters())
+
+
 def test_as_many_parameters_as_published() -> None:
-    assert sum(parameter.size for parameter in lines.build(SMALL).get_parameters()) == PUBLISHED
+    assert size(SMALL, branches=False) == PUBLISHED
+    assert size(MOBILE, branches=False) == 4_113_133  # 4.11 million in the ONNX file of PP-OCRv5 mobile
+
+
+@pytest.mark.parametrize(("model", "expected"), [(TINY, 1_119_614), (SMALL, 5_310_278), (MEDIUM, 19_218_102)])
+def test_with_branches_as_many_parameters_as_in_paddleocr(model: dict[str, dict[str, Any]], expected: int) -> None:
+    """Counted in the modules for PyTorch of rapidocr 3.10.0, statistics of normalisations included."""
+    assert size(model, branches=True) == expected
 
 
 @pytest.mark.parametrize(("width", "steps"), [(320, 40), (321, 40), (326, 41), (40, 5)])

@@ -1,0 +1,82 @@
+"""A page before detection: its size within limits, very flat pages padded, and boxes back in its own pixels."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.data.samples import BadSampleError
+
+Image = NDArray[np.uint8]
+"""HxWx3, BGR."""
+SHORTEST, LONGEST = 30, 2000
+"""Sides of a page in pixels: a shorter side is enlarged, a longer one reduced."""
+FLAT = 8
+"""A page that is more than so many times as wide as high is padded above and below."""
+THIN = 200
+"""Longer over shorter side beyond which an image is no page: enlarging it would take gigabytes."""
+DETECTED = 736
+"""The least length of the shorter side in the detector."""
+STRIDE = 32
+MOST_PIXELS = 1 << 23
+"""Of an image in the detector, which takes about 0.4 GB for a million of them."""
+
+
+class Page(NamedTuple):
+    """A page with sides within the limits; a point of its source is (point - (0, top)) * scale."""
+
+    image: Image
+    top: int
+    """Rows of padding above, and as many below."""
+    scale: tuple[float, float]
+    """Pixels of the source for one pixel, in x and y."""
+
+    def to_source(self, points: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Points (n, 2) of this page as points of its source, clipped to it."""
+        height, width = self.image.shape[0] - 2 * self.top, self.image.shape[1]
+        source = (points - (0, self.top)) * self.scale
+        return np.clip(source, 0, np.rint((width * self.scale[0], height * self.scale[1]))).astype(np.float32)
+
+
+def prepared(source: Image) -> Page:
+    """The page of an image. Raises BadSampleError if one side is more than THIN times the other."""
+    height, width = source.shape[:2]
+    if max(height, width) > THIN * min(height, width):
+        raise BadSampleError(f"an image of {width} x {height} pixels; accepted: up to {THIN} times as long as wide")
+    image = source
+    if max(height, width) > LONGEST:
+        image = _resized(image, LONGEST / max(height, width))
+    if min(image.shape[:2]) < SHORTEST:
+        image = _resized(image, SHORTEST / min(image.shape[:2]))
+    scale = width / image.shape[1], height / image.shape[0]
+    top = _padding(*image.shape[:2])
+    return Page(cv2.copyMakeBorder(image, top, top, 0, 0, cv2.BORDER_CONSTANT), top, scale)
+
+
+def detector_input(image: Image) -> NDArray[np.float32]:
+    """The page as images (1, 3, H, W) from -1 to 1; H and W are multiples of 32 and usually at least DETECTED."""
+    height, width = image.shape[:2]
+    wanted = max(1.0, DETECTED / min(height, width))
+    return normalised(_resized(image, min(wanted, sqrt(MOST_PIXELS / (height * width)))))[None]
+
+
+def normalised(image: Image) -> NDArray[np.float32]:
+    """An image HxWx3 as channels (3, H, W) from -1 to 1."""
+    return np.ascontiguousarray(image.transpose(2, 0, 1), np.float32) / 127.5 - 1
+
+
+def _resized(image: Image, ratio: float) -> Image:
+    """Sides times `ratio`, each rounded to a multiple of 32, at least 32."""
+    height, width = (max(1, round(int(side * ratio) / STRIDE)) * STRIDE for side in image.shape[:2])
+    return np.asarray(cv2.resize(image, (width, height)), np.uint8)
+
+
+def _padding(height: int, width: int) -> int:
+    """Rows to add above and below: text that touches the border of a flat page would be missed."""
+    if height > SHORTEST and width <= FLAT * height:
+        return 0
+    return abs(2 * max(width // FLAT, SHORTEST) - height) // 2

@@ -1,0 +1,127 @@
+"""A page through stand-ins for the networks, and through those of rapidocr: its program and ours agree."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hccl_kit.ocr import rapidocr
+from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.decode.boxes import Box
+from hccl_kit.ocr.reader import engine, regions
+from hccl_kit.ocr.reader.page import Image
+
+Array = NDArray[np.float32]
+CHARSET = Charset("ab ")
+
+
+def page(*words: str) -> Image:
+    """A white page with a word in each row."""
+    image = np.full((60 + 90 * len(words), 600, 3), 255, np.uint8)
+    for number, word in enumerate(words):
+        cv2.putText(image, word, (40, 90 + 90 * number), cv2.FONT_HERSHEY_SIMPLEX, 1.6, (0, 0, 0), 3, cv2.LINE_AA)
+    return image
+
+
+def dark(images: Array) -> Array:
+    """A detector: text is what is dark, a bit to the sides too."""
+    mask = cv2.dilate((images[0].mean(axis=0) < 0.5).astype(np.uint8), np.ones((9, 41), np.uint8))
+    return mask[None, None].astype(np.float32) * 0.8
+
+
+def says(text: str, sure: float = 0.9) -> engine.Run:
+    """A recogniser that always reads `text`."""
+
+    def run(images: Array) -> Array:
+        output = np.full((len(images), 2 * len(text) + 1, 4), 0.01, np.float32)
+        output[:, ::2, CHARSET.blank] = 0.97
+        for place, character in enumerate(text):
+            output[:, 2 * place + 1, CHARSET.encode(character, lower=False)[0]] = sure
+        return output
+
+    return run
+
+
+def upright(images: Array) -> Array:
+    return np.tile(np.array([[0.95, 0.05]], np.float32), (len(images), 1))
+
+
+def networks(recognise: engine.Run, direct: engine.Run = upright) -> engine.Networks:
+    return engine.Networks(dark, direct, recognise, CHARSET)
+
+
+def test_texts_have_their_places_in_the_image_of_any_size() -> None:
+    image = page("word", "line")
+    for size in ((600, 240), (2400, 960), (300, 120)):
+        found = engine.read(networks(says("ab b")), np.asarray(cv2.resize(image, size), np.uint8))
+        assert [text.reading.text for text in found] == ["ab b", "ab b"]
+        assert found[0].reading.confidence == pytest.approx(0.9)
+        assert 0.5 <= found[0].score <= 0.81
+        centres = [text.points.mean(axis=0) * 600 / size[0] for text in found]
+        assert [centre[1] for centre in centres] == pytest.approx([75, 165], abs=15)
+
+
+def test_what_is_not_sure_or_blank_is_left_out() -> None:
+    assert engine.read(networks(says("ab", 0.49)), page("word")) == []
+    assert engine.read(networks(says(" ")), page("word")) == []
+    assert engine.read(networks(says("ab")), page("")) == []
+
+
+def test_lines_upside_down_are_turned() -> None:
+    """Only where the classifier is more than 90 % sure."""
+    line = np.zeros((48, 96, 3), np.uint8)
+    line[:, :48] = 255
+    seen = []
+    for share in (0.89, 0.91):
+        turned = engine.upright(lambda images, share=share: np.tile([[1 - share, share]], (len(images), 1)), [line])  # type: ignore[misc]
+        seen.append(bool((turned[0] == line).all()))
+        assert (turned[0] == line[::-1, ::-1]).all() == (share > 0.9)
+    assert seen == [True, False]
+
+
+def test_reading_order_goes_by_rows_of_ten_pixels() -> None:
+    boxes = [Box(np.array([[x, y], [x + 9, y], [x + 9, y + 9], [x, y + 9]], np.float32), 1.0)
+             for x, y in ((200, 0), (100, 9), (0, 18), (50, 28))]  # fmt: skip
+    found = regions.in_reading_order(boxes[::-1])
+    assert [box.points[0].tolist() for box in found] == [[0, 18], [100, 9], [200, 0], [50, 28]]
+    assert regions.in_reading_order([]) == []
+
+
+@cache
+def session(name: str) -> engine.Run:
+    runtime = pytest.importorskip("onnxruntime")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    made = runtime.InferenceSession(rapidocr.path(name), options, providers=["CPUExecutionProvider"])
+    source = made.get_inputs()[0].name
+    return lambda images: made.run(None, {source: images})[0]
+
+
+def blank_last(images: Array) -> Array:
+    """The published recogniser with the blank as the last class, as in our networks."""
+    output = session("rapidocr:rec")(images)
+    return np.concatenate([output[..., 1:], output[..., :1]], axis=2)
+
+
+def test_the_program_agrees_with_that_of_rapidocr() -> None:
+    """With the same networks in onnxruntime: a page with lines upside down, tilted and in columns, and a flat one."""
+    package = pytest.importorskip("rapidocr", exc_type=ImportError)
+    charset = Charset("".join(rapidocr.characters("rapidocr:rec")) + " ")
+    ours = engine.Networks(session("rapidocr:det"), session("rapidocr:cls"), blank_last, charset)
+    theirs = package.RapidOCR(params={"Global.log_level": "error"})
+    image = page("Fine tuning", "12.50   TOTAL", "reads pages", "a    bc      d")
+    image[240:330] = image[240:330][::-1, ::-1]
+    tilt = cv2.getRotationMatrix2D((300, 200), 4, 1)
+    tilted = np.asarray(cv2.warpAffine(image, tilt, (600, 420), borderValue=(255, 255, 255)), np.uint8)
+    for one in (tilted, page("A flat page")[40:100]):
+        expected: Any = theirs(one)
+        found = engine.read(ours, one)
+        assert [text.reading.text for text in found] == list(expected.txts)
+        assert np.abs(np.array([text.points for text in found]) - expected.boxes).max() <= 1
+        assert [text.reading.confidence for text in found] == pytest.approx(expected.scores, abs=1e-3)
+    assert "pages" in " ".join(text.reading.text for text in engine.read(ours, tilted))
