@@ -97,7 +97,13 @@ def _onnx(
     try:
         return onnx_weights.place(layers, network)
     except KitError as error:
-        raise KitError(f"{key}: {path} is of another network: {error.message}") from error
+        branched = any(parameter.name.endswith(".bn.gamma") for parameter in network.get_parameters())
+        raise KitError(
+            f"{key}: {path} is of another network: {error.message}",
+            hint="ONNX files of PP-OCR hold folded convolutions: set model.backbone.branches: False"
+            if branched
+            else None,
+        ) from error
 
 
 def _checkpoint(path: Path, say: Callable[[str], None]) -> Mapping[str, NDArray[Any]]:

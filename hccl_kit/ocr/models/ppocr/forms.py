@@ -6,7 +6,7 @@ the convolution `x.weight`, `x.bias`. Nothing here needs MindSpore.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,7 @@ def folded(values: Arrays) -> dict[str, Array]:
     A cell whose shapes do not agree stays as it is.
     """
     cells = _cells(values)
-    inside = tuple(f"{cell}." for cell in cells)
-    kept = {name: array for name, array in values.items() if not name.startswith(inside)}
+    kept = {name: array for name, array in values.items() if not _is_inside(name, cells)}
     for cell, (weight, bias) in cells.items():
         kept |= {f"{cell}.weight": weight.astype(np.float32), f"{cell}.bias": bias.astype(np.float32)}
     return kept
@@ -65,9 +64,19 @@ def _cells(values: Arrays) -> dict[str, Convolution]:
     for ending, fold in ((FIRST, _sum), (LARGE, _depthwise), (CONV, _normed)):
         for name in values:
             cell = name.removesuffix(ending)
-            if cell != name and not cell.startswith(tuple(f"{outer}." for outer in found)):
+            if cell != name and not _is_inside(cell, found):
                 found[cell] = fold(values, cell)
     return {cell: convolution for cell, convolution in found.items() if convolution is not None}
+
+
+def _is_inside(name: str, cells: Container[str]) -> bool:
+    """Whether a name belongs to one of the cells."""
+    end = name.rfind(".")
+    while end > 0:
+        if name[:end] in cells:
+            return True
+        end = name.rfind(".", 0, end)
+    return False
 
 
 def _normed(values: Arrays, cell: str) -> Convolution | None:

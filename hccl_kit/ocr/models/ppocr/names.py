@@ -95,7 +95,7 @@ def translated(values: Arrays) -> dict[str, NDArray[Any]]:
 
     Names that belong to no recogniser, and `num_batches_tracked`, are left out.
     """
-    blocks = {match[1] for name in values if (match := re.match(rf"{_NECK}conv_block\.(\d+)\.", name))}
+    blocks = {match[1] for name in values if (match := re.match(rf"{_NECK}conv_block\.(\d{{1,3}})\.", name))}
     found: dict[str, NDArray[Any]] = {}
     for name, array in values.items():
         if name.endswith("num_batches_tracked"):
@@ -107,7 +107,7 @@ def translated(values: Arrays) -> dict[str, NDArray[Any]]:
 
 
 def _ours(name: str, blocks: tuple[str, ...]) -> str | None:
-    found = re.fullmatch(rf"{_NECK}conv_block\.(\d+)\.(convolution|normalization)\.(\w+)", name)
+    found = re.fullmatch(rf"{_NECK}conv_block\.(\d{{1,3}})\.(convolution|normalization)\.(\w+)", name)
     if found:
         number = int(found[1])
         return f"neck.{blocks[number]}.{_part(found[2], found[3], norm='norm')}" if number < len(blocks) else None
