@@ -16,6 +16,7 @@ from hccl_kit.base.wording import listed
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import classifier, onnx_weights
 from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.models.ppocr import forms, names
 
 TYPES = frozenset({"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"})
 """Types of safetensors that numpy supports."""
@@ -37,9 +38,10 @@ def load(
     """Set the parameters of `network` from a file; returns notes, also on parameters that are missing or do not fit.
 
     Parameters match by name, statistics of batch normalisation included; other values in the file, such as the state
-    of an optimizer, are ignored. With the key `model.backbone.pretrained` only the backbone is set, and names may lack
-    the prefix `backbone.`, as in MindCV's files. An ONNX file has no such names, see `onnx_weights`; its classifier is
-    converted to `classes`, the tokens of that of the network.
+    of an optimizer, are ignored. Names of PP-OCR's recognisers in `transformers` are translated, and weights of a
+    network with branches are folded for one without, and back. With the key `model.backbone.pretrained` only the
+    backbone is set, and names may lack the prefix `backbone.`, as in MindCV's files. An ONNX file has no such names,
+    see `onnx_weights`; its classifier is converted to `classes`, the tokens of that of the network.
 
     Raises KitError if the file is missing or damaged or nothing fits; with `strict` also if one parameter is missing
     or has another shape. Then no parameter is set.
@@ -49,12 +51,16 @@ def load(
         rows = _onnx(path, network, key, classes, notes.append)
     elif path.suffix == ".safetensors":
         rows = _safetensors(path)
+        if names.of_transformers(rows):
+            rows = names.translated(rows)
+            notes.append(f"{path}: it has the names of transformers; its classes are taken in the dictionary's order")
     else:
         rows = _checkpoint(path, notes.append)
     parameters = list(network.get_parameters())
     if key == BACKBONE:
         parameters = [p for p in parameters if p.name.startswith(PREFIX)]
         rows = {**{PREFIX + name: value for name, value in rows.items()}, **rows}
+    rows = forms.matching(rows, (p.name for p in parameters))
     fitting = [p for p in parameters if p.name in rows and rows[p.name].shape == p.shape]
     missing = [p.name for p in parameters if p.name not in rows]
     mismatched = [
@@ -91,7 +97,13 @@ def _onnx(
     try:
         return onnx_weights.place(layers, network)
     except KitError as error:
-        raise KitError(f"{key}: {path} is of another network: {error.message}") from error
+        branched = any(parameter.name.endswith(".bn.gamma") for parameter in network.get_parameters())
+        raise KitError(
+            f"{key}: {path} is of another network: {error.message}",
+            hint="ONNX files of PP-OCR hold folded convolutions: set model.backbone.branches: False"
+            if branched
+            else None,
+        ) from error
 
 
 def _checkpoint(path: Path, say: Callable[[str], None]) -> Mapping[str, NDArray[Any]]:

@@ -113,11 +113,11 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
 
 def _export(request: Request, config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr.serve import export, export_metadata  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
+    from hccl_kit.ocr.train.build import network_to_export  # noqa: PLC0415
 
     del world, notes
     shape = export_metadata.input_shape(config, request.shape, request.batch)
-    network = trained_network(config)
+    network = network_to_export(config)
     paths, facts, order = request.paths(config), export_metadata.facts(config), export_metadata.order(config)
     with progress.track(paths, len(paths), "exporting") as tracked:
         for path in tracked:

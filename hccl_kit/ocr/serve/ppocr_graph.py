@@ -20,7 +20,8 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.db import DBHead
 from hccl_kit.ocr.models.network import Network
-from hccl_kit.ocr.models.ppocr import lcnet_v4, light_svtr, rep_lk_fpn
+from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, light_svtr, necks, rep_lk_fpn
+from hccl_kit.ocr.models.ppocr.nrtr import GuidedNetwork, MultiHead
 
 INPUT, OUTPUT = "x", "fetch_name_0"
 """The names in PaddleOCR's files."""
@@ -28,15 +29,19 @@ OPSET, IR = 17, 8
 """The first with layer normalisation, and its format: onnxruntime 1.12 and later."""
 NEVER = -1e4
 """The logit of a class that the network does not have."""
-ROWS = {lcnet_v4.LineBackbone: lcnet_v4.HEIGHT, lcnet_v4.PageBackbone: "height"}
+ROWS = {
+    lcnet_v3.LineBackbone: lcnet_v3.HEIGHT,
+    lcnet_v4.LineBackbone: lcnet_v4.HEIGHT,
+    lcnet_v4.PageBackbone: "height",
+}
 
 
 def is_known(network: nn.Cell) -> bool:
     """Whether this module writes this network."""
-    return isinstance(network, Network) and type(network.backbone) in ROWS
+    return isinstance(network, (Network, GuidedNetwork)) and type(network.backbone) in ROWS
 
 
-def model(network: Network, order: Sequence[int] = ()) -> onnx.ModelProto:
+def model(network: Network | GuidedNetwork, order: Sequence[int] = ()) -> onnx.ModelProto:
     """The graph of a network: `x` (N, 3, H, W) to `fetch_name_0`, all but the height of lines free.
 
     Of a recogniser it is (N, T, classes): the class n is that with the number `order[n]` of the network, -1 is none.
@@ -92,6 +97,13 @@ class _Graph:
 
     def silu(self, x: str) -> str:
         return self.add("Mul", x, self.add("Sigmoid", x))
+
+    def hard_swish(self, x: str) -> str:
+        return self.add("Mul", x, self.add("HardSigmoid", x, alpha=1 / 6, beta=0.5))
+
+    def columns(self, x: str) -> str:
+        """Features (N, C, 1, T) to columns (N, T, C)."""
+        return self.add("Transpose", self.add("Squeeze", x, self.indices(2)), perm=[0, 2, 1])
 
 
 def _convolution(graph: _Graph, cell: nn.Conv2d, x: str) -> str:
@@ -162,7 +174,20 @@ def _block(graph: _Graph, cell: lcnet_v4.Block, x: str) -> str:
     return graph.add("Add", x, mixed) if cell.residual else mixed
 
 
-def _line_backbone(graph: _Graph, cell: lcnet_v4.LineBackbone, x: str) -> str:
+def _affine(graph: _Graph, cell: lcnet_v3.Affine, x: str) -> str:
+    scaled = graph.add("Mul", x, graph.constant(cell.scale.asnumpy()))
+    return graph.add("Add", scaled, graph.constant(cell.bias.asnumpy()))
+
+
+def _activated(graph: _Graph, cell: lcnet_v3.Activated, x: str) -> str:
+    return graph.put(cell.outer, graph.hard_swish(graph.put(cell.inner, graph.put(cell.conv, x))))
+
+
+def _separable(graph: _Graph, cell: lcnet_v3.Separable, x: str) -> str:
+    return graph.put(cell.pointwise, graph.put(cell.squeeze, graph.put(cell.depthwise, x)))
+
+
+def _line_backbone(graph: _Graph, cell: lcnet_v3.LineBackbone | lcnet_v4.LineBackbone, x: str) -> str:
     x = graph.put(cell.stem, x)
     for stage in cell.stages:
         x = graph.put(stage, x)
@@ -179,7 +204,8 @@ def _page_backbone(graph: _Graph, cell: lcnet_v4.PageBackbone, x: str) -> list[s
 
 
 def _normalised(graph: _Graph, cell: light_svtr.Normalised, x: str) -> str:
-    return graph.silu(graph.put(cell.norm, graph.put(cell.conv, x)))
+    x = graph.put(cell.norm, graph.put(cell.conv, x))
+    return graph.hard_swish(x) if cell.hard else graph.silu(x)
 
 
 def _attention(graph: _Graph, cell: light_svtr.Attention, x: str) -> str:
@@ -203,14 +229,22 @@ def _svtr_block(graph: _Graph, cell: light_svtr.Block, x: str) -> str:
 
 def _light_svtr(graph: _Graph, cell: light_svtr.LightSVTR, features: str) -> str:
     """Columns (N, T, C): the batch stays in front."""
-
-    def columns(x: str) -> str:
-        return graph.add("Transpose", graph.add("Squeeze", x, graph.indices(2)), perm=[0, 2, 1])
-
     x = graph.put(cell.reduce, features)
     x = graph.add("Add", x, graph.put(cell.local, x))
-    mixed = graph.put(cell.norm, graph.put(cell.blocks, columns(x)))
-    return graph.add("Add", mixed, columns(graph.put(cell.skip, features)))
+    mixed = graph.put(cell.norm, graph.put(cell.blocks, graph.columns(x)))
+    return graph.add("Add", mixed, graph.columns(graph.put(cell.skip, features)))
+
+
+def _ctc_guide(graph: _Graph, cell: necks.CTCGuide, features: str) -> str:
+    return graph.put(cell.reduce, graph.columns(graph.put(cell.mix, graph.put(cell.local, features))))
+
+
+def _svtr_encoder(graph: _Graph, cell: necks.SVTREncoder, features: str) -> str:
+    x = graph.columns(graph.put(cell.reduce, graph.put(cell.local, features)))
+    mixed = graph.add("Transpose", graph.put(cell.norm, graph.put(cell.blocks, x)), perm=[0, 2, 1])
+    back = graph.put(cell.expand, graph.add("Unsqueeze", mixed, graph.indices(2)))
+    joined = graph.put(cell.join, graph.add("Concat", features, back, axis=1))
+    return graph.columns(graph.put(cell.last, joined))
 
 
 def _ctc_head(graph: _Graph, cell: CTCHead, x: str) -> str:
@@ -261,6 +295,10 @@ _PARTS: Mapping[type, Callable[[_Graph, Any, Any], Any]] = {
     nn.Sigmoid: lambda graph, _, x: graph.add("Sigmoid", x),
     nn.Identity: lambda _graph, _, x: x,
     nn.SequentialCell: _sequence,
+    lcnet_v3.Affine: _affine,
+    lcnet_v3.Activated: _activated,
+    lcnet_v3.Separable: _separable,
+    lcnet_v3.LineBackbone: _line_backbone,
     lcnet_v4.Stem: _stem,
     lcnet_v4.PlainStem: _sequence,
     lcnet_v4.SqueezeExcite: _squeeze,
@@ -272,7 +310,10 @@ _PARTS: Mapping[type, Callable[[_Graph, Any, Any], Any]] = {
     light_svtr.Perceptron: _perceptron,
     light_svtr.Block: _svtr_block,
     light_svtr.LightSVTR: _light_svtr,
+    necks.CTCGuide: _ctc_guide,
+    necks.SVTREncoder: _svtr_encoder,
     CTCHead: _ctc_head,
+    MultiHead: _ctc_head,
     rep_lk_fpn.Excited: _excited,
     rep_lk_fpn.Smooth: _smooth,
     rep_lk_fpn.RepLKFPN: _fpn,

@@ -37,7 +37,7 @@ from hccl_kit.ocr.models import (
     svtr,
     vgg7,
 )
-from hccl_kit.ocr.models.ppocr import lcnet_v4, lines, pages
+from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, lines, pages
 from hccl_kit.ocr.tasks.classification import Classification
 from hccl_kit.ocr.tasks.detection import Detection
 from hccl_kit.ocr.tasks.recognition import Recognition
@@ -109,7 +109,12 @@ RECIPES: tuple[Recipe, ...] = (
         reads_lines(rec_resnet34),
     ),
     *(
-        Recipe(("rec_pplcnet_v4", "LightSVTR", head), lines.build, reads_lines(lcnet_v4))
+        Recipe((backbone, neck, head), lines.build, reads_lines(module))
+        for backbone, neck, module in (
+            ("rec_pplcnet_v4", "LightSVTR", lcnet_v4),
+            ("rec_pplcnet_v4", "CTCGuide", lcnet_v4),
+            ("rec_pplcnet_v3", "SVTREncoder", lcnet_v3),
+        )
         for head in ("CTCHead", "MultiHead")
     ),
     Recipe(("SVTRNet", "Img2Seq", "CTCHead"), svtr.build, _svtr_task),

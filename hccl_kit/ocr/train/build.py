@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mindspore import nn
+from mindspore import Tensor, nn
 
 from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
@@ -13,6 +13,7 @@ from hccl_kit.ocr.adapt import batch_norm, freeze, instruction_set, matrix_convo
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.models.ppocr import forms
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task, Warn
 from hccl_kit.ocr.train import optimizer, parallel, parameters
@@ -66,6 +67,21 @@ def trained_network(config: Config) -> nn.Cell:
     dictionary_mark.assert_same(path, rows, task.dictionary)
     checkpoint.load(path, network.get_parameters())
     return network
+
+
+def network_to_export(config: Config) -> nn.Cell:
+    """The trained network; one with branches (`model.backbone.branches`) folded, which gives the same outputs."""
+    network = trained_network(config)
+    model = config["model"]
+    if not model["backbone"].get("branches"):
+        return network
+    values = {parameter.name: parameter.asnumpy() for parameter in network.get_parameters()}
+    plain = {**model, "backbone": {**model["backbone"], "branches": False}}
+    folded = recipes.network(Config({**config.values, "model": plain}, config.source))
+    values = forms.folded(values)
+    for parameter in folded.get_parameters():
+        parameter.set_data(Tensor(values[parameter.name]))
+    return folded
 
 
 def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> TrainStep:

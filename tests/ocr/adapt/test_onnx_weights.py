@@ -13,7 +13,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import onnx_weights, pretrained
 from hccl_kit.ocr.models.ppocr import lines
-from tests.ocr.models.ppocr.test_lines import SMALL
+from tests.ocr.models.ppocr.test_lines import SMALL, TINY
 
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.train
@@ -205,3 +205,12 @@ def test_a_bias_of_one_number_is_found_behind_an_identity(tmp_path: Path) -> Non
     (layer,) = onnx_weights.read(tmp_path / "end.onnx").layers
     assert layer.kind == onnx_weights.TRANSPOSED
     assert layer.arrays["bias"].tolist() == [7]
+
+
+def test_an_onnx_file_for_a_network_with_branches_is_refused_with_the_key(tmp_path: Path) -> None:
+    write(tmp_path / "toy.onnx")
+    network = lines.build({**TINY, "backbone": {**TINY["backbone"], "branches": True}})
+    with pytest.raises(KitError, match="is of another network") as caught:
+        pretrained.load(tmp_path / "toy.onnx", network, strict=True)
+    assert caught.value.hint is not None
+    assert "model.backbone.branches: False" in caught.value.hint

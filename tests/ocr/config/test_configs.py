@@ -244,7 +244,7 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         svtr_shape,
         tps,
     )
-    from hccl_kit.ocr.models.ppocr import nrtr, rep_lk_fpn  # noqa: PLC0415
+    from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, light_svtr, necks, nrtr, rep_lk_fpn  # noqa: PLC0415
 
     rec, cls = (schema.root()["$defs"][f"{name}_model"]["properties"] for name in ("rec", "cls"))
     pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
@@ -267,6 +267,12 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (cls["head"]["properties"], cls_mobilenet_v3.MobileNetV3Head),
         (options_of("ctc_head"), ctc_head.CTCHead),
         (options_of("multi_head"), nrtr.MultiHead),
+        (options_of("pplcnet_v4"), lcnet_v4.LineBackbone),
+        (options_of("pplcnet_v4"), lcnet_v4.PageBackbone),
+        (options_of("pplcnet_v3"), lcnet_v3.LineBackbone),
+        (options_of("light_svtr"), light_svtr.LightSVTR),
+        (options_of("ctc_guide"), necks.CTCGuide),
+        (options_of("svtr_encoder"), necks.SVTREncoder),
         (options_of("attention_head"), attention_head.AttentionHead),
         (rec["transform"]["properties"], tps.rectifier),
     ]

@@ -17,6 +17,7 @@ from hccl_kit.ocr import config, rapidocr
 from hccl_kit.ocr.models.ppocr import lines, pages
 from hccl_kit.ocr.reader import networks
 from hccl_kit.ocr.serve import export, export_metadata
+from tests.ocr.models.ppocr.test_lines import MOBILE, TINY
 from tests.ocr.reader.test_engine import page
 from tests.places import ROOT
 
@@ -73,6 +74,19 @@ def test_one_file_of_a_recogniser_takes_lines_of_all_widths_with_the_blank_first
         images = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
         expected = network(Tensor(images)).asnumpy()
         assert np.abs(output(path, images) - expected[..., order]).max() <= 1e-5
+
+
+@pytest.mark.parametrize("parts", [TINY, MOBILE], ids=["tiny", "mobile"])
+def test_other_necks_and_a_head_that_was_guided(tmp_path: Path, parts: dict[str, Any]) -> None:
+    head = {"name": "MultiHead", "out_channels": 4, "nrtr_dims": 32, "nrtr_layers": 1}
+    network, path = lines.build({**parts, "head": head}).set_train(False), tmp_path / "best.onnx"
+    done = export.export(network, (1, 3, 48, 64), path, {}, [3, 0, 1, 2])
+    assert done.difference <= 1e-5
+    images = np.random.default_rng(1).standard_normal((3, 3, 48, 101)).astype(np.float32)
+    expected = network(Tensor(images)).asnumpy()
+    assert np.abs(output(path, images) - expected[..., [3, 0, 1, 2]]).max() <= 1e-5
+    weights = {p.name: p.size for p in network.get_parameters() if not p.name.startswith("head.nrtr.")}
+    assert sum(np.prod(row.dims) for row in onnx.load(path).graph.initializer) < 1.01 * sum(weights.values())
 
 
 def test_a_space_that_the_dictionary_lacks_is_never_read(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """PPLCNetV4, the backbone of PP-OCRv6, for lines and for pages.
 
-After PaddleOCR's configurations and published weights of PP-OCRv6. This is the form of the published ONNX files: each
-branched convolution and each batch normalisation of the training form is folded into one convolution with a bias.
+After PaddleOCR's configurations and published weights of PP-OCRv6. With `branches` the networks have the form in which
+PaddleOCR trains them; without, that of the published ONNX files: each branched convolution and each batch normalisation
+is folded into one convolution with a bias.
 
 Cells are created in the order in which they run: weights that come without meaningful names are placed by that order.
 """
@@ -11,7 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mindspore import Tensor, nn, ops
-from mindspore.common.initializer import HeNormal
+
+from hccl_kit.ocr.models.ppocr.convolutions import RepDepthwise, Stride, convolution, layer
 
 HEIGHT = 48
 """The height of an image of a line."""
@@ -21,7 +23,7 @@ class Stage(NamedTuple):
     """Blocks of one width. The first block has the stride and changes the number of channels."""
 
     channels: int
-    stride: int | tuple[int, int]
+    stride: Stride
     squeeze: tuple[bool, ...]
     """For each block, whether it has squeeze and excitation."""
 
@@ -31,7 +33,7 @@ class Shape(NamedTuple):
 
     stem: tuple[int, int]
     """Channels inside the stem and after it."""
-    branches: bool
+    joined: bool
     """The stem has two branches, which are joined; else it is two convolutions."""
     stages: tuple[Stage, ...]
 
@@ -95,42 +97,20 @@ LINES = {
 }
 
 
-def convolution(
-    before: int, after: int, kernel: int, *, stride: int | tuple[int, int] = 1, group: int = 1
-) -> nn.Conv2d:
-    """A convolution with bias that keeps the size, or divides it by the stride and rounds up.
-
-    A kernel of 2 pads one row below and one column to the right.
-    """
-    padding = (0, 1, 0, 1) if kernel == 2 else kernel // 2
-    return nn.Conv2d(
-        before,
-        after,
-        kernel,
-        stride=stride,
-        pad_mode="pad",
-        padding=padding,
-        group=group,
-        has_bias=True,
-        weight_init=HeNormal(mode="fan_out", nonlinearity="relu"),
-        bias_init="zeros",
-    )
-
-
 class Stem(nn.Cell):
     """Images (N, 3, H, W) to features (N, after, H/4, W/4): a convolution, two branches that are joined, and two more.
 
     One branch is two convolutions, the other a maximum; both keep the size.
     """
 
-    def __init__(self, inside: int, after: int) -> None:
+    def __init__(self, inside: int, after: int, *, branches: bool) -> None:
         super().__init__()
-        self.first = convolution(3, inside, 3, stride=2)
-        self.left = convolution(inside, inside // 2, 2)
-        self.right = convolution(inside // 2, inside, 2)
+        self.first = layer(3, inside, 3, stride=2, branches=branches)
+        self.left = layer(inside, inside // 2, 2, branches=branches)
+        self.right = layer(inside // 2, inside, 2, branches=branches)
         self.pool = nn.MaxPool2d(2, stride=1, pad_mode="same")
-        self.join = convolution(2 * inside, inside, 3, stride=2)
-        self.last = convolution(inside, after, 1)
+        self.join = layer(2 * inside, inside, 3, stride=2, branches=branches)
+        self.last = layer(inside, after, 1, branches=branches)
 
     def construct(self, images: Tensor) -> Tensor:
         x = ops.relu(self.first(images))
@@ -141,10 +121,10 @@ class Stem(nn.Cell):
 class PlainStem(nn.SequentialCell):
     """Images (N, 3, H, W) to features (N, after, H/4, W/4): two convolutions with GELU between them."""
 
-    def __init__(self, inside: int, after: int) -> None:
-        super().__init__(
-            convolution(3, inside, 3, stride=2), nn.GELU(approximate=False), convolution(inside, after, 3, stride=2)
-        )
+    def __init__(self, inside: int, after: int, *, branches: bool) -> None:
+        first = layer(3, inside, 3, stride=2, branches=branches)
+        second = layer(inside, after, 3, stride=2, branches=branches)
+        super().__init__(first, nn.GELU(approximate=False), second)
 
 
 class SqueezeExcite(nn.Cell):
@@ -168,17 +148,20 @@ class Block(nn.Cell):
     """A depthwise convolution in space, then two pointwise ones over channels.
 
     With equal shapes before and after, the residual connection goes around the pointwise ones alone; that around the
-    depthwise one is folded into its weights.
+    depthwise one is part of it. With `branches` such a block starts as the depthwise one alone.
     """
 
-    def __init__(self, before: int, after: int, *, stride: int | tuple[int, int], squeeze: bool) -> None:
+    def __init__(self, before: int, after: int, *, stride: Stride, squeeze: bool, branches: bool) -> None:
         super().__init__()
         self.residual = stride == 1 and before == after
-        self.depthwise = convolution(before, before, 3, stride=stride, group=before)
+        if branches and self.residual:
+            self.depthwise = RepDepthwise(before)
+        else:
+            self.depthwise = layer(before, before, 3, stride=stride, group=before, branches=branches)
         self.squeeze = SqueezeExcite(before) if squeeze else nn.Identity()
-        self.expand = convolution(before, 2 * before, 1)
+        self.expand = layer(before, 2 * before, 1, branches=branches)
         self.gelu = nn.GELU(approximate=False)
-        self.project = convolution(2 * before, after, 1)
+        self.project = layer(2 * before, after, 1, branches=branches, gamma="zeros" if self.residual else "ones")
 
     def construct(self, x: Tensor) -> Tensor:
         x = self.squeeze(self.depthwise(x))
@@ -186,14 +169,14 @@ class Block(nn.Cell):
         return x + mixed if self.residual else mixed
 
 
-def _stages(shape: Shape) -> nn.CellList:
+def _stages(shape: Shape, *, branches: bool) -> nn.CellList:
     before = shape.stem[1]
     stages = []
     for stage in shape.stages:
         blocks: list[Block] = []
         for squeeze in stage.squeeze:
             stride = 1 if blocks else stage.stride
-            blocks.append(Block(before, stage.channels, stride=stride, squeeze=squeeze))
+            blocks.append(Block(before, stage.channels, stride=stride, squeeze=squeeze, branches=branches))
             before = stage.channels
         stages.append(nn.SequentialCell(*blocks))
     return nn.CellList(stages)
@@ -202,12 +185,12 @@ def _stages(shape: Shape) -> nn.CellList:
 class LineBackbone(nn.Cell):
     """Images (N, 3, 48, W) to features (N, out_channels, 1, sequence_length(W))."""
 
-    def __init__(self, size: str) -> None:
+    def __init__(self, *, size: str = "small", branches: bool = False) -> None:
         super().__init__()
         shape = LINES[size]
         self.out_channels = shape.stages[-1].channels
-        self.stem = (Stem if shape.branches else PlainStem)(*shape.stem)
-        self.stages = _stages(shape)
+        self.stem = (Stem if shape.joined else PlainStem)(*shape.stem, branches=branches)
+        self.stages = _stages(shape, branches=branches)
         self.pool = nn.AvgPool2d((3, 2), stride=(3, 2), pad_mode="valid")
 
     def construct(self, images: Tensor) -> Tensor:
@@ -223,12 +206,12 @@ class PageBackbone(nn.Cell):
     H and W are multiples of 32.
     """
 
-    def __init__(self, size: str) -> None:
+    def __init__(self, *, size: str = "small", branches: bool = False) -> None:
         super().__init__()
         shape = PAGES[size]
         self.out_channels = tuple(stage.channels for stage in shape.stages)
-        self.stem = Stem(*shape.stem)
-        self.stages = _stages(shape)
+        self.stem = Stem(*shape.stem, branches=branches)
+        self.stages = _stages(shape, branches=branches)
 
     def construct(self, images: Tensor) -> tuple[Tensor, ...]:
         x = self.stem(images)

@@ -16,10 +16,13 @@ HEADS = 8
 
 
 class Normalised(nn.Cell):
-    """A convolution without bias that keeps the size, batch normalisation and SiLU."""
+    """A convolution without bias that keeps the size, batch normalisation, and SiLU or hard-swish."""
 
-    def __init__(self, before: int, after: int, kernel: tuple[int, int] = (1, 1), *, group: int = 1) -> None:
+    def __init__(
+        self, before: int, after: int, kernel: tuple[int, int] = (1, 1), *, group: int = 1, act: str = "silu"
+    ) -> None:
         super().__init__()
+        self.hard = act == "hswish"
         rows, columns = (side // 2 for side in kernel)
         self.conv = nn.Conv2d(
             before,
@@ -34,7 +37,7 @@ class Normalised(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         x = self.norm(self.conv(x))
-        return x * ops.sigmoid(x)
+        return x * (ops.relu6(x + 3) / 6 if self.hard else ops.sigmoid(x))
 
 
 class Attention(nn.Cell):
@@ -109,10 +112,10 @@ class LightSVTR(nn.Cell):
     def construct(self, features: Tensor) -> Tensor:
         x = self.reduce(features)
         x = x + self.local(x)
-        columns = self.norm(self.blocks(_columns(x))) + _columns(self.skip(features))
-        return ops.transpose(columns, (1, 0, 2))
+        mixed = self.norm(self.blocks(columns(x))) + columns(self.skip(features))
+        return ops.transpose(mixed, (1, 0, 2))
 
 
-def _columns(features: Tensor) -> Tensor:
+def columns(features: Tensor) -> Tensor:
     """Features (N, C, 1, T) to columns (N, T, C)."""
     return ops.transpose(ops.squeeze(features, 2), (0, 2, 1))

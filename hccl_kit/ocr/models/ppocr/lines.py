@@ -1,8 +1,11 @@
-"""The recognisers of PP-OCRv6: PPLCNetV4, LightSVTR and a classifier for CTC, in training with a guiding decoder."""
+"""The recognisers of PP-OCR: a backbone, a neck and a classifier for CTC, in training with a guiding decoder.
+
+PP-OCRv6: PPLCNetV4 and LightSVTR (small, medium) or CTCGuide (tiny). PP-OCRv5 mobile: PPLCNetV3 and SVTREncoder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mindspore import nn
@@ -10,19 +13,30 @@ from mindspore import nn
 from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.network import Network
-from hccl_kit.ocr.models.ppocr.lcnet_v4 import LineBackbone
+from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4
 from hccl_kit.ocr.models.ppocr.light_svtr import LightSVTR
+from hccl_kit.ocr.models.ppocr.necks import CTCGuide, SVTREncoder
 from hccl_kit.ocr.models.ppocr.nrtr import GuidedNetwork, MultiHead
+
+BACKBONES: Mapping[str, Callable[..., nn.Cell]] = {
+    "rec_pplcnet_v4": lcnet_v4.LineBackbone,
+    "rec_pplcnet_v3": lcnet_v3.LineBackbone,
+}
+NECKS: Mapping[str, Callable[..., nn.Cell]] = {
+    "LightSVTR": LightSVTR,
+    "CTCGuide": CTCGuide,
+    "SVTREncoder": SVTREncoder,
+}
 
 
 def build(model: Mapping[str, Any]) -> nn.Cell:
     """The network of a section `model`: from images (N, 3, 48, W), in BGR and from -1 to 1, to T time steps.
 
-    Logits (T, N, classes) in training, else probabilities (N, T, classes), T the `sequence_length` of `lcnet_v4`;
+    Logits (T, N, classes) in training, else probabilities (N, T, classes), T the `sequence_length` of the backbone;
     `GuidedNetwork` says what a `MultiHead` adds.
     """
-    backbone = LineBackbone(**options_of(model["backbone"]))
-    neck = LightSVTR(backbone.out_channels, **options_of(model["neck"]))
+    backbone = BACKBONES[model["backbone"]["name"]](**options_of(model["backbone"]))
+    neck = NECKS[model["neck"]["name"]](backbone.out_channels, **options_of(model["neck"]))
     options = options_of(model["head"])
     if model["head"]["name"] == "MultiHead":
         return GuidedNetwork(backbone, neck, MultiHead(neck.out_channels, backbone.out_channels, **options))

@@ -12,7 +12,8 @@ from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import HeUniform
 
 from hccl_kit.ocr.models.fpn import LEVELS, Enlarge
-from hccl_kit.ocr.models.ppocr.lcnet_v4 import SqueezeExcite, convolution
+from hccl_kit.ocr.models.ppocr.convolutions import convolution
+from hccl_kit.ocr.models.ppocr.lcnet_v4 import SqueezeExcite
 
 SLOPE = 0.2
 """Of the hard sigmoid of this neck's squeeze and excitation; the backbone has 1/6."""

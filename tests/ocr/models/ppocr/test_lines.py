@@ -1,4 +1,6 @@
-"""The recognisers of PP-OCRv6: sizes and shapes."""
+"""The recognisers of PP-OCR: sizes and shapes."""
+
+from typing import Any
 
 import mindspore as ms
 import numpy as np
@@ -10,17 +12,44 @@ from hccl_kit.ocr.models.ppocr.lcnet_v4 import PageBackbone
 
 pytestmark = pytest.mark.train
 
-SMALL = {
+SMALL: dict[str, dict[str, Any]] = {
     "backbone": {"name": "rec_pplcnet_v4", "size": "small"},
     "neck": {"name": "LightSVTR", "dims": 120, "depth": 2, "mlp_ratio": 2.0, "local_kernel": 7, "dropout": 0.1},
     "head": {"name": "CTCHead", "out_channels": 18710},
+}
+TINY: dict[str, dict[str, Any]] = {
+    "backbone": {"name": "rec_pplcnet_v4", "size": "tiny"},
+    "neck": {"name": "CTCGuide", "dims": 80},
+    "head": {"name": "CTCHead", "out_channels": 6906},
+}
+MEDIUM: dict[str, dict[str, Any]] = {
+    "backbone": {"name": "rec_pplcnet_v4", "size": "medium"},
+    "neck": {"name": "LightSVTR", "dims": 192, "depth": 2, "mlp_ratio": 4.0, "local_kernel": 7, "dropout": 0.1},
+    "head": {"name": "CTCHead", "out_channels": 18710},
+}
+MOBILE: dict[str, dict[str, Any]] = {
+    "backbone": {"name": "rec_pplcnet_v3", "scale": 0.95},
+    "neck": {"name": "SVTREncoder", "dims": 120, "depth": 2, "mlp_ratio": 2.0, "local_kernel": 3, "dropout": 0.1},
+    "head": {"name": "CTCHead", "out_channels": 18385},
 }
 PUBLISHED = 5_267_683 - 53
 """Numbers in the file of the small recogniser; 53 of them are constants of its operators."""
 
 
+def size(model: dict[str, dict[str, Any]], *, branches: bool) -> int:
+    network = lines.build({**model, "backbone": {**model["backbone"], "branches": branches}})
+    return sum(parameter.size for parameter in network.get_parameters())
+
+
 def test_as_many_parameters_as_published() -> None:
-    assert sum(parameter.size for parameter in lines.build(SMALL).get_parameters()) == PUBLISHED
+    assert size(SMALL, branches=False) == PUBLISHED
+    assert size(MOBILE, branches=False) == 4_113_133  # 4.11 million in the ONNX file of PP-OCRv5 mobile
+
+
+@pytest.mark.parametrize(("model", "expected"), [(TINY, 1_119_614), (SMALL, 5_310_278), (MEDIUM, 19_218_102)])
+def test_with_branches_as_many_parameters_as_in_paddleocr(model: dict[str, dict[str, Any]], expected: int) -> None:
+    """Counted in the modules for PyTorch of rapidocr 3.10.0, statistics of normalisations included."""
+    assert size(model, branches=True) == expected
 
 
 @pytest.mark.parametrize(("width", "steps"), [(320, 40), (321, 40), (326, 41), (40, 5)])
@@ -31,13 +60,13 @@ def test_time_steps_of_a_width(width: int, steps: int) -> None:
 
 @pytest.mark.parametrize("size", lcnet_v4.LINES)
 def test_the_backbone_gives_its_time_steps(size: str) -> None:
-    backbone = lcnet_v4.LineBackbone(size)
+    backbone = lcnet_v4.LineBackbone(size=size)
     features = backbone(Tensor(np.zeros((1, 3, 48, 61), np.float32)))
     assert features.shape == (1, backbone.out_channels, 1, lcnet_v4.sequence_length(61))
 
 
 def test_the_backbone_of_pages_has_four_strides() -> None:
-    backbone = PageBackbone("small")
+    backbone = PageBackbone(size="small")
     maps = backbone(Tensor(np.zeros((1, 3, 64, 96), np.float32)))
     assert [tuple(each.shape) for each in maps] == [
         (1, channels, 64 // stride, 96 // stride)

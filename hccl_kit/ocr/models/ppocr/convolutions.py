@@ -1,0 +1,87 @@
+"""The convolutions of PP-OCR's backbones in two forms: with branches and normalisations, and folded into one each.
+
+Published ONNX files hold the folded form. `unfolded` and `folded` of `hccl_kit.ocr.models.ppocr.forms` convert between
+the parameters of both.
+"""
+
+from __future__ import annotations
+
+from mindspore import Tensor, nn
+from mindspore.common.initializer import HeNormal
+
+from hccl_kit.ocr.models.ppocr.folding import EPSILON
+
+Stride = int | tuple[int, int]
+
+
+def convolution(
+    before: int, after: int, kernel: int, *, stride: Stride = 1, group: int = 1, bias: bool = True
+) -> nn.Conv2d:
+    """A convolution that keeps the size, or divides it by the stride and rounds up.
+
+    A kernel of 2 pads one row below and one column to the right.
+    """
+    padding = (0, 1, 0, 1) if kernel == 2 else kernel // 2
+    return nn.Conv2d(
+        before,
+        after,
+        kernel,
+        stride=stride,
+        pad_mode="pad",
+        padding=padding,
+        group=group,
+        has_bias=bias,
+        weight_init=HeNormal(mode="fan_out", nonlinearity="relu"),
+        bias_init="zeros",
+    )
+
+
+def norm(channels: int, *, gamma: str = "ones") -> nn.BatchNorm2d:
+    """A batch normalisation of PaddlePaddle's defaults."""
+    return nn.BatchNorm2d(channels, eps=EPSILON, momentum=0.9, gamma_init=gamma)
+
+
+class Normed(nn.Cell):
+    """A convolution without bias and batch normalisation: (N, before, H, W) to (N, after, H / stride, W / stride)."""
+
+    def __init__(
+        self, before: int, after: int, kernel: int, *, stride: Stride = 1, group: int = 1, gamma: str = "ones"
+    ) -> None:
+        super().__init__()
+        self.conv = convolution(before, after, kernel, stride=stride, group=group, bias=False)
+        self.bn = norm(after, gamma=gamma)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.bn(self.conv(x))
+
+
+class RepDepthwise(nn.Cell):
+    """Depthwise kernels of 3x3 and of one pixel and the map itself, added and normalised: (N, C, H, W) to the same.
+
+    After PaddleOCR's PP-OCRv6; see Ding et al. 2021, "RepVGG: Making VGG-style ConvNets Great Again".
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.large = Normed(channels, channels, 3, group=channels)
+        self.point = convolution(channels, channels, 1, group=channels, bias=False)
+        self.bn = norm(channels)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.bn(self.large(x) + self.point(x) + x)
+
+
+def layer(
+    before: int,
+    after: int,
+    kernel: int,
+    *,
+    branches: bool,
+    stride: Stride = 1,
+    group: int = 1,
+    gamma: str = "ones",
+) -> nn.Cell:
+    """A convolution with bias, or with `branches` one that is normalised."""
+    if branches:
+        return Normed(before, after, kernel, stride=stride, group=group, gamma=gamma)
+    return convolution(before, after, kernel, stride=stride, group=group)

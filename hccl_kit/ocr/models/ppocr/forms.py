@@ -1,0 +1,157 @@
+"""The parameters of PP-OCR's networks by their names: from the form with branches to the folded one, and back.
+
+The cells with branches are those of `hccl_kit.ocr.models.ppocr.convolutions` and `lcnet_v3`; a cell `x` of them becomes
+the convolution `x.weight`, `x.bias`. Nothing here needs MindSpore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.models.ppocr import folding
+from hccl_kit.ocr.models.ppocr.folding import Convolution, Norm
+
+Array = NDArray[Any]
+Arrays = Mapping[str, Array]
+CONV, LARGE, FIRST = ".conv.weight", ".large.conv.weight", ".branches.0.conv.weight"
+NORM = ("gamma", "beta", "moving_mean", "moving_variance")
+
+
+def matching(values: Arrays, wanted: Iterable[str]) -> Arrays:
+    """`values`, and those of `wanted` that are missing but follow from the other form."""
+    missing = set(wanted) - values.keys()
+    if not missing:
+        return values
+    derived = {**unfolded(values, missing), **folded(values)}
+    return {**{name: array for name, array in derived.items() if name in missing}, **values}
+
+
+def folded(values: Arrays) -> dict[str, Array]:
+    """The folded form: each cell with branches as one convolution, exact up to rounding; all other values unchanged.
+
+    A cell whose shapes do not agree stays as it is.
+    """
+    cells = _cells(values)
+    kept = {name: array for name, array in values.items() if not _is_inside(name, cells)}
+    for cell, (weight, bias) in cells.items():
+        kept |= {f"{cell}.weight": weight.astype(np.float32), f"{cell}.bias": bias.astype(np.float32)}
+    return kept
+
+
+def unfolded(values: Arrays, wanted: Iterable[str]) -> dict[str, Array]:
+    """The parameters `wanted` of `Normed` and `RepDepthwise` cells whose folded convolution is among `values`.
+
+    In evaluation the outputs are the same. The statistics of the normalisations are 0 and 1, not those of any images:
+    train with them frozen (`model.freeze_batch_norm`). The branch of one pixel starts at zero.
+    """
+    found = {}
+    for name in wanted:
+        for part, made in _UNFOLDED.items():
+            cell = name.removesuffix(part)
+            weight, bias = values.get(f"{cell}.weight"), values.get(f"{cell}.bias")
+            if cell != name and weight is not None and bias is not None:
+                found[name] = made(weight, bias)
+    return found
+
+
+def _cells(values: Arrays) -> dict[str, Convolution]:
+    """The cells with branches, by their names."""
+    found: dict[str, Convolution | None] = {}
+    for ending, fold in ((FIRST, _sum), (LARGE, _depthwise), (CONV, _normed)):
+        for name in values:
+            cell = name.removesuffix(ending)
+            if cell != name and not _is_inside(cell, found):
+                found[cell] = fold(values, cell)
+    return {cell: convolution for cell, convolution in found.items() if convolution is not None}
+
+
+def _is_inside(name: str, cells: Container[str]) -> bool:
+    """Whether a name belongs to one of the cells."""
+    end = name.rfind(".")
+    while end > 0:
+        if name[:end] in cells:
+            return True
+        end = name.rfind(".", 0, end)
+    return False
+
+
+def _normed(values: Arrays, cell: str) -> Convolution | None:
+    weight, norm = values.get(f"{cell}{CONV}"), _norm(values, f"{cell}.bn")
+    if weight is None or norm is None or weight.ndim != 4 or len(weight) != len(norm.gamma):
+        return None
+    return folding.normalised(weight, norm)
+
+
+def _depthwise(values: Arrays, cell: str) -> Convolution | None:
+    large, norm = values[f"{cell}{LARGE}"], _norm(values, f"{cell}.large.bn")
+    point, joined = values.get(f"{cell}.point.weight"), _norm(values, f"{cell}.bn")
+    if point is None or norm is None or joined is None or not len(norm.gamma) == len(joined.gamma) == len(point):
+        return None
+    if large.shape != (len(point), 1, 3, 3) or point.shape != (len(point), 1, 1, 1):
+        return None
+    return folding.depthwise(large, norm, point, joined)
+
+
+def _sum(values: Arrays, cell: str) -> Convolution | None:
+    """The sum of several convolutions of one size, one of a pixel and a normalised map, the last two if present."""
+    parts, number = [], 0
+    while f"{cell}.branches.{number}{CONV}" in values:
+        parts.append(_normed(values, f"{cell}.branches.{number}"))
+        number += 1
+    shapes = {part.weight.shape if part else None for part in parts}
+    shape = next(iter(shapes))
+    if len(shapes) > 1 or shape is None or shape[2] != shape[3]:
+        return None
+    weights, biases = [part.weight for part in parts if part], [part.bias for part in parts if part]
+    point, identity = _normed(values, f"{cell}.point"), _norm(values, f"{cell}.identity")
+    if point is not None:
+        if point.weight.shape != (*shape[:2], 1, 1):
+            return None
+        weights.append(folding.spread(point.weight, dilation=1, size=shape[2]))
+        biases.append(point.bias)
+    if identity is not None:
+        if len(identity.gamma) != shape[0] or shape[1] not in (1, shape[0]):
+            return None
+        ones = np.ones((shape[0], 1)) if shape[1] == 1 else np.eye(shape[0])
+        part = folding.normalised(ones.astype(np.float32)[..., None, None], identity)
+        weights.append(folding.spread(part.weight, dilation=1, size=shape[2]))
+        biases.append(part.bias)
+    return Convolution(np.sum(weights, axis=0), np.sum(biases, axis=0))
+
+
+def _norm(values: Arrays, cell: str) -> Norm | None:
+    found = [values[f"{cell}.{key}"] for key in NORM if f"{cell}.{key}" in values]
+    if len(found) < len(NORM) or len({array.shape for array in found}) > 1 or found[0].ndim != 1:
+        return None
+    return Norm(*found)
+
+
+def _without_identity(weight: Array, _: Array) -> Array:
+    centre = folding.spread(np.ones((len(weight), 1, 1, 1), np.float32), dilation=1, size=weight.shape[-1])
+    return weight - centre
+
+
+def _filled(value: float) -> Callable[[Array, Array], Array]:
+    return lambda _, bias: np.full_like(bias, value, dtype=np.float32)
+
+
+_ONE = float(np.sqrt(1 + folding.EPSILON))
+"""The gamma with which a normalisation of statistics 0 and 1 changes nothing."""
+_UNFOLDED: Mapping[str, Callable[[Array, Array], Array]] = {
+    CONV: lambda weight, _: weight,
+    ".bn.gamma": _filled(_ONE),
+    ".bn.beta": lambda _, bias: bias,
+    ".bn.moving_mean": _filled(0),
+    ".bn.moving_variance": _filled(1),
+    LARGE: _without_identity,
+    ".large.bn.gamma": _filled(_ONE),
+    ".large.bn.beta": _filled(0),
+    ".large.bn.moving_mean": _filled(0),
+    ".large.bn.moving_variance": _filled(1),
+    ".point.weight": lambda weight, _: np.zeros((len(weight), 1, 1, 1), np.float32),
+}
+"""What each part of a cell is for the weight and the bias of its folded convolution."""

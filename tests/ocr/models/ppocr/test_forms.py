@@ -1,0 +1,102 @@
+"""Both forms of a network: the same outputs, and back to the same numbers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mindspore import Tensor, nn
+
+from hccl_kit.ocr.models.ppocr import forms, lines
+from hccl_kit.ocr.models.ppocr.convolutions import Normed, RepDepthwise, convolution
+from hccl_kit.ocr.models.ppocr.lcnet_v3 import Branched
+from tests.ocr.models.ppocr.test_lines import MOBILE, SMALL, TINY
+
+pytestmark = pytest.mark.train
+
+CELLS: dict[str, tuple[Callable[[], nn.Cell], Callable[[], nn.Conv2d]]] = {
+    "normed": (lambda: Normed(4, 6, 3, stride=(2, 1)), lambda: convolution(4, 6, 3, stride=(2, 1))),
+    "even": (lambda: Normed(4, 6, 2), lambda: convolution(4, 6, 2)),
+    "depthwise": (lambda: RepDepthwise(4), lambda: convolution(4, 4, 3, group=4)),
+    "sum": (lambda: Branched(4, 4, 5, stride=1, group=4), lambda: convolution(4, 4, 5, group=4)),
+    "sum with stride": (
+        lambda: Branched(4, 4, 3, stride=(1, 2), group=4),
+        lambda: convolution(4, 4, 3, stride=(1, 2), group=4),
+    ),
+    "pointwise": (lambda: Branched(4, 4, 1, stride=1, group=1), lambda: convolution(4, 4, 1)),
+    "wider": (lambda: Branched(4, 6, 1, stride=1, group=1), lambda: convolution(4, 6, 1)),
+}
+
+
+class Holder(nn.Cell):
+    """A cell with a name, as in a network."""
+
+    def __init__(self, cell: nn.Cell) -> None:
+        super().__init__()
+        self.cell = cell
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.cell(x)
+
+
+def randomise(network: nn.Cell, generator: np.random.Generator) -> forms.Arrays:
+    """Set every parameter; variances are positive."""
+    for parameter in network.get_parameters():
+        array = generator.standard_normal(parameter.shape).astype(np.float32)
+        parameter.set_data(Tensor(array**2 + 0.1 if parameter.name.endswith("variance") else array))
+    return {parameter.name: parameter.asnumpy() for parameter in network.get_parameters()}
+
+
+def set_all(network: nn.Cell, values: forms.Arrays) -> None:
+    """Set every parameter of the network, and no other value may be left."""
+    parameters = {parameter.name: parameter for parameter in network.get_parameters()}
+    assert parameters.keys() == values.keys()
+    for name, parameter in parameters.items():
+        parameter.set_data(Tensor(values[name]))
+
+
+@pytest.mark.parametrize("name", CELLS)
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_folded_cell_gives_what_its_branches_give(name: str, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    branched, plain = (Holder(make()).set_train(False) for make in CELLS[name])
+    set_all(plain, forms.folded(randomise(branched, generator)))
+    images = Tensor(generator.standard_normal((2, 4, 7, 9)).astype(np.float32))
+    expected = branched(images).asnumpy()
+    assert np.abs(plain(images).asnumpy() - expected).max() < 1e-5 * max(1, np.abs(expected).max())
+
+
+@pytest.mark.parametrize("model", [TINY, SMALL, MOBILE], ids=["tiny", "small", "mobile"])
+def test_the_parameters_of_a_network_become_those_of_the_folded_one(model: dict[str, dict[str, Any]]) -> None:
+    head = {"name": "CTCHead", "out_channels": 5}
+    branched = lines.build({**model, "head": head, "backbone": {**model["backbone"], "branches": True}})
+    folded = forms.folded({parameter.name: parameter.asnumpy() for parameter in branched.get_parameters()})
+    plain = {parameter.name: parameter for parameter in lines.build({**model, "head": head}).get_parameters()}
+    assert {name: array.shape for name, array in folded.items()} == {name: p.shape for name, p in plain.items()}
+
+
+def test_unfolding_and_folding_gives_the_same_numbers() -> None:
+    head = {"name": "CTCHead", "out_channels": 5}
+    backbone = {**TINY["backbone"], "branches": True}
+    plain = randomise(lines.build({**TINY, "head": head}), np.random.default_rng(0))
+    wanted = {p.name: p for p in lines.build({**TINY, "head": head, "backbone": backbone}).get_parameters()}
+    branched = forms.matching(plain, wanted)
+    assert {name: branched[name].shape for name in wanted} == {name: p.shape for name, p in wanted.items()}
+    back = forms.folded({name: branched[name] for name in wanted})
+    assert back.keys() == plain.keys()
+    assert max(np.abs(back[name] - array).max() for name, array in plain.items()) < 1e-5
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_whose_shapes_disagree_stays(name: str) -> None:
+    """A file may hold anything under these names."""
+    values = randomise(Holder(CELLS[name][0]()), np.random.default_rng(0))
+    for key, array in values.items():
+        if ".identity." in key or ".point." in key:
+            continue  # those are left out if they alone are missing
+        for other in (array[1:], array[None], np.float32(1).reshape(())):
+            changed = {**values, key: other}
+            assert forms.folded(changed) == changed or forms.folded(changed).keys() == changed.keys()

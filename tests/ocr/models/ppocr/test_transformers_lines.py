@@ -1,0 +1,117 @@
+"""The recognisers against those of the package `transformers` with random weights, in both forms.
+
+The weights go the way of a user's: a file that `model.pretrained` names.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor
+
+from hccl_kit.ocr.adapt import pretrained
+from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, lines
+from tests.ocr.models.ppocr.test_lines import MOBILE, SMALL, TINY
+
+torch = pytest.importorskip("torch")
+safetensors = pytest.importorskip("safetensors.torch")
+transformers = pytest.importorskip("transformers", minversion="5.8")
+
+pytestmark = [pytest.mark.train, pytest.mark.torch]
+
+CLASSES = 30
+
+
+@pytest.fixture(autouse=True)
+def pynative() -> Iterator[None]:
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    yield
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+
+def blocks_v4(size: str) -> list[Any]:
+    shape = lcnet_v4.LINES[size]
+    before, stages = shape.stem[1], []
+    for stage in shape.stages:
+        inputs = [before] + [stage.channels] * (len(stage.squeeze) - 1)
+        strides = [stage.stride] + [1] * (len(stage.squeeze) - 1)
+        stages.append(
+            [
+                [3, channels, stage.channels, list(stride) if isinstance(stride, tuple) else stride, squeeze]
+                for channels, stride, squeeze in zip(inputs, strides, stage.squeeze, strict=True)
+            ]
+        )
+        before = stage.channels
+    return stages
+
+
+def tiny() -> Any:
+    backbone = transformers.PPLCNetV4Config(
+        block_configs=blocks_v4("tiny"), stem_channels=[3, 24, 48], stem_type="small", out_features=["stage4"]
+    )
+    config = transformers.PPOCRV6TinyRecConfig(backbone_config=backbone, hidden_size=80, head_out_channels=CLASSES)
+    return transformers.PPOCRV6TinyRecForTextRecognition(config)
+
+
+def small() -> Any:
+    backbone = transformers.PPLCNetV4Config(block_configs=blocks_v4("small"), out_features=["stage4"])
+    config = transformers.PPOCRV6SmallRecConfig(backbone_config=backbone, head_out_channels=CLASSES)
+    return transformers.PPOCRV6SmallRecForTextRecognition(config)
+
+
+def mobile() -> Any:
+    before, stages = lcnet_v3.STEM, []
+    for stage in lcnet_v3.LINES:
+        rows = []
+        for block in stage:
+            stride = list(block.stride) if isinstance(block.stride, tuple) else block.stride
+            rows.append([block.kernel, before, block.channels, stride, block.squeeze])
+            before = block.channels
+        stages.append(rows)
+    backbone = transformers.PPLCNetV3Config(block_configs=stages, scale=0.95, divisor=16, out_features=["stage5"])
+    config = transformers.PPOCRV5MobileRecConfig(backbone_config=backbone, head_out_channels=CLASSES)
+    return transformers.PPOCRV5MobileRecForTextRecognition(config)
+
+
+def randomised(network: Any, steep: float) -> Any:
+    torch.manual_seed(0)
+    for name, value in network.state_dict().items():
+        if name.endswith("num_batches_tracked"):
+            continue
+        if value.ndim > 1:
+            last = name in ("head.head.weight", "head.fc2.weight")  # so that probabilities differ
+            factor = steep if last else 0.3 if "symmetric" in name else 1  # several of these are added
+            value.normal_(std=factor * float(np.sqrt(1 / value[0].numel())))
+        elif name.endswith(("weight", "var", "scale")):
+            value.uniform_(0.5, 1.5)
+        else:
+            value.uniform_(-0.2, 0.2)
+    return network.eval()
+
+
+@pytest.mark.parametrize("branches", [False, True], ids=["folded", "branches"])
+@pytest.mark.parametrize(("model", "reference", "steep"), [(TINY, tiny, 10), (SMALL, small, 2), (MOBILE, mobile, 10)])
+def test_same_probabilities(
+    model: Mapping[str, Any], reference: Any, steep: float, branches: bool, tmp_path: Path
+) -> None:
+    theirs = randomised(reference(), steep)
+    images = np.random.default_rng(0).uniform(-1, 1, (2, 3, 48, 70)).astype(np.float32)
+    with torch.no_grad():
+        expected = theirs(torch.from_numpy(images)).last_hidden_state.numpy()
+    ours = lines.build(
+        {
+            **model,
+            "backbone": {**model["backbone"], "branches": branches},
+            "head": {"name": "CTCHead", "out_channels": CLASSES},
+        }
+    )
+    safetensors.save_file(theirs.state_dict(), tmp_path / "model.safetensors")
+    notes = pretrained.load(tmp_path / "model.safetensors", ours, strict=True)
+    assert any("names of transformers" in note for note in notes)
+    read = ours.set_train(False)(Tensor(images)).asnumpy()
+    assert expected.std(axis=1).max() > 0.01
+    assert 0.1 < np.median(expected.max(axis=2)) < 0.9
+    assert np.abs(np.roll(read, 1, axis=2) - expected).max() < 1e-4
