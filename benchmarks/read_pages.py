@@ -87,7 +87,7 @@ def theirs(threads: int) -> Reader:
     """The package rapidocr with so many threads."""
     from rapidocr import RapidOCR  # noqa: PLC0415  # an extra
 
-    made = RapidOCR(params={"Global.log_level": "error", "EngineConfig.onnxruntime.intra_op_num_threads": threads})
+    made: Any = RapidOCR(params={"Global.log_level": "error", "EngineConfig.onnxruntime.intra_op_num_threads": threads})
 
     def read(image: Any) -> list[Found]:
         result = made(image)
