@@ -25,7 +25,7 @@ def test_missing_weights_are_an_error_with_the_next_step(words: Path, tmp_path: 
     assert "or name another: -o eval.ckpt_load_path=FILE" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["train", "eval", "predict", "export", "render_words", "convert_dataset"])
+@pytest.mark.parametrize("name", ["read", "train", "eval", "predict", "export", "render_words", "convert_dataset"])
 def test_the_help_shows_examples_that_can_be_typed(name: str) -> None:
     """A backslash in the text would join two lines into one."""
     done = tool(name, "--help")

@@ -1,0 +1,112 @@
+"""Pages read by hccl-kit's networks in MindSpore and by rapidocr in onnxruntime: the same texts, and in what time.
+
+    PYTHONPATH=. python benchmarks/read_pages.py FOLDER [--limit 50] [--threads 2]
+
+FOLDER holds images. Both programs have the weights of the package rapidocr, run in turns in this process on the same
+cores, and read a first page that is not timed: it includes the compilation of the networks. Printed are, line by line,
+what rapidocr read and ours did not, the shares, the medians of the seconds of a page and the ratio of all seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hccl_kit.base import progress
+from hccl_kit.ocr.data.image_paths import find_images
+from hccl_kit.ocr.run.start import start_alone
+
+
+class Found(NamedTuple):
+    """A text, and the middle of its box."""
+
+    text: str
+    x: float
+    y: float
+    height: float
+
+
+Reader = Callable[[Any], list[Found]]
+
+
+def main() -> None:
+    """Read the pages by both programs and print how they compare."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--limit", type=int, default=50)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: args.threads])
+    images = find_images([args.folder], limit=args.limit)
+    start_alone()
+    readers = {"hccl-kit": ours(), "rapidocr": theirs(args.threads)}
+    from hccl_kit.ocr.serve.predict import decoded  # noqa: PLC0415  # after MindSpore's environment is complete
+
+    for read in readers.values():
+        read(decoded(images[0]))
+    before = os.getloadavg()[0]
+    seconds: dict[str, list[float]] = {name: [] for name in readers}
+    texts = same = placed = own = 0
+    with progress.track(images, len(images), "reading pages") as pages:
+        for number, path in enumerate(pages):
+            image = decoded(path)
+            found = {}
+            for name in list(readers)[:: 1 if number % 2 else -1]:
+                began = time.perf_counter()
+                found[name] = readers[name](image)
+                seconds[name].append(time.perf_counter() - began)
+            pairs = [(one, nearest(one, found["hccl-kit"])) for one in found["rapidocr"]]
+            for one, other in pairs:
+                if other is None or other.text != one.text:
+                    progress.say(f"{path.name}: {one.text!r}, here {other.text if other else None!r}")
+            texts += len(pairs)
+            own += len(found["hccl-kit"])
+            placed += sum(other is not None for _, other in pairs)
+            same += sum(other is not None and other.text == one.text for one, other in pairs)
+    print(f"{len(images)} pages, {texts} texts of rapidocr, {own} of hccl-kit")
+    print(f"found by hccl-kit too: {placed / texts:.2%}; read the same: {same / texts:.2%}")
+    for name, each in seconds.items():
+        print(f"{name}: {sorted(each)[len(each) // 2]:.2f} s a page (median), {sum(each):.1f} s in all")
+    ratio = sum(seconds["hccl-kit"]) / sum(seconds["rapidocr"])
+    print(f"hccl-kit / rapidocr: {ratio:.2f} on {args.threads} cores, load {before:.1f} to {os.getloadavg()[0]:.1f}")
+
+
+def ours() -> Reader:
+    """The engine of hccl-kit read."""
+    from hccl_kit.ocr.reader import engine, networks  # noqa: PLC0415  # after MindSpore's environment is complete
+
+    made = networks.published()
+    return lambda image: [of(one.reading.text, one.points) for one in engine.read(made, image)]
+
+
+def theirs(threads: int) -> Reader:
+    """The package rapidocr with so many threads."""
+    from rapidocr import RapidOCR  # noqa: PLC0415  # an extra
+
+    made: Any = RapidOCR(params={"Global.log_level": "error", "EngineConfig.onnxruntime.intra_op_num_threads": threads})
+
+    def read(image: Any) -> list[Found]:
+        result = made(image)
+        return [] if result.txts is None else [of(*one) for one in zip(result.txts, result.boxes, strict=True)]
+
+    return read
+
+
+def of(text: str, points: Any) -> Found:
+    """A text by the corners (4, 2) of its box."""
+    x, y = points.mean(axis=0)
+    return Found(text, float(x), float(y), float(points[:, 1].max() - points[:, 1].min()))
+
+
+def nearest(one: Found, others: Sequence[Found]) -> Found | None:
+    """The text at the same place: its middle lies within half the height of `one`."""
+    near = [other for other in others if max(abs(other.x - one.x), abs(other.y - one.y)) <= one.height / 2]
+    return min(near, key=lambda other: abs(other.x - one.x) + abs(other.y - one.y), default=None)
+
+
+if __name__ == "__main__":
+    main()

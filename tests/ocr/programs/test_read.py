@@ -1,0 +1,104 @@
+"""Pages read without a configuration, the way a user goes, and what is refused before anything heavy is loaded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import cv2
+import pytest
+
+from tests.ocr.reader.test_engine import page
+from tests.ocr.run_tool import assert_refused, tool
+from tests.places import ROOT
+
+pytestmark = pytest.mark.train
+
+
+@pytest.fixture
+def weights() -> None:
+    pytest.importorskip("onnx")
+    try:
+        metadata.distribution("rapidocr")
+    except metadata.PackageNotFoundError:
+        pytest.skip("rapidocr is not installed")
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for name, words in (("a", ("Fine tuning", "receipts")), ("b\t", ("",))):
+        done, data = cv2.imencode(".png", page(*words))
+        assert done
+        (folder / f"{name}.png").write_bytes(data.tobytes())
+    (folder / "c.png").write_bytes(b"damaged")
+    return folder
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("weights")
+def test_a_folder_is_read(pages: Path, tmp_path: Path) -> None:
+    done = tool("read", pages, "--json", tmp_path / "found.json", "--picture", tmp_path / "drawn")
+    assert done.returncode == 1, done.stderr
+    assert [line.split("\t")[:2] for line in done.stdout.splitlines()] == [
+        [str(pages / "a.png"), "Fine tuning"],
+        [str(pages / "a.png"), "receipts"],
+    ]
+    assert "c.png could not be read: not an image that OpenCV reads" in done.stderr
+    assert " s a page, the first " in done.stderr
+    assert "error: 1 of 3 images could not be read" in done.stderr
+    written = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    assert [Path(one["path"]).name for one in written["pages"]] == ["a.png", "b\t.png", "c.png"]
+    assert [one["regions"] and len(one["regions"]) for one in written["pages"]] == [2, [], None]
+    assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == ["0001_a.png", "0002_b\t.png"]
+    schema = ROOT / "schemas" / "read.schema.json"
+    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(schema), str(tmp_path / "found.json")]
+    valid = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert valid.returncode == 0, valid.stdout
+
+
+@pytest.mark.usefixtures("weights")
+def test_what_cannot_be_done_is_refused_at_once(pages: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken.json").write_text("mine")
+    for options, code, message in (
+        ((tmp_path / "no.png",), 2, f"there is no image or folder {tmp_path}/no.png"),
+        ((pages, "--limit", 0), 2, "--limit is 0; accepted: 1 or more"),
+        ((pages, "--json", tmp_path / "taken.json"), 2, "--json: "),
+        ((pages, "--picture", pages), 2, "--picture: "),
+    ):
+        done = tool("read", *options, python=("-X", "importtime"))
+        assert_refused(done, code, message)
+        assert "| mindspore" not in done.stderr
+    assert (tmp_path / "taken.json").read_text() == "mine"
+
+
+def test_predict_without_a_configuration_is_the_same_program(tmp_path: Path) -> None:
+    assert_refused(
+        tool("predict", "--images", tmp_path / "no.png"), 2, f"there is no image or folder {tmp_path}/no.png"
+    )
+
+
+def test_without_the_weights_a_line_says_how_to_install_them(pages: Path) -> None:
+    hiding = f"""
+import runpy, sys
+from importlib import metadata
+found = metadata.distribution
+def hiding(name):
+    if name == "rapidocr": raise metadata.PackageNotFoundError(name)
+    return found(name)
+metadata.distribution = hiding
+sys.argv = ["read", {str(pages)!r}]
+runpy.run_path({str(ROOT / "tools" / "read.py")!r}, run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", hiding], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert_refused(done, 2, "which is not installed", 'fix: pip install "hccl-kit[weights]"')
+
+
+def test_options_of_a_configuration_need_one(pages: Path) -> None:
+    done = tool("predict", "--images", pages, "--labels", "x.txt")
+    assert done.returncode == 2
+    assert "error: without --config there is no --labels" in done.stderr
