@@ -31,7 +31,7 @@ def weights() -> None:
 def pages(tmp_path: Path) -> Path:
     folder = tmp_path / "pages"
     folder.mkdir()
-    for name, words in (("a", ("Fine tuning", "receipts")), ("b\t", ("",))):
+    for name, words in (("a", ("training", "receipts")), ("b\t", ("",))):
         done, data = cv2.imencode(".png", page(*words))
         assert done
         (folder / f"{name}.png").write_bytes(data.tobytes())
@@ -45,7 +45,7 @@ def test_a_folder_is_read(pages: Path, tmp_path: Path) -> None:
     done = tool("read", pages, "--json", tmp_path / "found.json", "--picture", tmp_path / "drawn")
     assert done.returncode == 1, done.stderr
     assert [line.split("\t")[:2] for line in done.stdout.splitlines()] == [
-        [str(pages / "a.png"), "Fine tuning"],
+        [str(pages / "a.png"), "training"],
         [str(pages / "a.png"), "receipts"],
     ]
     assert "c.png could not be read: not an image that OpenCV reads" in done.stderr
