@@ -427,7 +427,8 @@ class Event(NamedTuple):
 class LogFile(NamedTuple):
     """A file that was read, whether it states facts or not: a rank with a log but without errors is a fact too.
 
-    `cut`: why not all of it was read, or None.
+    `cut`: why not all of it was read, or None. `has_error`: one of its first or last lines is of level ERROR, whether
+    it states a fact or not.
     """
 
     process: Process
@@ -436,6 +437,7 @@ class LogFile(NamedTuple):
     first: float | None
     last: float | None
     cut: str | None = None
+    has_error: bool = False
 
 
 class Evidence(NamedTuple):

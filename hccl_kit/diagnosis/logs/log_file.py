@@ -78,9 +78,10 @@ def read_log(log: Log) -> Found:
         notes.append(f"{log.name} has lines that are too long: their ends were not read")
     if scanned.left_out:
         notes.append(f"{log.name} repeats itself: of {scanned.left_out} lines like others nothing was kept")
-    first, last = _edges(scanned)
+    head, tail = _edges(scanned)
     cut = counted.cut or ("its last line has no end" if counted.end not in (b"", b"\n") else None)
-    file = LogFile(process, log.name, counted.size, first, last, cut)
+    has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line))
+    file = LogFile(process, log.name, counted.size, _time(head), _time(reversed(tail)), cut, has_error)
     return Found(file, events_of(log.name, process, noted), tuple(notes))
 
 
@@ -119,11 +120,11 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[Line]:
         yield Line(number, rest.decode("utf-8", "replace"), False)
 
 
-def _edges(scanned: Scanned) -> tuple[float | None, float | None]:
-    """The first and the last time in a log."""
+def _edges(scanned: Scanned) -> tuple[list[str], list[str]]:
+    """The first and the last lines of a log."""
     head = scanned.head.decode("utf-8", "replace").split("\n")[:EDGE_LINES]
     tail = scanned.tail.decode("utf-8", "replace").split("\n")[-EDGE_LINES:]
-    return _time(head), _time(reversed(tail))
+    return head, tail
 
 
 def _time(lines: Iterable[str]) -> float | None:

@@ -47,7 +47,7 @@ class Rank:
     """A process of the job that left a log.
 
     `number` is its rank in the job, None if no line names it. `groups` has its rank in each communicator. `is_cut`: a
-    part of its log is missing, so that the absence of an error proves nothing.
+    part of its log is missing, or it has errors of which none is known here, so that the absence of one proves nothing.
     """
 
     process: Process
@@ -208,7 +208,8 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
             by_process[event.process].append(event)
         else:
             launcher.append(event)
-    cut = {file.process for file in evidence.files if file.cut}
+    explained = {event.place.file for event in evidence.events if event.is_error}
+    cut = {file.process for file in evidence.files if file.cut or (file.has_error and file.file not in explained)}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
     old = other_runs(by_process, groups)
     by_process = {process: events for process, events in by_process.items() if process not in old}

@@ -35,7 +35,7 @@ class Layer(NamedTuple):
 
     def __str__(self) -> str:
         first = next(iter(self.arrays.values()))
-        return f"{self.kind} {'x'.join(map(str, first.shape))}"
+        return f"{self.kind} {'x'.join(map(str, first.shape))}{_with_bias(self.arrays)}"
 
 
 class OnnxWeights(NamedTuple):
@@ -50,7 +50,9 @@ def read(path: Path) -> OnnxWeights:
     model = _model(path)
     try:
         layers = tuple(_layers(model.graph))
-    except (ValueError, TypeError, IndexError, MemoryError) as error:  # what numpy makes of sizes that do not agree
+    except KitError as error:
+        raise KitError(f"{path}: {error.message}", hint=error.hint) from error
+    except (ValueError, TypeError, LookupError, MemoryError, RecursionError) as error:  # types and sizes that disagree
         raise KitError(f"{path} is damaged: {error}") from error
     return OnnxWeights(layers, {row.key: row.value for row in model.metadata_props})
 
@@ -69,18 +71,22 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
         own = {key.rpartition(".")[2]: p for key, p in cell.parameters_dict(recurse=False).items()}
         shapes = {key: tuple(parameter.shape) for key, parameter in own.items()}
         classes = number == len(layers) and layer.kind == DENSE  # their number is that of the dictionary
-        if _KINDS[type(cell)] != layer.kind or any(
+        if (_KINDS[type(cell)], shapes.keys()) != (layer.kind, layer.arrays.keys()) or any(
             (array.shape[1:] if classes else array.shape) != (shape[1:] if classes else shape)
             for key, shape in shapes.items()
-            for array in (layer.arrays.get(key, np.zeros(0, np.float32)),)
+            for array in (layer.arrays[key],)
         ):
             first = next(iter(shapes.values()))
             raise KitError(
                 f"layer {number} of the file is a {layer}, that of this network, {name}, a {_KINDS[type(cell)]} "
-                f"{'x'.join(map(str, first))}"
+                f"{'x'.join(map(str, first))}{_with_bias(shapes)}"
             )
         placed |= {own[key].name: layer.arrays[key] for key in shapes}
     return placed
+
+
+def _with_bias(names: Mapping[str, object]) -> str:
+    return " with bias" if "bias" in names else ""
 
 
 _KINDS: Mapping[type, str] = {
@@ -134,8 +140,9 @@ class _Graph:
                 self.users.setdefault(name, []).append(node)
 
     def arrays(self, node: onnx.NodeProto) -> list[Array]:
-        """The inputs of a node that are weights: those with more than one number."""
-        return [array for name in node.input if name in self.rows for array in (self._array(name),) if array.size > 1]
+        """The inputs of a node that are weights. A single number multiplies what it meets: it is no layer."""
+        found = [self._array(name) for name in node.input if name in self.rows]
+        return found if len(found) > 1 or any(array.size > 1 for array in found) else []
 
     def added(self, node: onnx.NodeProto, size: int) -> Array | None:
         """The vector of `size` numbers that is added to what the node gives, if nothing else uses it."""
@@ -154,7 +161,15 @@ class _Graph:
     def _array(self, name: str) -> Array:
         from onnx import numpy_helper  # noqa: PLC0415  # an extra
 
-        return np.asarray(numpy_helper.to_array(self.rows[name]), np.float32)
+        row = self.rows[name]
+        if row.data_location == row.EXTERNAL:
+            raise KitError(f"it keeps {name!r:.80} in another file", hint="save it as one file")
+        if any(side < 1 for side in row.dims):
+            raise ValueError(f"{name!r:.80} has the sides {list(row.dims)[:8]}")
+        array = np.asarray(numpy_helper.to_array(row), np.float32)
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name!r:.80} holds numbers that are not finite")
+        return array
 
 
 def _layers(graph: onnx.GraphProto) -> Iterator[Layer]:
@@ -172,7 +187,13 @@ def _layers(graph: onnx.GraphProto) -> Iterator[Layer]:
             if beta is not None and arrays[0].ndim == 1:
                 yield Layer(kind, {"gamma": arrays[0], "beta": beta})
         else:
-            weight = arrays[0].T if node.op_type == "MatMul" else arrays[0]
+            options = {option.name: option for option in node.attribute}
+            if any(options[name].f != 1 for name in ("alpha", "beta") if name in options):
+                raise ValueError(f"{node.name!r:.80} multiplies its weights by a factor")
+            is_turned = node.op_type == "MatMul" or (
+                node.op_type == "Gemm" and not ("transB" in options and options["transB"].i)
+            )
+            weight = arrays[0].T if is_turned else arrays[0]
             outputs = weight.shape[1 if kind == TRANSPOSED else 0]
             bias = arrays[1] if len(arrays) > 1 else known.added(node, outputs)
             yield Layer(kind, {"weight": weight} if bias is None else {"weight": weight, "bias": bias})
@@ -182,6 +203,7 @@ _OPERATORS: Mapping[str, str] = {
     "Conv": CONVOLUTION,
     "ConvTranspose": TRANSPOSED,
     "MatMul": DENSE,
+    "Gemm": DENSE,
     "BatchNormalization": BATCH_NORM,
     "LayerNormalization": LAYER_NORM,
     "Mul": LAYER_NORM,

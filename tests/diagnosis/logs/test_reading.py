@@ -377,3 +377,13 @@ def test_a_log_of_the_shell(tmp_path: Path) -> None:
     file: IO[bytes]
     with os.fdopen(reader, "rb") as file:
         assert kinds(read([Path(f"/dev/fd/{file.fileno()}")])) == ["LinkTimedOut"]
+
+
+def test_an_error_that_states_nothing_known_is_still_an_error(tmp_path: Path) -> None:
+    """Cut after such a line, a log looks like that of a rank without an error, which then would be blamed."""
+    write(tmp_path / "debug" / NAME, plog("errNo[0x0000000005000099] a sentence of a later release") + "\n")
+    write(tmp_path / "run" / NAME, info("a line") + "\n")
+    assert {Path(file.file).parent.name: file.has_error for file in read([tmp_path]).files} == {
+        "debug": True,
+        "run": False,
+    }

@@ -396,3 +396,14 @@ def test_two_different_exceptions_are_not_one_of_the_program() -> None:
         logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", f"TypeError: {rank}"))
     found = judge(logs.evidence())
     assert (found.certainty, found.fix) == ("cannot_tell", "")
+
+
+@pytest.mark.parametrize("has_error", [False, True])
+def test_a_rank_with_an_unknown_error_is_not_the_one_without_an_error(has_error: bool) -> None:
+    logs = Logs(4, joined=False)
+    for rank in (0, 1, 3):
+        logs.fail(rank, GAVE_UP, RootSilent())
+    evidence = logs.evidence()
+    files = tuple(file._replace(has_error=has_error) if file.process.pid == 102 else file for file in evidence.files)
+    diagnosis = judge(evidence._replace(files=files))
+    assert (diagnosis.first_fault is None) == has_error

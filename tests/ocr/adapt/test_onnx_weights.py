@@ -5,6 +5,7 @@ from pathlib import Path
 
 import mindspore as ms
 import numpy as np
+import onnx
 import pytest
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from hccl_kit.ocr.adapt import onnx_weights, pretrained
 from hccl_kit.ocr.models.ppocr import lines
 from tests.ocr.models.ppocr.test_lines import SMALL, TINY
 
-onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.train
 
 Array = NDArray[np.float32]
@@ -121,7 +121,10 @@ def test_a_dictionary_of_another_length_than_the_classifier_is_refused(tmp_path:
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        (Toy(channels=8), "layer 1 of the file is a convolution 4x3x3x3, that of this network, conv, a convolution"),
+        (
+            Toy(channels=8),
+            "layer 1 of the file is a convolution 4x3x3x3 with bias, that of this network, conv, a convolution",
+        ),
         (nn.SequentialCell(nn.Dense(4, 5)), "it has 3 layers with weights, this network has 1"),
         (nn.SequentialCell(nn.Dense(3, 5), nn.Dense(5, 5), nn.Dense(5, 5)), "layer 1 .*, 0, a dense layer 5x3"),
     ],
@@ -178,7 +181,11 @@ def test_the_published_recogniser_gives_the_same_probabilities() -> None:
 def test_the_layers_of_a_file_are_read_in_order(tmp_path: Path) -> None:
     write(tmp_path / "toy.onnx", characters="a\nb\n　")
     found = onnx_weights.read(tmp_path / "toy.onnx")
-    assert [str(layer) for layer in found.layers] == ["convolution 4x3x3x3", "batch normalisation 4", "dense layer 5x4"]
+    assert [str(layer) for layer in found.layers] == [
+        "convolution 4x3x3x3 with bias",
+        "batch normalisation 4",
+        "dense layer 5x4 with bias",
+    ]
     assert rapidocr.listed_characters(found.metadata) == ("a", "b", "　")
 
 
@@ -214,3 +221,68 @@ def test_an_onnx_file_for_a_network_with_branches_is_refused_with_the_key(tmp_pa
         pretrained.load(tmp_path / "toy.onnx", network, strict=True)
     assert caught.value.hint is not None
     assert "model.backbone.branches: False" in caught.value.hint
+
+
+def write_nodes(path: Path, nodes: list[onnx.NodeProto], *rows: onnx.TensorProto) -> None:
+    graph = onnx.helper.make_graph(
+        nodes,
+        "toy",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 5])],
+        rows,
+    )
+    onnx.save(onnx.helper.make_model(graph), path)
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_a_dense_layer_may_be_a_gemm_of_either_form(tmp_path: Path, is_turned: bool) -> None:
+    weight, bias = numbers(5, 4), numbers(5)
+    given = weight if is_turned else np.ascontiguousarray(weight.T)
+    rows = [onnx.numpy_helper.from_array(given, "w"), onnx.numpy_helper.from_array(bias, "b")]
+    write_nodes(
+        tmp_path / "a.onnx", [onnx.helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=int(is_turned))], *rows
+    )
+    network = nn.SequentialCell(nn.Dense(4, 5))
+    load(tmp_path / "a.onnx", network)
+    assert np.array_equal(network[0].weight.asnumpy(), weight)
+    assert np.array_equal(network[0].bias.asnumpy(), bias)
+
+
+def test_a_bias_that_the_network_lacks_is_not_dropped(tmp_path: Path) -> None:
+    rows = [onnx.numpy_helper.from_array(numbers(4, 5), "w"), onnx.numpy_helper.from_array(numbers(5), "b")]
+    write_nodes(tmp_path / "a.onnx", [onnx.helper.make_node("Gemm", ["x", "w", "b"], ["y"])], *rows)
+    with pytest.raises(KitError, match=r"a dense layer 5x4 with bias, that of this network, 0, a dense layer 5x4$"):
+        load(tmp_path / "a.onnx", nn.SequentialCell(nn.Dense(4, 5, has_bias=False)))
+
+
+def _outside() -> onnx.TensorProto:
+    row = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[4, 5])
+    row.data_location = onnx.TensorProto.EXTERNAL
+    row.external_data.add(key="location", value="/etc/hostname")
+    return row
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (onnx.TensorProto(name="w", data_type=99, dims=[4, 5], raw_data=b"\0" * 80), "damaged"),
+        (onnx.TensorProto(name="w", data_type=1, dims=[-4, 5], raw_data=b"\0" * 80), r"has the sides \[-4, 5\]"),
+        (onnx.TensorProto(name="w", data_type=1, dims=[1 << 40, 5], raw_data=b"\0" * 80), "damaged"),
+        (onnx.numpy_helper.from_array(np.full((4, 5), np.nan, np.float32), "w"), "not finite"),
+        (_outside(), "'w' in another file"),
+    ],
+)
+def test_a_hostile_tensor_in_a_constant_is_one_line(tmp_path: Path, row: onnx.TensorProto, message: str) -> None:
+    constant = onnx.helper.make_node("Constant", [], ["w"])
+    constant.attribute.add(name="value", type=onnx.AttributeProto.TENSOR).t.CopyFrom(row)
+    write_nodes(tmp_path / "a.onnx", [constant, onnx.helper.make_node("MatMul", ["x", "w"], ["y"])])
+    with pytest.raises(KitError, match=message):
+        load(tmp_path / "a.onnx", nn.SequentialCell(nn.Dense(4, 5, has_bias=False)))
+
+
+def test_identities_in_a_circle_end(tmp_path: Path) -> None:
+    rows = [onnx.numpy_helper.from_array(numbers(4, 5), "w")]
+    node = onnx.helper.make_node
+    write_nodes(tmp_path / "a.onnx", [node("MatMul", ["x", "w"], ["y"]), node("Identity", ["y"], ["y"])], *rows)
+    with pytest.raises(KitError, match="damaged"):
+        load(tmp_path / "a.onnx", nn.SequentialCell(nn.Dense(4, 5, has_bias=False)))
