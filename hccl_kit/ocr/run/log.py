@@ -89,13 +89,13 @@ class RunLog:
             raise KitError(f"cannot read {path}: {error.strerror}") from error
         _write(path, "".join(line for line in lines if _step_of(line) <= step))
 
-    def evaluation(self, step: int) -> dict[str, Any] | None:
-        """The scores after `step` in metrics.jsonl, None if it has none (rank 0)."""
+    def evaluations(self) -> dict[int, dict[str, Any]]:
+        """The scores in metrics.jsonl by the step after which they were taken (rank 0)."""
         path = self.folder / METRICS
         if not path.exists():
-            return None
-        found = (row for row in read_rows(path) if row["step"] == step and "loss" not in row)
-        return next(({key: value for key, value in row.items() if key != "step"} for row in found), None)
+            return {}
+        rows = (row for row in read_rows(path) if "loss" not in row)
+        return {row["step"]: {key: value for key, value in row.items() if key != "step"} for row in rows}
 
     def remove(self, name: str) -> None:
         """Remove a file that an earlier part of the run has written (rank 0)."""

@@ -32,7 +32,7 @@ def was_interrupted(job: Job) -> bool:
     Every rank must call it.
     """
     step = job.start.step
-    return bool(step and is_due(job, step) and job.world.share("again" * (job.log.evaluation(step) is None)))
+    return bool(step and is_due(job, step) and job.world.share("again" * (step not in job.log.evaluations())))
 
 
 def evaluate(job: Job, progress: Progress, *, draw_worst: bool = False) -> tuple[Counts, Progress]:

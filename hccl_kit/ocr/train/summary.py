@@ -50,7 +50,8 @@ def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> 
         "bad_samples": int(bad[0]) + job.left_out,
         "config_sha256": job.config.digest,
     }
-    if before := job.log.evaluation(0):
+    evaluations = job.log.evaluations()
+    if before := evaluations.get(0):
         summary["before"] = before
     job.log.write(SUMMARY, json.dumps(summary, indent=4) + "\n")
     if job.world.is_main:
@@ -61,15 +62,16 @@ def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> 
     for path in stale_exports(job.folder) if job.world.is_main else ():
         job.log.warn(f"{path} is older than {BEST}: export it again")
     if before and counts:
-        for line in _compared(before, counts.row()):
+        best = next((row for row in evaluations.values() if progress.best in row.values()), before)
+        for line in _compared({"before": before, "best": best, "last": counts.row()}):
             job.log.say(line)
     job.log.say(f"{counts or 'not evaluated'}; {measured}; see {job.folder}")
     return summary
 
 
-def _compared(before: Mapping[str, float], after: Mapping[str, float]) -> Iterator[str]:
-    """A table of the scores before the training and after it."""
-    yield f"{'':24}{'before':>10}{'after':>10}"
-    for name, value in after.items():
-        if isinstance(value, float) and name in before:
-            yield f"{name:24}{before[name]:10.4f}{value:10.4f}"
+def _compared(columns: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """A table of the scores before the training, of the weights that are kept, and of the last ones."""
+    yield f"{'':24}" + "".join(f"{name:>10}" for name in columns)
+    for name, value in columns["before"].items():
+        if isinstance(value, float):
+            yield f"{name:24}" + "".join(f"{row[name]:10.4f}" for row in columns.values())

@@ -1,11 +1,13 @@
 """A training that starts from weights: what they read before, what the run reads after, and what it reads worst."""
 
+import json
+import shutil
 from pathlib import Path
 
 import cv2
 import pytest
 
-from tests.ocr.run_tool import summary, train
+from tests.ocr.run_tool import summary, tool, train
 
 pytestmark = pytest.mark.train
 
@@ -18,9 +20,38 @@ def test_the_summary_compares_before_and_after_and_the_worst_lines_are_drawn(
     done = train(tmp_path, words, f"model.pretrained={weights}", "train.max_steps=3", "system.val_before_train=True")
     assert done.returncode == 0, done.stderr
     assert "evaluation after step 0: " in done.stdout
-    assert "before     after" in done.stdout
+    table = done.stdout[done.stdout.index("    before      best      last") :].splitlines()
+    assert [line.split()[0] for line in table[1:3]] == ["word_accuracy", "norm_edit_distance"]
+    shown = [float(cell) for cell in table[2].split()[1:]]
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    scores = {row["step"]: row["norm_edit_distance"] for row in rows if "loss" not in row}
+    assert shown[0] == pytest.approx(scores[0], abs=1e-4)
+    assert shown[2] == pytest.approx(scores[3], abs=1e-4)
     before = summary(tmp_path)["before"]
     assert before["words"] == summary(tmp_path)["words"]
     assert 0 <= before["word_accuracy"] <= summary(tmp_path)["best"]
     picture = cv2.imread(str(tmp_path / "worst_lines.png"))
     assert picture.shape[0] in [28 + 48 * lines for lines in range(1, 21)]
+
+
+@pytest.mark.long
+def test_the_two_commands_of_the_page(words: Path, tmp_path: Path) -> None:
+    """From published weights to an ONNX file, with two steps and ten words in place of a training."""
+    pytest.importorskip("rapidocr")
+    rows = (words / "train_gt.txt").read_text().splitlines()[:10]
+    mine = tmp_path / "mine"
+    shutil.copytree(words / "train", mine / "train")
+    for name in ("train_gt.txt", "test_gt.txt"):
+        (mine / name).write_text("".join(f"train/{Path(row).name}\n" for row in rows))
+    places = [f"{part}.dataset.{key}" for part in ("train", "eval") for key in ("dataset_root", "data_dir")]
+    files = ["train.dataset.label_file=train_gt.txt", "eval.dataset.label_file=test_gt.txt"]
+    overrides = [*map("=".join, zip(places, (str(mine), ".") * 2, strict=True)), *files]
+    done = tool(
+        "train", "-c", "rec/ppocr/v6_small_finetune.yaml", "-o", f"train.ckpt_save_dir={tmp_path / 'run'}", *overrides,
+        "train.max_steps=2", "train.loader.batch_size=4",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "    before      best      last" in done.stdout
+    done = tool("export", "-c", tmp_path / "run" / "train_config.yaml", "--format", "onnx")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "run" / "best.onnx").stat().st_size > 20_000_000
