@@ -171,7 +171,7 @@ def test_a_table_from_standard_input_has_no_path_unless_it_is_given(folder: Path
     [
         (("none.json",), "error: cannot read none.json: No such file or directory"),
         (("t.json", "--server", "x"), 'error: the table has no server "x"'),
-        (("t.json", "--select", "HK7"), "error: no rule is named 'HK7'; accepted: an id, its beginning or a name"),
+        (("t.json", "--select", "HK9"), "error: no rule is named 'HK9'; accepted: an id, its beginning or a name"),
         (("t.json", "--all", "--timeout", "nan"), "error: --timeout must be greater than 0 seconds, got nan"),
         (("t.json", "--all", "--remote", "'"), 'error: --remote "\'" cannot be parsed as a command'),
         (("t.json", "--all", "--mpi"), "usage: "),
