@@ -149,6 +149,7 @@ def test_weights_that_do_not_move_end_the_run(words: Path, tmp_path: Path) -> No
     assert not (tmp_path / "run" / "summary.json").exists()
 
 
+@pytest.mark.long
 def test_a_gradient_that_is_not_finite_ends_the_run(words: Path, tmp_path: Path) -> None:
     """Plain SGD with rate 100 and weight decay 1000: the weights grow a hundred thousand times in every step."""
     overrides = (
