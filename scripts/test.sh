@@ -45,4 +45,4 @@ show ruff check .
 show ruff format --check .
 show mypy
 show shellcheck --external-sources scripts/*.sh hccl_kit/launch/scripts/*/*.sh .ci/run
-show python -m pytest -n 3 --dist loadfile ${marks:+-m "$marks"} "$@"
+show python -m pytest -n 3 --dist loadfile --no-loadscope-reorder ${marks:+-m "$marks"} "$@"

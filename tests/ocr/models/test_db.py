@@ -6,7 +6,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, nn
+from mindspore import Tensor, nn, ops
 
 from hccl_kit.ocr.models import db
 from hccl_kit.ocr.models.fpn import Enlarge, FeaturePyramid, ScaleFusion
@@ -60,6 +60,13 @@ def train_head_only(network: nn.Cell) -> None:
     """What the head returns in training, with the normalisation of the evaluation."""
     network.set_train(False)
     network.head.add_flags(training=True)
+
+
+def keep_the_only_channel_alive(network: nn.Cell) -> None:
+    """The spatial attention has one channel before its ReLU: weights below 0, drawn at random, stop every gradient."""
+    for parameter in network.trainable_params():
+        if parameter.name == "neck.fuse.spat_att.0.weight":
+            parameter.set_data(ops.abs(parameter))
 
 
 def arrays(outputs: tuple[Tensor, ...]) -> list[Any]:
@@ -138,6 +145,7 @@ def test_gradients_reach_every_parameter(name: str) -> None:
     """With the normalisation of the evaluation: that of the training takes out a bias before it."""
     network = built(name)
     train_head_only(network)
+    keep_the_only_channel_alive(network)
     assert golden.without_gradient(network, golden.images((1, 3, 64, 64))) == []
 
 
