@@ -19,6 +19,7 @@ from hccl_kit.ocr.tasks.task import Task, Warn
 from hccl_kit.ocr.train import optimizer, parallel, parameters
 from hccl_kit.ocr.train.ema import Ema
 from hccl_kit.ocr.train.step import TrainStep
+from hccl_kit.ocr.train.weights_in_use import StartShare
 from hccl_kit.runtime import World
 
 
@@ -97,6 +98,7 @@ def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> Tr
         accumulate=train["gradient_accumulation_steps"],
         scaling=Scaling.of(config["loss_scaler"], drop_overflow_update=system["drop_overflow_update"]),
         ema=Ema(network, train["ema_decay"]) if train["ema"] else None,
+        start_share=StartShare(network, train["start_share"]) if train["start_share"] else None,
         all_reduce=parallel.all_reduce(strategy) if world.size > 1 else None,
         recorder=world.recorder,
     )

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 
+from hccl_kit.ocr.train.weights_in_use import swapped
+
 WARM_UP = 2000
 """Time constant of the decay's warm-up, in updates; MindOCR's value."""
 
@@ -38,11 +40,5 @@ class Ema(nn.Cell):
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Inside the with statement the network has the averages as weights; afterwards its own, bit by bit."""
-        own = [parameter.asnumpy().copy() for parameter in self.parameters]
-        try:
-            for parameter, average in zip(self.parameters, self.averages, strict=True):
-                parameter.set_data(Tensor(average.asnumpy()))
+        with swapped(self.parameters, [average.asnumpy() for average in self.averages]):
             yield
-        finally:
-            for parameter, value in zip(self.parameters, own, strict=True):
-                parameter.set_data(Tensor(value))

@@ -36,13 +36,13 @@ def was_interrupted(job: Job) -> bool:
 
 
 def evaluate(job: Job, progress: Progress, *, draw_worst: bool = False) -> tuple[Counts, Progress]:
-    """Evaluate, with the averaged weights if there are any, and keep the weights; rank 0 writes the files.
+    """Evaluate the weights in use, and keep them; rank 0 writes the files.
 
     `draw_worst` also draws the lines that were read worst.
     """
     assert job.evaluator is not None
     started = time.perf_counter()
-    with job.step.averaged():
+    with job.step.weights_in_use():
         counts, predictions = job.evaluator(job.network, alive=lambda: job.heartbeat.beat(progress.step))
         score = counts.score(job.config["metric"]["main_indicator"])
         is_best = score > progress.best
@@ -78,7 +78,7 @@ def _draw_worst(job: Job, worst: list[Prediction], step: int) -> None:
 
 def keep_last(job: Job, progress: Progress) -> None:
     """Keep the last weights as the best: those of a run without an evaluation."""
-    with job.step.averaged():
+    with job.step.weights_in_use():
         _keep(job, progress, 0.0, is_best=True)
 
 

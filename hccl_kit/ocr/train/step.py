@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,7 @@ from hccl_kit.ocr.models import dropout
 from hccl_kit.ocr.train.ema import Ema
 from hccl_kit.ocr.train.gradients import Add, AllReduce, Compute, First, Flatten, Squares, Unflatten
 from hccl_kit.ocr.train.optimizer import Update
+from hccl_kit.ocr.train.weights_in_use import StartShare
 from hccl_kit.runtime.flight_recorder import OFF, FlightRecorder
 
 Gradients = tuple[Tensor, ...]
@@ -72,6 +73,7 @@ class TrainStep:
         accumulate: int = 1,
         scaling: Scaling | None = None,
         ema: Ema | None = None,
+        start_share: StartShare | None = None,
         all_reduce: Callable[[Tensor], Tensor] | None = None,
         recorder: FlightRecorder = OFF,
     ) -> None:
@@ -81,6 +83,7 @@ class TrainStep:
         self.accumulate = accumulate
         self.loss_scale = LossScale(scaling or Scaling())
         self.ema = ema
+        self.start_share = start_share
         self.size = size
         self.recorder = recorder
         self.compute = Compute(network, loss)
@@ -100,9 +103,18 @@ class TrainStep:
         """The cells with parameters that a checkpoint of the run holds."""
         return (self.update, self.loss_scale, *((self.ema,) if self.ema is not None else ()))
 
-    def averaged(self) -> AbstractContextManager[None]:
-        """Inside the with statement the network has the averaged weights, if an average is kept."""
-        return self.ema.applied() if self.ema is not None else nullcontext()
+    @contextmanager
+    def weights_in_use(self) -> Iterator[None]:
+        """Inside the with statement the network has the weights to evaluate and to keep.
+
+        They are the moving average if there is one, and with a `start_share` the mean of that and the start.
+        """
+        with ExitStack() as stack:
+            if self.ema is not None:
+                stack.enter_context(self.ema.applied())
+            if self.start_share is not None:
+                stack.enter_context(self.start_share.applied())
+            yield
 
     @property
     def without_gradient(self) -> list[str]:
