@@ -91,6 +91,7 @@ def test_ctrl_c_on_mpirun_leaves_no_dump(job: Job) -> None:
     assert not [path for path in (job.folder / "run").iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.long
 def test_a_disk_that_is_full_for_a_while_costs_a_restart(job: Job) -> None:
     """The first start may not write files as large as its checkpoint after step 5; the second may."""
     once = 'if mkdir "$0/started_$RANK" 2>/dev/null; then ulimit -f 1024; fi; exec "$@"'

@@ -58,6 +58,7 @@ def test_two_ranks_take_the_steps_of_one_process_with_the_joint_batch(new_job: C
     assert {moved[name] for name in moved.keys() - trained.keys()} == {0.0}
 
 
+@pytest.mark.long
 def test_no_dropout_draws_the_same_in_two_steps_or_on_two_ranks(job: Job) -> None:
     done = job.run(job.script("model.neck.dropout=0.1", "train.max_steps=4", program=DUMP))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -96,6 +96,7 @@ def test_a_restart_without_a_checkpoint_begins_anew(job: Job, undisturbed: Job) 
     assert_same(job, undisturbed)
 
 
+@pytest.mark.long
 def test_a_restart_with_another_configuration_is_refused_on_every_rank(job: Job, undisturbed: Job) -> None:
     shutil.copytree(undisturbed.folder / "run", job.folder / "run")
     done = job.run(job.script(*LONG, program=DUMP), {RESTART: "1"})  # another ckpt_save_dir

@@ -46,7 +46,7 @@ def assert_equal(one: list[NDArray[np.float32]], other: list[NDArray[np.float32]
         (1, {"pad_mode": "valid", "stride": 2}),
     ],
 )
-@pytest.mark.parametrize("channels", [4, 7])
+@pytest.mark.parametrize("channels", [4, pytest.param(7, marks=pytest.mark.long)])
 def test_values_and_gradients_stay(kernel: int | tuple[int, int], options: dict[str, Any], channels: int) -> None:
     convolution = nn.Conv2d(3, channels, kernel, **options)
     before, names = found(convolution, SHAPE), [p.name for p in convolution.get_parameters()]
