@@ -2,8 +2,8 @@
 recognised.
 
 The data set is the section `eval` of the configuration. With several ranks each reads its share.
-The picture shows the samples that are furthest from their truth, the worst first: lines with reading
-and truth, or pages with found, missed and false boxes. There is none if all are right.
+The picture shows the samples that are furthest from their truth, the worst first: lines with
+reading and truth, or pages with found, missed and false boxes. There is none if all are right.
 Exit codes: 0 done; 2 it could not run.
 
 examples:
