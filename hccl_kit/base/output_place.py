@@ -11,6 +11,8 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from hccl_kit.base.errors import KitError
 
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
+
 
 def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> None:
     """Raises KitError if a file cannot be written at one of `paths`, or exists and `force` is false.
@@ -27,6 +29,13 @@ def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> Non
             raise KitError(f"{option}: {path} is {what}", hint="name a file to write")
         taken.append(path)
     _assert_not_taken(taken, option, force=force)
+
+
+def assert_free_picture(path: Path, option: str, *, force: bool) -> None:
+    """Raises KitError if the name is not that of a picture, or for the reasons of `assert_free_files`."""
+    if path.suffix.lower() not in PICTURES:
+        raise KitError(f"{option} {path}: accepted are names that end in {' '.join(PICTURES)}")
+    assert_free_files([path], option, force=force)
 
 
 def assert_free_folder(folder: Path, option: str, *, force: bool) -> None:

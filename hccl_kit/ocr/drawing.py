@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 Image = NDArray[np.uint8]
 """HxWx3, BGR."""
+Polygon = NDArray[Any]
 Colour = tuple[int, int, int]
 ROW, HEADER, MARGIN = 48, 28, 10
 COLUMNS = (200, 200, 110, 200)
 """Widths of image, text, confidence and ground truth in a picture of lines."""
 MAX_ROWS = 200
+PAGE = 640
+"""Largest side of a page in a picture of several."""
 FONT = cv2.FONT_HERSHEY_SIMPLEX
-BLACK, GREEN, RED, GREY = (0, 0, 0), (0, 130, 0), (0, 0, 200), (120, 120, 120)
+BLACK, GREEN, RED, BLUE, GREY = (0, 0, 0), (0, 130, 0), (0, 0, 200), (220, 40, 0), (120, 120, 120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,18 @@ class Row:
     text: str
     confidence: float | None = None
     truth: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPage:
+    """A page with its texts and the false boxes, polygons (n, 2) in pixels of `image`."""
+
+    image: Image
+    caption: str
+    found: Iterable[Polygon]
+    missed: Iterable[Polygon]
+    ignored: Iterable[Polygon]
+    false: Iterable[Polygon]
 
 
 def draw(rows: Sequence[Row]) -> Image:
@@ -65,6 +80,35 @@ def draw_page(image: Image, regions: Sequence[tuple[NDArray[Any], str]]) -> Imag
         scale = _scale_of(text, float(end - start))
         cv2.putText(readings, _ascii(text), (int(start), int(bottom)), FONT, scale, BLACK, width, cv2.LINE_AA)
     return np.hstack([left, np.vstack([_header(page.shape[1], [(0, "readings", BLACK)]), readings])])
+
+
+def draw_comparisons(pages: Iterable[ComparedPage]) -> Image:
+    """Pages in two columns under a legend, each with a caption and no larger than PAGE."""
+    legend = [(0, "found", GREEN), (60, "missed", RED), (130, "false", BLUE), (190, "grey: ignored", GREY)]
+    cells = [_compared(page) for page in pages]
+    rows = [_side_by_side(cells[first : first + 2]) for first in range(0, len(cells), 2)]
+    return np.vstack([_header(2 * PAGE, legend), *rows])
+
+
+def _compared(page: ComparedPage) -> Image:
+    height, width = page.image.shape[:2]
+    scale = min(1.0, PAGE / max(height, width))
+    image = cv2.resize(page.image, (max(1, round(width * scale)), max(1, round(height * scale))))
+    for outlines, colour in ((page.ignored, GREY), (page.found, GREEN), (page.missed, RED), (page.false, BLUE)):
+        for points in outlines:
+            cv2.polylines(image, [np.rint(points * scale).astype(np.int32)], True, colour, 2, cv2.LINE_AA)
+    cell = np.full((HEADER + len(image), PAGE, 3), 255, np.uint8)
+    cell[:HEADER] = _header(PAGE, [(0, _ascii(page.caption), BLACK)])
+    cell[HEADER:, : image.shape[1]] = image
+    return cell
+
+
+def _side_by_side(cells: Sequence[Image]) -> Image:
+    """At most two cells as a row of the height of the higher one."""
+    row = np.full((max(map(len, cells)), 2 * PAGE, 3), 255, np.uint8)
+    for number, cell in enumerate(cells):
+        row[: len(cell), number * PAGE : (number + 1) * PAGE] = cell
+    return row
 
 
 def draw_targets(images: Sequence[Image], targets: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]) -> Image:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.ocr import drawing
-from hccl_kit.ocr.drawing import COLUMNS, HEADER, ROW, Row, draw
+from hccl_kit.ocr.drawing import COLUMNS, HEADER, ROW, ComparedPage, Row, draw
 
 WIDTH = sum(COLUMNS)
 
@@ -75,3 +75,39 @@ def test_a_page_with_readings_has_them_to_its_right() -> None:
 def test_the_picture_ends_after_its_most_rows() -> None:
     rows = [Row(gray(8, 8), "a", 1.0)] * (drawing.MAX_ROWS + 1)
     assert draw(rows).shape == (HEADER + drawing.MAX_ROWS * ROW, WIDTH, 3)
+
+
+def page(name: str = "", height: int = 60, width: int = 100) -> ComparedPage:
+    """A grey page with one text of the kind `name`, from the corner (10, 10) on."""
+    kinds = dict.fromkeys(("found", "missed", "ignored", "false"), ())
+    points = np.array([[10, 10], [width - 10, 10], [width - 10, height - 10], [10, height - 10]])
+    return ComparedPage(
+        gray(height, width), "page.png: 0 of 1 found", **{**kinds, **({name: (points,)} if name else {})}
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "colours"),
+    [("found", {"green"}), ("missed", {"red"}), ("false", {"blue"}), ("ignored", set()), ("", set())],
+)
+def test_outlines_of_a_page_have_the_colour_of_the_legend(kind: str, colours: set[str]) -> None:
+    drawn = drawing.draw_comparisons([page(kind)])
+    assert tints(drawn[2 * HEADER :]) == colours
+    assert tints(drawn[:HEADER]) >= colours
+    assert (drawn[2 * HEADER + 10, 10:90].max(axis=1) != 128).all() == bool(kind)
+
+
+@given(st.lists(st.tuples(st.integers(1, 900), st.integers(1, 1500)), max_size=5))
+@settings(max_examples=30, deadline=None)
+def test_pages_of_any_size_stand_in_two_columns(sizes: list[tuple[int, int]]) -> None:
+    drawn = drawing.draw_comparisons(page("missed", *size) for size in sizes)
+    assert drawn.shape[1] == 2 * drawing.PAGE
+    rows = (len(sizes) + 1) // 2
+    assert HEADER * (1 + rows) + rows <= len(drawn) <= HEADER + rows * (HEADER + drawing.PAGE)
+
+
+def test_a_large_page_is_drawn_smaller_with_its_outlines() -> None:
+    drawn = drawing.draw_comparisons([page("missed", 600, 1280)])
+    assert drawn.shape == (2 * HEADER + 300, 1280, 3)
+    red = drawn.astype(int)[..., 2] - drawn[..., 1] > 50
+    assert red[2 * HEADER + 295, 5:630].all()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple
 
 import numpy as np
 from mindspore import nn
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
+from hccl_kit.ocr.drawing import Image
 from hccl_kit.ocr.infer.inference import Inference, Prediction
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.run.consistency import assert_one_data_set
@@ -20,6 +22,13 @@ from hccl_kit.runtime import World
 
 Watch = Callable[[Iterator[Prediction], int], AbstractContextManager[Iterator[Prediction]]]
 """Passes on so many predictions, and may show progress."""
+
+
+class Scores(NamedTuple):
+    """The counts over all ranks, and how far the prediction for each sample of this rank is from its truth."""
+
+    counts: Counts
+    distances: NDArray[np.float32]
 
 
 def _unwatched(predictions: Iterator[Prediction], total: int) -> AbstractContextManager[Iterator[Prediction]]:
@@ -40,40 +49,50 @@ class Evaluator:
         self.bad: set[str] = set()
 
     def __call__(
-        self, network: nn.Cell, watch: Watch = _unwatched, *, alive: Callable[[], None] = lambda: None
-    ) -> tuple[Counts, list[Prediction]]:
-        """The counts over all ranks, and the predictions of this rank.
+        self,
+        network: nn.Cell,
+        watch: Watch = _unwatched,
+        *,
+        see: Callable[[Prediction], object] = lambda _: None,
+        alive: Callable[[], None] = lambda: None,
+    ) -> Scores:
+        """The scores; no image is kept.
 
-        `watch` is `hccl_kit.base.progress.track` or nothing; `alive` is called after every batch. Every rank must call
-        it. Raises KitError if no image can be read.
+        `watch` is `hccl_kit.base.progress.track` or nothing; `see` gets each prediction of this rank, and `alive` is
+        called after every batch. Every rank must call it. Raises KitError if no image can be read.
         """
         share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
+        own = self.task.counts().to_array().astype(np.float64)
+        distances, unread = np.zeros(len(share), np.float32), 0
         with watch(self._predict(network, share, alive), len(share)) as predicted:
-            predictions = list(predicted)
-        rows = [
-            self.task.counts().to_array(),
-            *(self.task.count(one.sample, one.value).to_array() for one in predictions),
-        ]
-        unread = sum(str(one.sample.path) in self.bad for one in predictions)
-        sums = self.world.all_reduce(np.append(np.sum(rows, axis=0, dtype=np.float64), unread).astype(np.float32))
+            for number, one in enumerate(predicted):
+                counts = self.task.count(one.sample, one.value)
+                own += counts.to_array()
+                distances[number] = self.task.distance(counts, one.value)
+                unread += one.error is not None
+                see(one)
+        sums = self.world.all_reduce(np.append(own, unread).astype(np.float32))
         if sums[-1] == len(self.samples):
             raise KitError(
                 f"none of the {len(self.samples)} images of the evaluation can be read",
                 hint="check eval.dataset: dataset_root, data_dir, label_file",
             )
-        return self.task.counts.from_array(sums[:-1]), predictions
+        return Scores(self.task.counts.from_array(sums[:-1]), distances)
 
-    def worst(self, network: nn.Cell, predictions: Sequence[Prediction], most: int) -> list[Prediction]:
-        """The predictions furthest from the truth, the worst first, of all ranks; `predictions` are those of this rank.
+    def picture_of_worst(self, network: nn.Cell, distances: NDArray[np.float32], most: int) -> Image | None:
+        """The samples of all ranks that are furthest from their truth, the worst first; None if all are right.
 
-        Every rank must call it. Each predicts these few anew, so that none needs what others hold.
+        `distances` are those of this rank. Every rank must call it. Rank 0 predicts these few anew, so that no rank
+        keeps images or sends them; the others get None.
         """
-        distances = np.zeros(len(self.samples), np.float32)
-        share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
-        distances[share] = [self.task.distance(one.sample, one.value) for one in predictions]
-        distances = self.world.all_reduce(distances)
-        chosen = np.argsort(-distances, kind="stable")[: min(most, int((distances > 0).sum()))]
-        return [one for batch in self.inference.batches(network, self.samples, chosen) for one in batch]
+        joint = np.zeros(len(self.samples), np.float32)
+        joint[loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)] = distances
+        joint = self.world.all_reduce(joint)
+        chosen = np.argsort(-joint, kind="stable")[: min(most, int((joint > 0).sum()))]
+        if not len(chosen) or not self.world.is_main:
+            return None
+        batches = self.inference.batches(network, self.samples, chosen)
+        return self.task.comparison((one.sample, one.value) for batch in batches for one in batch)
 
     def _predict(self, network: nn.Cell, share: NDArray[np.intp], alive: Callable[[], None]) -> Iterator[Prediction]:
         for predictions in self.inference.batches(network, self.samples, share):

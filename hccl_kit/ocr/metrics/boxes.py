@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -58,37 +58,57 @@ class BoxCounts(Counts):
         return 2 * self.found / both if both else 0.0
 
 
+class Matches(NamedTuple):
+    """Which texts are found (N,), and which boxes are false positives (n,)."""
+
+    found: NDArray[np.bool_]
+    false: NDArray[np.bool_]
+
+
 def compare(
     boxes: Sequence[NDArray[Any]], texts: NDArray[Any], ignored: NDArray[np.bool_], *, count_duplicates: bool = False
 ) -> BoxCounts:
-    """The counts of one page: boxes, each (n, 2), and ground truth polygons (N, P, 2), some of them `ignored` (N,).
+    """The counts of one page: those of `match`."""
+    found, false = match(boxes, texts, ignored, count_duplicates=count_duplicates)
+    return BoxCounts(float((~ignored).sum()), float(found.sum()), float(false.sum()))
+
+
+def match(
+    boxes: Sequence[NDArray[Any]], texts: NDArray[Any], ignored: NDArray[np.bool_], *, count_duplicates: bool = False
+) -> Matches:
+    """What boxes of a page, each (n, 2), find of ground truth polygons (N, P, 2), some of them `ignored` (N,).
 
     A box matches the first text that it overlaps. A second box on one text is neither right nor false, as in MindOCR;
     with `count_duplicates` it is a false positive, as in ICDAR: each text takes the first free box.
     """
-    found, truth = [_shape(box) for box in boxes], [_shape(text) for text in texts]
-    on_ignored = _intersections(found, [truth[n] for n in np.flatnonzero(ignored)])
-    limits = IGNORED_SHARE * np.array([shape.area for shape in found])
-    counted = [n for n in range(len(found)) if not (on_ignored[n] > limits[n]).any()]
-    fits = _overlaps([found[n] for n in counted], [truth[n] for n in np.flatnonzero(~ignored)]) > IOU
-    right, false = _each_text_takes(fits) if count_duplicates else _each_box_takes(fits)
-    return BoxCounts(float(fits.shape[1]), float(right), float(false))
+    outlines, truth = [_shape(box) for box in boxes], [_shape(text) for text in texts]
+    on_ignored = _intersections(outlines, [truth[n] for n in np.flatnonzero(ignored)])
+    limits = IGNORED_SHARE * np.array([shape.area for shape in outlines])
+    counted = [n for n in range(len(outlines)) if not (on_ignored[n] > limits[n]).any()]
+    fits = _overlaps([outlines[n] for n in counted], [truth[n] for n in np.flatnonzero(~ignored)]) > IOU
+    matches = _each_text_takes(fits) if count_duplicates else _each_box_takes(fits)
+    found, false = np.zeros(len(truth), bool), np.zeros(len(outlines), bool)
+    found[~ignored], false[counted] = matches
+    return Matches(found, false)
 
 
-def _each_box_takes(fits: NDArray[np.bool_]) -> tuple[int, int]:
-    """Texts that some box matches, and boxes that match none; `fits` is (boxes, texts)."""
-    fitting = fits[fits.any(axis=1)]
-    return len(set(fitting.argmax(axis=1).tolist())) if len(fitting) else 0, len(fits) - len(fitting)
+def _each_box_takes(fits: NDArray[np.bool_]) -> Matches:
+    """Texts that are the first that some box matches, and boxes that match none; `fits` is (boxes, texts)."""
+    matching = fits.any(axis=1)
+    found = np.zeros(fits.shape[1], bool)
+    if matching.any():
+        found[fits[matching].argmax(axis=1)] = True
+    return Matches(found, ~matching)
 
 
-def _each_text_takes(fits: NDArray[np.bool_]) -> tuple[int, int]:
+def _each_text_takes(fits: NDArray[np.bool_]) -> Matches:
     """Texts that get a free box, and boxes that are left; `fits` is (boxes, texts)."""
-    taken = np.zeros(len(fits), bool)
-    for text in fits.T:
+    found, taken = np.zeros(fits.shape[1], bool), np.zeros(len(fits), bool)
+    for number, text in enumerate(fits.T):
         free = text & ~taken
         if free.any():
-            taken[free.argmax()] = True
-    return int(taken.sum()), int((~taken).sum())
+            found[number] = taken[free.argmax()] = True
+    return Matches(found, ~taken)
 
 
 def _shape(points: NDArray[Any]) -> Any:

@@ -35,7 +35,7 @@ from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.output_place import assert_free_files, assert_free_folder
+from hccl_kit.base.output_place import assert_free_files, assert_free_folder, assert_free_picture
 from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from hccl_kit.runtime.worker_env import WorkerEnv
 
     Prediction = Line | PageOfText
-
-PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +175,7 @@ def _assert_free(request: Request, kind: str) -> None:
     if request.picture and kind == "det":
         assert_free_folder(request.picture, "--picture", force=request.force)
     elif request.picture:
-        if request.picture.suffix.lower() not in PICTURES:
-            raise KitError(f"--picture {request.picture}: accepted are names that end in {' '.join(PICTURES)}")
-        assert_free_files([request.picture], "--picture", force=request.force)
+        assert_free_picture(request.picture, "--picture", force=request.force)
 
 
 def _predict(request: Request, config: Config, world: World, notes: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from mindspore import nn
@@ -36,6 +36,7 @@ class Classification:
 
     label_transforms = frozenset({ENCODE})
     classes: Sequence[str | None] = ()
+    units = "lines"
     counts: type[Counts] = ClassCounts
 
     def __init__(self, config: Config) -> None:
@@ -81,15 +82,19 @@ class Classification:
         """`path TAB truth TAB prediction`; None if the prediction is right."""
         return None if sample.text == prediction.text else f"{sample.path}\t{sample.text}\t{prediction.text}"
 
-    def distance(self, *_: object) -> float:
-        """Always 0: predictions are not ranked."""
-        return 0.0
+    def distance(self, counts: ClassCounts, prediction: Reading) -> float:
+        """The confidence of a wrong prediction."""
+        return (1 - counts.right) * prediction.confidence
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """Every line with the name of its class."""
         pixels = pixel_format(self.config.transforms("train"))
         images = [pixels.restored(image) for image in batch.images]
         return drawing.draw_labels(images, [self.labels[row.label[0]] for row in batch.samples])
+
+    def comparison(self, predicted: Iterable[tuple[TextLine, Reading]]) -> NDArray[np.uint8]:
+        """Every line with the name that it got and its own."""
+        return line_images.comparison(self.config, predicted)
 
     def _known(self, rows: Lines, warn: Warn) -> Lines:
         known = [number for number, row in enumerate(rows) if row.text in self.labels]

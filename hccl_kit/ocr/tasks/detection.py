@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +15,12 @@ from hccl_kit.ocr.config import Config, options_of
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pages import page_labels, page_transforms
-from hccl_kit.ocr.data.pages.pages import Page
+from hccl_kit.ocr.data.pages.pages import Page, Polygons
 from hccl_kit.ocr.data.pixel_format import pixel_format
 from hccl_kit.ocr.data.samples import BadSampleError
+from hccl_kit.ocr.data.transforms import image_of
 from hccl_kit.ocr.decode.boxes import Box
-from hccl_kit.ocr.metrics.boxes import BoxCounts, compare
+from hccl_kit.ocr.metrics.boxes import BoxCounts, compare, match
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import detection_heads
 from hccl_kit.ocr.tasks.detection_heads import HEADS, PSE, DetectionHead
@@ -51,6 +52,7 @@ class Detection:
     dictionary = ""
     classes: Sequence[str | None] = ()
     counts: type[Counts] = BoxCounts
+    units = "pages"
 
     def __init__(self, config: Config) -> None:
         self.head = detection_heads.of(config)
@@ -112,23 +114,49 @@ class Detection:
 
     def count(self, sample: Page, prediction: Sequence[Box]) -> BoxCounts:
         """The counts of one page."""
-        boxes, strict = [box.points for box in prediction], self.config["metric"]["count_doubles"]
-        return compare(boxes, sample.source_polys, sample.ignored, count_duplicates=strict)
+        return compare(*_case(sample, prediction), count_duplicates=self._strict)
 
     def mistake(self, sample: Page, prediction: Sequence[Box]) -> str | None:
         """`path TAB 12 of 15 found, 2 false: h-mean 82.76%`; None if all texts and nothing else are found."""
         counts = self.count(sample, prediction)
         return None if counts.found == counts.texts and not counts.false else f"{sample.path}\t{counts}"
 
-    def distance(self, *_: object) -> float:
-        """Always 0: predictions are not ranked."""
-        return 0.0
+    def distance(self, counts: BoxCounts, prediction: Sequence[Box]) -> float:
+        """Missed texts and false boxes."""
+        del prediction
+        return counts.texts - counts.found + counts.false
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """The first pages with kernels, borders and ignored regions of their texts."""
         pixels, shown = pixel_format(self.config.transforms("train")), range(min(PICTURED, len(batch.images)))
         images = [pixels.restored(batch.images[number]) for number in shown]
         return drawing.draw_targets(images, [self.head.shown(batch.targets, number) for number in shown])
+
+    def comparison(self, predicted: Iterable[tuple[Page, Sequence[Box]]]) -> NDArray[np.uint8]:
+        """Every page with its texts, found or missed, and the false boxes."""
+        return drawing.draw_comparisons(self._compared(page, boxes) for page, boxes in predicted)
+
+    @property
+    def _strict(self) -> bool:
+        return bool(self.config["metric"]["count_doubles"])
+
+    def _compared(self, page: Page, boxes: Sequence[Box]) -> drawing.ComparedPage:
+        found, false = match(*_case(page, boxes), count_duplicates=self._strict)
+        image = pixel_format(self.config.transforms("eval")).restored(image_of(page))
+        height, width = page.content or image.shape[:2]
+        scale = (page.shape.scale_w, page.shape.scale_h) if page.shape and self.rescales else (1.0, 1.0)
+        return drawing.ComparedPage(
+            image[:height, :width],
+            f"{page.path.name}: {self.count(page, boxes)}",
+            found=page.polys[found],
+            missed=page.polys[~found & ~page.ignored],
+            ignored=page.polys[page.ignored],
+            false=[box.points * scale for box, is_false in zip(boxes, false, strict=True) if is_false],
+        )
+
+
+def _case(page: Page, boxes: Sequence[Box]) -> tuple[list[NDArray[np.float32]], Polygons, NDArray[np.bool_]]:
+    return [box.points for box in boxes], page.source_polys, page.ignored
 
 
 def _assert_parts(config: Config, head: DetectionHead) -> None:

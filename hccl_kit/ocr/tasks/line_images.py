@@ -1,15 +1,19 @@
-"""The size of the images that the pipelines of a line task make, and the widths of its length buckets."""
+"""The images that the pipelines of a line task make: their size, the widths of their length buckets, their picture."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data.pixel_format import RESIZE_FOR_INFERENCE
+from hccl_kit.ocr.data.pixel_format import RESIZE_FOR_INFERENCE, pixel_format
 from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.data.transforms import image_of
+from hccl_kit.ocr.decode.reading import Reading
 
 RESIZES = ("RecResizeImg", "SVTRRecResizeImg")
 BLANK = np.zeros((32, 100, 3), np.uint8)
@@ -19,6 +23,17 @@ BLANK = np.zeros((32, 100, 3), np.uint8)
 def blank(line: TextLine) -> TextLine:
     """The line with a black image."""
     return replace(line, image=BLANK)
+
+
+def comparison(config: Config, predicted: Iterable[tuple[TextLine, Reading]]) -> drawing.Image:
+    """Lines that the pipeline of the evaluation has made, with what was read and the truth."""
+    pixels = pixel_format(config.transforms("eval"))
+    return drawing.draw(
+        [
+            drawing.Row(pixels.restored(image_of(line))[:, : line.columns], reading.text, reading.confidence, line.text)
+            for line, reading in predicted
+        ]
+    )
 
 
 def image_width(config: Config, height: int | None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Recognition:
     """
 
     label_transforms = LABEL_TRANSFORMS
+    units = "lines"
     counts: type[Counts] = WordCounts
 
     def __init__(self, config: Config, *, height: int | None, sequence_length: Callable[[int], int]) -> None:
@@ -141,9 +142,9 @@ class Recognition:
         """`path TAB truth TAB reading`, both texts unchanged; None if the reading counts as right."""
         return None if self.count(sample, prediction).right else f"{sample.path}\t{sample.text}\t{prediction.text}"
 
-    def distance(self, sample: TextLine, prediction: Reading) -> float:
+    def distance(self, counts: WordCounts, prediction: Reading) -> float:
         """The edit distance over the length of the longer text; of equal ones the more confident is a bit further."""
-        distance = 1 - self.count(sample, prediction).similarity
+        distance = 1 - counts.similarity
         return 0.999 * distance + 0.001 * prediction.confidence if distance else 0.0
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
@@ -152,6 +153,10 @@ class Recognition:
         pixels = pixel_format(self.config.transforms("train"))
         images = [pixels.restored(image) for image in batch.images]
         return drawing.draw_labels(images, texts)
+
+    def comparison(self, predicted: Iterable[tuple[TextLine, Reading]]) -> NDArray[np.uint8]:
+        """Every line with its reading and its truth."""
+        return line_images.comparison(self.config, predicted)
 
     def _assert_fits(self, label: text_heads.Label) -> None:
         needed = self.head.min_length(label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +28,8 @@ class Task(Protocol):
     classes: Sequence[str | None]
     """What each class of the network stands for, None the CTC blank; empty if it has no dictionary of characters."""
     counts: type[Counts]
+    units: str
+    """What its samples are called: `lines` or `pages`."""
 
     def loss(self) -> nn.Cell:
         """A cell that takes the network's output in training and the targets, and returns a scalar."""
@@ -59,11 +61,14 @@ class Task(Protocol):
     def mistake(self, sample: Any, prediction: Any) -> str | None:
         """A line with a wrong prediction and its ground truth; None if the prediction is right."""
 
-    def distance(self, sample: Any, prediction: Any) -> float:
-        """How far a prediction is from its ground truth, from 0 (right) to 1; always 0 if the task ranks none."""
+    def distance(self, counts: Any, prediction: Any) -> float:
+        """How far a prediction with these counts is from its ground truth; 0 if it is right."""
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """The images of a training batch with their targets: HxWx3, BGR."""
+
+    def comparison(self, predicted: Iterable[tuple[Any, Any]]) -> NDArray[np.uint8]:
+        """Samples of an evaluation with prediction and ground truth: HxWx3, BGR."""
 
 
 def assert_names(config: Config, **needed: str) -> None:

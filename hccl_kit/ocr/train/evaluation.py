@@ -5,17 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from hccl_kit.ocr import drawing
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, retention
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.config import BEST
-from hccl_kit.ocr.data.pixel_format import pixel_format
-from hccl_kit.ocr.infer.inference import Prediction
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.train.job import Job
 
 WORST = 20
-"""Lines in the picture of those that were read worst."""
+"""Lines or pages in the picture of those that are furthest from their truth."""
 
 
 def is_due(job: Job, step: int) -> bool:
@@ -38,18 +35,20 @@ def was_interrupted(job: Job) -> bool:
 def evaluate(job: Job, progress: Progress, *, draw_worst: bool = False) -> tuple[Counts, Progress]:
     """Evaluate the weights in use, and keep them; rank 0 writes the files.
 
-    `draw_worst` also draws the lines that were read worst.
+    `draw_worst` also draws the samples that are furthest from their truth.
     """
     assert job.evaluator is not None
     started = time.perf_counter()
     with job.step.weights_in_use():
-        counts, predictions = job.evaluator(job.network, alive=lambda: job.heartbeat.beat(progress.step))
+        counts, distances = job.evaluator(job.network, alive=lambda: job.heartbeat.beat(progress.step))
         score = counts.score(job.config["metric"]["main_indicator"])
         is_best = score > progress.best
         progress = replace(progress, best=max(score, progress.best))
         _keep(job, progress, score, is_best=is_best)
         if draw_worst:
-            _draw_worst(job, job.evaluator.worst(job.network, predictions, WORST), progress.step)
+            picture = job.evaluator.picture_of_worst(job.network, distances, WORST)
+            if picture is not None:
+                job.log.picture(f"worst_{job.task.units}", picture, progress.step)
     if is_best:
         job.save(progress)
     job.log.say(
@@ -58,22 +57,6 @@ def evaluate(job: Job, progress: Progress, *, draw_worst: bool = False) -> tuple
     )
     job.log.metrics({"step": progress.step, **counts.row()})
     return counts, progress
-
-
-def _draw_worst(job: Job, worst: list[Prediction], step: int) -> None:
-    if not worst or not job.world.is_main:
-        return
-    pixels = pixel_format(job.config.transforms("eval"))
-    rows = [
-        drawing.Row(
-            pixels.restored(one.sample.image)[:, : one.sample.columns],
-            one.value.text,
-            one.value.confidence,
-            one.sample.text,
-        )
-        for one in worst
-    ]
-    job.log.picture("worst_lines", drawing.draw(rows), step)
 
 
 def keep_last(job: Job, progress: Progress) -> None:

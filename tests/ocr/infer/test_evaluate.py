@@ -1,5 +1,6 @@
 """Evaluation: every word counts once over any number of ranks, and what cannot be read counts as not read."""
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,13 @@ from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr import config
+from hccl_kit.ocr import config, drawing
 from hccl_kit.ocr.charset import ALPHANUMERIC
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.drawing import Row
 from hccl_kit.ocr.infer.evaluate import Evaluator
+from hccl_kit.ocr.infer.inference import Prediction
 from hccl_kit.ocr.metrics.words import WordCounts
 from hccl_kit.runtime import World
 from tests.ocr.data.images import dataset
@@ -52,9 +56,10 @@ NETWORK = Shades()
 
 def evaluate(made: Config, world: World = ALONE) -> tuple[WordCounts, list[str], list[str]]:
     warnings: list[str] = []
-    counts, predictions = Evaluator(made, world, warnings.append)(NETWORK)
+    names: list[str] = []
+    counts, _ = Evaluator(made, world, warnings.append)(NETWORK, see=lambda one: names.append(one.sample.path.name))
     assert isinstance(counts, WordCounts)
-    return counts, [one.sample.path.name for one in predictions], warnings
+    return counts, names, warnings
 
 
 def test_right_words_are_counted(tmp_path: Path) -> None:
@@ -100,7 +105,7 @@ def test_a_damaged_image_is_named_once_in_a_run(tmp_path: Path) -> None:
     (tmp_path / "images" / "1.png").unlink()
     warnings: list[str] = []
     evaluator = Evaluator(made, ALONE, warnings.append)
-    assert evaluator(NETWORK)[0] == evaluator(NETWORK)[0]
+    assert evaluator(NETWORK).counts == evaluator(NETWORK).counts
     assert len(warnings) == 1
 
 
@@ -120,6 +125,47 @@ def test_no_image_at_all_is_an_error(tmp_path: Path) -> None:
         path.unlink()
     with pytest.raises(KitError, match="none of the 3 images of the evaluation can be read"):
         evaluate(made)
+
+
+def test_images_do_not_stay_in_memory(tmp_path: Path) -> None:
+    """Only those of the batch under way, and of at most two that each thread has prepared."""
+    made = section(tmp_path, ["0"] * 40, "eval.loader.batch_size=2", "eval.loader.num_workers=1")
+    held: list[int] = []
+
+    def see(_: Prediction) -> None:
+        held.append(sum(type(one) is TextLine and one.image is not None for one in gc.get_objects()))
+
+    evaluator = Evaluator(made, ALONE, lambda _: None)
+    _, distances = evaluator(NETWORK, see=see)
+    assert len(held) == 40
+    assert max(held) <= 8
+    assert np.count_nonzero(distances) == 39
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 20])
+def test_the_picture_has_the_worst_lines_and_none_that_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Image 7 is read as one wrong letter of two, images 3 and 9 as nothing of their truth."""
+    texts = list(ALPHANUMERIC[:COUNT])
+    texts[3], texts[7], texts[9] = "xyz", "77", "x"
+    drawn: list[Row] = []
+
+    def draw(rows: list[Row]) -> drawing.Image:
+        drawn.extend(rows)
+        return np.zeros((1, 1, 3), np.uint8)
+
+    monkeypatch.setattr(drawing, "draw", draw)
+    evaluator = Evaluator(section(tmp_path, texts), ALONE, lambda _: None)
+    assert evaluator.picture_of_worst(NETWORK, evaluator(NETWORK).distances, most) is not None
+    assert {row.truth for row in drawn[:2]} <= {"xyz", "x"}
+    assert [row.truth for row in drawn[2:]] == ["77"][: max(0, most - 2)]
+    assert len(drawn) == min(most, 3)
+
+
+def test_there_is_no_picture_if_all_are_right(tmp_path: Path) -> None:
+    evaluator = Evaluator(section(tmp_path, ["0", "1"]), ALONE, lambda _: None)
+    assert evaluator.picture_of_worst(NETWORK, evaluator(NETWORK).distances, 20) is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.metrics.boxes import BoxCounts, compare
+from hccl_kit.ocr.metrics.boxes import BoxCounts, compare, match
 from tests.ocr.reference import REFERENCE
 
 Quad = NDArray[np.float32]
@@ -36,6 +36,28 @@ def test_of_any_boxes_and_texts_each_text_is_found_once_at_most(boxes: list[Quad
     assert 0 <= found.false <= len(boxes) - found.found
     if duplicates:
         assert found.found + found.false == len(boxes)
+
+
+@given(st.lists(quads, max_size=6), st.sets(st.integers(0, 2)), st.booleans())
+def test_the_counts_are_those_of_the_texts_and_boxes_that_are_named(
+    boxes: list[Quad], ignored: set[int], duplicates: bool
+) -> None:
+    texts = [quad(0, 0, 20, 10), quad(5, 5, 20, 10), quad(40, 40, 5, 5)]
+    flags = np.array([number in ignored for number in range(3)], bool)
+    found, false = match(boxes, np.array(texts), flags, count_duplicates=duplicates)
+    assert (found.shape, false.shape) == ((3,), (len(boxes),))
+    assert not found[flags].any()
+    assert counts(boxes, texts, tuple(ignored), duplicates=duplicates) == BoxCounts(
+        3 - len(ignored), found.sum(), false.sum()
+    )
+
+
+def test_what_is_found_and_what_is_false_is_named() -> None:
+    texts = np.array([quad(0, 0, 20, 10), quad(30, 0, 20, 10), quad(60, 0, 20, 10)])
+    boxes = [quad(90, 0, 20, 10), texts[2], texts[0], texts[1]]
+    found, false = match(boxes, texts, np.array([False, True, False]))
+    assert found.tolist() == [True, False, True]
+    assert false.tolist() == [True, False, False, False]
 
 
 @pytest.mark.parametrize("duplicates", [False, True])

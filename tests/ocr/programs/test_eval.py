@@ -4,8 +4,10 @@ import json
 import shutil
 from pathlib import Path
 
+import cv2
 import pytest
 
+from hccl_kit.ocr.drawing import HEADER, ROW
 from tests.ocr.run_tool import assert_refused, summary, tool
 
 pytestmark = pytest.mark.train
@@ -21,14 +23,37 @@ def test_the_evaluation_finds_what_the_training_found(run: Path) -> None:
     assert found["norm_edit_distance"] == pytest.approx(summary(run)["norm_edit_distance"], abs=1e-6)
 
 
-def test_the_evaluation_names_what_was_misread(run: Path) -> None:
+def test_the_evaluation_names_what_was_misread(run: Path, tmp_path: Path) -> None:
     override = f"eval.ckpt_load_path={run / 'best.ckpt'}"
-    done = tool("eval", "-c", run / "train_config.yaml", "-o", override, "--wrong")
+    picture = tmp_path / "worst.png"
+    options = ("--wrong", "--picture", picture, "--worst", 5)
+    done = tool("eval", "-c", run / "train_config.yaml", "-o", override, *options)
     assert done.returncode == 0, done.stderr
     wrong = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
     assert len(wrong) + round(20 * summary(run)["best"]) == 20
     assert all(len(row) == 3 and row[1] != row[2] for row in wrong)
     assert done.stdout.splitlines()[-1].endswith(f" of 20 words right ({summary(run)['best']:.2%})")
+    assert f"wrote: {picture}" in done.stderr
+    assert cv2.imread(str(picture)).shape[0] == HEADER + 5 * ROW
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--picture", "a.txt"], "--picture a.txt: accepted are names that end in .png"),
+        (["--picture", "taken.png"], "taken.png already exists"),
+        (["--worst", "0"], "--worst is 0; accepted: 1 to 200"),
+    ],
+)
+def test_a_picture_that_cannot_be_written_is_refused_first(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("taken.png").touch()
+    done = tool("eval", "-c", run / "train_config.yaml", *options, python=("-X", "importtime"))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "mindspore" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,8 @@ def test_a_detector_trains_and_is_scored(detector: Path, shipped: Path, pages: P
     assert summary(tmp_path / "run").keys() >= {"recall", "precision", "f-score"}
     assert (tmp_path / "run" / "first_batch.png").is_file()
     best = f"eval.ckpt_load_path={tmp_path / 'run' / 'best.ckpt'}"
-    again = tool("eval", "-c", tmp_path / "run" / "train_config.yaml", "-o", best, "--json")
+    picture = tmp_path / "worst.png"
+    again = tool("eval", "-c", tmp_path / "run" / "train_config.yaml", "-o", best, "--json", "--picture", picture)
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["f-score"] == summary(tmp_path / "run")["f-score"]
+    assert picture.read_bytes() == (tmp_path / "run" / "worst_pages.png").read_bytes()

@@ -233,6 +233,23 @@ def test_a_batch_is_drawn_in_natural_colours_with_its_kernels_and_borders() -> N
     assert pages[2, 20, 20].argmax() == 2, "a border is red"
 
 
+def test_a_page_is_compared_in_pixels_of_its_image() -> None:
+    """The source is twice as large; the black edge below and on the right is not shown."""
+    small = np.array([[10, 70], [60, 70], [60, 85], [10, 85]])
+    sample = replace(
+        page(TEXT, small.tolist(), shape=Shape(192, 320, 0.5, 0.5)), image=np.zeros((3, 128, 192)), content=(96, 160)
+    )
+    right, false = (Box(2 * np.array(points, np.float32), 0.9) for points in (TEXT, small + np.array((80, 0))))
+    drawn = task().comparison([(sample, [right, false]), (sample, [])])
+    assert drawn.shape == (2 * HEADER + 96, 1280, 3)
+    one, other = (drawn[2 * HEADER :, left : left + 160].astype(int) for left in (0, 640))
+    assert one[20, 70].argmax() == 1, "found is green"
+    assert one[70, 30].argmax() == 2, "missed is red"
+    assert one[70, 110].argmax() == 0, "false is blue"
+    assert other[20, 70].argmax() == 2
+    assert (drawn[2 * HEADER :, 160:640] == 255).all()
+
+
 @pytest.mark.parametrize(("fields", "largest"), [(["polys"], 88), (None, 44), ([], 44)])
 def test_boxes_may_stay_in_the_resized_image(fields: list[str] | None, largest: int) -> None:
     post = config.load(CONFIG)["postprocess"]
