@@ -46,9 +46,14 @@ def draw(metrics: Path, picture: Path, *, indicator: str | None = None) -> None:
     """
     rows = read_rows(metrics)
     panels = {title: curves for title, names in PANELS.items() if (curves := _curves(rows, names))}
-    names = ("word_accuracy", "accuracy") if indicator == "acc" else (indicator,) if indicator else ()
+    names = names_of(indicator) if indicator else ()
     best = next(iter(_curves(rows, dict.fromkeys(names, "best"))), None)
     write_atomically(picture, _png(panels or {"loss": []}, best))
+
+
+def names_of(indicator: str) -> tuple[str, ...]:
+    """The names of `metric.main_indicator` in metrics.jsonl: `acc` is that of lines or that of a classification."""
+    return ("word_accuracy", "accuracy") if indicator == "acc" else (indicator,)
 
 
 def read_rows(metrics: Path) -> list[Row]:

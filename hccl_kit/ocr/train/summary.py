@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY, stale_exports
 from hccl_kit.ocr.config import BEST
@@ -50,27 +51,43 @@ def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> 
         "bad_samples": int(bad[0]) + job.left_out,
         "config_sha256": job.config.digest,
     }
-    evaluations = job.log.evaluations()
-    if before := evaluations.get(0):
-        summary["before"] = before
+    indicator = job.config["metric"]["main_indicator"] if "metric" in job.config else None
+    compared = {}
+    if counts and indicator and job.world.is_main:
+        compared = comparison(job.log.evaluations(), counts.row(), indicator)
+    if compared:
+        summary |= {"before": compared["before"], "kept": compared["best"]}
+    if started := fetch.wanted(job.config["model"]):
+        summary["started_from"] = started
     job.log.write(SUMMARY, json.dumps(summary, indent=4) + "\n")
     if job.world.is_main:
-        indicator = job.config["metric"]["main_indicator"] if "metric" in job.config else None
         curves.draw(job.folder / METRICS, job.folder / CURVES, indicator=indicator)
     if not summary["ranks_equal"]:
         raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
     for path in stale_exports(job.folder) if job.world.is_main else ():
         job.log.warn(f"{path} is older than {BEST}: export it again")
-    if before and counts:
-        best = next((row for row in evaluations.values() if progress.best in row.values()), before)
-        for line in _compared({"before": before, "best": best, "last": counts.row()}):
-            job.log.say(line)
+    for line in _table(compared) if compared else ():
+        job.log.say(line)
     job.log.say(f"{counts or 'not evaluated'}; {measured}; see {job.folder}")
     return summary
 
 
-def _compared(columns: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """A table of the scores before the training, of the weights that are kept, and of the last ones."""
+def comparison(
+    evaluations: Mapping[int, Mapping[str, float]], last: Mapping[str, float], indicator: str
+) -> dict[str, Mapping[str, float]]:
+    """The scores before the training, those of the weights in best.ckpt, and the last ones.
+
+    `evaluations` are those of the whole run by their step, in order, and `indicator` is `metric.main_indicator`. Empty
+    if none of them stands before the first step.
+    """
+    if 0 not in evaluations:
+        return {}
+    name = next(name for name in curves.names_of(indicator) if name in last)
+    best = max(evaluations.values(), key=lambda row: row[name])  # the first of equal ones, as best.ckpt
+    return {"before": evaluations[0], "best": best, "last": last}
+
+
+def _table(columns: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     yield f"{'':24}" + "".join(f"{name:>10}" for name in columns)
     for name, value in columns["before"].items():
         if isinstance(value, float):

@@ -27,11 +27,34 @@ def test_the_summary_compares_before_and_after_and_the_worst_lines_are_drawn(
     scores = {row["step"]: row["norm_edit_distance"] for row in rows if "loss" not in row}
     assert shown[0] == pytest.approx(scores[0], abs=1e-4)
     assert shown[2] == pytest.approx(scores[3], abs=1e-4)
+    assert summary(tmp_path)["started_from"] == {"model.pretrained": str(weights)}
+    assert [summary(tmp_path)["kept"]["norm_edit_distance"]] == pytest.approx(shown[1:2], abs=1e-4)
     before = summary(tmp_path)["before"]
     assert before["words"] == summary(tmp_path)["words"]
     assert 0 <= before["word_accuracy"] <= summary(tmp_path)["best"]
     picture = cv2.imread(str(tmp_path / "worst_lines.png"))
     assert picture.shape[0] in [28 + 48 * lines for lines in range(1, 21)]
+
+
+@pytest.mark.long
+def test_what_the_weights_gave_before_survives_a_resume(run: Path, words: Path, tmp_path: Path) -> None:
+    """The second start neither evaluates the first weights again nor takes its own first ones for them."""
+    tuning = (f"model.pretrained={run / 'best.ckpt'}", "system.val_before_train=True")
+    assert train(tmp_path, words, *tuning, "train.max_steps=3").returncode == 0
+    before = summary(tmp_path)["before"]
+    (tmp_path / "worst_lines.png").unlink()
+    done = train(tmp_path, words, *tuning, "train.max_steps=6", "system.resume=True")
+    assert done.returncode == 0, done.stderr
+    assert "resumed from" in done.stdout
+    assert "evaluation after step 0" not in done.stdout
+    assert "    before      best      last" in done.stdout
+    assert summary(tmp_path)["before"] == before
+    assert summary(tmp_path)["steps"] == 6
+    assert (tmp_path / "worst_lines.png").is_file()
+    steps = [
+        json.loads(line)["step"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines() if "loss" not in line
+    ]
+    assert steps == [0, 3, 6]
 
 
 @pytest.mark.long

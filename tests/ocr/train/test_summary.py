@@ -1,0 +1,46 @@
+"""The comparison at the end of a fine-tuning: what the weights gave before, what best.ckpt gives, and the last ones."""
+
+from typing import Any
+
+import pytest
+
+from hccl_kit.ocr.train.summary import comparison
+
+
+def row(accuracy: float, distance: float, **more: Any) -> dict[str, Any]:
+    return {
+        "words": 20,
+        "right": round(20 * accuracy),
+        "word_accuracy": accuracy,
+        "norm_edit_distance": distance,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(("indicator", "best"), [("acc", 3), ("norm_edit_distance", 6)])
+def test_the_best_is_that_of_the_indicator(indicator: str, best: int) -> None:
+    """Another score of an earlier evaluation may have the same value by chance."""
+    rows = {0: row(0.25, 0.5), 3: row(0.5, 0.75), 6: row(0.45, 0.8), 9: row(0.4, 0.7)}
+    compared = comparison(rows, rows[9], indicator)
+    assert compared == {"before": rows[0], "best": rows[best], "last": rows[9]}
+    assert list(compared) == ["before", "best", "last"]
+
+
+def test_of_equal_ones_the_first_is_kept() -> None:
+    rows = {0: row(0.5, 0.6), 3: row(0.5, 0.9)}
+    assert comparison(rows, rows[3], "acc")["best"] == rows[0]
+
+
+@pytest.mark.parametrize("name", ["f-score", "recall"])
+def test_pages_have_scores_of_their_own(name: str) -> None:
+    rows = {step: {"texts": 4, "f-score": score, "recall": 1 - score} for step, score in ((0, 0.2), (2, 0.6))}
+    assert comparison(rows, rows[2], name)["best"] == rows[2 if name == "f-score" else 0]
+
+
+def test_directions_have_an_accuracy() -> None:
+    rows = {0: {"images": 4, "accuracy": 0.5}, 2: {"images": 4, "accuracy": 0.75}}
+    assert comparison(rows, rows[2], "acc")["best"] == rows[2]
+
+
+def test_without_an_evaluation_before_the_first_step_there_is_none() -> None:
+    assert comparison({6: row(1, 1)}, row(1, 1), "acc") == {}
