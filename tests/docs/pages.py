@@ -6,7 +6,7 @@ from tests.places import ROOT
 
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
-ELSEWHERE = ("rules.md", "errors.md", "config.md", "api.md", "architecture.md")
+ELSEWHERE = ("rules.md", "errors.md", "config.md", "models.md", "api.md", "architecture.md")
 """Pages that are generated, and those whose blocks have tests of their own."""
 IN_CHINESE = {ROOT / "README.zh-CN.md": README} | {page: DOCS / page.name for page in sorted(DOCS.glob("zh/*.md"))}
 """A page in Chinese, and the page that it translates."""

@@ -1,0 +1,85 @@
+"""The page of all shipped configurations: their sizes, and what was measured with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from hccl_kit.ocr import config
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.tasks import line_images, recipes
+from tests.places import ROOT
+
+FOLDER = ROOT / "configs"
+KNOWN = Path(__file__).with_name("models.yaml")
+CROPS = {"RandomCropWithBBox": "crop_size", "RandomCropWithMask": "size", "EASTProcessTrain": "length"}
+"""Transforms that give a page its size in training, and their key for it."""
+TOP = """\
+# Models
+
+Generated from `configs/`, and from what is known of each in `tests/ocr/config/models.yaml`, by
+`pytest tests/ocr/config/test_models_page.py --update-golden`; do not edit.
+
+Every configuration that is shipped. `hccl-kit train -c NAME` trains it, with `-o` for the places of your data;
+[Train](train.md) says more. Input is that of training, height by width; several widths are sorted into batches.
+Parameters are all values that a checkpoint of the network holds, as it is trained.
+
+Measured here: on the test split of the data, on two shared x86 cores without an NPU; the linked page has the command,
+the splits and more figures. MindOCR publishes: the figures of its own pages for a configuration of the same name, on
+Ascend 910 cards; its data and splits are larger, so the columns do not compare. An empty cell was not measured by
+anybody that we know of.
+
+| configuration | network | parameters | input | measured here | MindOCR publishes |
+|---|---|---|---|---|---|
+"""
+
+
+class Model(NamedTuple):
+    """A row of the page."""
+
+    name: str
+    network: str
+    parameters: int
+    size: tuple[int, int]
+    measured: dict[str, str]
+    mindocr: dict[str, str]
+
+
+def models() -> list[Model]:
+    """One for each configuration, in the order of their names."""
+    known = yaml.safe_load(KNOWN.read_text(encoding="utf-8"))
+    return [_model(name, known[name]) for name in sorted(known)]
+
+
+def _model(name: str, facts: dict[str, Any]) -> Model:
+    loaded = config.load(FOLDER / f"{name}.yaml")
+    parameters = sum(parameter.size for parameter in recipes.network(loaded).get_parameters())
+    return Model(name, facts["network"], parameters, _size(loaded), facts.get("measured", {}), facts.get("mindocr", {}))
+
+
+def _size(loaded: Config) -> tuple[int, int]:
+    """Height and width of an image in training."""
+    if loaded["model"]["type"] != "det":
+        return line_images.image_shape(loaded, "train")
+    crops = [options[CROPS[name]] for name, options in loaded.transforms("train") if name in CROPS]
+    height, width = crops[-1] if isinstance(crops[-1], list) else (crops[-1], crops[-1])
+    return height, width
+
+
+def as_markdown(rows: list[Model]) -> str:
+    return TOP + "".join(map(_row, rows))
+
+
+def _row(model: Model) -> str:
+    measured, mindocr = model.measured, model.mindocr
+    cells = (
+        f"`{model.name}`",
+        model.network,
+        f"{model.parameters:,}",
+        " x ".join(map(str, model.size)),
+        f"[{measured['result']}]({measured['page']}); {measured['data']}; {measured['training']}" if measured else "",
+        f"{mindocr['result']}; {mindocr['hardware']}" if mindocr else "",
+    )
+    return "| " + " | ".join(cells) + " |\n"

@@ -1,0 +1,39 @@
+"""The page of models: every configuration has its row, and no figure stands there alone."""
+
+import re
+
+import pytest
+import yaml
+
+from tests.docs.pages import DOCS
+from tests.ocr.config import models_page
+
+DOCUMENT = DOCS / "models.md"
+
+
+@pytest.mark.train
+def test_the_published_page_is_that_of_the_configurations(request: pytest.FixtureRequest) -> None:
+    text = models_page.as_markdown(models_page.models())
+    if request.config.getoption("--update-golden"):
+        DOCUMENT.write_text(text, encoding="utf-8")
+    assert DOCUMENT.read_text(encoding="utf-8") == text, (
+        "pytest --update-golden tests/ocr/config/test_models_page.py writes it"
+    )
+
+
+def test_every_configuration_has_its_row() -> None:
+    known = yaml.safe_load(models_page.KNOWN.read_text(encoding="utf-8"))
+    shipped = {str(path.relative_to(models_page.FOLDER).with_suffix("")) for path in models_page.FOLDER.rglob("*.yaml")}
+    assert set(known) == shipped
+
+
+def test_every_figure_stands_on_the_page_that_is_named() -> None:
+    known = yaml.safe_load(models_page.KNOWN.read_text(encoding="utf-8"))
+    missing = [
+        (name, figure)
+        for name, facts in known.items()
+        if (measured := facts.get("measured"))
+        for figure in re.findall(r"\d[\d.,]*(?: %| min| s\b)", f"{measured['result']} {measured['training']}")
+        if figure not in (DOCS / measured["page"]).read_text(encoding="utf-8")
+    ]
+    assert missing == []
