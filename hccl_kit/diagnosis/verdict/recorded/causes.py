@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import signal
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -155,9 +154,16 @@ def inconsistent(job: Job) -> Cause | None:
 
 
 def failed(job: Job) -> Cause | None:
-    """The first rank that ended by itself and did not succeed; a rank inside a collective is the victim of another."""
+    """The first rank that ended by itself and did not succeed; a rank inside a collective is the victim of another.
+
+    With SIGTERM the scripts end their ranks once they have lost a server.
+    """
     ended = [(rank, rank.end) for rank in job.ranks.values() if rank.end and _is_failure(rank.end)]
-    own = [(rank, end) for rank, end in ended if not _is_victim(rank, end)]
+    own = [
+        (rank, end)
+        for rank, end in ended
+        if not _is_victim(rank, end) and not (job.lost and end.signal == signal.SIGTERM)
+    ]
     if not own:
         return None
     rank, end = min(own, key=lambda pair: _order(pair[0].corrected(pair[1].time)))
@@ -205,13 +211,11 @@ def _ending_fix(end: End) -> str:
 def lost_server(job: Job) -> Cause | None:
     """All ranks of a server fell silent together, or another server lost the connection to it."""
     silent = {rank.number for rank in job.ranks.values() if _is_still(job, rank)}
-    hosts: dict[str | None, list[Rank]] = defaultdict(list)
-    for rank in job.ranks.values():
-        hosts[rank.host].append(rank)
+    gone = silent | {rank.number for rank in job.ranks.values() if rank.end and rank.end.signal == signal.SIGTERM}
     accused = most_common(lost.fact for lost in job.lost)
     for lost in job.lost:
         of_server = [job.ranks[number] for number in lost.fact.ranks if number in job.ranks]
-        is_silent = all(rank.number in silent for rank in of_server)
+        is_silent = all(rank.number in gone for rank in of_server) and (not of_server or bool(silent))
         if is_silent or (len(accused) == 1 and lost.fact in accused and not silent):
             step = max((rank.step or 0 for rank in job.ranks.values()), default=0)
             last = min((rank.alive for rank in of_server if rank.alive is not None), default=lost.time)

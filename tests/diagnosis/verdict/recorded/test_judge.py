@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -186,6 +187,19 @@ def test_a_server_without_power() -> None:
     assert found.first_fault
     assert found.first_fault.suspect.server == "10.0.0.2"
     assert found.certainty == "certain"
+
+
+def test_a_rank_that_its_own_script_ended_is_not_why_its_server_was_lost() -> None:
+    job = of_two_hosts(silent_s=9.0)
+    job[2] = replace(job[2], code=128 + signal.SIGTERM, end_s=1.0)
+    found = judged(job, ServerLost("10.0.0.2", (2, 3)))
+    assert told(found) == (2, "was lost with its server 10.0.0.2, in step 6")
+
+
+def test_without_a_lost_server_sigterm_comes_from_outside() -> None:
+    job = of_two_hosts()
+    job[2] = replace(job[2], code=128 + signal.SIGTERM, end_s=1.0)
+    assert told(judged(job)) == (2, "was killed by SIGTERM in step 6")
 
 
 def test_a_server_without_records() -> None:
