@@ -62,7 +62,8 @@ def _model(name: str, facts: dict[str, Any]) -> Model:
 def _size(loaded: Config) -> tuple[int, int]:
     """Height and width of an image in training."""
     if loaded["model"]["type"] != "det":
-        return line_images.image_shape(loaded, "train")
+        height, width = line_images.image_shape(loaded, "train")
+        return height, width
     crops = [options[CROPS[name]] for name, options in loaded.transforms("train") if name in CROPS]
     height, width = crops[-1] if isinstance(crops[-1], list) else (crops[-1], crops[-1])
     return height, width
