@@ -27,6 +27,8 @@ FOREIGN = (".onnx", ".safetensors")
 SHOWN = 5
 """Parameters that a message names; the others are counted."""
 BACKBONE, PREFIX = "model.backbone.pretrained", "backbone."
+IN_USE = "eval.ckpt_load_path"
+"""The key of weights that are complete, or of no use."""
 
 
 def load(
@@ -80,7 +82,7 @@ def load(
     if skipped and (strict or not fitting):
         raise KitError(
             f"{key}: {path} does not fit this network:\n       " + "\n       ".join(skipped),
-            hint="model.pretrained_strict: False takes the parameters that fit" if fitting else None,
+            hint="model.pretrained_strict: False takes the parameters that fit" if fitting and key != IN_USE else None,
         )
     for parameter in fitting:
         parameter.set_data(Tensor(rows[parameter.name], parameter.dtype))

@@ -60,9 +60,8 @@ def trained_network(config: Config) -> nn.Cell:
     path, task = config.weights, recipes.task(config)
     if str(path) in rapidocr.FILES or path.suffix in pretrained.FOREIGN:
         network = recipes.network_in_use(config)
-        pretrained.load(
-            fetch.local_path("eval.ckpt_load_path", str(path), os.environ), network, strict=True, classes=task.classes
-        )
+        file = fetch.local_path(pretrained.IN_USE, str(path), os.environ)
+        pretrained.load(file, network, strict=True, key=pretrained.IN_USE, classes=task.classes)
         return network
     network = recipes.network(config)
     rows = checkpoint.read(path, say=lambda note: progress.say(f"warning: {note}"))
@@ -71,7 +70,7 @@ def trained_network(config: Config) -> nn.Cell:
         return network
     if not task.characters:
         raise dictionary_mark.other(path)
-    for note in pretrained.load(path, network, strict=True, key="eval.ckpt_load_path", characters=task.characters):
+    for note in pretrained.load(path, network, strict=True, key=pretrained.IN_USE, characters=task.characters):
         progress.say(f"warning: {note}")
     return network
 
