@@ -3,7 +3,7 @@
 # three files at a time, since many tests wait (-n 0: one).
 #   ./scripts/test.sh            everything but the longest tests
 #   ./scripts/test.sh --long     all tests
-#   ./scripts/test.sh --torch    also installs torch, for the test of a torch program
+#   ./scripts/test.sh --torch    also installs torch and transformers, for the tests that compare with them
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/python_env.sh

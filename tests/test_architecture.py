@@ -93,6 +93,7 @@ FLOORS = {
         "installation": 0,
         "logs": 0,
         "masking": 0,
+        "training_run": 0,
         "catalogue": 1,
         "doctor": 1,
         "environment": 1,

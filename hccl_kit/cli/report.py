@@ -18,6 +18,7 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
 from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import run
+from hccl_kit.diagnosis import training_run
 from hccl_kit.diagnosis.doctor import Check, examine
 from hccl_kit.diagnosis.environment import shown_variables
 from hccl_kit.diagnosis.installation import versions
@@ -34,6 +35,7 @@ it. What is not installed is not an error.
 examples:
   hccl-kit report
   hccl-kit report hccl_2s_16p.json --format json
+  hccl-kit report runs/mine
 
 Exit code: 0 all that is installed works, 1 something is broken or the table has errors,
 2 could not run.
@@ -54,20 +56,27 @@ def make_parser() -> Parser:
         epilog=_EPILOG,
     )
     parser.add_argument(
-        "table", nargs="?", metavar="TABLE", help="a rank table to describe: its size, digest and rules"
+        "table",
+        nargs="?",
+        metavar="TABLE",
+        help="a rank table to describe: its size, digest and rules; or the folder of a training: the weights it "
+        "started from and its scores",
     )
     parser.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")
     return parser
 
 
 def _report(table: str | None, form: str) -> int:
-    described = _described(table) if table else None
+    is_run = table is not None and Path(table).is_dir()
+    run_of = training_run.described(Path(table)) if table and is_run else None
+    described = _described(table) if table and not is_run else None
     checks = list(examine(ROOT, os.environ))
     parts: dict[str, Any] = {
         "version": VERSION,
         "versions": versions(ROOT, os.environ),
         "environment": shown_variables(os.environ, socket.gethostname()),
         "table": described,
+        "run": run_of,
         "checks": [check._asdict() for check in checks],
     }
     print(json.dumps(parts, indent=2) if form == "json" else _as_text(parts, checks, color=wants_color(sys.stdout)))
@@ -96,6 +105,8 @@ def _as_text(parts: Mapping[str, Any], checks: Sequence[Check], *, color: bool) 
     lines += _rows(parts["environment"]) or ["  none of the variables of launchers, HCCL and CANN is set"]
     if parts["table"]:
         lines += ["", "table", *_rows(parts["table"])]
+    if parts["run"]:
+        lines += ["", "run", *_rows(parts["run"])]
     lines += ["", "what works"]
     for check in checks:
         state = with_state(check.state) if color else check.state

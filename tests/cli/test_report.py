@@ -57,6 +57,26 @@ def test_a_table_is_described_without_its_addresses(tmp_path: Path) -> None:
         assert private not in done.stdout
 
 
+def test_a_run_shows_where_its_weights_came_from_and_what_it_made_of_them(tmp_path: Path) -> None:
+    before, kept = {"word_accuracy": 0.5}, {"word_accuracy": 0.75}
+    summary = {"steps": 9, "word_accuracy": 0.7, "before": before, "kept": kept}
+    started = {"started_from": {"model.pretrained": f"{tmp_path}/best.ckpt"}}
+    (tmp_path / "summary.json").write_text(json.dumps({**summary, **started}))
+    done = report(str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    for name, value in (
+        ("started_from", "model.pretrained: best.ckpt"),
+        ("before", "word_accuracy: 0.5"),
+        ("best", "word_accuracy: 0.75"),
+        ("last", "word_accuracy: 0.7"),
+    ):
+        assert re.search(rf"^  {name} +{re.escape(value)}$", done.stdout, re.MULTILINE)
+    assert str(tmp_path) not in done.stdout
+    empty = report(str(tmp_path / ".."))
+    assert (empty.returncode, empty.stdout) == (2, "")
+    assert "the folder of a training that has ended" in empty.stderr
+
+
 def test_a_positional_argument_written_as_an_option_is_named() -> None:
     assert report("--tabel").stderr.endswith("error: unrecognized arguments: --tabel; did you mean TABLE?\n")
 

@@ -2,40 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import listed
 from hccl_kit.ocr.adapt.onnx_weights import DENSE, Layer
+from hccl_kit.ocr.charset import SPECIAL_TOKENS
+from hccl_kit.ocr.models.ppocr import nrtr
 
 SHOWN = 10
 """New characters that a note names."""
+Token = str | int | None
+"""What a class stands for: a character, a special token by its number, None for the CTC blank."""
+Array = NDArray[Any]
 
 
-def converted(layer: Layer, given: Sequence[str | None], wanted: Sequence[str | None]) -> tuple[Layer, str | None]:
-    """The dense layer of classes `given` as one of classes `wanted`, and a note on what is new; None is the CTC blank.
+class Alignment(NamedTuple):
+    """Where the classes of a dictionary are among the `given` ones, so many.
 
-    A character that the layer lacks starts with the mean of all characters: no image prefers it, and none excludes it.
-    Raises KitError if the layer has another number of classes than `given`, or lacks a character in common.
+    `rows` has for each wanted class its number among these, -1 if it is new; `own` are the numbers of the given
+    characters. `note` says what is new and what is left out; None if nothing is.
     """
-    if layer.kind != DENSE or len(layer.arrays["weight"]) != len(given):
-        raise KitError(f"the last layer is a {layer}; its dictionary makes {len(given)} classes")
+
+    given: int
+    rows: NDArray[np.intp]
+    own: NDArray[np.intp]
+    note: str | None
+
+    def taken(self, array: Array, axis: int = 0) -> Array:
+        """The wanted classes of an array whose last values along `axis` are those of the given classes.
+
+        A new character starts with the mean of all: no image prefers it, and none excludes it.
+        """
+        values = np.moveaxis(array, axis, 0)
+        first = len(values) - self.given
+        classes = values[first:]
+        found = classes[self.rows]
+        found[self.rows < 0] = classes[self.own].mean(axis=0)
+        return np.ascontiguousarray(np.moveaxis(np.concatenate([values[:first], found]), 0, axis))
+
+
+class Place(NamedTuple):
+    """Where the classes are in a parameter: along `axis`, at its end, with special tokens around the characters."""
+
+    before: tuple[Token, ...] = ()
+    after: tuple[Token, ...] = ()
+    axis: int = 0
+
+    def tokens(self, characters: Sequence[str]) -> tuple[Token, ...]:
+        """What the classes stand for."""
+        return (*self.before, *characters, *self.after)
+
+
+_CTC, _ATTENTION = Place(after=(None,)), Place(before=tuple(range(len(SPECIAL_TOKENS))))
+_GUIDE = Place(before=tuple(range(nrtr.SPECIAL)))
+PLACES: Mapping[str, Place] = {
+    **dict.fromkeys(("head.dense1.weight", "head.dense1.bias", "head.weight", "head.bias"), _CTC),
+    **dict.fromkeys(("head.generator.weight", "head.generator.bias"), _ATTENTION),
+    "head.attention_cell.rnn.weight_ih": _ATTENTION._replace(axis=1),  # after the features, the last token
+    **dict.fromkeys(("head.nrtr.embedding.embedding_table", "head.nrtr.generator.weight"), _GUIDE),
+}
+"""The parameters of all recognisers whose shape depends on the dictionary."""
+
+
+def align(given: Sequence[Token], wanted: Sequence[Token]) -> Alignment:
+    """Where the classes `wanted` are among those `given`. Raises KitError if no character is."""
     places = {token: number for number, token in enumerate(given)}
     new = [token for token in wanted if token not in places]
-    if len(new) >= len(wanted) - 1:
+    if not any(isinstance(token, str) and token in places for token in wanted):
         raise KitError("the dictionary of the file has no character of that of the configuration")
-    own = np.array([number for token, number in places.items() if token is not None])
-    rows = np.array([places.get(token, -1) for token in wanted])
-    arrays = {}
-    for name, array in layer.arrays.items():
-        taken = array[rows]
-        taken[rows < 0] = array[own].mean(axis=0)
-        arrays[name] = taken
     dropped = len(places) - (len(wanted) - len(new))
     parts = [
         f"{len(new)} characters are new: {listed([repr(token) for token in new], SHOWN)}" if new else None,
         f"{dropped} of {len(given)} classes are left out" if dropped else None,
     ]
-    return Layer(layer.kind, arrays), "; ".join(part for part in parts if part) or None
+    return Alignment(
+        given=len(given),
+        rows=np.array([places.get(token, -1) for token in wanted]),
+        own=np.array([number for token, number in places.items() if isinstance(token, str)]),
+        note="; ".join(part for part in parts if part) or None,
+    )
+
+
+def converted(layer: Layer, given: Sequence[str | None], wanted: Sequence[str | None]) -> tuple[Layer, str | None]:
+    """The dense layer of classes `given` as one of classes `wanted`, and a note on what is new.
+
+    Raises KitError if the layer has another number of classes than `given`, or lacks a character in common.
+    """
+    if layer.kind != DENSE or len(layer.arrays["weight"]) != len(given):
+        raise KitError(f"the last layer is a {layer}; its dictionary makes {len(given)} classes")
+    alignment = align(given, wanted)
+    return Layer(layer.kind, {name: alignment.taken(array) for name, array in layer.arrays.items()}), alignment.note
+
+
+def by_character(
+    rows: Mapping[str, Array], given: Sequence[str], wanted: Sequence[str]
+) -> tuple[dict[str, Array], str]:
+    """Parameters of a recogniser for the characters `given` as those for `wanted`, and a note on how many are kept.
+
+    Parameters that are not in PLACES are unchanged. Raises KitError if no character is in both, or a parameter has not
+    the classes of `given`.
+    """
+    changed = dict(rows)
+    for name, place in PLACES.items():
+        if name in rows:
+            tokens = place.tokens(given)
+            size = rows[name].shape[place.axis] if rows[name].ndim > place.axis else 0
+            if size < len(tokens) or (not place.axis and size > len(tokens)):
+                raise KitError(f"{name} has {size} classes; its dictionary makes {len(tokens)}")
+            changed[name] = align(tokens, place.tokens(wanted)).taken(rows[name], place.axis)
+    note = align(given, wanted).note
+    kept = len(set(given) & set(wanted))
+    return changed, "; ".join(filter(None, [f"{kept} of its {len(given)} characters keep their weights", note]))

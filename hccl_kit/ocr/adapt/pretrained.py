@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import listed
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import classifier, onnx_weights
-from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
+from hccl_kit.ocr.checkpoints.checkpoint import DamagedError
 from hccl_kit.ocr.models.ppocr import forms, names
 
 TYPES = frozenset({"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"})
@@ -25,6 +27,8 @@ FOREIGN = (".onnx", ".safetensors")
 SHOWN = 5
 """Parameters that a message names; the others are counted."""
 BACKBONE, PREFIX = "model.backbone.pretrained", "backbone."
+IN_USE = "eval.ckpt_load_path"
+"""The key of weights that are complete, or of no use."""
 
 
 def load(
@@ -34,6 +38,7 @@ def load(
     strict: bool,
     key: str = "model.pretrained",
     classes: Sequence[str | None] = (),
+    characters: str = "",
 ) -> list[str]:
     """Set the parameters of `network` from a file; returns notes, also on parameters that are missing or do not fit.
 
@@ -41,7 +46,8 @@ def load(
     of an optimizer, are ignored. Names of PP-OCR's recognisers in `transformers` are translated, and weights of a
     network with branches are folded for one without, and back. With the key `model.backbone.pretrained` only the
     backbone is set, and names may lack the prefix `backbone.`, as in MindCV's files. An ONNX file has no such names,
-    see `onnx_weights`; its classifier is converted to `classes`, the tokens of that of the network.
+    see `onnx_weights`; its classifier is converted to `classes`, the tokens of that of the network. That of a
+    checkpoint of this package is converted to `characters`, the dictionary of the network.
 
     Raises KitError if the file is missing or damaged or nothing fits; with `strict` also if one parameter is missing
     or has another shape. Then no parameter is set.
@@ -55,7 +61,7 @@ def load(
             rows = names.translated(rows)
             notes.append(f"{path}: it has the names of transformers; its classes are taken in the dictionary's order")
     else:
-        rows = _checkpoint(path, notes.append)
+        rows = _checkpoint(path, characters, notes.append, strict=strict)
     parameters = list(network.get_parameters())
     if key == BACKBONE:
         parameters = [p for p in parameters if p.name.startswith(PREFIX)]
@@ -76,7 +82,7 @@ def load(
     if skipped and (strict or not fitting):
         raise KitError(
             f"{key}: {path} does not fit this network:\n       " + "\n       ".join(skipped),
-            hint="model.pretrained_strict: False takes the parameters that fit" if fitting else None,
+            hint="model.pretrained_strict: False takes the parameters that fit" if fitting and key != IN_USE else None,
         )
     for parameter in fitting:
         parameter.set_data(Tensor(rows[parameter.name], parameter.dtype))
@@ -106,8 +112,25 @@ def _onnx(
         ) from error
 
 
-def _checkpoint(path: Path, say: Callable[[str], None]) -> Mapping[str, NDArray[Any]]:
-    return {name: parameter.asnumpy() for name, parameter in checkpoint.read(path, say=say).items()}
+def _checkpoint(path: Path, characters: str, say: Callable[[str], None], *, strict: bool) -> Mapping[str, NDArray[Any]]:
+    found = checkpoint.read(path, say=say)
+    rows = {name: parameter.asnumpy() for name, parameter in found.items()}
+    if not characters or not dictionary_mark.differs(found, hashlib.sha256(characters.encode()).hexdigest()):
+        return rows
+    try:
+        given = dictionary_mark.characters(path, found)
+        if given is None:
+            raise dictionary_mark.other(path)
+        rows, note = classifier.by_character(rows, given, characters)
+    except DamagedError:
+        raise
+    except KitError as error:
+        if strict:
+            raise KitError(f"{path}: {error.message}", hint=error.hint) from error
+        note = "the classifier is left out"
+        rows = {name: value for name, value in rows.items() if name not in classifier.PLACES}
+    say(f"{path} was trained with another dictionary: {note}")
+    return rows
 
 
 def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:

@@ -48,7 +48,8 @@ class Recognition:
         self.config = config
         self.head = text_heads.of(config)
         self.charset = _charset_of(config)
-        self.dictionary = hashlib.sha256(self.charset.characters.encode()).hexdigest()
+        self.characters = self.charset.characters
+        self.dictionary = hashlib.sha256(self.characters.encode()).hexdigest()
         self.classes: Sequence[str | None] = self.head.classes(self.charset)
         self.options = _label_options(config)
         self.longest: int = self.options["max_text_len"]

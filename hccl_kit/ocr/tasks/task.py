@@ -25,6 +25,8 @@ class Task(Protocol):
     """The transforms of a pipeline that need labels: evaluation and prediction leave them out."""
     dictionary: str
     """SHA-256 of the characters or names that the classes stand for, in order; empty if the network has no classes."""
+    characters: str
+    """The dictionary of a recogniser, in order; empty if the network reads nothing."""
     classes: Sequence[str | None]
     """What each class of the network stands for, None the CTC blank; empty if it has no dictionary of characters."""
     counts: type[Counts]

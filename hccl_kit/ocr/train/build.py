@@ -30,8 +30,10 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
     task = recipes.task(config)
     for key, name in fetch.wanted(model).items():
         path = fetch.local_path(key, name, os.environ)
-        classes = task.classes if key == "model.pretrained" else ()
-        for note in pretrained.load(path, network, strict=model["pretrained_strict"], key=key, classes=classes):
+        whole = key == "model.pretrained"
+        classes, characters = (task.classes, task.characters) if whole else ((), "")
+        strict = model["pretrained_strict"]
+        for note in pretrained.load(path, network, strict=strict, key=key, classes=classes, characters=characters):
             say(note)
     if model["freeze"]:
         say(f"model.freeze: {freeze.freeze(network, model['freeze'])} parameters are frozen")
@@ -59,14 +61,18 @@ def trained_network(config: Config) -> nn.Cell:
     path, task = config.weights, recipes.task(config)
     if str(path) in rapidocr.FILES or path.suffix in pretrained.FOREIGN:
         network = recipes.network_in_use(config)
-        pretrained.load(
-            fetch.local_path("eval.ckpt_load_path", str(path), os.environ), network, strict=True, classes=task.classes
-        )
+        file = fetch.local_path(pretrained.IN_USE, str(path), os.environ)
+        pretrained.load(file, network, strict=True, key=pretrained.IN_USE, classes=task.classes)
         return network
     network = recipes.network(config)
     rows = checkpoint.read(path, say=lambda note: progress.say(f"warning: {note}"))
-    dictionary_mark.assert_same(path, rows, task.dictionary)
-    checkpoint.load(path, network.get_parameters())
+    if not dictionary_mark.differs(rows, task.dictionary):
+        checkpoint.load(path, network.get_parameters())
+        return network
+    if not task.characters:
+        raise dictionary_mark.other(path)
+    for note in pretrained.load(path, network, strict=True, key=pretrained.IN_USE, characters=task.characters):
+        progress.say(f"warning: {note}")
     return network
 
 

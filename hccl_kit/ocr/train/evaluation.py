@@ -69,7 +69,7 @@ def _keep(job: Job, progress: Progress, score: float, *, is_best: bool) -> None:
     if not job.world.is_main:
         return
     system = job.config["system"]
-    weights = [*job.network.get_parameters(), *dictionary_mark.mark(job.task.dictionary)]
+    weights = [*job.network.get_parameters(), *dictionary_mark.mark(job.task.dictionary, job.task.characters)]
     if is_best:
         checkpoint.save(job.folder / BEST, weights)
     policy, most = system["ckpt_save_policy"], system["ckpt_max_keep"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import cv2
 import pytest
 
+from hccl_kit.diagnosis import training_run
 from tests.ocr.run_tool import summary, tool, train
 
 pytestmark = pytest.mark.train
@@ -32,6 +33,10 @@ def test_the_summary_compares_before_and_after_and_the_worst_lines_are_drawn(
     before = summary(tmp_path)["before"]
     assert before["words"] == summary(tmp_path)["words"]
     assert 0 <= before["word_accuracy"] <= summary(tmp_path)["best"]
+    described = training_run.described(tmp_path)
+    assert described["started_from"] == {"model.pretrained": "best.ckpt"}
+    reported = [described[name]["norm_edit_distance"] for name in ("before", "best", "last")]
+    assert reported == pytest.approx(shown, abs=1e-4)
     picture = cv2.imread(str(tmp_path / "worst_lines.png"))
     assert picture.shape[0] in [28 + 48 * lines for lines in range(1, 21)]
 

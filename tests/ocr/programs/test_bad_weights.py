@@ -1,0 +1,134 @@
+"""Weights and dictionaries that do not belong to a configuration: one clear error each, and nothing is trained.
+
+One process starts the programs one after the other: most of the time of each would be its imports.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from hccl_kit.ocr import config
+from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
+from hccl_kit.ocr.tasks import recipes
+from tests.ocr.run_tool import CONFIG, OURS
+from tests.places import ROOT
+
+pytestmark = pytest.mark.train
+
+PROGRAMS = """
+import contextlib, importlib, io, json, sys
+from hccl_kit.ocr.run import program
+
+def leave(code, world):
+    raise SystemExit(code)
+
+program.leave = leave
+found = []
+for verb, *options in json.load(sys.stdin):
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            importlib.import_module(f"hccl_kit.ocr.programs.{verb}").main(options)
+        except SystemExit as end:
+            found.append((end.code, errors.getvalue()))
+json.dump(found, sys.stdout)
+"""
+OTHER = "is of another network: layer 1 of the file is a convolution 4x3x3x3 with bias"
+WEIGHTS = {
+    "another_size.ckpt": "another_size.ckpt does not fit",
+    "another_network.ckpt": "another_network.ckpt does not fit",
+    "another_dictionary.ckpt": "the dictionary of the file has no character of that of the configuration",
+    "no_dictionary.ckpt": "no_dictionary.ckpt is damaged: its dictionary is not one",
+    "cut.ckpt": "cut.ckpt is damaged or not a checkpoint: its checksum is cut off",
+    "another_network.onnx": OTHER,
+    "cut.onnx": "cut.onnx is damaged or not an ONNX file",
+    "text.onnx": "text.onnx is damaged or not an ONNX file",
+    "another_network.safetensors": "does not fit this network",
+    "cut.safetensors": "cut.safetensors is damaged or not a safetensors file",
+}
+DICTIONARIES = {
+    "pairs.txt": "pairs.txt:1: expected one character, found 'ab'",
+    "short.txt": "model.head.out_channels is 37, but the dictionary makes 4 for CTCHead",
+    "twice.txt": "lists 'a' twice",
+    "binary.txt": "binary.txt",
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that WEIGHTS and DICTIONARIES name."""
+    toy = pytest.importorskip("tests.ocr.adapt.test_onnx_weights", reason="needs onnx")
+    folder = tmp_path_factory.mktemp("bad")
+    loaded = config.load(CONFIG)
+    own = list(recipes.network(loaded).get_parameters())
+    digest = recipes.task(loaded).dictionary
+    small = recipes.network(config.load(CONFIG, ["model.neck.hidden_size=8"])).get_parameters()
+    checkpoint.save(folder / "another_size.ckpt", small)
+    checkpoint.save(folder / "another_network.ckpt", [row for row in own if not row.name.startswith("backbone.")])
+    greek = recipes.task(loaded).characters.translate(
+        {97 + n: 0x3B1 + n for n in range(26)} | {48 + n: 0x391 + n for n in range(10)}
+    )
+    mark = dictionary_mark.mark(_digest(greek), greek)
+    checkpoint.save(folder / "another_dictionary.ckpt", [*own, *mark])
+    checkpoint.save(folder / "no_dictionary.ckpt", [*own, *dictionary_mark.mark(_digest("abc"), "aaa")])
+    checkpoint.save(folder / "cut.ckpt", [*own, *dictionary_mark.mark(digest)])
+    toy.write(folder / "another_network.onnx", characters="a\nb\nc")
+    toy.write(folder / "cut.onnx", characters="a\nb\nc")
+    (folder / "text.onnx").write_text("no weights")
+    save_file({"head.weight": np.zeros((37, 192), np.float32)}, folder / "another_network.safetensors")
+    save_file({"head.weight": np.zeros((37, 192), np.float32)}, folder / "cut.safetensors")
+    for path in folder.glob("cut.*"):
+        os.truncate(path, path.stat().st_size // 2)
+    (folder / "pairs.txt").write_text("ab\n")
+    (folder / "short.txt").write_text("a\nb\nc\n")
+    (folder / "twice.txt").write_text("a\n" * 36)
+    (folder / "binary.txt").write_bytes(b"\xff\n" * 36)
+    return folder
+
+
+def _digest(characters: str) -> str:
+    return hashlib.sha256(characters.encode()).hexdigest()
+
+
+def test_each_is_one_error(files: Path, words: Path, run: Path, tmp_path: Path) -> None:
+    places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
+    cases = [
+        (verb, f"{key}={files / name}", message)
+        for name, message in WEIGHTS.items()
+        for verb, key in (("train", "model.pretrained"), ("eval", "eval.ckpt_load_path"))
+    ]
+    cases += [
+        (verb, f"common.character_dict_path={files / name}", message)
+        for name, message in DICTIONARIES.items()
+        for verb in ("train", "eval")
+    ]
+    target = [f"train.ckpt_save_dir={tmp_path / 'run'}", f"eval.ckpt_load_path={run / 'best.ckpt'}"]
+    commands = [[verb, "-c", str(CONFIG), "-o", *places, *target, override] for verb, override, _ in cases]
+    environ = {name: value for name, value in os.environ.items() if name not in OURS}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAMS],
+        input=json.dumps(commands),
+        env={**environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) == len(cases)
+    for (verb, override, message), (code, errors) in zip(cases, found, strict=True):
+        assert (code, errors.count("error: "), "Traceback" in errors) == (2, 1, False), (verb, override, errors)
+        assert message in errors.partition("\n")[0], (verb, override, errors)
+        key = override.partition("=")[0].rpartition(".")[2]
+        assert key in errors or str(files) in errors, (verb, override, errors)
+        assert "model.pretrained" not in errors or verb == "train", (verb, override, errors)
+    left = {path.name for path in (tmp_path / "run").iterdir()}
+    assert left <= {"log_0.txt"}, left
