@@ -41,6 +41,8 @@ NAMES = {
     "rec/crnn/crnn_small",
     "rec/crnn/crnn_vgg7",
     "rec/ppocr/v6_small_finetune",
+    "rec/ppocr/v6_small_gtc",
+    "rec/ppocr/v6_small_receipts",
     "rec/rare/rare_resnet34",
     "rec/rare/rare_resnet34_zh",
     "rec/rare/rare_small",
