@@ -14,6 +14,8 @@ from tests.places import ROOT
 
 FOLDER = ROOT / "configs"
 KNOWN = Path(__file__).with_name("models.yaml")
+MINDOCR = "0cdff0e744a637292b7f33a6eb2813349fc707f4"
+"""The version of MindOCR whose pages are cited."""
 CROPS = {"RandomCropWithBBox": "crop_size", "RandomCropWithMask": "size", "EASTProcessTrain": "length"}
 """Transforms that give a page its size in training, and their key for it."""
 TOP = """\
@@ -27,9 +29,9 @@ Every configuration that is shipped. `hccl-kit train -c NAME` trains it, with `-
 Parameters are all values that a checkpoint of the network holds, as it is trained.
 
 Measured here: on the test split of the data, on two shared x86 cores without an NPU; the linked page has the command,
-the splits and more figures. MindOCR publishes: the figures of its own pages for a configuration of the same name, on
-Ascend 910 cards; its data and splits are larger, so the columns do not compare. An empty cell was not measured by
-anybody that we know of.
+the splits and more figures. MindOCR publishes: the figures of the linked page, on Ascend cards (910* as it is written
+there), for the configuration of the same name (`_ch` for `_zh`); its data and splits are larger, so the columns do not
+compare. An empty cell was not measured by anybody that we know of.
 
 | configuration | network | parameters | input | measured here | MindOCR publishes |
 |---|---|---|---|---|---|
@@ -81,6 +83,13 @@ def _row(model: Model) -> str:
         f"{model.parameters:,}",
         " x ".join(map(str, model.size)),
         f"[{measured['result']}]({measured['page']}); {measured['data']}; {measured['training']}" if measured else "",
-        f"{mindocr['result']}; {mindocr['hardware']}" if mindocr else "",
+        f"[{mindocr['result']}]({_readme(model)}); {mindocr['hardware']}" if mindocr else "",
     )
     return "| " + " | ".join(cells) + " |\n"
+
+
+def _readme(model: Model) -> str:
+    """The page of MindOCR with its figure."""
+    folder = model.name.rpartition("/")[0]
+    commit = model.mindocr.get("commit", MINDOCR)
+    return f"https://github.com/mindspore-lab/mindocr/blob/{commit}/configs/{folder}/README.md"
