@@ -1,6 +1,7 @@
 """A training that starts from weights: what they read before, what the run reads after, and what it reads worst."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import cv2
 import pytest
 
 from hccl_kit.diagnosis import training_run
+from tests.docs.blocks import blocks_of
+from tests.docs.pages import DOCS, name_of
 from tests.ocr.run_tool import summary, tool, train
 
 pytestmark = pytest.mark.train
@@ -63,23 +66,28 @@ def test_what_the_weights_gave_before_survives_a_resume(run: Path, words: Path, 
 
 
 @pytest.mark.long
-def test_the_two_commands_of_the_page(words: Path, tmp_path: Path) -> None:
-    """From published weights to an ONNX file, with two steps and ten words in place of a training."""
+@pytest.mark.parametrize("page", ["train.md", "tutorial.md"])
+def test_the_two_commands_of_a_page(page: str, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From published weights to an ONNX file, as the page says, with two steps and ten words in place of a training."""
     pytest.importorskip("rapidocr")
-    rows = (words / "train_gt.txt").read_text().splitlines()[:10]
-    mine = tmp_path / "mine"
-    shutil.copytree(words / "train", mine / "train")
+    rows = (words / "train_gt.txt").read_text().splitlines(keepends=True)[:10]
+    for folder in ("mine", "mine/train", "mine/test"):  # images lie next to the labels on one page, below on the other
+        shutil.copytree(words / "train", tmp_path / folder, dirs_exist_ok=True)
     for name in ("train_gt.txt", "test_gt.txt"):
-        (mine / name).write_text("".join(f"train/{Path(row).name}\n" for row in rows))
-    places = [f"{part}.dataset.{key}" for part in ("train", "eval") for key in ("dataset_root", "data_dir")]
-    files = ["train.dataset.label_file=train_gt.txt", "eval.dataset.label_file=test_gt.txt"]
-    overrides = [*map("=".join, zip(places, (str(mine), ".") * 2, strict=True)), *files]
-    done = tool(
-        "train", "-c", "rec/ppocr/v6_small_finetune.yaml", "-o", f"train.ckpt_save_dir={tmp_path / 'run'}", *overrides,
-        "train.max_steps=2", "train.loader.batch_size=4",
-    )  # fmt: skip
+        (tmp_path / "mine" / name).write_text("".join(rows))
+    monkeypatch.chdir(tmp_path)
+    training, export = commands_of(page)
+    done = tool(*training, "train.max_steps=2", "train.loader.batch_size=4")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "    before      best      last" in done.stdout
-    done = tool("export", "-c", tmp_path / "run" / "train_config.yaml", "--format", "onnx")
+    done = tool(*export)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "run" / "best.onnx").stat().st_size > 20_000_000
+    (onnx,) = tmp_path.glob("runs/*/best.onnx")
+    assert onnx.stat().st_size > 20_000_000
+    assert (onnx.parent / "worst_lines.png").is_file()
+
+
+def commands_of(page: str) -> list[list[str]]:
+    """The words of each command of the block that names this file, without `hccl-kit`."""
+    (text,) = (block.text for block in blocks_of(DOCS / page) if block.value == name_of(Path(__file__)))
+    return [shlex.split(line)[1:] for line in text.replace("\\\n", "").splitlines()]
