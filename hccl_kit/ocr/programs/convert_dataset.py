@@ -2,21 +2,15 @@ r"""Convert a published data set into the label files of the trainer.
 
 det writes det_gt.txt: path TAB JSON of the text regions. rec cuts every readable line out of the
 pages, straightens it and writes rec_gt.txt: path TAB text, with paths relative to its folder; the
-images are in a folder of the same name. cls writes each of these lines twice, unchanged and upside
-down, and cls_gt.txt: path TAB 0 or 180. The options are those of MindOCR's converter. Existing
-files are kept unless --force is given.
-
-Labels are a folder with a file for each page, and one file for cocotext, lsvt (and ArT, which has
-its form), svt, synthtext and textocr. For ccpd, whose labels are the names of the images, they are
-the folder of the images, or the list of a split. iiit5k (traindata.mat, testdata.mat) and the word
-list of ic15 (rows `word_1.png, "text"`) are lists of words that are cut out already: --task rec.
-td500 has no texts: --task det.
+images are in a folder of the same name. For ic15 rec also takes the word list (rows `word_1.png,
+"text"`) as --label_dir. cls writes each of these lines twice, unchanged and upside down, and
+cls_gt.txt: path TAB 0 or 180. The options are those of MindOCR's converter. Existing files are kept
+unless --force is given.
 Exit codes: 0 done, with what was left out on stderr; 2 it could not run.
 
 examples:
   hccl-kit convert-dataset --dataset_name ic15 --task det \
       --image_dir ch4_training_images --label_dir ch4_training_localization_transcription_gt
-  hccl-kit convert-dataset -d cocotext --split val -t rec -i train2014 -l cocotext.v2.json -o words.txt
 """
 
 from __future__ import annotations
@@ -24,7 +18,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import category
@@ -35,13 +28,14 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 from hccl_kit.base.terminal import printable
-from hccl_kit.ocr.data import published
+from hccl_kit.ocr.data.samples import numbered_lines
 from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages.pages import Page
 
-SPLITS = ("train", "val", "test")
+HIDDEN: dict[str, frozenset[str]] = {"ic15": frozenset({"###"}), "sroie": frozenset({"###", "***"})}
+"""For each data set, what stands for a text that cannot be read."""
 SHOWN = 10
 NOT_IN_NAMES = ("Cc", "Cs")
 """Unicode categories that a path in a label file cannot contain: control characters, and bytes that are not UTF-8."""
@@ -59,13 +53,11 @@ class Request:
     force: bool
     absolute: bool
     """Whether the label file holds absolute paths."""
-    split: str | None
-    """The images of one split only, where the label file tells them apart."""
 
     @property
     def is_list(self) -> bool:
         """Whether the labels are a word list, whose images need no cutting."""
-        return self.labels.is_file() and (self.task, self.dataset) in (("rec", "ic15"), ("rec", "iiit5k"))
+        return self.labels.is_file() and (self.task, self.dataset) == ("rec", "ic15")
 
     @property
     def output(self) -> Path:
@@ -93,7 +85,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         wanted_output=args.output_path,
         force=args.force,
         absolute=args.path_mode == "abs",
-        split=args.split,
     )
     return program.run_alone(lambda: _convert(request))
 
@@ -101,20 +92,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "convert-dataset")
-    parser.add_argument(
-        *("-d", "--dataset_name"),
-        choices=published.NAMES,
-        default="ic15",
-        metavar="NAME",
-        help=f"{', '.join(published.NAMES)} (default: %(default)s)",
-    )
+    parser.add_argument("-d", "--dataset_name", choices=list(HIDDEN), default="ic15", help="default: %(default)s")
     parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
     parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")
-    parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder or file of the labels")
+    parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder of the labels, one file a page")
     parser.add_argument(
         "-o", "--output_path", type=Path, help="file to write (default: IMAGE_DIR_TASK_gt.txt next to label_dir)"
     )
-    parser.add_argument("--split", choices=SPLITS, help="of cocotext: only the images of this set")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     parser.add_argument("--path_mode", choices=["relative", "abs"], default="relative", help="paths of the images")
     return parser
@@ -122,7 +106,7 @@ def make_parser() -> Parser:
 
 def _convert(request: Request) -> None:
     _assert_places(request)
-    lines, left_out = _words(request) if request.is_list else _folders(request)
+    lines, left_out = _word_list(request.labels) if request.is_list else _folders(request)
     _assert_some(lines, left_out, request.labels)
     # Last: it stands for a complete set.
     write_atomically(request.output, "".join(f"{line}\n" for line in lines))
@@ -146,22 +130,10 @@ def _assert_places(request: Request) -> None:
 
 
 def _assert_folders(request: Request) -> None:
-    from hccl_kit.ocr.data.published.catalogue import DATA_SETS  # noqa: PLC0415  # after --help
-
-    label, image, kind = request.labels, request.images, DATA_SETS[request.dataset]
-    if kind.pages is None:
-        raise KitError(
-            f"{request.dataset} is a list of words: --task {request.task} --label_dir {label} does not fit",
-            hint="--task rec --label_dir traindata.mat",
-        )
-    if request.task != "det" and not kind.has_texts:
-        raise KitError(f"{request.dataset} has no texts, so nothing to read or turn", hint="--task det")
-    if request.split is not None and request.dataset != "cocotext":
-        raise KitError(f"--split is not for {request.dataset}, whose label file does not tell splits apart")
-    if not (label.is_dir() or (kind.in_one_file and label.is_file())):
-        wanted = "a file" if kind.in_one_file else "a folder"
-        hint = "only the word list of ic15 is a file: --task rec --label_dir gt.txt" if not kind.in_one_file else None
-        raise KitError(f"--label_dir {label} is not {wanted}", hint=hint)
+    label, image = request.labels, request.images
+    if not label.is_dir():
+        hint = "only the word list of ic15 is a file: --task rec --label_dir gt.txt"
+        raise KitError(f"--label_dir {label} is not a folder", hint=hint)
     if image is None:
         raise KitError(f"--image_dir is missing, the folder of the pages that {label} labels", hint="add -i FOLDER")
     if not image.is_dir():
@@ -186,41 +158,31 @@ def _folders(request: Request) -> tuple[list[str], list[str]]:
 
 def _pages(request: Request, folder: Path | None = None) -> tuple[list[str], list[str]]:
     """The lines of the label file, and what was left out. With `folder` the images of lines are written into it."""
-    from hccl_kit.ocr.data.published import set_files  # noqa: PLC0415  # after --help
-    from hccl_kit.ocr.data.published.catalogue import DATA_SETS  # noqa: PLC0415
+    from hccl_kit.ocr.data.pages import page_labels  # noqa: PLC0415  # after --help
     from hccl_kit.ocr.data.samples import BadSampleError  # noqa: PLC0415
 
-    kind = DATA_SETS[request.dataset]
     assert request.images is not None
-    assert kind.pages is not None
-    hidden = kind.hidden
+    hidden = HIDDEN[request.dataset]
     lines: list[str] = []
     left_out: list[str] = []
-    read = kind.pages if request.split is None else partial(set_files.coco_text, split=request.split)
-    pages = list(read(request.labels, request.images))
+    pages = list(page_labels.read_folder(request.labels, request.images))
     with progress.track(pages, len(pages), "converting pages") as tracked:
         for page in tracked:
             if isinstance(page, str):
                 left_out.append(page)
-            elif any(category(character) in NOT_IN_NAMES for character in str(_below(page.path, request.images))):
+            elif any(category(character) in NOT_IN_NAMES for character in page.path.name):
                 left_out.append(
                     f"{page.path}: a label file cannot name it: it is not UTF-8 or holds control characters"
                 )
             elif folder is None:
-                path = page.path.resolve() if request.absolute else _below(page.path, request.images)
+                path = page.path.resolve() if request.absolute else page.path.name
                 lines.append(f"{path}\t{_regions(page, hidden)}")
             else:
                 try:
-                    prefix = "_".join(_below(page.path, request.images).with_suffix("").parts)
-                    lines += _cut(page, prefix, folder, hidden, is_rec=request.task == "rec")
+                    lines += _cut(page, folder, hidden, is_rec=request.task == "rec")
                 except BadSampleError as error:
                     left_out.append(f"{page.path}: {error}")
     return lines, left_out
-
-
-def _below(path: Path, images: Path) -> Path:
-    """The path of an image from the folder of the images; of one elsewhere its name."""
-    return path.relative_to(images) if path.is_relative_to(images) else Path(path.name)
 
 
 def _regions(page: Page, hidden: frozenset[str]) -> str:
@@ -235,8 +197,8 @@ def _regions(page: Page, hidden: frozenset[str]) -> str:
     return json.dumps(rows, ensure_ascii=False)
 
 
-def _cut(page: Page, prefix: str, folder: Path, hidden: frozenset[str], *, is_rec: bool) -> Iterator[str]:
-    """Write the images of each readable line of a page into `folder`; their names, from `prefix` on, and labels."""
+def _cut(page: Page, folder: Path, hidden: frozenset[str], *, is_rec: bool) -> Iterator[str]:
+    """Write the images of each readable line of a page into `folder`; their names and labels."""
     import cv2  # noqa: PLC0415  # after --help
     import numpy as np  # noqa: PLC0415
 
@@ -253,18 +215,21 @@ def _cut(page: Page, prefix: str, folder: Path, hidden: frozenset[str], *, is_re
         upside_down = cv2.rotate(line, cv2.ROTATE_180)
         kinds = {"": (line, text)} if is_rec else {"_0": (line, "0"), "_180": (upside_down, "180")}
         for suffix, (image, label) in kinds.items():
-            name = f"{prefix}_{number:03}{suffix}.png"
+            name = f"{page.path.stem}_{number:03}{suffix}.png"
             (folder / name).write_bytes(encoded(image))
             yield f"{name}\t{label}"
 
 
-def _words(request: Request) -> tuple[list[str], list[str]]:
-    """The rows of rec_gt.txt, and what was left out."""
-    from hccl_kit.ocr.data.published.catalogue import DATA_SETS  # noqa: PLC0415  # after --help
-
-    read = DATA_SETS[request.dataset].words
-    assert read is not None
-    return read(request.labels)
+def _word_list(path: Path) -> tuple[list[str], list[str]]:
+    """The rows `word_1.png, "text"` of ICDAR 2015 as rows of rec_gt.txt; the quotes are not part of the text."""
+    lines, left_out = [], []
+    for number, row in numbered_lines(path):
+        name, comma, text = (part.strip() for part in row.partition(","))
+        if comma and name and len(text) > 1 and text[0] == text[-1] == '"':
+            lines.append(f"{name}\t{text[1:-1]}")
+        else:
+            left_out.append(f'{path}:{number}: expected word_1.png, "text", found {row[:60]!r}')
+    return lines, left_out
 
 
 if __name__ == "__main__":

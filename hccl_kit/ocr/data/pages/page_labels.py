@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
@@ -55,33 +55,20 @@ def _reader(dataset: Mapping[str, Any], label: Path) -> Callable[[Path, Path], I
     return read_folder if label.is_dir() else read_label_file
 
 
-class Form(NamedTuple):
-    """How a data set labels its pages: a file for each."""
-
-    parse: Callable[[Path], Sequence[Region]]
-    """The regions of a label file; raises BadSampleError or KitError."""
-    name: Callable[[str], str]
-    """From the name of a label file, without its suffix, to that of its image."""
-    suffixes: tuple[str, ...] = (".txt",)
-    shown: str = "gt_{}.txt"
-    """The name of the label file of an image, for messages."""
-
-
-def read_folder(labels: Path, images: Path, form: Form | None = None) -> Iterator[Page | str]:
-    """A page for each image whose labels are there, by default `gt_NAME.txt` or `NAME.txt`; else `path: reason`."""
-    form = form or Form(lambda path: parse_rows(read_text(path, MAX_PAGE_BYTES)), lambda stem: stem.removeprefix("gt_"))
+def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
+    """A page for each image `NAME.jpg` whose labels are `gt_NAME.txt` or `NAME.txt`; `path: reason` for the others."""
     try:
         found = {path.stem: path for path in images.iterdir() if path.suffix.lower() in SUFFIXES}
-        files = {form.name(path.stem): path for path in labels.iterdir() if path.suffix.lower() in form.suffixes}
+        files = {path.stem.removeprefix("gt_"): path for path in labels.iterdir() if path.suffix == ".txt"}
     except OSError as error:
         raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
     for name in sorted(found.keys() | files.keys(), key=_natural):
         if name not in found:
             yield f"{files[name]}: {images} has no image {name}.jpg"
         elif name not in files:
-            yield f"{found[name]}: {labels} has no file {form.shown.format(name)}"
+            yield f"{found[name]}: {labels} has no file gt_{name}.txt"
         else:
-            yield page_or_reason(found[name], files[name], form.parse)
+            yield _page(found[name], files[name], lambda path: parse_rows(read_text(path, MAX_PAGE_BYTES)))
 
 
 def read_label_file(path: Path, images: Path) -> Iterator[Page | str]:
@@ -89,7 +76,7 @@ def read_label_file(path: Path, images: Path) -> Iterator[Page | str]:
     for number, line in numbered_lines(path):
         name, tab, label = line.partition("\t")
         if tab and name:
-            yield page_or_reason(images / name, label, parse_json)
+            yield _page(images / name, label, parse_json)
         else:
             yield f"{path}:{number}: expected path TAB regions, found {line[:60]!r}"
 
@@ -111,23 +98,14 @@ def parse_rows(text: str) -> list[Region]:
 
 def parse_json(text: str) -> list[Region]:
     """The regions of a line of det_gt.txt."""
-    return regions_of(json_of(text))
-
-
-def json_of(text: str) -> Any:
-    """What a text of at most MAX_PAGE_BYTES characters says in JSON; BadSampleError if it is not JSON."""
     if len(text) > MAX_PAGE_BYTES:
         raise BadSampleError(f"regions of {len(text)} characters; accepted: up to {MAX_PAGE_BYTES}")
     try:
-        return json.loads(text)
+        rows = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadSampleError(f"the regions are not JSON: {error}") from error
-
-
-def regions_of(rows: Any) -> list[Region]:
-    """The regions of a list of `{"transcription": text, "points": [[x, y], ...]}`; BadSampleError if it is not one."""
     if not isinstance(rows, list):
-        raise BadSampleError(f"expected a JSON list of regions, found {str(rows)[:60]}")
+        raise BadSampleError(f"expected a JSON list of regions, found {text[:60]!r}")
     return [_region(row, f"region {number}") for number, row in enumerate(rows, 1)]
 
 
@@ -145,10 +123,10 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def page_or_reason(path: Path, label: Any, parse: Callable[[Any], Sequence[Region]]) -> Page | str:
-    """The page of an image and its label, or `path: reason` if it cannot be used."""
+def _page(path: Path, label: Any, parse: Any) -> Page | str:
     try:
-        return checked_page(path, parse(label))
+        regions = parse(label)
+        return checked_page(path, regions)
     except (BadSampleError, KitError) as error:
         return f"{path}: {error}"
 

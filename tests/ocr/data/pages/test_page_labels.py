@@ -115,7 +115,7 @@ def test_a_page_whose_rows_do_not_parse_is_left_out_by_name(tmp_path: Path, row:
     [
         ("{", "the regions are not JSON"),
         ("[" * 100_000, "the regions are not JSON"),
-        ("{}", "expected a JSON list of regions, found {}"),
+        ("{}", "expected a JSON list of regions, found '{}'"),
         ("[1]", "region 1 has no transcription: 1"),
         ('[{"points": [[1, 2], [3, 4], [5, 6]]}]', "region 1 has no transcription"),
         (row_of(("a", CORNERS), ("b", [[1, 2], [3, 4]])), "region 2: points must be three or more [x, y]"),
