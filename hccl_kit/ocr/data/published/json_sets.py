@@ -128,7 +128,7 @@ def _textocr_region(row: Any) -> Region:
 
 def _cocotext_region(row: Any) -> Region:
     is_legible = _field(row, "legibility") == "legible" and "utf8_string" in row
-    polygon = row.get("mask", row.get("polygon"))  # MindOCR's copy of the ICDAR challenge says polygon
+    polygon = row.get("mask", row.get("polygon"))  # version 1.4, of the ICDAR challenge, says polygon
     return legible(row["utf8_string"]) if is_legible else ILLEGIBLE, corners(_list(polygon))
 
 

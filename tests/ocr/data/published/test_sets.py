@@ -50,6 +50,13 @@ def test_the_other_half_of_coco_text_has_no_page_of_this_one(tmp_path: Path) -> 
     assert list(read("cocotext-val", FORMS["cocotext-train"][0](tmp_path))) == []
 
 
+def test_coco_text_of_the_challenge_calls_its_polygons_so(tmp_path: Path) -> None:
+    labels, _ = made = FORMS["cocotext-train"][0](tmp_path)
+    now = list(read("cocotext-train", made))
+    labels.write_text(labels.read_text().replace('"mask"', '"polygon"'))
+    assert list(read("cocotext-train", made)) == now
+
+
 @pytest.mark.parametrize(
     ("name", "file", "row", "reason"),
     [
