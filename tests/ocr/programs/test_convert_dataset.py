@@ -200,14 +200,14 @@ def test_the_lines_of_a_published_set_are_cut(name: str, tmp_path: Path) -> None
 
 
 def test_a_curved_line_is_cut_along_the_smallest_box(tmp_path: Path) -> None:
-    """It starts at the upper left, and a line of four corners beside it is cut as it is alone."""
+    """It starts at the upper left; a line of four corners beside it starts at its first one, here the lower right."""
     labels, images = FORMS["ctw1500"][0](tmp_path)
     page = np.zeros((60, 90, 3), np.uint8)
     page[:, :40] = 200
     cv2.imwrite(str(images / "1001.png"), page)
     (images / "1001.jpg").unlink()
     with (labels / "0001001.txt").open("a") as rows:
-        rows.write(f"{flat(QUAD)},####short\n")
+        rows.write(f"{flat(QUAD[2:] + QUAD[:2])},####short\n")
     output = tmp_path / "rec_gt.txt"
     assert main(["-d", "ctw1500", "-t", "rec", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
     shapes = {text: cv2.imread(str(tmp_path / name)) for name, text in read_labels(output)}
@@ -215,6 +215,8 @@ def test_a_curved_line_is_cut_along_the_smallest_box(tmp_path: Path) -> None:
     assert shapes["short"].shape == (10, 40, 3)
     assert shapes["Latin 9"][:, :25].min() == 200
     assert shapes["Latin 9"][:, 35:].max() == 0
+    assert shapes["short"][:, :8].max() == 0
+    assert shapes["short"][:, 13:].min() == 200
 
 
 def test_bad_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
