@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 HIDDEN = "#"
 _ENTRY = re.compile(r"x: *\[\[([^]]*)\]\], *y: *\[\[([^]]*)\]\], *ornt: *\[[^]]*\], *transcriptions: *\[(.*)\] *")
-_LITERAL = re.compile(r"""u?'((?:[^'\\]|\\.)*)'|u?"((?:[^"\\]|\\.)*)\"""")
+_LITERAL = re.compile(r"""u?'((?:[^'\\]|\\.)*)(?:'|$)|u?"((?:[^"\\]|\\.)*)(?:"|$)""")
+"""A text that does not end goes on to the end: the search would else start again at each quote."""
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))")
 
 

@@ -213,3 +213,12 @@ def test_texts_of_total_text_are_literals_of_python(tmp_path: Path) -> None:
         page for page in read("totaltext", (labels, images)) if isinstance(page, Marked) and page.image.stem == "img1"
     ]
     assert [text for text, _ in page.regions] == ["it's", "café", "a,b", "\\"]
+
+
+def test_quotes_that_end_no_text_are_searched_once(tmp_path: Path) -> None:
+    """A page of them; with a search from each quote on it takes minutes."""
+    labels, _ = made = FORMS["totaltext"][0](tmp_path)
+    start = "x: [[10, 50, 50]], y: [[10 10 20]], ornt: [u'h'], transcriptions: "
+    (labels / "poly_gt_img1.txt").write_text(start + "[" + "\\'" * 100_000 + "]\n")
+    page = next(page for page in read("totaltext", made) if isinstance(page, Marked) and page.image.stem == "img1")
+    assert [text for text, _ in page.regions] == ["'" * 99_999]
