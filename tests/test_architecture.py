@@ -194,6 +194,7 @@ FLOORS = {
         "loader": 3,
         "pages": 3,
         "lines": 4,
+        "published": 4,
         "pipeline": 5,
         "feed": 6,
     },

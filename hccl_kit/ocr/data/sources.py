@@ -36,7 +36,7 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
             raise KitError(
                 f"there is no label file or folder {label}",
                 hint="set dataset_root, data_dir and label_file; hccl-kit render-words makes a first data set, "
-                "hccl-kit convert-dataset converts ICDAR 2015 and SROIE",
+                "hccl-kit convert-dataset converts published ones",
             )
         if not folder.is_dir():
             raise KitError(f"data_dir {folder} is not a folder")

@@ -3,14 +3,15 @@ r"""Convert a published data set into the label files of the trainer.
 det writes det_gt.txt: path TAB JSON of the text regions. rec cuts every readable line out of the
 pages, straightens it and writes rec_gt.txt: path TAB text, with paths relative to its folder; the
 images are in a folder of the same name. For ic15 rec also takes the word list (rows `word_1.png,
-"text"`) as --label_dir. cls writes each of these lines twice, unchanged and upside down, and
-cls_gt.txt: path TAB 0 or 180. The options are those of MindOCR's converter. Existing files are kept
-unless --force is given.
+"text"`) as --label_dir; iiit5k has only such words. cls writes each of these lines twice, unchanged
+and upside down, and cls_gt.txt: path TAB 0 or 180. What cannot be used is left out and named. The
+options are those of MindOCR's converter. Existing files are kept unless --force is given.
 Exit codes: 0 done, with what was left out on stderr; 2 it could not run.
 
 examples:
   hccl-kit convert-dataset --dataset_name ic15 --task det \
       --image_dir ch4_training_images --label_dir ch4_training_localization_transcription_gt
+  hccl-kit convert-dataset -d textocr -t rec -i train_images -l TextOCR_0.1_train.json
 """
 
 from __future__ import annotations
@@ -28,17 +29,18 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 from hccl_kit.base.terminal import printable
-from hccl_kit.ocr.data.samples import numbered_lines
+from hccl_kit.ocr.data.published.marked import ILLEGIBLE, NOT_IN_LABELS, Marked
+from hccl_kit.ocr.data.published.sets import PAGE_SETS, WORD_SETS
+from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
 from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from hccl_kit.ocr.data.pages.pages import Page
 
-HIDDEN: dict[str, frozenset[str]] = {"ic15": frozenset({"###"}), "sroie": frozenset({"###", "***"})}
-"""For each data set, what stands for a text that cannot be read."""
 SHOWN = 10
-NOT_IN_NAMES = ("Cc", "Cs")
-"""Unicode categories that a path in a label file cannot contain: control characters, and bytes that are not UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Request:
     @property
     def is_list(self) -> bool:
         """Whether the labels are a word list, whose images need no cutting."""
-        return self.labels.is_file() and (self.task, self.dataset) == ("rec", "ic15")
+        return self.dataset in WORD_SETS or (self.labels.is_file() and (self.task, self.dataset) == ("rec", "ic15"))
 
     @property
     def output(self) -> Path:
@@ -92,10 +94,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "convert-dataset")
-    parser.add_argument("-d", "--dataset_name", choices=list(HIDDEN), default="ic15", help="default: %(default)s")
+    parser.add_argument(
+        "-d", "--dataset_name", choices=[*PAGE_SETS, *WORD_SETS], default="ic15", help="default: %(default)s"
+    )
     parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
     parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")
-    parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder of the labels, one file a page")
+    parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder or file of the labels")
     parser.add_argument(
         "-o", "--output_path", type=Path, help="file to write (default: IMAGE_DIR_TASK_gt.txt next to label_dir)"
     )
@@ -106,7 +110,7 @@ def make_parser() -> Parser:
 
 def _convert(request: Request) -> None:
     _assert_places(request)
-    lines, left_out = _word_list(request.labels) if request.is_list else _folders(request)
+    lines, left_out = _words(request) if request.is_list else _folders(request)
     _assert_some(lines, left_out, request.labels)
     # Last: it stands for a complete set.
     write_atomically(request.output, "".join(f"{line}\n" for line in lines))
@@ -117,7 +121,12 @@ def _convert(request: Request) -> None:
 
 
 def _assert_places(request: Request) -> None:
-    """Raises KitError if an input does not exist or an output cannot be written."""
+    """Raises KitError if an input does not exist, or does not go with the task, or an output cannot be written."""
+    tasks = ("rec",) if request.dataset in WORD_SETS else PAGE_SETS[request.dataset].tasks
+    if request.task not in tasks:
+        raise KitError(
+            f"{request.dataset} has no labels for --task {request.task}", hint=f"--task {' or '.join(tasks)}"
+        )
     if not request.is_list:
         _assert_folders(request)
     output = request.output
@@ -130,10 +139,13 @@ def _assert_places(request: Request) -> None:
 
 
 def _assert_folders(request: Request) -> None:
-    label, image = request.labels, request.images
-    if not label.is_dir():
-        hint = "only the word list of ic15 is a file: --task rec --label_dir gt.txt"
-        raise KitError(f"--label_dir {label} is not a folder", hint=hint)
+    label, image, published = request.labels, request.images, PAGE_SETS[request.dataset]
+    fits = {"a folder": label.is_dir(), "a file": label.is_file(), "a folder or a file": label.exists()}
+    if not fits[published.labels]:
+        hint = f"{request.dataset}: see the table of sets in docs/train.md"
+        if request.dataset == "ic15":
+            hint = "only the word list of ic15 is a file: --task rec --label_dir gt.txt"
+        raise KitError(f"--label_dir {label} is not {published.labels}", hint=hint)
     if image is None:
         raise KitError(f"--image_dir is missing, the folder of the pages that {label} labels", hint="add -i FOLDER")
     if not image.is_dir():
@@ -158,38 +170,61 @@ def _folders(request: Request) -> tuple[list[str], list[str]]:
 
 def _pages(request: Request, folder: Path | None = None) -> tuple[list[str], list[str]]:
     """The lines of the label file, and what was left out. With `folder` the images of lines are written into it."""
-    from hccl_kit.ocr.data.pages import page_labels  # noqa: PLC0415  # after --help
-    from hccl_kit.ocr.data.samples import BadSampleError  # noqa: PLC0415
-
     assert request.images is not None
-    hidden = HIDDEN[request.dataset]
+    published = PAGE_SETS[request.dataset]
     lines: list[str] = []
     left_out: list[str] = []
-    pages = list(page_labels.read_folder(request.labels, request.images))
-    with progress.track(pages, len(pages), "converting pages") as tracked:
-        for page in tracked:
-            if isinstance(page, str):
-                left_out.append(page)
-            elif any(category(character) in NOT_IN_NAMES for character in page.path.name):
-                left_out.append(
-                    f"{page.path}: a label file cannot name it: it is not UTF-8 or holds control characters"
-                )
-            elif folder is None:
-                path = page.path.resolve() if request.absolute else page.path.name
-                lines.append(f"{path}\t{_regions(page, hidden)}")
-            else:
-                try:
-                    lines += _cut(page, folder, hidden, is_rec=request.task == "rec")
-                except BadSampleError as error:
-                    left_out.append(f"{page.path}: {error}")
+    prefixes: set[str] = set()
+    rows = list(published.read(request.labels, request.images))
+    with progress.track(rows, len(rows), "converting pages") as tracked:
+        for row in tracked:
+            if isinstance(row, str):
+                left_out.append(row)
+                continue
+            left_out += row.left_out if isinstance(row, Marked) else []
+            try:
+                page = _checked(row)
+                name = _name(page.path, request.images)
+                if folder is None:
+                    path = page.path.resolve() if request.absolute else name
+                    lines.append(f"{path}\t{_regions(page, published.illegible)}")
+                    continue
+                prefix = Path(name).with_suffix("").as_posix().replace("/", "_")
+                if prefix in prefixes:
+                    raise BadSampleError(f"another image gives lines {prefix}_001.png, ... too")
+                prefixes.add(prefix)
+                lines += _cut(page, folder / prefix, published.illegible, is_rec=request.task == "rec")
+            except BadSampleError as error:
+                left_out.append(f"{row.image if isinstance(row, Marked) else row.path}: {error}")
     return lines, left_out
 
 
-def _regions(page: Page, hidden: frozenset[str]) -> str:
+def _checked(row: Page | Marked) -> Page:
+    """The page of a row. Raises BadSampleError if none of its regions can be used."""
+    from hccl_kit.ocr.data.pages.pages import checked_page  # noqa: PLC0415  # after --help
+
+    if not isinstance(row, Marked):
+        return row
+    if row.left_out and not row.regions:
+        raise BadSampleError("none of its regions can be used")
+    return checked_page(row.image, row.regions)
+
+
+def _name(path: Path, images: Path) -> str:
+    """The path of an image below `images`. Raises BadSampleError if a label file cannot name it, or it is elsewhere."""
+    name = path.relative_to(images).as_posix() if path.is_relative_to(images) else ""
+    if not name or ".." in Path(name).parts or not path.is_file():
+        raise BadSampleError(f"{images} has no such image")
+    if any(category(character) in NOT_IN_LABELS for character in name):
+        raise BadSampleError("a label file cannot name it: it is not UTF-8 or holds control characters")
+    return name
+
+
+def _regions(page: Page, illegible: frozenset[str]) -> str:
     """The regions of a page as the JSON of det_gt.txt; whole numbers are written as such."""
     rows = [
         {
-            "transcription": "###" if text in hidden else text,
+            "transcription": ILLEGIBLE if text in illegible else text,
             "points": [[int(value) if value == int(value) else value for value in corner] for corner in poly.tolist()],
         }
         for text, poly in zip(page.texts, page.polys, strict=True)
@@ -197,8 +232,8 @@ def _regions(page: Page, hidden: frozenset[str]) -> str:
     return json.dumps(rows, ensure_ascii=False)
 
 
-def _cut(page: Page, folder: Path, hidden: frozenset[str], *, is_rec: bool) -> Iterator[str]:
-    """Write the images of each readable line of a page into `folder`; their names and labels."""
+def _cut(page: Page, prefix: Path, illegible: frozenset[str], *, is_rec: bool) -> Iterator[str]:
+    """Write the image of each readable line of a page, named `prefix` and a number; their names and labels."""
     import cv2  # noqa: PLC0415  # after --help
     import numpy as np  # noqa: PLC0415
 
@@ -208,16 +243,43 @@ def _cut(page: Page, folder: Path, hidden: frozenset[str], *, is_rec: bool) -> I
 
     whole = pipeline([{"DecodeImage": None}, {"DetLabelEncode": None}])(page, np.random.default_rng(0))
     assert whole.image is not None
-    for number, (text, quad) in enumerate(zip(page.texts, page.polys, strict=True), 1):
-        if not text.strip() or text in hidden:
+    for number, (text, poly) in enumerate(zip(page.texts, page.polys, strict=True), 1):
+        if not text.strip() or text in illegible:
             continue
-        line = crop_line(whole.image, quad)
+        line = crop_line(whole.image, _quad(poly))
         upside_down = cv2.rotate(line, cv2.ROTATE_180)
         kinds = {"": (line, text)} if is_rec else {"_0": (line, "0"), "_180": (upside_down, "180")}
         for suffix, (image, label) in kinds.items():
-            name = f"{page.path.stem}_{number:03}{suffix}.png"
-            (folder / name).write_bytes(encoded(image))
+            name = f"{prefix.name}_{number:03}{suffix}.png"
+            prefix.with_name(name).write_bytes(encoded(image))
             yield f"{name}\t{label}"
+
+
+def _quad(poly: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Four corners to cut along: the polygon's own, or those of the smallest rectangle around any other."""
+    import cv2  # noqa: PLC0415  # after --help
+
+    from hccl_kit.ocr.decode.boxes import clockwise  # noqa: PLC0415
+
+    own = len(poly)  # of the corners; the last one is repeated for the sake of longer polygons beside it
+    while own > 4 and (poly[own - 1] == poly[own - 2]).all():
+        own -= 1
+    return poly[:4] if own == 4 else clockwise(cv2.boxPoints(cv2.minAreaRect(poly[:own])))
+
+
+def _words(request: Request) -> tuple[list[str], list[str]]:
+    """The rows of a set whose words are cut already, and what was left out."""
+    if request.dataset not in WORD_SETS:
+        return _word_list(request.labels)
+    images = request.images or request.labels.parent
+    lines, left_out = [], []
+    for row in WORD_SETS[request.dataset](request.labels, images):
+        if isinstance(row, str):
+            left_out.append(row)
+        else:
+            name, text = row
+            lines.append(f"{(images / name).resolve() if request.absolute else name}\t{text}")
+    return lines, left_out
 
 
 def _word_list(path: Path) -> tuple[list[str], list[str]]:

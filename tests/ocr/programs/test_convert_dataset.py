@@ -1,5 +1,6 @@
 """tools/convert_dataset.py: what it writes is what the trainer reads."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from hccl_kit.ocr.data.pages.page_labels import read_pages
 from hccl_kit.ocr.data.samples import read_labels
+from hccl_kit.ocr.programs.convert_dataset import main
+from tests.ocr.data.published.forms import FORMS, QUAD, flat, iiit5k
 from tests.ocr.run_tool import tool
 
 ROWS = "\ufeff10,10,50,10,50,20,10,20,one, two\r\n60,12,60,22,20,22.5,20,12,###\r\n5,30,9,30,9,58,5,58,***\r\n"
@@ -159,3 +162,126 @@ def test_a_name_that_no_label_file_holds_is_left_out(published: Path, name: str,
     assert "a label file cannot name it" in done.stderr
     assert "\x1b" not in done.stderr
     assert name not in (published / "out.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_label_file_of_a_published_set_is_read_by_the_trainer(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make, expected = FORMS[name]
+    labels, images = make(tmp_path)
+    output = tmp_path / "det_gt.txt"
+    assert main(["-d", name, "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
+    assert capsys.readouterr().out == f"{len(expected)} pages: {output}\n"
+    pages, bad = read_pages({"dataset_root": str(images), "data_dir": ".", "label_file": str(output)})
+    assert bad == []
+    assert {page.path.relative_to(images).as_posix(): list(page.texts) for page in pages} == {
+        name: [text for text, _ in regions] for name, regions in expected.items()
+    }
+    for page in pages:
+        points = [np.array(points, np.float32) for _, points in expected[page.path.relative_to(images).as_posix()]]
+        np.testing.assert_array_equal(page.polys, np.stack(points))
+
+
+@pytest.mark.parametrize("name", FORMS.keys() - {"td500"})
+def test_the_lines_of_a_published_set_are_cut(name: str, tmp_path: Path) -> None:
+    make, expected = FORMS[name]
+    labels, images = make(tmp_path)
+    output = tmp_path / "rec_gt.txt"
+    assert main(["-d", name, "-t", "rec", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
+    texts = [text for regions in expected.values() for text, _ in regions if text != "###"]
+    rows = read_labels(output)
+    assert sorted(text for _, text in rows) == sorted(texts)
+    assert len({image for image, _ in rows}) == len(rows)
+    for image, _ in rows:
+        line = cv2.imread(str(tmp_path / image))
+        assert line.shape in {(10, 40, 3), (15, 40, 3), (13, 60, 3)}
+        assert (line == 80).all()
+
+
+def test_a_curved_line_is_cut_along_the_smallest_box(tmp_path: Path) -> None:
+    """It starts at the upper left; a line of four corners beside it starts at its first one, here the lower right."""
+    labels, images = FORMS["ctw1500"][0](tmp_path)
+    page = np.zeros((60, 90, 3), np.uint8)
+    page[:, :40] = 200
+    cv2.imwrite(str(images / "1001.png"), page)
+    (images / "1001.jpg").unlink()
+    with (labels / "0001001.txt").open("a") as rows:
+        rows.write(f"{flat(QUAD[2:] + QUAD[:2])},####short\n")
+    output = tmp_path / "rec_gt.txt"
+    assert main(["-d", "ctw1500", "-t", "rec", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
+    shapes = {text: cv2.imread(str(tmp_path / name)) for name, text in read_labels(output)}
+    assert shapes["Latin 9"].shape == (13, 60, 3)
+    assert shapes["short"].shape == (10, 40, 3)
+    assert shapes["Latin 9"][:, :25].min() == 200
+    assert shapes["Latin 9"][:, 35:].max() == 0
+    assert shapes["short"][:, :8].max() == 0
+    assert shapes["short"][:, 13:].min() == 200
+
+
+def test_bad_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels, images = FORMS["mlt2017"][0](tmp_path)
+    label = labels / "gt_img_1.txt"
+    with label.open("a", encoding="utf-8") as rows:
+        rows.write(f"{flat(QUAD)},Latin,\n")
+    (labels / "gt_img_2.txt").write_text("1,2\n")
+    output = tmp_path / "det_gt.txt"
+    assert main(["-d", "mlt2017", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"1 pages, 3 left out: {output}\n"
+    assert f"warning: left out: {label}:3: no text: ''" in err
+    assert f"warning: left out: {labels / 'gt_img_2.txt'}:1: expected x1,y1" in err
+    assert f"warning: left out: {images / 'img_2.jpg'}: none of its regions can be used" in err
+
+
+def test_words_that_are_cut_already_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels, images = iiit5k(tmp_path, ("train/1_1.png", "YOU"), ("train/1_2.png", "CAN"), ("train/9.png", "?"))
+    assert main(["-d", "iiit5k", "-t", "rec", "-l", str(labels)]) == 0
+    assert capsys.readouterr().out == f"2 lines, 1 left out: {tmp_path / 'rec_gt.txt'}\n"
+    assert read_labels(tmp_path / "rec_gt.txt") == [("train/1_1.png", "YOU"), ("train/1_2.png", "CAN")]
+    absolute = tmp_path / "abs.txt"
+    options = ["-i", str(images), "--path_mode", "abs", "-o", str(absolute)]
+    assert main(["-d", "iiit5k", "-t", "rec", "-l", str(labels), *options]) == 0
+    assert read_labels(absolute)[0] == (str(tmp_path / "train" / "1_1.png"), "YOU")
+
+
+def test_pages_of_one_name_have_their_own_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels, images = FORMS["lsvt"][0](tmp_path)
+    region = {"transcription": "a", "points": QUAD, "illegibility": False}
+    places = ["a/b", "c/b", "a_b"]
+    for place in places:
+        (images / place).parent.mkdir(exist_ok=True)
+        (images / f"{place}.jpg").write_bytes((images / "gt_0.jpg").read_bytes())
+    labels.write_text(json.dumps({place: [region] for place in places}))
+    output = tmp_path / "rec_gt.txt"
+    assert main(["-d", "lsvt", "-t", "rec", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
+    assert [name for name, _ in read_labels(output)] == ["rec_gt/a_b_001.png", "rec_gt/c_b_001.png"]
+    assert "a_b.jpg: another image gives lines a_b_001.png, ... too" in capsys.readouterr().err
+
+
+def test_synthtext_names_no_image_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels, images = FORMS["synthtext"][0](tmp_path)
+    inner = images / "8"
+    (inner / "8").mkdir()
+    assert main(["-d", "synthtext", "-i", str(inner), "-l", str(labels)]) == 2
+    assert f"{inner} has no such image" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        (["-d", "td500", "-t", "rec"], "td500 has no labels for --task rec", "--task det"),
+        (["-d", "iiit5k"], "iiit5k has no labels for --task det", "--task rec"),
+        (["-d", "textocr"], "gt is not a file", "see the table of sets in docs/train.md"),
+        (["-d", "ccpd", "-l", "no"], "no is not a folder or a file", "see the table"),
+    ],
+)
+def test_a_set_that_does_not_go_with_the_command_is_refused(
+    published: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    options: list[str], message: str, hint: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(published)
+    assert main(["-l", "gt", "-i", "images", *options]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert hint in err

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hccl_kit.ocr.data.pages.limits import MAX_COORDINATE, MAX_CORNERS, MAX_REGIONS
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
 Polygons = NDArray[np.float32]
@@ -19,9 +20,6 @@ UNREADABLE = frozenset({"*", "###"})
 """Transcriptions of illegible texts: their regions are ignored, neither learnt nor counted."""
 MAX_PIXELS = 1 << 26
 """Of an image that a transform enlarges: 200 MB, and 800 MB as float32."""
-MAX_REGIONS, MAX_CORNERS = 10_000, 256
-MAX_COORDINATE = 1 << 20
-"""Larger than any image that OpenCV reads; polygon arithmetic fails beyond it."""
 Region = tuple[str, Sequence[Sequence[float]]]
 """A text and the corners (x, y) of its polygon."""
 

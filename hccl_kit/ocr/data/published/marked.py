@@ -1,0 +1,147 @@
+"""A page of a published set, and what the readers of all sets check: texts, numbers, corners, names of images."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from unicodedata import category
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.image_paths import SUFFIXES
+from hccl_kit.ocr.data.pages.limits import MAX_COORDINATE, MAX_CORNERS
+from hccl_kit.ocr.data.samples import BadSampleError
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.data.pages.pages import Region
+
+ILLEGIBLE = "###"
+"""What stands for a text that nobody can read, in all label files of the trainer."""
+MAX_FILE_BYTES = 1 << 29
+"""Of a file with the labels of all images; TextOCR's has 272 MB."""
+MAX_NAME_BYTES = 255
+NOT_IN_LABELS = ("Cc", "Cs")
+"""Unicode categories that a line of a label file cannot hold: control characters, and what is not UTF-8."""
+
+_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,9}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,2})?\s*")
+T = TypeVar("T")
+
+
+class Marked(NamedTuple):
+    """A page: its image, the regions that can be used, and `place: reason` for each one that cannot."""
+
+    image: Path
+    regions: list[Region]
+    left_out: list[str]
+
+
+Read = Callable[[Path, Path], Iterator["Marked | str"]]
+"""From the labels and the folder of the images to pages; `place: reason` for a page that cannot be used."""
+
+
+def marked(image: Path, rows: Iterable[tuple[str, T]], parse: Callable[[T], Region]) -> Marked:
+    """The page of these rows, each with its place."""
+    regions, left_out = [], []
+    for place, row in rows:
+        try:
+            regions.append(parse(row))
+        except BadSampleError as error:
+            left_out.append(f"{place}: {error}")
+    return Marked(image, regions, left_out)
+
+
+def pairs(
+    labels: Path, images: Path, suffixes: Sequence[str], image_stem: Callable[[str], str] = str
+) -> Iterator[tuple[Path, Path] | str]:
+    """The label file and the image of each page; `path: reason` for one without the other.
+
+    `image_stem` makes the name of the image, without its suffix, from that of the label file. Raises KitError if a
+    folder cannot be read.
+    """
+    try:
+        found = {path.stem: path for path in sorted(images.iterdir()) if path.suffix.lower() in SUFFIXES}
+        files = {image_stem(path.stem): path for path in sorted(labels.iterdir()) if path.suffix in suffixes}
+    except OSError as error:
+        raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
+    for name in sorted(found.keys() | files.keys()):
+        if name not in found:
+            yield f"{files[name]}: {images} has no image {name}.jpg"
+        elif name not in files:
+            yield f"{found[name]}: {labels} has no {' or '.join(suffixes)} file of it"
+        else:
+            yield files[name], found[name]
+
+
+def find_image(images: Path, name: Any) -> Path:
+    """The image that a label names by its path below `images`, or below a folder that `images` stands for.
+
+    Sets say train/a.jpg, and the folder given may be the one that holds train, or train itself. Raises BadSampleError
+    for a name that leads elsewhere, and if there is no such file.
+    """
+    if not isinstance(name, str) or not name.strip() or any(category(mark) in NOT_IN_LABELS for mark in name):
+        raise BadSampleError(f"no name of an image: {str(name)[:60]!r}")
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or ".." in parts or len(name.encode()) > MAX_NAME_BYTES:
+        raise BadSampleError(f"the image {name[:60]!r} is not in {images}")
+    for place in (images.joinpath(*parts), images / parts[-1]) if parts else ():
+        if place.is_file():
+            return place
+    raise BadSampleError(f"{images} has no image {name}")
+
+
+def legible(text: Any) -> str:
+    """The text of a label. Raises BadSampleError if it is missing, blank, or holds control characters."""
+    if not isinstance(text, str) or not text.strip():
+        raise BadSampleError(f"no text: {str(text)[:60]!r}")
+    if any(category(mark) in NOT_IN_LABELS for mark in text):
+        raise BadSampleError(f"control characters in the text {text[:60]!r}")
+    return text
+
+
+def numbers(fields: Iterable[str]) -> list[float]:
+    """The numbers of a row of text; whole ones are whole. Raises BadSampleError for anything else."""
+    values = []
+    for field in fields:
+        if not _NUMBER.fullmatch(field):
+            raise BadSampleError(f"not a number: {field[:60]!r}")
+        values.append(float(field))
+    return values
+
+
+def corners(values: Sequence[Any]) -> list[tuple[float, float]]:
+    """The polygon x1, y1, x2, y2, ..., clockwise on the screen and from its first corner on.
+
+    Raises BadSampleError if it has fewer than three corners or no area, or if a value is no number of a pixel.
+    """
+    if len(values) % 2 or not 3 <= len(values) // 2 <= MAX_CORNERS:
+        raise BadSampleError(f"a polygon needs x and y of 3 to {MAX_CORNERS} corners, found {len(values)} numbers")
+    for value in values:
+        if type(value) not in (int, float) or not abs(value) <= MAX_COORDINATE:
+            raise BadSampleError(f"not a place in an image: {str(value)[:60]}")
+    points = list(zip(values[::2], values[1::2], strict=True))
+    area = sum(x * below - right * y for (x, y), (right, below) in zip(points, [*points[1:], points[0]], strict=True))
+    if not area:
+        raise BadSampleError(f"a polygon without area: {str(points)[:60]}")
+    return points if area > 0 else [points[0], *reversed(points[1:])]
+
+
+def box(values: Sequence[Any]) -> list[tuple[float, float]]:
+    """The corners of the upright rectangle left, top, right, bottom. Raises BadSampleError as `corners` does."""
+    if len(values) != 4:
+        raise BadSampleError(f"a box needs 4 numbers, found {len(values)}")
+    left, top, right, bottom = values
+    return corners([left, top, right, top, right, bottom, left, bottom])
+
+
+def turned(width: float, height: float, angle: float, *, at: tuple[float, float]) -> list[tuple[float, float]]:
+    """The corners of a rectangle whose unturned upper left corner is `at`, turned about its centre by `angle`.
+
+    The angle is in radians, clockwise on the screen.
+    """
+    sine, cosine = math.sin(angle), math.cos(angle)
+    middle_x, middle_y = at[0] + width / 2, at[1] + height / 2
+    sides = ((-width, -height), (width, -height), (width, height), (-width, height))
+    turned_sides = [((x * cosine - y * sine) / 2, (x * sine + y * cosine) / 2) for x, y in sides]
+    return corners([round(value, 2) for x, y in turned_sides for value in (middle_x + x, middle_y + y)])

@@ -1,0 +1,60 @@
+"""The published sets that are converted, by the names of MindOCR's converter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hccl_kit.ocr.data.published import ccpd, json_sets, rows, total_text, words, xml_sets
+from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.data.pages.pages import Page
+
+
+@dataclass(frozen=True, slots=True)
+class PageSet:
+    """A set of pages: `read` takes its labels, a folder or a file, and the folder of its images."""
+
+    read: Callable[[Path, Path], Iterator[Page | Marked | str]]
+    labels: str = "a folder"
+    """What the labels are: a folder, a file, or a folder or a file."""
+    illegible: frozenset[str] = frozenset({ILLEGIBLE})
+    """What stands for a text that cannot be read."""
+    tasks: tuple[str, ...] = ("det", "rec", "cls")
+
+
+def _icdar(labels: Path, images: Path) -> Iterator[Page | str]:
+    from hccl_kit.ocr.data.pages.page_labels import read_folder  # noqa: PLC0415  # after --help
+
+    return read_folder(labels, images)
+
+
+def _synthtext(labels: Path, images: Path) -> Iterator[Page | str]:
+    from hccl_kit.ocr.data.pages.synth_text import read_mat  # noqa: PLC0415  # after --help
+
+    return read_mat(labels, images)
+
+
+PAGE_SETS: Mapping[str, PageSet] = {
+    "ic15": PageSet(_icdar),
+    "sroie": PageSet(_icdar, illegible=frozenset({ILLEGIBLE, "***"})),
+    "mlt2017": PageSet(rows.mlt2017),
+    "td500": PageSet(rows.td500, tasks=("det",)),
+    "ctw1500": PageSet(xml_sets.ctw1500),
+    "totaltext": PageSet(total_text.read),
+    "synthtext": PageSet(_synthtext, "a file"),
+    "textocr": PageSet(json_sets.textocr, "a file"),
+    "lsvt": PageSet(json_sets.lsvt, "a file"),
+    "rctw17": PageSet(rows.rctw17),
+    "casia10k": PageSet(rows.casia10k),
+    "ccpd": PageSet(ccpd.read, "a folder or a file"),
+    "cocotext-train": PageSet(json_sets.cocotext_train, "a file"),
+    "cocotext-val": PageSet(json_sets.cocotext_val, "a file"),
+    "svt": PageSet(xml_sets.svt, "a file"),
+    "funsd": PageSet(json_sets.funsd),
+}
+WORD_SETS: Mapping[str, Callable[[Path, Path], Iterator[tuple[str, str] | str]]] = {"iiit5k": words.iiit5k}
+"""Sets of words that are cut already: the path and text of each one."""

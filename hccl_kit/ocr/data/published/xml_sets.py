@@ -1,0 +1,77 @@
+"""SVT, and SCUT-CTW1500, whose training labels are XML too and whose test labels are rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as Xml
+
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.published.marked import Marked, box, corners, find_image, legible, marked, numbers, pairs
+from hccl_kit.ocr.data.published.rows import numbered
+from hccl_kit.ocr.data.samples import BadSampleError
+
+if TYPE_CHECKING:
+    from hccl_kit.ocr.data.pages.pages import Region
+
+MAX_BYTES = 1 << 24
+_TEST_STEM = re.compile("000([0-9]{4})")
+
+
+def svt(labels: Path, images: Path) -> Iterator[Marked | str]:
+    """Street View Text: train.xml with an upright box for each word. Raises KitError if it cannot be read."""
+    for number, page in enumerate(_root(labels).iter("image"), 1):
+        place = f"{labels}: image {number}"
+        try:
+            image = find_image(images, page.findtext("imageName"))
+        except BadSampleError as error:
+            yield f"{place}: {error}"
+            continue
+        words = enumerate(page.iter("taggedRectangle"), 1)
+        yield marked(image, ((f"{place}, word {order}", word) for order, word in words), _svt_word)
+
+
+def ctw1500(labels: Path, images: Path) -> Iterator[Marked | str]:
+    """SCUT-CTW1500: 0001.xml of the training set; 0001001.txt of the test set, rows x1,y1,...,x14,y14,####text."""
+    for pair in pairs(labels, images, [".xml", ".txt"], lambda stem: _TEST_STEM.sub(r"\1", stem)):
+        if isinstance(pair, str):
+            yield pair
+            continue
+        label, image = pair
+        try:
+            if label.suffix == ".txt":
+                yield marked(image, numbered(label), _ctw1500_row)
+            else:
+                boxes = enumerate(_root(label).iter("box"), 1)
+                yield marked(image, ((f"{label}: box {order}", line) for order, line in boxes), _ctw1500_box)
+        except KitError as error:
+            yield str(error)
+
+
+def _root(path: Path) -> Xml.Element:
+    text = read_text(path, MAX_BYTES)
+    if "<!DOCTYPE" in text:  # only there are entities defined, which may expand without end
+        raise KitError(f"{path} has a document type; accepted: XML without one")
+    try:
+        return Xml.fromstring(text)  # noqa: S314  # see above
+    except (Xml.ParseError, ValueError) as error:
+        raise KitError(f"{path} is not XML: {error}") from error
+
+
+def _svt_word(word: Xml.Element) -> Region:
+    left, top, width, height = numbers(word.get(name, "") for name in ("x", "y", "width", "height"))
+    return legible(word.findtext("tag")), box([left, top, left + width, top + height])
+
+
+def _ctw1500_box(line: Xml.Element) -> Region:
+    return legible(line.findtext("label")), corners(numbers((line.findtext("segs") or "").split(",")))
+
+
+def _ctw1500_row(row: str) -> Region:
+    values, hashes, text = row.partition(",####")
+    if not hashes:
+        raise BadSampleError(f"expected x1,y1,...,####text, found {row[:60]!r}")
+    return legible(text), corners(numbers(values.split(",")))
