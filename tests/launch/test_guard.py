@@ -29,7 +29,7 @@ def test_a_guard_that_is_killed_ends_the_job(tmp_path: Path) -> None:
     assert done.returncode == 137
     said = "error: the guard process was killed; the job ended with exit code 137"
     assert done.stderr == f"\n{said}; logs in {job.logs}\n"
-    assert job.processes() == []
+    assert wait_until(lambda: job.processes() == [])  # tail looks for the script ten times a second
 
 
 def test_the_ranks_of_a_dead_guard_get_time_to_end(tmp_path: Path) -> None:

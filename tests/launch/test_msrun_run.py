@@ -102,8 +102,10 @@ def test_a_rank_that_fails_ends_the_job_at_once(end: str, code: int, tmp_path: P
 
 
 def test_plogs_go_to_the_folder_of_the_run_and_a_failure_is_diagnosed(tmp_path: Path) -> None:
-    failing = f"print(os.environ[{PLOGS!r}], flush=True)\nif rank == 1: sys.exit(7)\ntime.sleep(600)"
-    job = Job(tmp_path, servers(range(2)), failing)
+    printed = tmp_path / "printed"
+    first = f"print(os.environ[{PLOGS!r}], flush=True)\nif rank == 0: open({str(printed)!r}, 'w').close()\n"
+    second = f"while not os.path.exists({str(printed)!r}): time.sleep(0.05)\nif rank == 1: sys.exit(7)\ntime.sleep(600)"
+    job = Job(tmp_path, servers(range(2)), first + second)
     job.environ = fake_kit(tmp_path, "echo seen")
     process = job.start()
     out, err = process.communicate(timeout=PATIENCE)

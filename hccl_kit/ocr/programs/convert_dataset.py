@@ -95,7 +95,11 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "convert-dataset")
     parser.add_argument(
-        "-d", "--dataset_name", choices=[*PAGE_SETS, *WORD_SETS], default="ic15", help="default: %(default)s"
+        *("-d", "--dataset_name"),
+        choices=[*PAGE_SETS, *WORD_SETS],
+        default="ic15",
+        metavar="NAME",
+        help=f"{', '.join([*PAGE_SETS, *WORD_SETS])} (default: %(default)s)",
     )
     parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
     parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")

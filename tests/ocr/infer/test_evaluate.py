@@ -132,10 +132,15 @@ def test_images_do_not_stay_in_memory(tmp_path: Path) -> None:
     made = section(tmp_path, ["0"] * 40, "eval.loader.batch_size=2", "eval.loader.num_workers=1")
     held: list[int] = []
 
+    def images() -> int:
+        return sum(type(one) is TextLine and one.image is not None for one in gc.get_objects())
+
     def see(_: Prediction) -> None:
-        held.append(sum(type(one) is TextLine and one.image is not None for one in gc.get_objects()))
+        held.append(images() - before)
 
     evaluator = Evaluator(made, ALONE, lambda _: None)
+    gc.collect()
+    before = images()  # what other tests have left
     _, distances = evaluator(NETWORK, see=see)
     assert len(held) == 40
     assert max(held) <= 8
