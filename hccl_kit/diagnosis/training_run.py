@@ -23,7 +23,7 @@ def described(folder: Path) -> dict[str, Any]:
 
     `before`, `best` and `last` are the scores of the starting weights, of best.ckpt and of the last weights; the first
     two are there if the run has `system.val_before_train`. What is missing or not of its type is left out. Raises
-    KitError if there is no summary, or it is none.
+    KitError if there is no summary, or the file is not one.
     """
     path = folder / SUMMARY
     try:

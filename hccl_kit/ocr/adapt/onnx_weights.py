@@ -140,7 +140,7 @@ class _Graph:
                 self.users.setdefault(name, []).append(node)
 
     def arrays(self, node: onnx.NodeProto) -> list[Array]:
-        """The inputs of a node that are weights. A single number multiplies what it meets: it is no layer."""
+        """The inputs of a node that are weights. A single number multiplies what it meets: it is not a layer."""
         found = [self._array(name) for name in node.input if name in self.rows]
         return found if len(found) > 1 or any(array.size > 1 for array in found) else []
 

@@ -47,7 +47,7 @@ class Text(NamedTuple):
 
 
 def read(networks: Networks, image: Image) -> list[Text]:
-    """The texts of an image in reading order. Raises BadSampleError if it is no page, see `prepared`."""
+    """The texts of an image in reading order. Raises BadSampleError if it is not a page, see `prepared`."""
     page = prepared(image)
     boxes = regions.found(networks.detect(detector_input(page.image)), page.image)
     cuts = [np.asarray(crop_line(page.image, box.points), np.uint8) for box in boxes]

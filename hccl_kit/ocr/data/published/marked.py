@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages.pages import Region
 
 ILLEGIBLE = "###"
-"""What stands for a text that nobody can read, in all label files of the trainer."""
+"""What stands for a text that cannot be read, in all label files of the trainer."""
 MAX_FILE_BYTES = 1 << 29
 """Of a file with the labels of all images; TextOCR's has 272 MB."""
 MAX_NAME_BYTES = 255

@@ -31,7 +31,7 @@ class _DamagedError(Exception):
 
 
 def texts(path: Path, variables: tuple[str, ...], fields: tuple[str, ...]) -> list[tuple[str | None, ...]]:
-    """These fields of each element of the first structure array with one of these names; None for what is no text.
+    """These fields of each element of the first structure array with one of these names; None for what is not a text.
 
     Raises KitError if the file has no such array, or is damaged, too large, or not a file of MATLAB of level 5.
     """
