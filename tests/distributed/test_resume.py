@@ -109,6 +109,7 @@ def test_a_restart_with_another_configuration_is_refused_on_every_rank(job: Job,
         assert message in (logs / f"rank_{rank}.log").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_a_finished_job_that_is_started_again_ends_as_it_did(undisturbed: Job) -> None:
     """Such as after a rank that died in the last evaluation."""
     done = undisturbed.run(["bash", undisturbed.folder / "ascend2p.sh"], {RESTART: "2"})
