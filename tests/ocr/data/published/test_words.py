@@ -1,4 +1,4 @@
-"""IIIT 5K-word: its words, those left out, and files that are none."""
+"""IIIT 5K-word: its words, those left out, and files of something else."""
 
 import struct
 import zlib
