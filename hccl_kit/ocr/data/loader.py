@@ -6,10 +6,10 @@ Everything follows from (seed, epoch, step): a resumed run sees the samples of t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import cv2
 import numpy as np
@@ -21,6 +21,7 @@ from hccl_kit.ocr.data.transforms import Transform, image_of
 
 cv2.setNumThreads(0)  # the loader has threads of its own, with which OpenCV's would compete
 
+T = TypeVar("T")
 Targets = tuple[NDArray[Any], ...]
 """The inputs of the loss but for the prediction, each (N, ...)."""
 
@@ -67,13 +68,6 @@ def stretches(count: int, low: float, high: float, *, seed: int, epoch: int) -> 
     return np.exp(drawn).astype(np.float32)
 
 
-def assert_no_bucketing(options: Mapping[str, Any], task: str) -> None:
-    """Raises KitError if a loader has the options that only recognition supports."""
-    for key in ("bucket_widths", "stretch"):
-        if options[key]:
-            raise KitError(f"train.loader.{key} is for text recognition, and this is a {task}")
-
-
 def train_steps(order: NDArray[np.intp], *, batch_size: int, rank: int, size: int) -> NDArray[np.intp]:
     """The samples of this rank, shape (steps, batch_size).
 
@@ -91,12 +85,10 @@ def eval_share(count: int, *, rank: int, size: int) -> NDArray[np.intp]:
     return np.arange(rank, count, size)
 
 
-def prefetch(
-    tasks: Sequence[NDArray[np.intp]], make: Callable[[NDArray[np.intp]], Batch], workers: int
-) -> Iterator[Batch]:
+def prefetch(tasks: Sequence[NDArray[np.intp]], make: Callable[[NDArray[np.intp]], T], workers: int) -> Iterator[T]:
     """The batches of `tasks` in order, prepared by `workers` threads, at most two batches ahead of each."""
     with ThreadPoolExecutor(workers, thread_name_prefix="data") as pool:
-        waiting: deque[Future[Batch]] = deque()
+        waiting: deque[Future[T]] = deque()
         remaining = iter(tasks)
         try:
             while True:
@@ -135,26 +127,30 @@ def train_batch(
     return Batch(*collate(rows), tuple(rows), tuple(bad))
 
 
-def eval_batch(
+class Row(NamedTuple):
+    """A transformed sample of an evaluation; `error` says why a blank image replaces its own."""
+
+    sample: Any
+    error: str | None = None
+
+
+def eval_rows(
     samples: Sequence[Sample],
     indices: NDArray[np.intp],
     *,
     transform: Transform[Any],
     blank: Callable[[Any], Any],
-    batch_size: int,
-) -> Batch:
-    """A batch padded to `batch_size`; a bad image is replaced by a blank one, so that its texts count as missed."""
-    rows, bad = [], []
+) -> list[Row]:
+    """The samples in order; a bad image is replaced by a blank one, so that its texts count as missed."""
     generator = np.random.default_rng(0)
+    rows = []
     for index in indices:
         sample = samples[index]
         try:
-            rows.append(transform(sample, generator))
+            rows.append(Row(transform(sample, generator)))
         except BadSampleError as error:
-            bad.append((sample, str(error)))
-            rows.append(transform(blank(sample), generator))
-    padded = rows + [rows[-1]] * (batch_size - len(rows))
-    return Batch(stack_images(padded), (), tuple(rows), tuple(bad))
+            rows.append(Row(transform(blank(sample), generator), str(error)))
+    return rows
 
 
 def stack_images(rows: Sequence[Sample]) -> NDArray[np.float32]:

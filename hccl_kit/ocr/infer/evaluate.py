@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.drawing import Image
-from hccl_kit.ocr.infer.inference import Inference, Prediction
+from hccl_kit.ocr.infer.inference import Inference, Prediction, in_order
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.run.consistency import assert_one_data_set
 from hccl_kit.ocr.tasks import recipes
@@ -65,10 +66,10 @@ class Evaluator:
         own = self.task.counts().to_array().astype(np.float64)
         distances, unread = np.zeros(len(share), np.float32), 0
         with watch(self._predict(network, share, alive), len(share)) as predicted:
-            for number, one in enumerate(predicted):
+            for one in predicted:
                 counts = self.task.count(one.sample, one.value)
                 own += counts.to_array()
-                distances[number] = self.task.distance(counts, one.value)
+                distances[one.number] = self.task.distance(counts, one.value)
                 unread += one.error is not None
                 see(one)
         sums = self.world.all_reduce(np.append(own, unread).astype(np.float32))
@@ -91,8 +92,8 @@ class Evaluator:
         chosen = np.argsort(-joint, kind="stable")[: min(most, int((joint > 0).sum()))]
         if not len(chosen) or not self.world.is_main:
             return None
-        batches = self.inference.batches(network, self.samples, chosen)
-        return self.task.comparison((one.sample, one.value) for batch in batches for one in batch)
+        predicted = chain.from_iterable(self.inference.batches(network, self.samples, chosen))
+        return self.task.comparison(in_order((one.number, (one.sample, one.value)) for one in predicted))
 
     def _predict(self, network: nn.Cell, share: NDArray[np.intp], alive: Callable[[], None]) -> Iterator[Prediction]:
         for predictions in self.inference.batches(network, self.samples, share):

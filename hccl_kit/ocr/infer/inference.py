@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 from mindspore import Tensor, nn
@@ -20,6 +21,8 @@ from hccl_kit.ocr.tasks.task import Task
 class Prediction:
     """The prediction for a transformed sample; `error` says why its image could not be used."""
 
+    number: int
+    """Its place among the samples that were asked for."""
     sample: Any
     value: Any
     error: str | None = None
@@ -33,26 +36,59 @@ class Inference:
         self.transform = pipeline(section["dataset"]["transform_pipeline"], without=task.label_transforms)
         self.batch_size: int = section["loader"]["batch_size"]
         self.workers: int = section["loader"]["num_workers"]
+        self.widths: Sequence[int] = sorted(section["loader"]["bucket_widths"] or ())
 
     def batches(
         self, network: nn.Cell, samples: Sequence[Any], share: NDArray[np.intp] | None = None
     ) -> Iterator[list[Prediction]]:
-        """The predictions for `samples`, or for those whose numbers `share` holds, in order.
+        """The predictions for `samples`, or for those whose numbers `share` holds.
 
-        An image that cannot be used is replaced by a blank one.
+        An image that cannot be used is replaced by a blank one. The predictions are in order, unless lines wait for
+        others of their width. A line is always read at the same width, whatever the other lines are.
         """
         numbers = np.arange(len(samples)) if share is None else share
         tasks = [numbers[start : start + self.batch_size] for start in range(0, len(numbers), self.batch_size)]
-        make = partial(
-            loader.eval_batch, samples, transform=self.transform, blank=self.task.blank, batch_size=self.batch_size
-        )
+        make = partial(loader.eval_rows, samples, transform=self.transform, blank=self.task.blank)
         network.set_train(False)
-        for batch in loader.prefetch(tasks, make, self.workers):
-            errors = {sample.path: reason for sample, reason in batch.bad}
-            # A network in mixed precision may end in float16, which OpenCV does not know.
-            outputs = network(Tensor(batch.images)).asnumpy().astype(np.float32, copy=False)
-            values = self.task.decode(outputs, batch.samples)
-            yield [
-                Prediction(sample, value, errors.get(sample.path))
-                for sample, value in zip(batch.samples, values, strict=True)
-            ]
+        waiting: dict[int | None, list[tuple[int, loader.Row]]] = {}
+        for number, row in enumerate(chain.from_iterable(loader.prefetch(tasks, make, self.workers))):
+            width = self._width(row.sample)
+            batch = waiting.setdefault(width, [])
+            batch.append((number, row))
+            if len(batch) == self.batch_size:
+                yield self._predicted(network, waiting.pop(width), width)
+        for width, batch in waiting.items():
+            yield self._predicted(network, batch, width)
+
+    def _width(self, sample: Any) -> int | None:
+        """The width to which the image of a line is cropped; None: it stays as it is."""
+        if not self.widths or sample.columns is None:
+            return None
+        return next((width for width in self.widths if width >= sample.columns), None)
+
+    def _predicted(
+        self, network: nn.Cell, batch: Sequence[tuple[int, loader.Row]], width: int | None
+    ) -> list[Prediction]:
+        samples = [row.sample for _, row in batch]
+        # Repeats keep the shape: each shape is compiled once.
+        images = loader.stack_images([*samples, *[samples[-1]] * (self.batch_size - len(samples))])
+        outputs = network(Tensor(np.ascontiguousarray(images[..., :width]))).asnumpy()
+        # A network in mixed precision may end in float16, which OpenCV does not know.
+        values = self.task.decode(outputs.astype(np.float32, copy=False), samples)
+        return [
+            Prediction(number, row.sample, value, row.error) for (number, row), value in zip(batch, values, strict=True)
+        ]
+
+
+T = TypeVar("T")
+
+
+def in_order(numbered: Iterable[tuple[int, T]]) -> Iterator[T]:
+    """The values of 0, 1, 2 and so on, each as soon as those before it are there."""
+    early: dict[int, T] = {}
+    following = 0
+    for number, value in numbered:
+        early[number] = value
+        while following in early:
+            yield early.pop(following)
+            following += 1

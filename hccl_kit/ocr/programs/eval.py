@@ -94,15 +94,15 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
         print(note)
     evaluator = Evaluator(config, world, lambda message: progress.say(f"warning: {printable(message)}"))
     watch = partial(progress.track, what="evaluating", quiet=not world.is_main)
-    network, mistakes = trained_network(config), list[str]()
+    network, mistakes = trained_network(config), dict[int, str]()
 
     def see(one: Prediction) -> None:
         if request.wrong and (mistake := evaluator.task.mistake(one.sample, one.value)):
-            mistakes.append(mistake)
+            mistakes[one.number] = mistake
 
     counts, distances = evaluator(network, watch, see=see)
-    for mistake in mistakes:
-        print(mistake)
+    for number in sorted(mistakes):
+        print(mistakes[number])
     if request.picture is not None:
         picture = evaluator.picture_of_worst(network, distances, request.worst)
         if picture is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from hccl_kit.ocr.data.samples import BadSampleError, Sample, TextLine, read_lab
 from hccl_kit.ocr.data.transforms import decode_image, image_of
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
-from hccl_kit.ocr.infer.inference import Inference
+from hccl_kit.ocr.infer.inference import Inference, in_order
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.line_images import BLANK
 
@@ -105,9 +106,10 @@ def inference_of(config: Config) -> Inference:
 
 def read_lines(inference: Inference, network: nn.Cell, lines: Sequence[TextLine]) -> Iterator[Line]:
     """The reading of every line, in order."""
-    for predictions in inference.batches(network, lines):
-        for one in predictions:
-            yield Line(one.sample.path, one.value, one.sample.text or None, one.error)
+    predicted = chain.from_iterable(inference.batches(network, lines))
+    return in_order(
+        (one.number, Line(one.sample.path, one.value, one.sample.text or None, one.error)) for one in predicted
+    )
 
 
 def find_texts(inference: Inference, network: nn.Cell, paths: Sequence[Path]) -> Iterator[PageOfText]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import Config, options_of
-from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pixel_format import pixel_format
@@ -22,7 +21,7 @@ from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth
 from hccl_kit.ocr.metrics.classes import ClassCounts
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import line_images
-from hccl_kit.ocr.tasks.task import Warn
+from hccl_kit.ocr.tasks.task import Warn, assert_no_bucketing
 from hccl_kit.runtime import World
 
 ENCODE = "ClsLabelEncode"
@@ -45,7 +44,7 @@ class Classification:
         self.labels = labels_of(config)
         self.dictionary = hashlib.sha256("\n".join(self.labels).encode()).hexdigest()
         line_images.image_width(config, None)
-        loader.assert_no_bucketing(config["train"]["loader"], "classification")
+        assert_no_bucketing(config, "classification")
 
     def loss(self) -> nn.Cell:
         """Cross-entropy."""

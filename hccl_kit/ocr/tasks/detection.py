@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import Config, options_of
-from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.pages import page_labels, page_transforms
 from hccl_kit.ocr.data.pages.pages import Page, Polygons
@@ -24,7 +23,7 @@ from hccl_kit.ocr.metrics.boxes import BoxCounts, compare, match
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import detection_heads
 from hccl_kit.ocr.tasks.detection_heads import HEADS, PSE, DetectionHead
-from hccl_kit.ocr.tasks.task import Warn, assert_names
+from hccl_kit.ocr.tasks.task import Warn, assert_names, assert_no_bucketing
 from hccl_kit.runtime import World
 
 TARGETS = frozenset(name for head in HEADS.values() for name in head.targets)
@@ -61,7 +60,7 @@ class Detection:
         for section in ("train", "eval"):
             if section in config:
                 _assert_sizes(config, section, self.head.stride)
-        loader.assert_no_bucketing(config["train"]["loader"], "detection")
+        assert_no_bucketing(config, "detection")
         self.config = config
         post = options_of(config["postprocess"]) if "postprocess" in config else {}
         self.rescales = bool(post.pop("rescale_fields", True))

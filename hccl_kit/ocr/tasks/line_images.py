@@ -58,15 +58,15 @@ def image_shape(config: Config, section: str) -> list[int]:
     raise KitError(f"{section}.dataset.transform_pipeline lacks a transform that resizes, such as {RESIZES[0]}")
 
 
-def bucket_widths(config: Config, width: int) -> list[int]:
+def bucket_widths(config: Config, section: str, width: int) -> list[int]:
     """The widths below that of the images to which batches of shorter lines are cropped; empty without buckets.
 
-    Raises KitError if bucketing or stretching is on and the training does not pad its lines on the right: then there
-    is no padding to crop, and no line that could be stretched.
+    Raises KitError if bucketing or stretching is on and the pipeline of the section does not pad its lines on the
+    right: then there is no padding to crop, and no line that could be stretched.
     """
-    loader = config["train"]["loader"]
-    pads = any(options.get("padding", name in RESIZES) for name, options in config.transforms("train"))
+    loader = config[section]["loader"]
+    pads = any(options.get("padding", name in RESIZES) for name, options in config.transforms(section))
     for key in ("bucket_widths", "stretch"):
-        if loader[key] and not pads:
-            raise KitError(f"train.loader.{key} needs a resizing with padding: True")
+        if loader.get(key) and not pads:
+            raise KitError(f"{section}.loader.{key} needs a resizing with padding: True")
     return sorted(bucket for bucket in loader["bucket_widths"] or () if bucket < width)

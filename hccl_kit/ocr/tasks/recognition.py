@@ -56,7 +56,9 @@ class Recognition:
         _assert_max_length(config, self.longest)
         width = line_images.image_width(config, height)
         self.sequence_length = sequence_length(width)
-        widths = (*line_images.bucket_widths(config, width), width)
+        widths = (*line_images.bucket_widths(config, "train", width), width)
+        for bucket in line_images.bucket_widths(config, "eval", width):
+            sequence_length(bucket)  # raises KitError if the network cannot take it
         _assert_joins_fit(config, self.longest, self.head.min_length, self.sequence_length)
         self.buckets = tuple((bucket, sequence_length(bucket)) for bucket in widths)
 

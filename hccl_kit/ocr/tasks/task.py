@@ -81,3 +81,10 @@ def assert_names(config: Config, **needed: str) -> None:
                 f"{section}.name is {config[section]['name']}; {config['model']['head']['name']} needs {name}",
                 hint=f"-o {section}.name={name}",
             )
+
+
+def assert_no_bucketing(config: Config, task: str) -> None:
+    """Raises KitError if a loader of a configuration has the options that only recognition supports."""
+    for section, key in (("train", "bucket_widths"), ("train", "stretch"), ("eval", "bucket_widths")):
+        if section in config and config[section]["loader"][key]:
+            raise KitError(f"{section}.loader.{key} is for text recognition, and this is a {task}")

@@ -210,14 +210,14 @@ def test_a_training_batch_without_any_good_sample_names_the_first() -> None:
         train(0, 1, 2, 3, 4, 5)
 
 
-@given(st.sets(st.integers(0, 5)), st.integers(6, 9))
-def test_an_evaluation_keeps_every_sample_at_its_place(bad: set[int], batch_size: int) -> None:
-    batch = loader.eval_batch(SAMPLES, INDICES, transform=transform_without(*bad), blank=blank, batch_size=batch_size)
-    assert batch.images.shape == (batch_size, 3, 2, 4)
-    assert [sample.text for sample in batch.samples] == [sample.text for sample in SAMPLES]
-    assert batch.count == 6
-    assert batch.images[:6, 0, 0, 0].tolist() == [-1 if n in bad else n for n in range(6)]
-    assert [sample.path.name for sample, _ in batch.bad] == [f"{n}.png" for n in sorted(bad)]
+@given(st.sets(st.integers(0, 5)))
+def test_an_evaluation_keeps_every_sample_at_its_place(bad: set[int]) -> None:
+    rows = loader.eval_rows(SAMPLES, INDICES, transform=transform_without(*bad), blank=blank)
+    assert [row.sample.text for row in rows] == [sample.text for sample in SAMPLES]
+    assert loader.stack_images([row.sample for row in rows])[:, 0, 0, 0].tolist() == [
+        -1 if n in bad else n for n in range(6)
+    ]
+    assert [row.error for row in rows] == [f"number {n} is bad" if n in bad else None for n in range(6)]
 
 
 def test_images_of_different_shapes_say_what_is_missing() -> None:

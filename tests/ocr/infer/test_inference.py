@@ -1,18 +1,20 @@
-"""What a network says reaches the decoder as it expects it."""
+"""What a network says reaches the decoder as it expects it, and lines are read in batches of their width."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import mindspore as ms
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.ocr import config
 from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.infer.inference import Inference
+from hccl_kit.ocr.infer.inference import Inference, in_order
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.data.images import write_image
 from tests.ocr.run_tool import CONFIG
@@ -47,3 +49,48 @@ def test_a_decoder_sees_float32_whatever_the_network_ends_in(
     assert prediction.value == ""
     assert [outputs.dtype for outputs in seen] == [np.float32]
     assert seen[0].shape == (1,)
+
+
+class Width(nn.Cell):
+    """The width of the images, for each of them."""
+
+    def construct(self, images: Tensor) -> Tensor:
+        return ops.reduce_mean(ops.ones_like(images), (1, 2, 3)) * images.shape[3]
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_line_is_read_at_the_next_width_whatever_the_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Images are 32 high and padded to 100 columns: 20 wide and 10 high becomes 64."""
+    columns = [6, 30, 10, 12, 31, 20, 8, 30, 7, 25, 13]
+    for number, width in enumerate(columns):
+        write_image(tmp_path / f"{number}.png", 254, width=width)
+    lines = [TextLine(tmp_path / f"{number}.png", text="a") for number in range(len(columns))]
+    made = config.load(CONFIG, ["eval.loader.batch_size=4", "eval.loader.bucket_widths=[64, 40]"])
+    task = recipes.task(made)
+    monkeypatch.setattr(task, "decode", lambda outputs, samples: outputs[: len(samples)].tolist())
+    expected = {number: 40 if width <= 12 else 64 if width <= 20 else 100 for number, width in enumerate(columns)}
+    for rank in range(size):
+        share = np.arange(rank, len(columns), size)
+        batches = list(Inference(task, made["eval"]).batches(Width(), lines, share))
+        found = [one for batch in batches for one in batch]
+        assert {int(one.sample.path.stem): one.value for one in found} == {number: expected[number] for number in share}
+        assert [share[one.number] for one in found] == [int(one.sample.path.stem) for one in found]
+        assert all(len({one.value for one in batch}) == 1 for batch in batches)
+    assert all(len(batch) <= 4 for batch in batches)
+
+
+@given(st.permutations(range(7)))
+def test_values_leave_in_order_as_soon_as_they_can(order: list[int]) -> None:
+    arrived: set[int] = set()
+
+    def arriving() -> Iterator[tuple[int, int]]:
+        for number in order:
+            arrived.add(number)
+            yield number, number
+
+    released = [(value, len(arrived)) for value in in_order(arriving())]
+    assert [value for value, _ in released] == list(range(7))
+    for value, count in released:
+        assert count == 1 + max(order.index(earlier) for earlier in range(value + 1))

@@ -104,11 +104,13 @@ def test_the_kernels_that_are_drawn_are_those_that_the_head_gives() -> None:
         task(config.load(path, ["model.head.out_channels=5"]))
 
 
-@pytest.mark.parametrize("option", ["bucket_widths=[64]", "stretch=[0.8, 1.2]"])
+@pytest.mark.parametrize(
+    "option", ["train.loader.bucket_widths=[64]", "train.loader.stretch=[0.8, 1.2]", "eval.loader.bucket_widths=[64]"]
+)
 def test_pages_have_no_options_of_lines(option: str) -> None:
     key = option.partition("=")[0]
-    with pytest.raises(KitError, match=f"^train.loader.{key} is for text recognition, and this is a detection$"):
-        task(config.load(CONFIG, [f"train.loader.{option}"]))
+    with pytest.raises(KitError, match=f"^{key} is for text recognition, and this is a detection$"):
+        task(config.load(CONFIG, [option]))
 
 
 def test_images_must_have_sides_that_the_network_takes() -> None:

@@ -112,10 +112,12 @@ def test_lines_are_grouped_by_their_shape_where_batches_differ_in_width(tmp_path
     assert np.count_nonzero(parts, axis=1).tolist() == shares
 
 
-@pytest.mark.parametrize("option", ["bucket_widths=[40]", "stretch=[0.8, 1.2]"])
+@pytest.mark.parametrize(
+    "option", ["train.loader.bucket_widths=[40]", "train.loader.stretch=[0.8, 1.2]", "eval.loader.bucket_widths=[40]"]
+)
 def test_lines_without_black_on_their_right_have_one_width(option: str) -> None:
-    options = [f"train.loader.{option}", "train.dataset.transform_pipeline.2.RecResizeImg.padding=False"]
-    with pytest.raises(KitError, match=f"{option.partition('=')[0]} needs a resizing with padding: True"):
+    options = [option, f"{option.partition('.')[0]}.dataset.transform_pipeline.2.RecResizeImg.padding=False"]
+    with pytest.raises(KitError, match=f"^{option.partition('=')[0]} needs a resizing with padding: True"):
         task(config.load(CONFIG, options))
 
 
