@@ -88,7 +88,7 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchReq
 
 def _add_launcher_options(parser: Parser) -> None:
     for launchers, group in groupby(_launchers_of_options().items(), itemgetter(1)):
-        arguments = parser.add_argument_group(f"for {' and '.join(launchers)}")
+        arguments = parser.add_argument_group(f"for {', '.join(launchers)}")
         for option, _ in group:
             flag = f"--{option.name.replace('_', '-')}"
             if option.metavar or option.choices:

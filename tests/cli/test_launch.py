@@ -17,7 +17,7 @@ from tests.launch.nodes import table_of
 from tests.places import ROOT
 
 TABLE = "hccl_2s_4p.json"
-NEEDED = {"ascendjob": ("--image", "registry/train:1"), "volcano": ("--image", "registry/train:1")}
+NEEDED = {name: ("--image", "registry/train:1") for name, row in LAUNCHERS.items() if row.runs_pods}
 
 
 @pytest.fixture

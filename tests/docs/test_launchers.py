@@ -77,7 +77,7 @@ def assert_ranks(desk: Path, *, cards: tuple[int, ...] = (0, 1, 0, 1)) -> None:
     assert [(row[0], row[2]) for row in rows] == [(str(len(cards)), str(card)) for card in cards]
 
 
-@pytest.mark.parametrize("launcher", ["bash", "mpirun", "msrun", "slurm", "kubernetes", "torch"])
+@pytest.mark.parametrize("launcher", ["bash", "mpirun", "msrun", "slurm", "kubernetes", "numbered", "torch"])
 def test_a_launcher_takes_five_lines_at_most_in_both_languages(launcher: str) -> None:
     lines = [shown(launcher, page) for page in PAGES]
     assert lines[0] == lines[1]
@@ -136,19 +136,23 @@ def test_slurm(desk: Path) -> None:
         assert_ranks(desk)
 
 
-def test_kubernetes(desk: Path) -> None:
+@pytest.mark.parametrize(
+    ("launcher", "wanted"),
+    [("kubernetes", {"AscendJob", "Job", "ConfigMap"}), ("numbered", {"JobSet", "ConfigMap"})],
+)
+def test_kubernetes(desk: Path, launcher: str, wanted: set[str]) -> None:
     """There is no cluster: a fake kubectl records what it is given."""
     (desk / TABLE).write_text(formats.write(table_of(("10.0.0.1", "10.0.0.2"))))
     kubectl = desk / "bin" / "kubectl"
     kubectl.write_text('#!/bin/sh\n[ "$1 $2" = "apply -f" ] && cat "$3" >> applied.yaml && echo --- >> applied.yaml\n')
     kubectl.chmod(0o755)
-    for line in shown("kubernetes"):
+    for line in shown(launcher):
         done = subprocess.run(
             ["bash", "-c", line], cwd=desk, env=environ_of(desk), capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
     kinds = [document["kind"] for document in yaml.safe_load_all((desk / "applied.yaml").read_text()) if document]
-    assert {"AscendJob", "Job", "ConfigMap"} <= set(kinds)
+    assert set(kinds) == wanted
 
 
 @pytest.mark.torch

@@ -98,6 +98,12 @@ class Hosts:
             raise
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
+    def add_name(self, index: int, name: str) -> None:
+        """Give a host one more name, which every host knows."""
+        for number in range(len(self.addresses)):
+            with (NETNS / _namespace(self.tag, number) / "hosts").open("a") as file:
+                file.write(f"{self.addresses[index]} {name}\n")
+
     def processes(self, index: int) -> list[int]:
         """What runs on a host, its sshd included."""
         return _processes(_namespace(self.tag, index))

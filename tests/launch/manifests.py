@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from hccl_kit.launch.files import LaunchFile
 from tests.launch.jobs import clean_environ
 
 Value = dict[str, Any]
+Templates = dict[str, tuple[int, Value]]
 _LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 LEADERS = {"mindspore": "Scheduler", "pytorch": "Master"}
@@ -30,14 +31,33 @@ def documents_of(files: Sequence[LaunchFile]) -> list[Value]:
 
 
 def job_of(documents: Sequence[Value]) -> Value:
-    return next(document for document in documents if document["kind"] in ("AscendJob", "Job"))
+    return next(document for document in documents if document["kind"] in TEMPLATES)
 
 
-def templates_of(job: Value) -> dict[str, tuple[int, Value]]:
-    """The number of pods and the template of each kind of pod."""
-    if job["kind"] == "AscendJob":
-        return {name: (row["replicas"], row["template"]) for name, row in job["spec"]["replicaSpecs"].items()}
+def _replicated(specs: Value) -> Templates:
+    return {name: (row["replicas"], row["template"]) for name, row in specs.items()}
+
+
+def _of_volcano(job: Value) -> Templates:
     return {task["name"]: (task["replicas"], task["template"]) for task in job["spec"]["tasks"]}
+
+
+def _of_jobset(job: Value) -> Templates:
+    (row,) = job["spec"]["replicatedJobs"]
+    spec = row["template"]["spec"]
+    return {row["name"]: (row["replicas"] * spec["completions"], spec["template"])}
+
+
+TEMPLATES: Mapping[str, Callable[[Value], Templates]] = {
+    "AscendJob": lambda job: _replicated(job["spec"]["replicaSpecs"]),
+    "Job": _of_volcano,
+    "JobSet": _of_jobset,
+}
+
+
+def templates_of(job: Value) -> Templates:
+    """The number of pods and the template of each kind of pod."""
+    return TEMPLATES[job["kind"]](job)
 
 
 def check_manifest(documents: Sequence[Value]) -> Iterator[str]:
@@ -184,7 +204,8 @@ class Cluster:
     def mount(self, name: str, place: str) -> Path:
         """The ConfigMap at a place, as Kubernetes does it: every file a link to a link, so that all change at once."""
         folder = self.folder / place.strip("/").replace("/", "_")
-        data = next(d["data"] for d in self.documents if d["kind"] == "ConfigMap" and d["metadata"]["name"] == name)
+        maps = {d["metadata"]["name"]: d["data"] for d in self.documents if d["kind"] == "ConfigMap"}
+        data = maps.get(name, {})  # one that the cluster writes later
         self.write(folder, {key: self.here(text) for key, text in data.items()})
         return folder
 
@@ -205,15 +226,16 @@ class Cluster:
         (folder / "..new").symlink_to(version.name)
         (folder / "..new").replace(folder / "..data")
 
-    def start(
+    def pod(
         self, kind: str, fields: Mapping[str, str], environ: Mapping[str, str] | None = None
-    ) -> subprocess.Popen[str]:
-        """A pod of this kind, of which Kubernetes knows `fields`; the operator adds `environ`."""
+    ) -> tuple[list[str], dict[str, str]]:
+        """The command and the environment of a pod: Kubernetes knows `fields`; the controller adds `environ`."""
         _, template = self.templates[kind]
         (container,) = template["spec"]["containers"]
         variables = {**clean_environ(), "TMPDIR": str(self.folder), **(environ or {})}
         for row in container.get("env", ()):
-            variables[row["name"]] = fields.get(row["valueFrom"]["fieldRef"]["fieldPath"], "")
+            given = row.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+            variables[row["name"]] = fields.get(given, "") if given else expanded(row["value"], variables)
         places = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
         words = [expanded(word, variables) for word in (*container["command"], *container["args"])]
         for volume in template["spec"]["volumes"]:
@@ -225,6 +247,13 @@ class Cluster:
                 words[: len(container["command"])] = [
                     word.replace(place, str(folder)) for word in words[: len(container["command"])]
                 ]
+        return words, variables
+
+    def start(
+        self, kind: str, fields: Mapping[str, str], environ: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """A pod on this host."""
+        words, variables = self.pod(kind, fields, environ)
         return subprocess.Popen(
             words, cwd=self.folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -48,7 +48,7 @@ CONTAINER = record(
 VOLUME = record(
     "name",
     name=TEXT,
-    configMap=record("", name=TEXT),
+    configMap=record("", name=TEXT, optional=BOOLEAN),
     hostPath=record("path", path=TEXT),
     emptyDir=record("", medium=TEXT),
 )

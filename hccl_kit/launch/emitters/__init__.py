@@ -38,11 +38,31 @@ class Launcher(NamedTuple):
     needs_product: bool = False
     """`emit` takes the product."""
 
+    @property
+    def runs_pods(self) -> bool:
+        """Whether the ranks run in pods of Kubernetes."""
+        return set(_PODS) <= set(self.options)
+
 
 _PODS = (
     Option("name", "name of the job", "NAME"),
     Option("image", "container image (required)", "IMAGE"),
     Option("namespace", "Kubernetes namespace (default: default)", "NAME"),
+)
+
+_FRAMEWORK = Option(
+    "framework", "framework (default: mindspore; of a pytorchjob: pytorch)", choices=("mindspore", "pytorch")
+)
+_HOST_NETWORK = Option("host_network", "run pods in the network of their hosts")
+_FIXED_TABLE = Option("fixed_table", "ranks read TABLE; without it, the cluster selects servers and cards")
+_NUMBERED = (
+    *_PODS,
+    _FRAMEWORK,
+    _HOST_NETWORK,
+    _FIXED_TABLE,
+    Option("resource", "resource of the cards (default: huawei.com/Ascend910)", "NAME"),
+    Option("kueue_queue", "LocalQueue of Kueue that admits the job", "NAME"),
+    Option("table_map", "ConfigMap of the table that the cluster writes, which pods wait for", "NAME"),
 )
 
 _ROWS = (
@@ -76,17 +96,18 @@ _ROWS = (
         "kubectl apply -f {0}",
         (
             *_PODS,
-            Option("framework", "framework (default: mindspore)", choices=("mindspore", "pytorch")),
-            Option("host_network", "run pods in the network of their hosts"),
+            _FRAMEWORK,
+            _HOST_NETWORK,
         ),
         needs_product=True,
     ),
     Launcher(
         "volcano",
         "kubectl apply -f {0}",
-        (*_PODS, Option("fixed_table", "ranks read TABLE instead of the table that the cluster writes")),
+        (*_PODS, _FIXED_TABLE),
         needs_product=True,
     ),
+    Launcher("jobset", "kubectl apply -f {0}", _NUMBERED),
 )
 
 LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}

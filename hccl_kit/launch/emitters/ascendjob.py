@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import kubernetes, manifest
+from hccl_kit.launch.emitters import kubernetes, manifest, pod_table
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
@@ -54,7 +54,9 @@ def emit(
 
     Of the rank table, only the numbers of servers and cards are used. Raises KitError if an option is not accepted.
     """
-    job = kubernetes.pod_job(plan, name=name, image=image, namespace=namespace, product=product)
+    job = kubernetes.pod_job(
+        plan, name=name, image=image, namespace=namespace, hardware=kubernetes.hardware_of(product)
+    )
     if framework not in FRAMEWORKS:
         raise KitError(f"unknown framework {framework!r}; accepted: {', '.join(FRAMEWORKS)}")
     documents = [
@@ -68,8 +70,7 @@ def emit(
         f"  kubectl apply -f {file}",
         f"  kubectl get acjob -n {job.namespace} {job.name}",
         "",
-        f"For as many servers and cards as in the rank table with sha256 {table.sha256};",
-        "the cluster selects them, and the job does not read the table.",
+        *pod_table.about_selected(table, "the job does not read the table."),
         "Add volumes for the program and its data if they are not in the image.",
     ]
     return (LaunchFile(file, manifest.to_yaml(comment, documents)),)

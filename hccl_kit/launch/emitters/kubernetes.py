@@ -6,6 +6,7 @@ quoted by the YAML writer.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters.manifest import Value, config_map
 from hccl_kit.launch.plan import LaunchPlan
@@ -21,13 +23,12 @@ from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN
 from hccl_kit.table.document import shown
 
 CONTAINER = "ascend"
-"""The name of the container that the operator looks for."""
+"""The name of the container that the Ascend Operator looks for."""
+PORT_NAME = "ascendjob-port"
 RING_LABEL = "ring-controller.atlas"
 """The label with the chip type, on the job, its pods and the ConfigMap of the table."""
 JOB_LABEL = "hccl-kit/job"
 """The label of pods with cards, of which a server runs at most one."""
-TABLE_FOLDER = "/user/serverid/devindex/config"
-TABLE_KEY = "hccl.json"
 PROGRAM_FOLDER = "/hccl-kit"
 _LABEL = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?", re.ASCII)
 """RFC 1035, which services require; RFC 1123 would allow a digit at the start."""
@@ -36,11 +37,11 @@ _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}", re.ASCII)
 
 
 class Hardware(NamedTuple):
-    """A product in MindCluster: the resource, the value of RING_LABEL, the node label `accelerator-type`."""
+    """The resource of the cards; in MindCluster also the value of RING_LABEL and the node label `accelerator-type`."""
 
     resource: str
-    ring: str
-    accelerator: str | None
+    ring: str | None = None
+    accelerator: str | None = None
 
 
 HARDWARE: Mapping[str, Hardware] = {
@@ -74,15 +75,30 @@ class PodJob:
     @property
     def ring(self) -> dict[str, str]:
         """The label with the chip type."""
-        return {RING_LABEL: self.hardware.ring}
+        return {RING_LABEL: self.hardware.ring} if self.hardware.ring else {}
+
+    @property
+    def port(self) -> int:
+        """A port for rank 0, which follows from the name, so that jobs that share a host differ."""
+        return port_of_digest(hashlib.sha256(f"{self.namespace}/{self.name}".encode()).hexdigest())
 
 
-def pod_job(plan: LaunchPlan, *, name: str | None, image: str, namespace: str, product: str) -> PodJob:
-    """The job of a plan whose nodes have equally many cards (HK530). Raises KitError if a name is not accepted."""
+def hardware_of(product: str) -> Hardware:
+    """The cards of a product in MindCluster. Raises KitError if it is not known there."""
     if product not in HARDWARE:
         raise KitError(f"product {product!r} has no known resource in Kubernetes; accepted: {', '.join(HARDWARE)}")
+    return HARDWARE[product]
+
+
+def pod_job(
+    plan: LaunchPlan, *, name: str | None, image: str, namespace: str, hardware: Hardware, suffix: str = ""
+) -> PodJob:
+    """The job of a plan whose nodes have equally many cards (HK530); pod names may end in `suffix`.
+
+    Raises KitError if a name is not accepted.
+    """
     name = name or f"ascend{plan.size}p"
-    longest = _MAX_LABEL - max(len("-scheduler-0"), len(f"-worker-{len(plan.nodes)}"))
+    longest = _MAX_LABEL - max(len("-scheduler-0"), len(f"-worker-{len(plan.nodes)}"), len(suffix))
     _assert_label("name", name, longest, "pod names start with it")
     _assert_label("namespace", namespace, _MAX_LABEL, "such as default")
     if not image:
@@ -93,7 +109,7 @@ def pod_job(plan: LaunchPlan, *, name: str | None, image: str, namespace: str, p
         name=name,
         namespace=namespace,
         image=image,
-        hardware=HARDWARE[product],
+        hardware=hardware,
         command=plan.command,
         pods=len(plan.nodes),
         cards=len(plan.nodes[0].workers),
@@ -109,7 +125,15 @@ def _assert_label(what: str, text: str, longest: int, why: str) -> None:
         )
 
 
-def pod(job: PodJob, *, env: Sequence[Value], port: int, volumes: Sequence[tuple[Value, str]]) -> Value:
+def pod(
+    job: PodJob,
+    *,
+    env: Sequence[Value],
+    port: int,
+    volumes: Sequence[tuple[Value, str]],
+    container: str = CONTAINER,
+    port_name: str = PORT_NAME,
+) -> Value:
     """The pod of a server, with further variables `env` and further `volumes` with their mount paths.
 
     The last lines of its log, where `pod_run` reports a failure, are its termination message.
@@ -125,13 +149,13 @@ def pod(job: PodJob, *, env: Sequence[Value], port: int, volumes: Sequence[tuple
         "automountServiceAccountToken": False,
         "containers": [
             {
-                "name": CONTAINER,
+                "name": container,
                 "image": job.image,
                 "imagePullPolicy": "IfNotPresent",
                 "command": ["python3", "-Iu", f"{PROGRAM_FOLDER}/start.py"],
                 "args": [unexpanded(word) for word in job.command],
                 **({"env": variables} if variables else {}),
-                "ports": [{"containerPort": port, "name": "ascendjob-port"}],
+                "ports": [{"containerPort": port, "name": port_name}],
                 "terminationMessagePolicy": "FallbackToLogsOnError",
                 "volumeMounts": [{"name": volume["name"], "mountPath": path} for volume, path in mounted],
             }
@@ -143,11 +167,13 @@ def pod(job: PodJob, *, env: Sequence[Value], port: int, volumes: Sequence[tuple
 def with_cards(job: PodJob, spec: Value) -> Value:
     """The pod with its cards, on another server than the other pods with `card_labels` of the job.
 
-    The container runtime mounts the cards that are listed in its environment.
+    The container runtime mounts the cards that are listed in its environment. Volcano's plugin for Ascend annotates the
+    pod with them; without it, the device plugin sets the variable.
     """
     (container,) = spec["containers"]
     cards = {job.hardware.resource: job.cards}
     visible = from_field("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{job.hardware.resource}']")
+    env = [*container.get("env", ()), *([visible] if job.hardware.ring else ())]
     apart = {"labelSelector": {"matchLabels": {JOB_LABEL: job.name}}, "topologyKey": "kubernetes.io/hostname"}
     node = {"nodeSelector": {"accelerator-type": job.hardware.accelerator}} if job.hardware.accelerator else {}
     return {
@@ -157,7 +183,7 @@ def with_cards(job: PodJob, spec: Value) -> Value:
         "containers": [
             {
                 **container,
-                "env": [*container.get("env", ()), visible],
+                **({"env": env} if env else {}),
                 "resources": {"requests": dict(cards), "limits": dict(cards)},
             }
         ],
@@ -196,8 +222,8 @@ def programs_name(job: PodJob) -> str:
     return f"{job.name}-start"
 
 
-def programs(job: PodJob, source: str, **more: object) -> Value:
-    """The ConfigMap with the programs of a pod, and the Settings of `pod_start`."""
+def programs(job: PodJob, source: str, extra: Mapping[str, str] | None = None, **more: object) -> Value:
+    """The ConfigMap with the programs of a pod, the Settings of `pod_start`, and `extra` files."""
     settings: dict[str, object] = {
         "source": source,
         "names": NAMES,
@@ -210,5 +236,10 @@ def programs(job: PodJob, source: str, **more: object) -> Value:
     return config_map(
         programs_name(job),
         job.namespace,
-        {"start.json": f"{{\n{lines}\n}}\n", "start.py": source_of("pod_start"), "run.py": source_of("pod_run")},
+        {
+            "start.json": f"{{\n{lines}\n}}\n",
+            "start.py": source_of("pod_start"),
+            "run.py": source_of("pod_run"),
+            **(extra or {}),
+        },
     )

@@ -38,6 +38,11 @@ def applied_size(document: Value) -> int:
     return len(f"{_APPLIED}{text}\n".encode())
 
 
+def verb(documents: Sequence[Value]) -> str:
+    """The command of kubectl that takes the documents: create, if one is too large for apply."""
+    return "create" if max(map(applied_size, documents)) > MAX_APPLIED else "apply"
+
+
 def compact(table: str) -> str:
     """The text of a rank table without insignificant white space."""
     return json.dumps(json.loads(table), ensure_ascii=False, separators=(",", ":"))

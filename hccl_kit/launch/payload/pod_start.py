@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import tempfile
 import time
@@ -39,9 +40,13 @@ class PodError(Exception):
 class Settings(NamedTuple):
     """`source`: a key of SOURCES. `names`: the variables of each field of a worker. `unset`: variables to remove.
 
-    `mark`: further variables of ranks that get all fields of a worker. For the source "table" also `table`, its path;
-    `port` of rank 0; `server` and `timeout`, the names of variables with the address of this host and the seconds to
-    wait.
+    `mark`: further variables of ranks that get all fields of a worker. `port` of rank 0. `timeout`: the variable with
+    the seconds to wait.
+
+    For the source "table": `table`, its path, and `server`, the variable with the address of this host.
+
+    For "number": `controller`, which sets the variables `pod_index` (of this pod), `address` (of pod 0) and `pod_count`
+    (unless it is empty); the `pods` and the `cards` of each; whether pod 0 also runs a `scheduler` of MindSpore.
     """
 
     source: str
@@ -52,20 +57,28 @@ class Settings(NamedTuple):
     port: int = 0
     server: str = ""
     timeout: str = ""
+    controller: str = ""
+    pod_index: str = ""
+    address: str = ""
+    pod_count: str = ""
+    pods: int = 0
+    cards: int = 0
+    scheduler: bool = False
 
     def variables(self, **fields: object) -> dict[str, str]:
         """The variables of a rank, under every name that a framework reads."""
         return {**self.mark, **{name: str(value) for field, value in fields.items() for name in self.names[field]}}
 
 
-def number(environ: Mapping[str, str], name: str) -> int:
-    """The value of a variable that the Ascend Operator sets."""
+def number(environ: Mapping[str, str], name: str, controller: str = "") -> int:
+    """The value of a variable that the Ascend Operator or another controller sets."""
     value = environ.get(name, "")
     if not (value.isascii() and value.isdecimal() and len(value) <= 9):
-        raise PodError(
-            f"{name}={value!r} is not a number from 0; the Ascend Operator sets it in the pods of an AscendJob"
-            "\n  fix: check that the operator is running, and that the container is named ascend"
-        )
+        by, fix = controller, "start this program in a pod of the manifest that it came with"
+        if not controller:
+            by = "the Ascend Operator sets it in the pods of an AscendJob"
+            fix = "check that the operator is running, and that the container is named ascend"
+        raise PodError(f"{name}={value!r} is not a number from 0; {by}\n  fix: {fix}")
     return int(value)
 
 
@@ -92,6 +105,62 @@ def of_torch(settings: Settings, environ: Mapping[str, str]) -> Ranks:
     first, port = number(environ, "RANK") * local, number(environ, "MASTER_PORT")
     job = {"size": size, "local_size": local, "master_addr": environ.get("MASTER_ADDR", ""), "master_port": port}
     return [(str(first + i), settings.variables(rank=first + i, local_rank=i, device=i, **job)) for i in range(local)]
+
+
+def of_number(settings: Settings, environ: Mapping[str, str]) -> Ranks:
+    """From the number of the pod: the ranks of its cards follow those of the pods before it."""
+    index, master = pod_number(settings, environ), environ.get(settings.address, "")
+    if not master:
+        raise PodError(f"{settings.address} is not set; {settings.controller} sets it to the address of pod 0")
+    first, size, port = index * settings.cards, settings.pods * settings.cards, settings.port
+    if settings.scheduler:
+        return of_scheduler(settings, index, resolved(master, port, seconds(environ, settings.timeout)))
+    job = {"size": size, "local_size": settings.cards, "master_addr": master, "master_port": port}
+    ranks = range(settings.cards)
+    return [(str(first + i), settings.variables(rank=first + i, local_rank=i, device=i, **job)) for i in ranks]
+
+
+def pod_number(settings: Settings, environ: Mapping[str, str]) -> int:
+    """The number of this pod, which is below the number of pods."""
+    by = f"{settings.controller} sets it"
+    index = number(environ, settings.pod_index, by)
+    found = number(environ, settings.pod_count, by) if settings.pod_count else settings.pods
+    if found != settings.pods or index >= settings.pods:
+        name, value = (settings.pod_count, found) if found != settings.pods else (settings.pod_index, index)
+        raise PodError(
+            f"{name}={value}, and the manifest was written for {settings.pods} pod(s)"
+            "\n  fix: write the manifest for a rank table of as many servers, instead of changing the number of pods"
+        )
+    return index
+
+
+def of_scheduler(settings: Settings, index: int, host: str) -> Ranks:
+    """For MindSpore without a rank table: its scheduler runs in pod 0, beside the workers."""
+    job = {
+        "MS_WORKER_NUM": str(settings.pods * settings.cards),
+        "MS_SCHED_HOST": host,
+        "MS_SCHED_PORT": str(settings.port),
+    }
+    pod = {"MS_ROLE": "MS_WORKER", "MS_LOCAL_WORKER": str(settings.cards), "MS_NODE_RANK": str(index)}
+    workers = of_mindspore(settings, {**job, **pod})
+    scheduler = of_mindspore(settings, {**job, "MS_ROLE": "MS_SCHED"}) if index == 0 else []
+    roles = [("MS_SCHED", rank) for rank in scheduler] + [("MS_WORKER", rank) for rank in workers]
+    return [(name, {**job, "MS_ROLE": role, **variables}) for role, (name, variables) in roles]
+
+
+def resolved(host: str, port: int, limit: float) -> str:
+    """The address of a host name, for which the cluster makes a record when the pod has an address."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            return str(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4][0])
+        except (OSError, UnicodeError) as error:
+            if time.monotonic() >= end:
+                raise PodError(
+                    f"the address of pod 0, {host!r}, is not known after {limit:.0f} s: {error}"
+                    "\n  fix: check that pod 0 was started, and that the cluster has a service for its name"
+                ) from None
+            time.sleep(POLL)
 
 
 def of_table(settings: Settings, environ: Mapping[str, str]) -> Ranks:
@@ -206,7 +275,7 @@ def private_copy(text: bytes) -> str:
     return str(path)
 
 
-SOURCES = {"mindspore": of_mindspore, "torch": of_torch, "table": of_table}
+SOURCES = {"mindspore": of_mindspore, "torch": of_torch, "number": of_number, "table": of_table}
 
 
 def execute(settings: Settings, ranks: Ranks, command: Sequence[str]) -> NoReturn:

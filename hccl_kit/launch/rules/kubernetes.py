@@ -6,21 +6,20 @@ from collections.abc import Iterator
 
 from hccl_kit.base.wording import counted, listed, plural
 from hccl_kit.check.rule import Rule
-from hccl_kit.launch.emitters import manifest
-from hccl_kit.launch.emitters.kubernetes import TABLE_KEY
+from hccl_kit.launch.emitters import LAUNCHERS, manifest, pod_table
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
-KINDS = ("ascendjob", "volcano")
+KINDS = tuple(name for name, row in LAUNCHERS.items() if row.runs_pods)
 
 
 def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """Two servers have different numbers of cards.
 
     What:           the pods of a job would have different numbers of cards.
-    Why it matters: they are made from one template, and the Ascend Operator numbers the ranks by its cards.
+    Why it matters: they are made from one template, and the ranks are numbered by its cards.
     Example:        8 cards of the first server and 4 of the second.
     Fix:            take the same number of cards on every server, or start the job with bash or Slurm.
     HCCL:           no code; ranks would be missing, and the job would not form (EI0006, EI0015).
@@ -87,7 +86,7 @@ def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Fin
     HCCL:           no code; kubectl refuses: "metadata.annotations: Too long".
     """
     text = manifest.compact(table.text)
-    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": {TABLE_KEY: text}}
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": {pod_table.KEY: text}}
     size = manifest.applied_size(document)
     if size > manifest.MAX_APPLIED and len(text.encode()) <= manifest.MAX_MAP:
         yield Finding(

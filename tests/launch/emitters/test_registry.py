@@ -11,7 +11,7 @@ import pytest
 from hccl_kit.launch import emitters
 from hccl_kit.launch.emitters import LAUNCHERS
 
-SHARED = {"kubernetes", "manifest", "servers"}
+SHARED = {"kubernetes", "manifest", "numbered", "pod_table", "servers"}
 """Modules that several emitters use."""
 
 

@@ -1,0 +1,57 @@
+"""The JobSet emitter: one indexed Job, whose pods have numbers and names of their own.
+
+Source: kubernetes-sigs/jobset, API v1alpha2 at 0336a8fd, and its admission webhook at 01078527; the Job controller of
+Kubernetes sets JOB_COMPLETION_INDEX.
+"""
+
+from __future__ import annotations
+
+from hccl_kit.launch.emitters.kubernetes import from_field
+from hccl_kit.launch.emitters.manifest import Value
+from hccl_kit.launch.emitters.numbered import Kind, Pods, emitter
+
+JOB = "node"
+
+
+def jobs(pods: Pods) -> Value:
+    """The spec of a JobSet: it fails when a pod fails, and then ends the others."""
+    count = pods.job.pods
+    job = {
+        "parallelism": count,
+        "completions": count,
+        "completionMode": "Indexed",
+        "backoffLimit": 0,
+        "template": pods.template(restart="Never"),
+    }
+    return {
+        "network": {"enableDNSHostnames": True},
+        "failurePolicy": {"maxRestarts": 0},
+        "replicatedJobs": [{"name": JOB, "replicas": 1, "template": {"spec": job}}],
+    }
+
+
+def suffix(pods: int) -> str:
+    """The longest end of a pod's name, which the webhook of JobSet allows for."""
+    return f"-{JOB}-0-{pods - 1}-abcde"
+
+
+def _objects(pods: Pods) -> list[Value]:
+    return [
+        {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": pods.metadata, "spec": jobs(pods)},
+    ]
+
+
+emit = emitter(
+    Kind(
+        name="jobset",
+        title="the Job controller of a JobSet",
+        pod_index="JOB_COMPLETION_INDEX",
+        address="MASTER_ADDR",
+        env=(
+            from_field("JOBSET_NAME", "metadata.labels['jobset.sigs.k8s.io/jobset-name']"),
+            {"name": "MASTER_ADDR", "value": f"$(JOBSET_NAME)-{JOB}-0-0.$(JOBSET_NAME)"},
+        ),
+        objects=_objects,
+        suffix=suffix,
+    )
+)

@@ -1,0 +1,214 @@
+"""What the manifests share whose controllers number the pods: JobSet, PyTorchJob, LeaderWorkerSet, TrainJob, RayJob.
+
+Of the rank table, only the numbers of servers and cards are used: a pod for each server, whose number gives the ranks
+of its cards in `pod_start`. With `fixed_table` or `table_map`, the pods find their ranks in a table instead.
+
+A kind of job is a `Kind`: which variables its controller sets, and the objects around the pod. The rest is here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.emitters import kubernetes, manifest, pod_table
+from hccl_kit.launch.emitters.kubernetes import CONTAINER, Hardware, PodJob
+from hccl_kit.launch.emitters.manifest import Value
+from hccl_kit.launch.files import LaunchFile, TableFile
+from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.runtime.worker_env import TABLE_TIMEOUT
+from hccl_kit.table.document import shown
+
+RESOURCE = "huawei.com/Ascend910"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+FRAMEWORKS = ("mindspore", "pytorch")
+VOLUME = "rank-table"
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?", re.ASCII)
+"""Names of queues, which stand in a label, and of ConfigMaps."""
+_RESOURCE = re.compile(r"(?=.{1,253}/)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+                       r"/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """What the objects of a job are made of: `pod`, the spec of a pod, and the `labels` of the job itself."""
+
+    job: PodJob
+    pod: Value
+    port: int
+    labels: Mapping[str, str]
+    framework: str
+
+    @property
+    def metadata(self) -> Value:
+        """Name, namespace and labels of the job."""
+        names = {"name": self.job.name, "namespace": self.job.namespace}
+        return {**names, "labels": dict(self.labels)} if self.labels else names
+
+    def template(self, restart: str | None = None) -> Value:
+        """The template of a pod; `restart` is its restart policy, if the kind of job leaves that to the pod."""
+        spec = {"restartPolicy": restart, **self.pod} if restart else self.pod
+        return {"metadata": {"labels": kubernetes.card_labels(self.job)}, "spec": spec}
+
+
+class Kind(NamedTuple):
+    """A kind of job whose controller numbers the pods.
+
+    `pod_index`, `address` and `pod_count` are the variables of a pod with its number, the address of pod 0 and, if
+    there is one, the number of pods; `env` sets those that the controller does not. `suffix` is the longest end of the
+    name of a pod.
+    """
+
+    name: str
+    title: str
+    pod_index: str
+    address: str
+    objects: Callable[[Pods], list[Value]]
+    suffix: Callable[[int], str]
+    pod_count: str = ""
+    env: tuple[Value, ...] = ()
+    framework: str = FRAMEWORKS[0]
+    container: str = CONTAINER
+    port_name: str = "rank-0"
+    notes: tuple[str, ...] = ()
+    programs: Callable[[PodJob], Mapping[str, str]] = lambda _: {}
+    """Further files beside the programs of a pod."""
+
+
+class RankSource(NamedTuple):
+    """Where the ranks of a pod come from: ConfigMaps, variables and volumes of the pod, and lines of the comment."""
+
+    documents: list[Value]
+    env: list[Value]
+    volumes: list[tuple[Value, str]]
+    about: list[str]
+
+
+def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
+    """The function `emit` of a kind of job."""
+
+    def emit(
+        plan: LaunchPlan,
+        table: TableFile,
+        *,
+        name: str | None = None,
+        image: str = "",
+        namespace: str = "default",
+        framework: str = kind.framework,
+        host_network: bool = False,
+        resource: str = RESOURCE,
+        kueue_queue: str | None = None,
+        fixed_table: bool = False,
+        table_map: str | None = None,
+    ) -> tuple[LaunchFile, ...]:
+        """The manifest of a plan that has passed the rules HK5. Raises KitError if an option is not accepted."""
+        if framework not in FRAMEWORKS:
+            raise KitError(f"unknown framework {framework!r}; accepted: {', '.join(FRAMEWORKS)}")
+        if fixed_table:
+            _assert_host_network(table_map, host_network=host_network)
+        hardware, suffix = Hardware(_resource(resource)), kind.suffix(len(plan.nodes))
+        job = kubernetes.pod_job(plan, name=name, image=image, namespace=namespace, hardware=hardware, suffix=suffix)
+        port = plan.master_port or job.port
+        if fixed_table:
+            source = _given_table(kind, job, port, plan, table)
+        elif table_map is not None:
+            source = _written_table(kind, job, port, table, table_map)
+        else:
+            source = _number(kind, job, port, table, framework)
+        pod = kubernetes.pod(
+            job,
+            env=source.env,
+            port=port,
+            volumes=source.volumes,
+            container=kind.container,
+            port_name=kind.port_name,
+        )
+        pod = kubernetes.with_cards(job, pod)
+        if host_network:
+            pod = kubernetes.on_host_network(pod)
+        labels = (
+            {} if kueue_queue is None else {QUEUE_LABEL: _checked("queue", kueue_queue, "the name of a LocalQueue")}
+        )
+        documents = [*source.documents, *kind.objects(Pods(job, pod, port, labels, framework))]
+        file = f"{kind.name}{plan.size}p.yaml"
+        comment = [
+            f"Starts ranks 0 to {plan.size - 1} in {job.shape}. Generated by hccl_kit.",
+            "",
+            f"  kubectl {manifest.verb(documents)} -f {file}",
+            f"  kubectl get {kind.name} -n {job.namespace} {job.name}",
+            "",
+            *source.about,
+            *kind.notes,
+            "Add volumes for the program and its data if they are not in the image.",
+        ]
+        return (LaunchFile(file, manifest.to_yaml(comment, documents)),)
+
+    return emit
+
+
+def _number(kind: Kind, job: PodJob, port: int, table: TableFile, framework: str) -> RankSource:
+    """Ranks by the number of the pod."""
+    programs = kubernetes.programs(
+        job,
+        "number",
+        kind.programs(job),
+        controller=kind.title,
+        pod_index=kind.pod_index,
+        address=kind.address,
+        pod_count=kind.pod_count,
+        pods=job.pods,
+        cards=job.cards,
+        port=port,
+        timeout=TABLE_TIMEOUT,
+        scheduler=framework == "mindspore",
+    )
+    about = pod_table.about_selected(table, "the job does not read the table.")
+    return RankSource([programs], [*kind.env], [], about)
+
+
+def _given_table(kind: Kind, job: PodJob, port: int, plan: LaunchPlan, table: TableFile) -> RankSource:
+    """Ranks by the host of the pod in the given table."""
+    config = pod_table.given(job, plan, table)
+    volume = {"name": VOLUME, "configMap": {"name": config["metadata"]["name"]}}
+    programs = pod_table.programs(job, port, kind.programs(job))
+    return RankSource([config, programs], [pod_table.env()], [(volume, pod_table.FOLDER)], pod_table.about_given(table))
+
+
+def _written_table(kind: Kind, job: PodJob, port: int, table: TableFile, config: str) -> RankSource:
+    """Ranks by the host of the pod in a table that the cluster writes, which may be later than the pods start."""
+    config = _checked("ConfigMap", config, "the name of a ConfigMap")
+    volume = {"name": VOLUME, "configMap": {"name": config, "optional": True}}
+    programs = pod_table.programs(job, port, kind.programs(job))
+    about = [
+        *pod_table.about_selected(table, "each pod waits for the table that the cluster writes:"),
+        f"key {pod_table.KEY} of the ConfigMap {config}.",
+    ]
+    return RankSource([programs], [pod_table.env()], [(volume, pod_table.FOLDER)], about)
+
+
+def _assert_host_network(table_map: str | None, *, host_network: bool) -> None:
+    if table_map is not None:
+        raise KitError("--fixed-table and --table-map exclude each other", hint="leave one of them out")
+    if not host_network:
+        raise KitError("--fixed-table needs --host-network: a rank table has the addresses of hosts")
+
+
+def _checked(what: str, text: str, why: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise KitError(
+            f"{what} {shown(text)} is not valid; accepted: at most 63 lower-case letters, digits, hyphens and dots,"
+            f" with a letter or digit first and last ({why})"
+        )
+    return text
+
+
+def _resource(text: str) -> str:
+    if not _RESOURCE.fullmatch(text):
+        raise KitError(
+            f"resource {shown(text)} is not valid; accepted: DOMAIN/NAME as in the allocatable resources of a node,"
+            f" such as {RESOURCE}"
+        )
+    return text

@@ -1,0 +1,68 @@
+"""The rank table of pods: the given one in a ConfigMap, or one that the cluster writes into a ConfigMap."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Mapping
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.emitters import kubernetes, manifest
+from hccl_kit.launch.emitters.kubernetes import PodJob
+from hccl_kit.launch.emitters.manifest import Value
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.runtime.worker_env import SERVER, TABLE_TIMEOUT
+from hccl_kit.table.document import shown
+
+FOLDER = "/user/serverid/devindex/config"
+KEY = "hccl.json"
+
+
+def programs(job: PodJob, port: int, extra: Mapping[str, str] | None = None) -> Value:
+    """The ConfigMap with the programs of pods that find their ranks in the table, and `extra` files."""
+    table = f"{FOLDER}/{KEY}"
+    return kubernetes.programs(job, "table", extra, table=table, port=port, server=SERVER, timeout=TABLE_TIMEOUT)
+
+
+def env() -> Value:
+    """The variable by which a pod finds its server in the table."""
+    return kubernetes.from_field(SERVER, "status.hostIP")
+
+
+def given(job: PodJob, plan: LaunchPlan, table: TableFile) -> Value:
+    """The ConfigMap of the given table.
+
+    Raises KitError if pods could not find their host in it, or if it is larger than a ConfigMap.
+    """
+    _assert_usable(plan, table)
+    return manifest.config_map(f"{job.name}-table", job.namespace, {KEY: manifest.compact(table.text)})
+
+
+def about_given(table: TableFile) -> list[str]:
+    """Lines of a comment on pods that read the given table."""
+    return [
+        f"The ranks read the rank table with sha256 {table.sha256}.",
+        "A pod on another server, or with other cards, stops with an error: run the pods on the servers of the table",
+        "only, for example with a label of these under nodeSelector.",
+    ]
+
+
+def about_selected(table: TableFile, why: str) -> list[str]:
+    """Lines of a comment on pods whose servers and cards the cluster selects."""
+    return [
+        f"For as many servers and cards as in the rank table with sha256 {table.sha256};",
+        f"the cluster selects them, and {why}",
+    ]
+
+
+def _assert_usable(plan: LaunchPlan, table: TableFile) -> None:
+    if "server_list" not in json.loads(table.text):
+        message = f"{shown(table.name)} has no server_list; a pod reads tables of versions 1.0 and 1.2"
+        raise KitError(message, hint="hccl-kit convert TABLE --to 1.0")
+    for node in plan.nodes:
+        try:
+            ipaddress.ip_address(node.address)
+        except ValueError:
+            message = f"server {shown(node.id)} has no address; a pod only knows the address of its host"
+            raise KitError(message, hint='add "host_ip" to the server in the table') from None

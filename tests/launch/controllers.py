@@ -1,0 +1,39 @@
+"""What the controllers of numbered pods set in them, as each documents it, for pods that are played here."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hccl_kit.launch.emitters import jobset
+from tests.launch.manifests import Templates, Value, job_of, templates_of
+
+MODULES = {"jobset": jobset}
+KINDS = sorted(MODULES)
+
+
+class PodFacts(NamedTuple):
+    """The template of a pod, the fields that Kubernetes knows of it, and the variables from its controller."""
+
+    template: str
+    fields: Mapping[str, str]
+    environ: Mapping[str, str]
+
+
+def _jobset(name: str, templates: Templates) -> list[PodFacts]:
+    """The Job controller sets the number; the JobSet controller labels the pod."""
+    ((template, (count, _)),) = templates.items()
+    fields = {"metadata.labels['jobset.sigs.k8s.io/jobset-name']": name}
+    return [PodFacts(template, fields, {"JOB_COMPLETION_INDEX": str(number)}) for number in range(count)]
+
+
+_PODS = {"jobset": _jobset}
+
+
+def pods_of(kind: str, documents: Sequence[Value]) -> list[PodFacts]:
+    """The pods of a job in the order of their numbers."""
+    job = job_of(documents)
+    return _PODS[kind](job["metadata"]["name"], templates_of(job))
+
+
+def address_of(kind: str, name: str) -> str:
+    """The name of pod 0 in the cluster."""
+    return {"jobset": f"{name}-node-0-0.{name}"}[kind]

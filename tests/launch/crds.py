@@ -1,0 +1,44 @@
+"""What the published definitions of five kinds of jobs say about the fields of our manifests, as JSON Schema.
+
+Only fields that we use are here, with their types and with all that are required beside them; as the API server does
+under strict validation, an unknown field is refused. Written after:
+
+- JobSet: kubernetes-sigs/jobset, config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml, v1alpha2, at 01078527.
+"""
+
+from tests.launch.schemas import BOOLEAN, BY_KIND, COUNT, METADATA, TEMPLATE, TEXT, Schema, items, record
+
+JOB_TEMPLATE = record(
+    "",
+    spec=record(
+        "template",
+        parallelism=COUNT,
+        completions=COUNT,
+        completionMode={"enum": ["Indexed", "NonIndexed"]},
+        backoffLimit=COUNT,
+        template=TEMPLATE,
+    ),
+)
+JOBSET_SPEC = record(
+    "",
+    network=record("", enableDNSHostnames=BOOLEAN),
+    failurePolicy=record("", maxRestarts=COUNT),
+    replicatedJobs=items(record("name template", name=TEXT, replicas=COUNT, template=JOB_TEMPLATE)),
+)
+
+
+def job(version: str, kind: str, spec: Schema) -> Schema:
+    """The schema of a whole object."""
+    return record(
+        "apiVersion kind metadata spec",
+        apiVersion={"const": version},
+        kind={"const": kind},
+        metadata=METADATA,
+        spec=spec,
+    )
+
+
+CRDS = {
+    "ConfigMap": BY_KIND["ConfigMap"],
+    "JobSet": job("jobset.x-k8s.io/v1alpha2", "JobSet", JOBSET_SPEC),
+}

@@ -1,0 +1,412 @@
+"""Jobs whose controllers number the pods: what every manifest has, what is refused, and which ranks its pods start."""
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.files import LaunchFile
+from hccl_kit.launch.plan import plan
+from hccl_kit.runtime import detect
+from hccl_kit.runtime.worker_env import MISLEADING, NAMES
+from hccl_kit.table.model import RankTable
+from tests.lab.hosts import hosts, needs_hosts
+from tests.launch.controllers import KINDS, MODULES, PodFacts, address_of, pods_of
+from tests.launch.crds import CRDS
+from tests.launch.jobs import finish as finish_on_host
+from tests.launch.manifests import Cluster, Value, documents_of, expanded, job_of, templates_of
+from tests.launch.pods import SHOW, command, finish, told
+from tests.launch.ways import assert_golden, nasty, planned, servers, words
+from tests.places import ROOT
+
+TWO = servers(range(2), range(2), ids=("10.0.0.1", "10.0.0.2"))
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {"framework": "mindspore"},
+    "queued_on_hosts": {
+        "framework": "pytorch",
+        "host_network": True,
+        "kueue_queue": "team-a",
+        "resource": "huawei.com/Ascend910B4",
+        "namespace": "training",
+    },
+    "fixed_table": {"fixed_table": True, "host_network": True},
+    "written_table": {"table_map": "rings-config-train"},
+}
+
+
+def emit(kind: str, *argv: str, table: RankTable = TWO, **options: Any) -> tuple[LaunchFile, ...]:
+    plan_, file = planned(table, *argv)
+    made: tuple[LaunchFile, ...] = MODULES[kind].emit(
+        plan_, file, **{"image": "registry/train:1", "name": "train", **options}
+    )
+    return made
+
+
+def pods(documents: list[Value]) -> list[Value]:
+    """The specs of the pods with cards."""
+    return [
+        template["spec"]
+        for _, template in templates_of(job_of(documents)).values()
+        if "resources" in template["spec"]["containers"][0]
+    ]
+
+
+@pytest.mark.parametrize("name", ["plain", "queued_on_hosts"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_golden(kind: str, name: str, request: pytest.FixtureRequest) -> None:
+    files = emit(kind, "python", "train.py", "--lr", "0.1", "--name", "$(x) it's", **OPTIONS[name])
+    assert_golden(f"{kind}/{name}", files, request)
+
+
+@pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20)])
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_published_schema_accepts_it(kind: str, name: str, table: RankTable) -> None:
+    documents = documents_of(emit(kind, table=table, **OPTIONS[name]))
+    for document in documents:
+        jsonschema.validate(document, CRDS[document["kind"]])
+    with_cards = [
+        count
+        for count, template in templates_of(job_of(documents)).values()
+        if "resources" in template["spec"]["containers"][0]
+    ]
+    assert sum(with_cards) == len(table.servers)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schema_refuses_what_a_server_would(kind: str) -> None:
+    job = job_of(documents_of(emit(kind)))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**job, "spec": {**job["spec"], "replica": 1}}, CRDS[job["kind"]])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({key: job[key] for key in job if key != "spec"}, CRDS[job["kind"]])
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_pod_has_cards_mounts_and_a_server_of_its_own(kind: str, name: str) -> None:
+    documents = documents_of(emit(kind, **OPTIONS[name]))
+    maps = {document["metadata"]["name"] for document in documents if document["kind"] == "ConfigMap"}
+    namespace = OPTIONS[name].get("namespace", "default")
+    assert {document["metadata"]["namespace"] for document in documents} == {namespace}
+    labels = job_of(documents)["metadata"].get("labels", {})
+    assert labels.get("kueue.x-k8s.io/queue-name") == OPTIONS[name].get("kueue_queue")
+    cards = {OPTIONS[name].get("resource", "huawei.com/Ascend910"): 2}
+    for pod in pods(documents):
+        (container,) = pod["containers"]
+        assert container["resources"] == {"requests": cards, "limits": cards}
+        (apart,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert apart == {
+            "labelSelector": {"matchLabels": {"hccl-kit/job": "train"}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        mounts = {mount["mountPath"]: volumes[mount["name"]] for mount in container["volumeMounts"]}
+        assert mounts["/dev/shm"]["emptyDir"] == {"medium": "Memory"}
+        assert mounts["/usr/local/Ascend/driver"]["hostPath"] == {"path": "/usr/local/Ascend/driver"}
+        assert mounts["/hccl-kit"]["configMap"] == {"name": "train-start"}
+        written = {OPTIONS[name].get("table_map")}
+        found = {volume["configMap"]["name"] for volume in volumes.values() if "configMap" in volume}
+        assert found - written <= maps
+        fields = {
+            row["name"]: row.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+            for row in container.get("env", ())
+        }
+        assert "ASCEND_VISIBLE_DEVICES" not in fields
+        on_host = OPTIONS[name].get("host_network", False)
+        assert pod.get("hostNetwork", False) == on_host
+        assert (fields.get("HCCL_IF_IP") == "status.hostIP") == on_host
+    for _, template in templates_of(job_of(documents)).values():
+        if "resources" in template["spec"]["containers"][0]:
+            assert template["metadata"]["labels"] == {"hccl-kit/job": "train"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(argv=st.lists(words | nasty, min_size=1, max_size=8))
+def test_every_word_of_the_command_is_in_the_manifest(kind: str, argv: list[str]) -> None:
+    assert words_of(documents_of(emit(kind, "run", *argv))) == ["run", *argv]
+
+
+def words_of(documents: list[Value]) -> list[str]:
+    """The command that the ranks run."""
+    (container,) = pods(documents)[0]["containers"]
+    if "args" in container:
+        return [expanded(word, {}) for word in container["args"]]
+    programs = next(document["data"] for document in documents if "start.json" in document.get("data", {}))
+    found: list[str] = json.loads(programs["command.json"])
+    return found
+
+
+LONGEST = {kind: 63 - len(MODULES[kind].suffix(2)) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"image": ""}, "the container image is missing"),
+        ({"image": "a b"}, 'image "a b" is not a valid image name'),
+        ({"image": "a:1\n---"}, r'image "a:1\n---" is not a valid image name'),
+        ({"name": "Train"}, 'name "Train" is not valid; accepted: at most'),
+        ({"name": "a\n"}, r'name "a\n" is not valid'),
+        ({"name": "a" * 64}, "lower-case letters, digits and hyphens"),
+        ({"namespace": "my_space"}, 'namespace "my_space" is not valid'),
+        ({"kueue_queue": ""}, 'queue "" is not valid; accepted: at most 63 lower-case letters, digits, hyphens and'),
+        ({"kueue_queue": "Team"}, 'queue "Team" is not valid'),
+        ({"kueue_queue": "a\nb: c"}, r'queue "a\nb: c" is not valid'),
+        ({"kueue_queue": "a" * 64}, "is not valid"),
+        ({"kueue_queue": "-a"}, 'queue "-a" is not valid'),
+        ({"resource": "npu"}, 'resource "npu" is not valid; accepted: DOMAIN/NAME as in the allocatable resources'),
+        ({"resource": "huawei.com/"}, 'resource "huawei.com/" is not valid'),
+        ({"resource": "huawei.com/a b"}, 'resource "huawei.com/a b" is not valid'),
+        ({"resource": "huawei..com/a"}, 'resource "huawei..com/a" is not valid'),
+        ({"resource": "x/" + "a" * 64}, "is not valid"),
+        ({"resource": "a/b/c"}, 'resource "a/b/c" is not valid'),
+        ({"table_map": "a/b"}, 'ConfigMap "a/b" is not valid'),
+        ({"framework": "keras"}, "unknown framework 'keras'; accepted: mindspore, pytorch"),
+        ({"fixed_table": True}, "--fixed-table needs --host-network: a rank table has the addresses of hosts"),
+        (
+            {"fixed_table": True, "table_map": "a", "host_network": True},
+            "--fixed-table and --table-map exclude each other",
+        ),
+    ],
+    ids=str,
+)
+def test_an_option_that_is_not_accepted(kind: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(KitError, match=re.escape(message)) as caught:
+        emit(kind, **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_longest_name_gives_pods_whose_names_fit(kind: str) -> None:
+    emit(kind, name="a" * LONGEST[kind])
+    with pytest.raises(KitError, match=f"at most {LONGEST[kind]} lower-case letters"):
+        emit(kind, name="a" * (LONGEST[kind] + 1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_that_no_config_map_holds_is_refused_when_pods_would_read_it(kind: str) -> None:
+    ids = [f"10.1.{number // 250}.{number % 250}" for number in range(4000)]
+    large = servers(*[range(8)] * 4000, ids=ids)
+    (file,) = emit(kind, table=large)
+    assert len(file.text) < 100_000
+    with pytest.raises(KitError, match=r"ConfigMap train-table would have [0-9]{7} bytes; Kubernetes accepts 1048576"):
+        emit(kind, table=large, fixed_table=True, host_network=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_with_a_number_has_its_ports_and_time_outs(kind: str) -> None:
+    made, file = planned(TWO)
+    numbered = plan(TWO, made.command, [("HCCL_IF_BASE_PORT", "65280"), ("MASTER_PORT", "65392")])
+    documents = documents_of(MODULES[kind].emit(numbered, file, image="x"))
+    for pod in pods(documents):
+        assert {"name": "HCCL_IF_BASE_PORT", "value": "65280"} in pod["containers"][0]["env"]
+        assert "MASTER_PORT" not in {row["name"] for row in pod["containers"][0]["env"]}
+    settings = next(json.loads(d["data"]["start.json"]) for d in documents if d["kind"] == "ConfigMap")
+    assert settings["port"] == 65392
+
+
+def by_the_cluster(cards: Mapping[str, Sequence[int]]) -> Value:
+    """A table with these cards of hosts."""
+    listed, rank = [], 0
+    for host, own in cards.items():
+        devices = [{"device_id": str(card), "rank_id": str(rank + i)} for i, card in enumerate(own)]
+        listed.append({"server_id": host, "device": devices})
+        rank += len(own)
+    return {"status": "completed", "server_list": listed, "server_count": str(len(listed)), "version": "1.0"}
+
+
+def started(cluster: Cluster, kind: str, environ: Mapping[str, str] | None = None) -> list[Any]:
+    """All pods of a job on this host."""
+    found = pods_of(kind, cluster.documents)
+    return [cluster.start(pod.template, pod.fields, {**(environ or {}), **pod.environ}) for pod in found]
+
+
+LEFT_OVER = dict.fromkeys([*MISLEADING, "RANK_ID", "RANK_TABLE_FILE", "DEVICE_ID"], "7")
+"""What may be set in an image, or by a controller that knows nothing of cards."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_pod_starts_a_rank_on_each_of_its_cards(kind: str, tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(kind, *command(SHOW), framework="pytorch"))
+    for pod in started(cluster, kind, LEFT_OVER):
+        done = finish(pod)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    settings = json.loads((tmp_path / "hccl-kit" / "start.json").read_text())
+    for rank in range(4):
+        environ = told(tmp_path, rank)
+        assert environ.keys() & set(MISLEADING) == set()
+        found = detect(environ)
+        env = found.env
+        assert found.launcher == "script"
+        assert (env.rank, env.size, env.local_rank, env.local_size, env.device) == (rank, 4, rank % 2, 2, rank % 2)
+        assert (env.master_addr, env.master_port, env.table) == (address_of(kind, "train"), settings["port"], None)
+        assert all(environ[name] == str(rank) for name in NAMES["rank"])
+        assert environ["HCCL_KIT_RUN_ID"] == "train"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_arrive_at_the_ranks_unchanged(kind: str, tmp_path: Path) -> None:
+    given_words = ["", "a b", "$(id)", "$$(HOME)", "`id`", "it's", "\n", "--x=$HOME", "训练", "*"]
+    program = "import json, os, sys; open(os.environ['RANK'], 'w').write(json.dumps(sys.argv[1:]))"
+    cluster = Cluster(tmp_path, emit(kind, *command(program), *given_words, framework="pytorch"))
+    for pod in started(cluster, kind):
+        assert finish(pod).returncode == 0
+    for rank in range(4):
+        assert json.loads((tmp_path / str(rank)).read_text()) == given_words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rank_that_fails_ends_its_pod_with_its_code(kind: str, tmp_path: Path) -> None:
+    program = "import os, sys, time; sys.exit('no data') if os.environ['RANK'] == '1' else time.sleep(60)"
+    cluster = Cluster(tmp_path, emit(kind, *command(program), framework="pytorch"))
+    pod = pods_of(kind, cluster.documents)[0]
+    done = finish(cluster.start(pod.template, pod.fields, pod.environ))
+    assert done.returncode == 1
+    assert "error: rank 1 failed with exit code 1; its last lines:\nno data" in done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pod_waits_for_the_table_that_the_cluster_writes(kind: str, tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(kind, *command(SHOW), table_map="rings-config-train"))
+    facts = [pod._replace(fields={**pod.fields, "status.hostIP": f"10.0.0.{9 - number}"})
+             for number, pod in enumerate(pods_of(kind, cluster.documents))]  # fmt: skip
+    running = [cluster.start(pod.template, pod.fields, pod.environ) for pod in facts]
+    with pytest.raises(Exception, match="timed out"):
+        running[0].wait(1.5)
+    table = by_the_cluster({"10.0.0.8": (4, 5), "10.0.0.9": (6, 7)})
+    Cluster.write(tmp_path / "user_serverid_devindex_config", {"hccl.json": json.dumps(table)})
+    for pod in running:
+        done = finish(pod)
+        assert (done.returncode, done.stderr) == (0, "")
+    for rank in range(4):
+        env = detect(told(tmp_path, rank)).env
+        assert (env.rank, env.device, env.master_addr) == (rank, rank % 2, "10.0.0.8")
+
+
+def test_a_table_is_given(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit("jobset", *command(SHOW), fixed_table=True, host_network=True))
+    for host in ("10.0.0.2", "10.0.0.1"):
+        done = finish(cluster.start("node", {"status.hostIP": host}))
+        assert (done.returncode, done.stderr) == (0, "")
+    assert [detect(told(tmp_path, rank)).env.local_rank for rank in range(4)] == [0, 1, 0, 1]
+
+
+INDEX = {"jobset": "JOB_COMPLETION_INDEX"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pod_without_its_controller_prints_an_error(kind: str, tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(kind, *command(SHOW), framework="pytorch"))
+    pod = pods_of(kind, cluster.documents)[0]
+    done = finish(cluster.start(pod.template, pod.fields, {**pod.environ, INDEX[kind]: "soon"}))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {INDEX[kind]}='soon' is not a number from 0; ")
+    assert "\n  fix: " in done.stderr
+    more = finish(cluster.start(pod.template, pod.fields, {**pod.environ, INDEX[kind]: "2"}))
+    assert more.returncode == 2
+    assert more.stderr.startswith(f"error: {INDEX[kind]}=2, and the manifest was written for 2 pod(s)\n  fix: ")
+
+
+MEET = """
+import os, socket, time
+from pathlib import Path
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+place = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if rank == 0:
+    with socket.create_server(("", place[1]), backlog=size) as server:
+        for _ in range(size - 1):
+            peer, _ = server.accept()
+            Path("met_" + peer.recv(9).decode()).touch()
+else:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with socket.create_connection(place, 5) as link:
+                link.sendall(str(rank).encode())
+            break
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+"""
+
+
+@needs_hosts
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranks_of_all_pods_meet_at_the_name_of_pod_0(kind: str, tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(kind, *command(MEET), framework="pytorch"))
+    with hosts(2) as lab:
+        lab.add_name(0, address_of(kind, "train"))
+        facts: list[PodFacts] = pods_of(kind, cluster.documents)
+        running = []
+        for number, pod in enumerate(facts):
+            argv, environ = cluster.pod(pod.template, pod.fields, pod.environ)
+            running.append(lab.start(number, argv, environ=environ, folder=tmp_path))
+        for process in running:
+            done = finish_on_host(process)
+            assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(path.name for path in tmp_path.glob("met_*")) == ["met_1", "met_2", "met_3"]
+
+
+@needs_hosts
+@pytest.mark.parametrize("kind", KINDS)
+def test_pod_0_also_runs_the_scheduler_of_mindspore(kind: str, tmp_path: Path) -> None:
+    program = (
+        "import os, json, sys; name = os.environ.get('MS_NODE_ID', 'scheduler');"
+        "open(name + '.json', 'w').write(json.dumps(dict(os.environ)))"
+    )
+    cluster = Cluster(tmp_path, emit(kind, *command(program), framework="mindspore"))
+    with hosts(2) as lab:
+        first = lab.addresses[0]
+        running = []
+        for number, pod in reversed([*enumerate(pods_of(kind, cluster.documents))]):
+            argv, environ = cluster.pod(pod.template, pod.fields, {**LEFT_OVER, **pod.environ})
+            running.append(lab.start(number, argv, environ=environ, folder=tmp_path))
+        lab.add_name(0, address_of(kind, "train"))  # the pods wait for it
+        for process in running:
+            done = finish_on_host(process)
+            assert done.returncode == 0, done.stdout + done.stderr
+    told_ = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
+    assert sorted(told_) == ["0", "1", "2", "3", "scheduler"]
+    for name, environ in told_.items():
+        assert environ["MS_ROLE"] == ("MS_SCHED" if name == "scheduler" else "MS_WORKER")
+        assert (environ["MS_SCHED_HOST"], environ["MS_WORKER_NUM"], environ["RANK_SIZE"]) == (first, "4", "4")
+        assert "RANK_TABLE_FILE" not in environ
+        assert environ["MS_SCHED_PORT"].isdecimal()
+        if name != "scheduler":
+            env = detect(environ).env
+            assert (env.rank, env.size, env.device) == (int(name), 4, int(name) % 2)
+
+
+@needs_hosts
+@pytest.mark.train
+@pytest.mark.long
+def test_mindspore_meets_over_two_pods_without_a_table(tmp_path: Path) -> None:
+    pytest.importorskip("mindspore")
+    program = (
+        "import mindspore; from mindspore.communication import get_group_size, get_rank, init; "
+        "mindspore.set_device('CPU'); init(); print('rank', get_rank(), 'of', get_group_size())"
+    )
+    argv = [sys.executable, "-u", "-c", program]
+    cluster = Cluster(tmp_path, emit("jobset", *argv))
+    with hosts(2) as lab:
+        lab.add_name(0, address_of("jobset", "train"))
+        running = []
+        for number, pod in enumerate(pods_of("jobset", cluster.documents)):
+            line, environ = cluster.pod(pod.template, pod.fields, {"PYTHONPATH": str(ROOT), **pod.environ})
+            running.append(lab.start(number, line, environ=environ, folder=tmp_path))
+        outputs = [finish_on_host(process) for process in running]
+    for done in outputs:
+        assert done.returncode == 0, done.stdout + done.stderr
+    found = re.findall("rank [0-9] of 4", "".join(done.stdout for done in outputs))
+    assert sorted(found) == [f"rank {rank} of 4" for rank in range(4)]
