@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hccl_kit.launch.emitters import jobset
+from hccl_kit.launch.emitters import jobset, pytorchjob
 from tests.launch.manifests import Templates, Value, job_of, templates_of
 
-MODULES = {"jobset": jobset}
+MODULES = {"jobset": jobset, "pytorchjob": pytorchjob}
 KINDS = sorted(MODULES)
 
 
@@ -25,7 +25,26 @@ def _jobset(name: str, templates: Templates) -> list[PodFacts]:
     return [PodFacts(template, fields, {"JOB_COMPLETION_INDEX": str(number)}) for number in range(count)]
 
 
-_PODS = {"jobset": _jobset}
+def _pytorchjob(name: str, templates: Templates) -> list[PodFacts]:
+    """The operator counts pods as ranks: RANK is the number of the pod."""
+    kinds = [kind for kind, (count, _) in templates.items() for _ in range(count)]
+    job = {
+        "PYTHONUNBUFFERED": "0",
+        "MASTER_ADDR": f"{name}-master-0",
+        "MASTER_PORT": "23456",
+        "WORLD_SIZE": str(len(kinds)),
+        "PET_MASTER_ADDR": f"{name}-master-0",
+        "PET_NNODES": str(len(kinds)),
+    }
+    return [
+        PodFacts(kind, {}, {**job, "RANK": str(number), "PET_NODE_RANK": str(number)})
+        for number, kind in enumerate(kinds)
+    ]
+
+
+INDEX = {"jobset": "JOB_COMPLETION_INDEX", "pytorchjob": "RANK"}
+"""The variable with the number of a pod."""
+_PODS = {"jobset": _jobset, "pytorchjob": _pytorchjob}
 
 
 def pods_of(kind: str, documents: Sequence[Value]) -> list[PodFacts]:
@@ -36,4 +55,4 @@ def pods_of(kind: str, documents: Sequence[Value]) -> list[PodFacts]:
 
 def address_of(kind: str, name: str) -> str:
     """The name of pod 0 in the cluster."""
-    return {"jobset": f"{name}-node-0-0.{name}"}[kind]
+    return {"jobset": f"{name}-node-0-0.{name}", "pytorchjob": f"{name}-master-0"}[kind]

@@ -4,6 +4,8 @@ Only fields that we use are here, with their types and with all that are require
 under strict validation, an unknown field is refused. Written after:
 
 - JobSet: kubernetes-sigs/jobset, config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml, v1alpha2, at 01078527.
+- PyTorchJob: kubeflow/training-operator, pkg/apis/kubeflow.org/v1/pytorch_types.go at 2f18ab7a and common_types.go at
+  186ac6c6, from which manifests/base/crds/kubeflow.org_pytorchjobs.yaml is generated, v1.
 """
 
 from tests.launch.schemas import BOOLEAN, BY_KIND, COUNT, METADATA, TEMPLATE, TEXT, Schema, items, record
@@ -27,6 +29,18 @@ JOBSET_SPEC = record(
 )
 
 
+PYTORCH_SPEC = record(
+    "pytorchReplicaSpecs",
+    pytorchReplicaSpecs={
+        "type": "object",
+        "additionalProperties": record("", replicas=COUNT, restartPolicy=TEXT, template=TEMPLATE),
+        "propertyNames": {"enum": ["Master", "Worker"]},
+        "required": ["Master"],
+    },
+    runPolicy=record("", backoffLimit=COUNT, cleanPodPolicy={"enum": ["All", "Running", "None"]}),
+)
+
+
 def job(version: str, kind: str, spec: Schema) -> Schema:
     """The schema of a whole object."""
     return record(
@@ -41,4 +55,5 @@ def job(version: str, kind: str, spec: Schema) -> Schema:
 CRDS = {
     "ConfigMap": BY_KIND["ConfigMap"],
     "JobSet": job("jobset.x-k8s.io/v1alpha2", "JobSet", JOBSET_SPEC),
+    "PyTorchJob": job("kubeflow.org/v1", "PyTorchJob", PYTORCH_SPEC),
 }

@@ -52,6 +52,7 @@ TEMPLATES: Mapping[str, Callable[[Value], Templates]] = {
     "AscendJob": lambda job: _replicated(job["spec"]["replicaSpecs"]),
     "Job": _of_volcano,
     "JobSet": _of_jobset,
+    "PyTorchJob": lambda job: _replicated(job["spec"]["pytorchReplicaSpecs"]),
 }
 
 

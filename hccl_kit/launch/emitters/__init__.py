@@ -108,6 +108,7 @@ _ROWS = (
         needs_product=True,
     ),
     Launcher("jobset", "kubectl apply -f {0}", _NUMBERED),
+    Launcher("pytorchjob", "kubectl apply -f {0}", _NUMBERED),
 )
 
 LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}

@@ -93,12 +93,13 @@ def hardware_of(product: str) -> Hardware:
 def pod_job(
     plan: LaunchPlan, *, name: str | None, image: str, namespace: str, hardware: Hardware, suffix: str = ""
 ) -> PodJob:
-    """The job of a plan whose nodes have equally many cards (HK530); pod names may end in `suffix`.
+    """The job of a plan whose nodes have equally many cards (HK530).
 
+    `suffix` is the longest end of a pod's name, unless it is that of the operator or of Volcano.
     Raises KitError if a name is not accepted.
     """
     name = name or f"ascend{plan.size}p"
-    longest = _MAX_LABEL - max(len("-scheduler-0"), len(f"-worker-{len(plan.nodes)}"), len(suffix))
+    longest = _MAX_LABEL - len(suffix or max("-scheduler-0", f"-worker-{len(plan.nodes)}", key=len))
     _assert_label("name", name, longest, "pod names start with it")
     _assert_label("namespace", namespace, _MAX_LABEL, "such as default")
     if not image:

@@ -19,7 +19,7 @@ from hccl_kit.runtime import detect
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES
 from hccl_kit.table.model import RankTable
 from tests.lab.hosts import hosts, needs_hosts
-from tests.launch.controllers import KINDS, MODULES, PodFacts, address_of, pods_of
+from tests.launch.controllers import INDEX, KINDS, MODULES, PodFacts, address_of, pods_of
 from tests.launch.crds import CRDS
 from tests.launch.jobs import finish as finish_on_host
 from tests.launch.manifests import Cluster, Value, documents_of, expanded, job_of, templates_of
@@ -299,9 +299,6 @@ def test_a_table_is_given(tmp_path: Path) -> None:
         done = finish(cluster.start("node", {"status.hostIP": host}))
         assert (done.returncode, done.stderr) == (0, "")
     assert [detect(told(tmp_path, rank)).env.local_rank for rank in range(4)] == [0, 1, 0, 1]
-
-
-INDEX = {"jobset": "JOB_COMPLETION_INDEX"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
