@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hccl_kit.launch.emitters import jobset, pytorchjob
+from hccl_kit.launch.emitters import jobset, lws, pytorchjob
 from tests.launch.manifests import Templates, Value, job_of, templates_of
 
-MODULES = {"jobset": jobset, "pytorchjob": pytorchjob}
+MODULES = {"jobset": jobset, "lws": lws, "pytorchjob": pytorchjob}
 KINDS = sorted(MODULES)
 
 
@@ -42,9 +42,16 @@ def _pytorchjob(name: str, templates: Templates) -> list[PodFacts]:
     ]
 
 
-INDEX = {"jobset": "JOB_COMPLETION_INDEX", "pytorchjob": "RANK"}
+def _lws(name: str, templates: Templates) -> list[PodFacts]:
+    """The pods of the first group; the controller sets three variables in them."""
+    ((template, (count, _)),) = templates.items()
+    group = {"LWS_LEADER_ADDRESS": f"{name}-0.{name}.default", "LWS_GROUP_SIZE": str(count)}
+    return [PodFacts(template, {}, {**group, "LWS_WORKER_INDEX": str(number)}) for number in range(count)]
+
+
+INDEX = {"jobset": "JOB_COMPLETION_INDEX", "lws": "LWS_WORKER_INDEX", "pytorchjob": "RANK"}
 """The variable with the number of a pod."""
-_PODS = {"jobset": _jobset, "pytorchjob": _pytorchjob}
+_PODS = {"jobset": _jobset, "lws": _lws, "pytorchjob": _pytorchjob}
 
 
 def pods_of(kind: str, documents: Sequence[Value]) -> list[PodFacts]:
@@ -55,4 +62,8 @@ def pods_of(kind: str, documents: Sequence[Value]) -> list[PodFacts]:
 
 def address_of(kind: str, name: str) -> str:
     """The name of pod 0 in the cluster."""
-    return {"jobset": f"{name}-node-0-0.{name}", "pytorchjob": f"{name}-master-0"}[kind]
+    return {
+        "jobset": f"{name}-node-0-0.{name}",
+        "lws": f"{name}-0.{name}.default",
+        "pytorchjob": f"{name}-master-0",
+    }[kind]

@@ -6,6 +6,8 @@ under strict validation, an unknown field is refused. Written after:
 - JobSet: kubernetes-sigs/jobset, config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml, v1alpha2, at 01078527.
 - PyTorchJob: kubeflow/training-operator, pkg/apis/kubeflow.org/v1/pytorch_types.go at 2f18ab7a and common_types.go at
   186ac6c6, from which manifests/base/crds/kubeflow.org_pytorchjobs.yaml is generated, v1.
+- LeaderWorkerSet: kubernetes-sigs/lws, api/leaderworkerset/v1/leaderworkerset_types.go at 024af084, from which
+  config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml is generated, v1.
 """
 
 from tests.launch.schemas import BOOLEAN, BY_KIND, COUNT, METADATA, TEMPLATE, TEXT, Schema, items, record
@@ -41,6 +43,18 @@ PYTORCH_SPEC = record(
 )
 
 
+LWS_SPEC = record(
+    "leaderWorkerTemplate",
+    replicas=COUNT,
+    leaderWorkerTemplate=record(
+        "workerTemplate",
+        size=COUNT,
+        restartPolicy={"enum": ["Default", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None"]},
+        workerTemplate=TEMPLATE,
+    ),
+)
+
+
 def job(version: str, kind: str, spec: Schema) -> Schema:
     """The schema of a whole object."""
     return record(
@@ -55,5 +69,6 @@ def job(version: str, kind: str, spec: Schema) -> Schema:
 CRDS = {
     "ConfigMap": BY_KIND["ConfigMap"],
     "JobSet": job("jobset.x-k8s.io/v1alpha2", "JobSet", JOBSET_SPEC),
+    "LeaderWorkerSet": job("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", LWS_SPEC),
     "PyTorchJob": job("kubeflow.org/v1", "PyTorchJob", PYTORCH_SPEC),
 }

@@ -48,10 +48,16 @@ def _of_jobset(job: Value) -> Templates:
     return {row["name"]: (row["replicas"] * spec["completions"], spec["template"])}
 
 
+def _of_lws(job: Value) -> Templates:
+    group = job["spec"]["leaderWorkerTemplate"]
+    return {"worker": (job["spec"]["replicas"] * group["size"], group["workerTemplate"])}
+
+
 TEMPLATES: Mapping[str, Callable[[Value], Templates]] = {
     "AscendJob": lambda job: _replicated(job["spec"]["replicaSpecs"]),
     "Job": _of_volcano,
     "JobSet": _of_jobset,
+    "LeaderWorkerSet": _of_lws,
     "PyTorchJob": lambda job: _replicated(job["spec"]["pytorchReplicaSpecs"]),
 }
 

@@ -95,8 +95,8 @@ def pod_job(
 ) -> PodJob:
     """The job of a plan whose nodes have equally many cards (HK530).
 
-    `suffix` is the longest end of a pod's name, unless it is that of the operator or of Volcano.
-    Raises KitError if a name is not accepted.
+    `suffix` is the longest end of a pod's name; without it, that of the Ascend Operator and of Volcano. Raises
+    KitError if a name is not accepted.
     """
     name = name or f"ascend{plan.size}p"
     longest = _MAX_LABEL - len(suffix or max("-scheduler-0", f"-worker-{len(plan.nodes)}", key=len))
