@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hccl_kit.launch.emitters import jobset, lws, pytorchjob
-from tests.launch.manifests import Templates, Value, job_of, templates_of
+from hccl_kit.launch.emitters import jobset, lws, pytorchjob, trainjob
+from tests.launch.manifests import Templates, Value, job_of, templates_in
 
-MODULES = {"jobset": jobset, "lws": lws, "pytorchjob": pytorchjob}
+MODULES = {"jobset": jobset, "lws": lws, "pytorchjob": pytorchjob, "trainjob": trainjob}
 KINDS = sorted(MODULES)
 
 
@@ -49,15 +49,33 @@ def _lws(name: str, templates: Templates) -> list[PodFacts]:
     return [PodFacts(template, {}, {**group, "LWS_WORKER_INDEX": str(number)}) for number in range(count)]
 
 
-INDEX = {"jobset": "JOB_COMPLETION_INDEX", "lws": "LWS_WORKER_INDEX", "pytorchjob": "RANK"}
+def _trainjob(name: str, templates: Templates) -> list[PodFacts]:
+    """The pods of its JobSet, with what the policy `torch` of the Trainer adds."""
+    pods = _jobset(name, templates)
+    torch = {
+        "PET_NNODES": str(len(pods)),
+        "PET_NPROC_PER_NODE": "auto",
+        "PET_MASTER_ADDR": f"{name}-node-0-0.{name}",
+        "PET_MASTER_PORT": "29400",
+    }
+    return [
+        pod._replace(environ={**pod.environ, **torch, "PET_NODE_RANK": str(number)}) for number, pod in enumerate(pods)
+    ]
+
+
+INDEX = {
+    "jobset": "JOB_COMPLETION_INDEX",
+    "lws": "LWS_WORKER_INDEX",
+    "pytorchjob": "RANK",
+    "trainjob": "JOB_COMPLETION_INDEX",
+}
 """The variable with the number of a pod."""
-_PODS = {"jobset": _jobset, "lws": _lws, "pytorchjob": _pytorchjob}
+_PODS = {"jobset": _jobset, "lws": _lws, "pytorchjob": _pytorchjob, "trainjob": _trainjob}
 
 
 def pods_of(kind: str, documents: Sequence[Value]) -> list[PodFacts]:
     """The pods of a job in the order of their numbers."""
-    job = job_of(documents)
-    return _PODS[kind](job["metadata"]["name"], templates_of(job))
+    return _PODS[kind](job_of(documents)["metadata"]["name"], templates_in(documents))
 
 
 def address_of(kind: str, name: str) -> str:
@@ -66,4 +84,5 @@ def address_of(kind: str, name: str) -> str:
         "jobset": f"{name}-node-0-0.{name}",
         "lws": f"{name}-0.{name}.default",
         "pytorchjob": f"{name}-master-0",
+        "trainjob": f"{name}-node-0-0.{name}",
     }[kind]

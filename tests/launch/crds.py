@@ -8,12 +8,15 @@ under strict validation, an unknown field is refused. Written after:
   186ac6c6, from which manifests/base/crds/kubeflow.org_pytorchjobs.yaml is generated, v1.
 - LeaderWorkerSet: kubernetes-sigs/lws, api/leaderworkerset/v1/leaderworkerset_types.go at 024af084, from which
   config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml is generated, v1.
+- TrainingRuntime, TrainJob: kubeflow/trainer, pkg/apis/trainer/v1alpha1/trainingruntime_types.go at 022656ac and
+  trainjob_types.go at 0015772c, from which manifests/base/crds/trainer.kubeflow.org_*.yaml are generated.
 """
 
-from tests.launch.schemas import BOOLEAN, BY_KIND, COUNT, METADATA, TEMPLATE, TEXT, Schema, items, record
+from tests.launch.schemas import BOOLEAN, BY_KIND, COUNT, METADATA, TEMPLATE, TEXT, TEXTS, Schema, items, record
 
 JOB_TEMPLATE = record(
     "",
+    metadata=record("", labels=TEXTS),
     spec=record(
         "template",
         parallelism=COUNT,
@@ -55,6 +58,14 @@ LWS_SPEC = record(
 )
 
 
+RUNTIME_SPEC = record("", mlPolicy=record("", numNodes=COUNT), template=record("", spec=JOBSET_SPEC))
+TRAIN_SPEC = record(
+    "runtimeRef",
+    runtimeRef=record("name", name=TEXT, apiGroup=TEXT, kind=TEXT),
+    trainer=record("", numNodes=COUNT),
+)
+
+
 def job(version: str, kind: str, spec: Schema) -> Schema:
     """The schema of a whole object."""
     return record(
@@ -70,5 +81,7 @@ CRDS = {
     "ConfigMap": BY_KIND["ConfigMap"],
     "JobSet": job("jobset.x-k8s.io/v1alpha2", "JobSet", JOBSET_SPEC),
     "LeaderWorkerSet": job("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", LWS_SPEC),
+    "TrainingRuntime": job("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", RUNTIME_SPEC),
+    "TrainJob": job("trainer.kubeflow.org/v1alpha1", "TrainJob", TRAIN_SPEC),
     "PyTorchJob": job("kubeflow.org/v1", "PyTorchJob", PYTORCH_SPEC),
 }

@@ -31,7 +31,8 @@ def documents_of(files: Sequence[LaunchFile]) -> list[Value]:
 
 
 def job_of(documents: Sequence[Value]) -> Value:
-    return next(document for document in documents if document["kind"] in TEMPLATES)
+    kinds = {*TEMPLATES, "TrainJob"} - {"TrainingRuntime"}
+    return next(document for document in documents if document["kind"] in kinds)
 
 
 def _replicated(specs: Value) -> Templates:
@@ -48,6 +49,12 @@ def _of_jobset(job: Value) -> Templates:
     return {row["name"]: (row["replicas"] * spec["completions"], spec["template"])}
 
 
+def _of_runtime(runtime: Value) -> Templates:
+    """The Trainer sets the number of pods in the JobSet that it makes."""
+    (row,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    return {row["name"]: (runtime["spec"]["mlPolicy"]["numNodes"], row["template"]["spec"]["template"])}
+
+
 def _of_lws(job: Value) -> Templates:
     group = job["spec"]["leaderWorkerTemplate"]
     return {"worker": (job["spec"]["replicas"] * group["size"], group["workerTemplate"])}
@@ -58,6 +65,7 @@ TEMPLATES: Mapping[str, Callable[[Value], Templates]] = {
     "Job": _of_volcano,
     "JobSet": _of_jobset,
     "LeaderWorkerSet": _of_lws,
+    "TrainingRuntime": _of_runtime,
     "PyTorchJob": lambda job: _replicated(job["spec"]["pytorchReplicaSpecs"]),
 }
 
@@ -65,6 +73,11 @@ TEMPLATES: Mapping[str, Callable[[Value], Templates]] = {
 def templates_of(job: Value) -> Templates:
     """The number of pods and the template of each kind of pod."""
     return TEMPLATES[job["kind"]](job)
+
+
+def templates_in(documents: Sequence[Value]) -> Templates:
+    """The pods of the document that has them."""
+    return templates_of(next(document for document in documents if document["kind"] in TEMPLATES))
 
 
 def check_manifest(documents: Sequence[Value]) -> Iterator[str]:
@@ -206,7 +219,7 @@ class Cluster:
     def __init__(self, folder: Path, files: Sequence[LaunchFile]) -> None:
         self.folder = folder
         self.documents = documents_of(files)
-        self.templates = templates_of(job_of(self.documents))
+        self.templates = templates_in(self.documents)
 
     def mount(self, name: str, place: str) -> Path:
         """The ConfigMap at a place, as Kubernetes does it: every file a link to a link, so that all change at once."""

@@ -110,6 +110,7 @@ _ROWS = (
     Launcher("jobset", "kubectl apply -f {0}", _NUMBERED),
     Launcher("pytorchjob", "kubectl apply -f {0}", _NUMBERED),
     Launcher("lws", "kubectl apply -f {0}", _NUMBERED),
+    Launcher("trainjob", "kubectl apply -f {0}", _NUMBERED),
 )
 
 LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}

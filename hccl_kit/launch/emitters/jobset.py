@@ -13,20 +13,22 @@ from hccl_kit.launch.emitters.numbered import Kind, Pods, emitter
 JOB = "node"
 
 
-def jobs(pods: Pods) -> Value:
-    """The spec of a JobSet: it fails when a pod fails, and then ends the others."""
-    count = pods.job.pods
-    job = {
-        "parallelism": count,
-        "completions": count,
-        "completionMode": "Indexed",
-        "backoffLimit": 0,
-        "template": pods.template(restart="Never"),
-    }
+def address_of_jobset() -> tuple[Value, ...]:
+    """The variables of a pod by which it knows the name of pod 0."""
+    return (
+        from_field("JOBSET_NAME", "metadata.labels['jobset.sigs.k8s.io/jobset-name']"),
+        {"name": "MASTER_ADDR", "value": f"$(JOBSET_NAME)-{JOB}-0-0.$(JOBSET_NAME)"},
+    )
+
+
+def jobs(job: Value, metadata: Value | None = None) -> Value:
+    """The spec of a JobSet with one Job: it fails when a pod fails, and then ends the others."""
+    whole = {"completionMode": "Indexed", "backoffLimit": 0, **job}
+    template = {"metadata": metadata, "spec": whole} if metadata else {"spec": whole}
     return {
         "network": {"enableDNSHostnames": True},
         "failurePolicy": {"maxRestarts": 0},
-        "replicatedJobs": [{"name": JOB, "replicas": 1, "template": {"spec": job}}],
+        "replicatedJobs": [{"name": JOB, "replicas": 1, "template": template}],
     }
 
 
@@ -36,9 +38,9 @@ def suffix(pods: int) -> str:
 
 
 def _objects(pods: Pods) -> list[Value]:
-    return [
-        {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": pods.metadata, "spec": jobs(pods)},
-    ]
+    count = pods.job.pods
+    spec = jobs({"parallelism": count, "completions": count, "template": pods.template(restart="Never")})
+    return [{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": pods.metadata, "spec": spec}]
 
 
 emit = emitter(
@@ -47,10 +49,7 @@ emit = emitter(
         title="the Job controller of a JobSet",
         pod_index="JOB_COMPLETION_INDEX",
         address="MASTER_ADDR",
-        env=(
-            from_field("JOBSET_NAME", "metadata.labels['jobset.sigs.k8s.io/jobset-name']"),
-            {"name": "MASTER_ADDR", "value": f"$(JOBSET_NAME)-{JOB}-0-0.$(JOBSET_NAME)"},
-        ),
+        env=address_of_jobset(),
         objects=_objects,
         suffix=suffix,
     )

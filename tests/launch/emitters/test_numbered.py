@@ -22,7 +22,7 @@ from tests.lab.hosts import hosts, needs_hosts
 from tests.launch.controllers import INDEX, KINDS, MODULES, PodFacts, address_of, pods_of
 from tests.launch.crds import CRDS
 from tests.launch.jobs import finish as finish_on_host
-from tests.launch.manifests import Cluster, Value, documents_of, expanded, job_of, templates_of
+from tests.launch.manifests import Cluster, Value, documents_of, expanded, job_of, templates_in
 from tests.launch.pods import SHOW, command, finish, told
 from tests.launch.ways import assert_golden, nasty, planned, servers, words
 from tests.places import ROOT
@@ -54,7 +54,7 @@ def pods(documents: list[Value]) -> list[Value]:
     """The specs of the pods with cards."""
     return [
         template["spec"]
-        for _, template in templates_of(job_of(documents)).values()
+        for _, template in templates_in(documents).values()
         if "resources" in template["spec"]["containers"][0]
     ]
 
@@ -75,7 +75,7 @@ def test_the_published_schema_accepts_it(kind: str, name: str, table: RankTable)
         jsonschema.validate(document, CRDS[document["kind"]])
     with_cards = [
         count
-        for count, template in templates_of(job_of(documents)).values()
+        for count, template in templates_in(documents).values()
         if "resources" in template["spec"]["containers"][0]
     ]
     assert sum(with_cards) == len(table.servers)
@@ -124,7 +124,7 @@ def test_every_pod_has_cards_mounts_and_a_server_of_its_own(kind: str, name: str
         on_host = OPTIONS[name].get("host_network", False)
         assert pod.get("hostNetwork", False) == on_host
         assert (fields.get("HCCL_IF_IP") == "status.hostIP") == on_host
-    for _, template in templates_of(job_of(documents)).values():
+    for _, template in templates_in(documents).values():
         if "resources" in template["spec"]["containers"][0]:
             assert template["metadata"]["labels"] == {"hccl-kit/job": "train"}
 
