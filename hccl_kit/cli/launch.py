@@ -25,6 +25,7 @@ examples:
   hccl-kit launch hccl_2s_16p.json --to bash -- python -u train.py --epochs 3
   hccl-kit launch hccl_2s_16p.json --to slurm --partition npu --gres npu:8 -o jobs
   hccl-kit launch hccl_2s_16p.json --to ascendjob --image registry/train:1 --dry-run
+  hccl-kit launch hccl_2s_16p.json --to jobset --image registry/train:1 --kueue-queue team
 
 Exit code: 0 written, 2 nothing was written (the launcher cannot start the job, or files exist).
 """

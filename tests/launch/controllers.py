@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hccl_kit.launch.emitters import jobset, lws, pytorchjob, trainjob
+from hccl_kit.launch.emitters import jobset, lws, pytorchjob, rayjob, trainjob
 from tests.launch.manifests import Templates, Value, job_of, templates_in
 
-MODULES = {"jobset": jobset, "lws": lws, "pytorchjob": pytorchjob, "trainjob": trainjob}
+MODULES = {"jobset": jobset, "lws": lws, "pytorchjob": pytorchjob, "rayjob": rayjob, "trainjob": trainjob}
 KINDS = sorted(MODULES)
 
 
@@ -63,14 +63,22 @@ def _trainjob(name: str, templates: Templates) -> list[PodFacts]:
     ]
 
 
+def _rayjob(_name: str, templates: Templates) -> list[PodFacts]:
+    """What `ray_start` sets in the pods of Ray's workers."""
+    count, _ = templates["cards"]
+    variables = {"HCCL_KIT_POD_0": "ray-worker-0"}
+    return [PodFacts("cards", {}, {**variables, "HCCL_KIT_POD": str(number)}) for number in range(count)]
+
+
 INDEX = {
+    "rayjob": "HCCL_KIT_POD",
     "jobset": "JOB_COMPLETION_INDEX",
     "lws": "LWS_WORKER_INDEX",
     "pytorchjob": "RANK",
     "trainjob": "JOB_COMPLETION_INDEX",
 }
 """The variable with the number of a pod."""
-_PODS = {"jobset": _jobset, "lws": _lws, "pytorchjob": _pytorchjob, "trainjob": _trainjob}
+_PODS = {"rayjob": _rayjob, "jobset": _jobset, "lws": _lws, "pytorchjob": _pytorchjob, "trainjob": _trainjob}
 
 
 def pods_of(kind: str, documents: Sequence[Value]) -> list[PodFacts]:
@@ -84,5 +92,6 @@ def address_of(kind: str, name: str) -> str:
         "jobset": f"{name}-node-0-0.{name}",
         "lws": f"{name}-0.{name}.default",
         "pytorchjob": f"{name}-master-0",
+        "rayjob": "ray-worker-0",
         "trainjob": f"{name}-node-0-0.{name}",
     }[kind]

@@ -10,6 +10,8 @@ under strict validation, an unknown field is refused. Written after:
   config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml is generated, v1.
 - TrainingRuntime, TrainJob: kubeflow/trainer, pkg/apis/trainer/v1alpha1/trainingruntime_types.go at 022656ac and
   trainjob_types.go at 0015772c, from which manifests/base/crds/trainer.kubeflow.org_*.yaml are generated.
+- RayJob: ray-project/kuberay, ray-operator/apis/ray/v1/rayjob_types.go at 0057210e and raycluster_types.go at 026f1433,
+  from which ray-operator/config/crd/bases/ray.io_rayjobs.yaml is generated.
 """
 
 from tests.launch.schemas import BOOLEAN, BY_KIND, COUNT, METADATA, TEMPLATE, TEXT, TEXTS, Schema, items, record
@@ -66,6 +68,28 @@ TRAIN_SPEC = record(
 )
 
 
+RAY_GROUP = {"rayStartParams": TEXTS, "template": TEMPLATE}
+RAY_SPEC = record(
+    "",
+    entrypoint=TEXT,
+    shutdownAfterJobFinishes=BOOLEAN,
+    rayClusterSpec=record(
+        "headGroupSpec",
+        headGroupSpec=record("rayStartParams template", **RAY_GROUP),
+        workerGroupSpecs=items(
+            record(
+                "groupName minReplicas maxReplicas rayStartParams template",
+                groupName=TEXT,
+                replicas=COUNT,
+                minReplicas=COUNT,
+                maxReplicas=COUNT,
+                **RAY_GROUP,
+            )
+        ),
+    ),
+)
+
+
 def job(version: str, kind: str, spec: Schema) -> Schema:
     """The schema of a whole object."""
     return record(
@@ -81,6 +105,7 @@ CRDS = {
     "ConfigMap": BY_KIND["ConfigMap"],
     "JobSet": job("jobset.x-k8s.io/v1alpha2", "JobSet", JOBSET_SPEC),
     "LeaderWorkerSet": job("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", LWS_SPEC),
+    "RayJob": job("ray.io/v1", "RayJob", RAY_SPEC),
     "TrainingRuntime": job("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", RUNTIME_SPEC),
     "TrainJob": job("trainer.kubeflow.org/v1alpha1", "TrainJob", TRAIN_SPEC),
     "PyTorchJob": job("kubeflow.org/v1", "PyTorchJob", PYTORCH_SPEC),

@@ -60,11 +60,18 @@ def _of_lws(job: Value) -> Templates:
     return {"worker": (job["spec"]["replicas"] * group["size"], group["workerTemplate"])}
 
 
+def _of_rayjob(job: Value) -> Templates:
+    cluster = job["spec"]["rayClusterSpec"]
+    groups = {row["groupName"]: (row["replicas"], row["template"]) for row in cluster["workerGroupSpecs"]}
+    return {"head": (1, cluster["headGroupSpec"]["template"]), **groups}
+
+
 TEMPLATES: Mapping[str, Callable[[Value], Templates]] = {
     "AscendJob": lambda job: _replicated(job["spec"]["replicaSpecs"]),
     "Job": _of_volcano,
     "JobSet": _of_jobset,
     "LeaderWorkerSet": _of_lws,
+    "RayJob": _of_rayjob,
     "TrainingRuntime": _of_runtime,
     "PyTorchJob": lambda job: _replicated(job["spec"]["pytorchReplicaSpecs"]),
 }
@@ -213,6 +220,17 @@ def expanded(word: str, environ: Mapping[str, str]) -> str:
     return re.sub(r"\$\$|\$\(([^)]*)\)", meaning, word)
 
 
+def command_of(documents: Sequence[Value]) -> list[str]:
+    """The command that the ranks run: arguments of the pods, or in a file of the programs."""
+    for _, template in templates_in(documents).values():
+        (container,) = template["spec"]["containers"]
+        if "args" in container:
+            return [expanded(word, {}) for word in container["args"]]
+    programs = next(document["data"] for document in documents if "ray.json" in document.get("data", {}))
+    found: list[str] = json.loads(programs["ray.json"])["command"]
+    return found
+
+
 class Cluster:
     """The pods of a manifest as processes on this host, their ConfigMaps as files in a folder."""
 
@@ -257,16 +275,15 @@ class Cluster:
             given = row.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
             variables[row["name"]] = fields.get(given, "") if given else expanded(row["value"], variables)
         places = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
-        words = [expanded(word, variables) for word in (*container["command"], *container["args"])]
+        program = container.get("command", ["python3", "-Iu", "/hccl-kit/start.py"])  # of Ray's workers: `ray_start`
+        words = [expanded(word, variables) for word in program] + command_of(self.documents)
         for volume in template["spec"]["volumes"]:
             if "configMap" in volume:
                 place = places[volume["name"]]
                 folder = self.folder / place.strip("/").replace("/", "_")
                 if not folder.exists():
                     self.mount(volume["configMap"]["name"], place)
-                words[: len(container["command"])] = [
-                    word.replace(place, str(folder)) for word in words[: len(container["command"])]
-                ]
+                words[: len(program)] = [word.replace(place, str(folder)) for word in words[: len(program)]]
         return words, variables
 
     def start(

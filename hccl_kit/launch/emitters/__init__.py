@@ -111,6 +111,7 @@ _ROWS = (
     Launcher("pytorchjob", "kubectl apply -f {0}", _NUMBERED),
     Launcher("lws", "kubectl apply -f {0}", _NUMBERED),
     Launcher("trainjob", "kubectl apply -f {0}", _NUMBERED),
+    Launcher("rayjob", "kubectl apply -f {0}", _NUMBERED),
 )
 
 LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}

@@ -22,7 +22,7 @@ from tests.lab.hosts import hosts, needs_hosts
 from tests.launch.controllers import INDEX, KINDS, MODULES, PodFacts, address_of, pods_of
 from tests.launch.crds import CRDS
 from tests.launch.jobs import finish as finish_on_host
-from tests.launch.manifests import Cluster, Value, documents_of, expanded, job_of, templates_in
+from tests.launch.manifests import Cluster, Value, command_of, documents_of, job_of, templates_in
 from tests.launch.pods import SHOW, command, finish, told
 from tests.launch.ways import assert_golden, nasty, planned, servers, words
 from tests.places import ROOT
@@ -132,17 +132,7 @@ def test_every_pod_has_cards_mounts_and_a_server_of_its_own(kind: str, name: str
 @pytest.mark.parametrize("kind", KINDS)
 @given(argv=st.lists(words | nasty, min_size=1, max_size=8))
 def test_every_word_of_the_command_is_in_the_manifest(kind: str, argv: list[str]) -> None:
-    assert words_of(documents_of(emit(kind, "run", *argv))) == ["run", *argv]
-
-
-def words_of(documents: list[Value]) -> list[str]:
-    """The command that the ranks run."""
-    (container,) = pods(documents)[0]["containers"]
-    if "args" in container:
-        return [expanded(word, {}) for word in container["args"]]
-    programs = next(document["data"] for document in documents if "start.json" in document.get("data", {}))
-    found: list[str] = json.loads(programs["command.json"])
-    return found
+    assert command_of(documents_of(emit(kind, "run", *argv))) == ["run", *argv]
 
 
 LONGEST = {kind: 63 - len(MODULES[kind].suffix(2)) for kind in KINDS}

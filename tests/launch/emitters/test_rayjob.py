@@ -1,0 +1,40 @@
+"""The manifest of a RayJob: Ray's workers, its head, and the entry point."""
+
+import json
+import shlex
+from typing import Any
+
+from hccl_kit.launch.emitters import rayjob
+from tests.launch.manifests import documents_of, job_of, templates_in
+from tests.launch.ways import planned, servers
+
+
+def spec_of(*argv: str) -> dict[str, Any]:
+    plan, table = planned(servers(range(2), range(2)), *argv)
+    found: dict[str, Any] = job_of(documents_of(rayjob.emit(plan, table, image="x", name="train")))["spec"]
+    return found
+
+
+def test_workers_leave_their_command_to_kuberay_and_offer_their_cards() -> None:
+    spec = spec_of("python", "train.py")
+    (group,) = spec["rayClusterSpec"]["workerGroupSpecs"]
+    assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (2, 2, 2)
+    # KubeRay writes `ray start --resources=VALUE` into a shell.
+    assert json.loads(*shlex.split(group["rayStartParams"]["resources"])) == {"NPU": 2}
+    (worker,) = group["template"]["spec"]["containers"]
+    assert not {"command", "args"} & worker.keys()
+    assert spec["shutdownAfterJobFinishes"] is True
+
+
+def test_the_head_has_no_cards_and_the_entry_point() -> None:
+    documents = documents_of(rayjob.emit(*planned(servers(range(2), range(2))), image="x", name="train"))
+    _, head = templates_in(documents)["head"]
+    (container,) = head["spec"]["containers"]
+    assert "resources" not in container
+    assert container["volumeMounts"] == [{"name": "hccl-kit", "mountPath": "/hccl-kit"}]
+    assert job_of(documents)["spec"]["entrypoint"] == "python3 -Iu /hccl-kit/ray_start.py"
+
+
+def test_no_word_of_the_command_is_in_a_shell() -> None:
+    spec = spec_of("python", "$(touch pwned)", "; touch pwned", "\n")
+    assert "pwned" not in json.dumps(spec)
