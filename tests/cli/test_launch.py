@@ -108,6 +108,26 @@ def test_an_option_of_another_launcher_is_refused(table: Path, capsys: pytest.Ca
     assert capsys.readouterr().err == "error: --gres is for --to slurm, not for --to bash\n"
 
 
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("--kueue-queue", "a\nspec: {}", 'queue "a\\nspec: {}" is not valid; accepted: '),
+        ("--resource", "huawei.com/x\x1b[31m", 'resource "huawei.com/x\\u001b[31m" is not valid; accepted: '),
+        ("--name", "a\n---", 'name "a\\n---" is not valid; accepted: '),
+        ("--table-map", "../a", 'ConfigMap "../a" is not valid; accepted: '),
+        ("--image", "a: b", 'image "a: b" is not a valid image name; accepted: '),
+    ],
+)
+def test_a_name_that_kubernetes_would_not_take_is_one_line(
+    table: Path, option: str, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--image", "registry/train:1"] if option != "--image" else []
+    assert main([TABLE, "--to", "jobset", *given, option, text, "--", "true"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {message}")
+    assert files(table.parent) == [TABLE]
+
+
 def test_two_dashes_and_no_command_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([TABLE, "--to", "bash", "--"]) == 2
     assert "no command follows --" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hccl_kit.launch.emitters import ascendjob, volcano
+from hccl_kit.launch.emitters import ascendjob, lws, volcano
 from tests.distributed.jobs import Job, free_port
 from tests.launch.manifests import Cluster
 from tests.launch.ways import planned, servers
@@ -58,3 +58,15 @@ def test_two_pods_of_volcano_with_a_card_each(job: Job) -> None:
         done = job.finish(pod)
         assert done.returncode == 0, done.stdout + done.stderr
     assert (job.summary["launcher"], job.summary["world_size"], job.summary["ranks_equal"]) == ("script", 2, True)
+
+
+@pytest.mark.long
+def test_two_numbered_pods_with_a_card_each_without_a_table(job: Job) -> None:
+    plan, table = planned(servers((0,), (0,)), *job.train("train.max_steps=3"))
+    cluster = Cluster(job.folder, lws.emit(plan, table, image="train", name=f"train{free_port()}"))
+    group = {"LWS_LEADER_ADDRESS": "localhost", "LWS_GROUP_SIZE": "2"}
+    pods = [cluster.start("worker", {}, HERE | group | {"LWS_WORKER_INDEX": str(number)}) for number in range(2)]
+    for pod in pods:
+        done = job.finish(pod)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (job.summary["launcher"], job.summary["world_size"], job.summary["ranks_equal"]) == ("msrun", 2, True)

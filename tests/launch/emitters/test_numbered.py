@@ -350,7 +350,7 @@ def test_ranks_of_all_pods_meet_at_the_name_of_pod_0(kind: str, tmp_path: Path) 
 def test_pod_0_also_runs_the_scheduler_of_mindspore(kind: str, tmp_path: Path) -> None:
     program = (
         "import os, json, sys; name = os.environ.get('MS_NODE_ID', 'scheduler');"
-        "open(name + '.json', 'w').write(json.dumps(dict(os.environ)))"
+        "open(name + '.json', 'x').write(json.dumps(dict(os.environ)))"
     )
     cluster = Cluster(tmp_path, emit(kind, *command(program), framework="mindspore"))
     with hosts(2) as lab:
