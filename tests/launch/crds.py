@@ -42,7 +42,6 @@ PYTORCH_SPEC = record(
         "type": "object",
         "additionalProperties": record("", replicas=COUNT, restartPolicy=TEXT, template=TEMPLATE),
         "propertyNames": {"enum": ["Master", "Worker"]},
-        "required": ["Master"],
     },
     runPolicy=record("", backoffLimit=COUNT, cleanPodPolicy={"enum": ["All", "Running", "None"]}),
 )

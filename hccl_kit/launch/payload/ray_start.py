@@ -168,11 +168,11 @@ def main() -> int:
     os.environ["RAY_DEDUP_LOGS"] = "0"  # lines of ranks that are alike are no duplicates
     import ray  # noqa: PLC0415 - it reads the variable
 
-    signal.signal(signal.SIGTERM, terminate)
     place = Path(__file__)
     settings = Settings(**json.loads(place.with_name("ray.json").read_text(encoding="utf-8")))
+    ray.init(address="auto")  # never a cluster of its own
+    signal.signal(signal.SIGTERM, terminate)  # Ray has just set another
     try:
-        ray.init()
         return run(ray, settings, str(place.with_name("start.py")))
     except Stopped:
         return failed("ended by SIGTERM", 143)

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -133,6 +136,40 @@ def test_every_pod_has_cards_mounts_and_a_server_of_its_own(kind: str, name: str
 @given(argv=st.lists(words | nasty, min_size=1, max_size=8))
 def test_every_word_of_the_command_is_in_the_manifest(kind: str, argv: list[str]) -> None:
     assert command_of(documents_of(emit(kind, "run", *argv))) == ["run", *argv]
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl, which has Kustomize and the reader of YAML")
+@pytest.mark.parametrize("kind", KINDS)
+def test_kustomize_reads_the_manifest_as_it_was_written(kind: str, tmp_path: Path) -> None:
+    argv = [
+        "run",
+        "",
+        "y",
+        "No",
+        "~",
+        "1e3",
+        "0o17",
+        "1_000",
+        "2026-01-01",
+        "a: b",
+        "# a",
+        "训练",
+        "- a",
+        "\ta\n",
+    ]
+    (file,) = emit(kind, *argv, kueue_queue="team", host_network=True)
+    (tmp_path / file.name).write_text(file.text, encoding="utf-8")
+    (tmp_path / "kustomization.yaml").write_text(f"resources: [{file.name}]\nlabels: [{{pairs: {{team: a}}}}]\n")
+    done = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [*yaml.safe_load_all(done.stdout)]
+    for document in found:
+        assert document["metadata"]["labels"].pop("team") == "a"
+    wanted = documents_of([file])
+    for document in (*found, *wanted):
+        document["metadata"].setdefault("labels", {})
+    assert {one["kind"]: one for one in found} == {one["kind"]: one for one in wanted}
+    assert command_of(found) == argv
 
 
 LONGEST = {kind: 63 - len(MODULES[kind].suffix(2)) for kind in KINDS}

@@ -64,7 +64,7 @@ def test_each_worker_runs_the_ranks_of_its_cards(tmp_path: Path) -> None:
         assert environ["HCCL_KIT_POD"] == str(rank // 2)
         assert "OMP_NUM_THREADS" not in environ  # Ray sets 1 for an actor without CPUs
     first, group, *actors = head.asked()
-    assert first == {"init": True, "dedup": "0"}
+    assert first == {"address": "auto", "dedup": "0"}
     assert group == {"bundles": [{"NPU": 2}, {"NPU": 2}], "strategy": "STRICT_SPREAD"}
     assert actors == [{"resources": {"NPU": 2}, "num_cpus": 0, "bundle": bundle} for bundle in (0, 1)]
 

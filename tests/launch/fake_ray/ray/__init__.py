@@ -6,6 +6,7 @@ number of a server whose actor is lost. What was asked for is written to the fil
 
 import json
 import os
+import signal
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
@@ -23,8 +24,9 @@ def log(**said: Any) -> None:
         file.write(json.dumps(said) + "\n")
 
 
-def init() -> None:
-    log(init=True, dedup=os.environ.get("RAY_DEDUP_LOGS"))
+def init(address: str) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(15))  # Ray takes the handler of the driver
+    log(address=address, dedup=os.environ.get("RAY_DEDUP_LOGS"))
 
 
 def get(refs: Any, timeout: float | None = None) -> Any:
