@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
@@ -133,6 +133,7 @@ def test_every_pod_has_cards_mounts_and_a_server_of_its_own(kind: str, name: str
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)  # for each kind
 @given(argv=st.lists(words | nasty, min_size=1, max_size=8))
 def test_every_word_of_the_command_is_in_the_manifest(kind: str, argv: list[str]) -> None:
     assert command_of(documents_of(emit(kind, "run", *argv))) == ["run", *argv]
@@ -352,10 +353,10 @@ if rank == 0:
             peer, _ = server.accept()
             Path("met_" + peer.recv(9).decode()).touch()
 else:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 150
     while True:
         try:
-            with socket.create_connection(place, 5) as link:
+            with socket.create_connection(place, 30) as link:
                 link.sendall(str(rank).encode())
             break
         except OSError:
