@@ -2,12 +2,13 @@
 
 Names in such files have no stable meaning: `conv2d_74.w_0` is a counter. But the nodes stand in the order in which they
 run, so the n-th convolution, normalisation or dense layer of the file is the n-th of a network whose cells are created
-in that order, as those in `hccl_kit.ocr.models.ppocr` are. Kinds and shapes of all must agree.
+in that order, as those in `hccl_kit.ocr.models.ppocr` are. Kinds and shapes of all must agree; a batch normalisation
+of which the network has none is folded into the convolution before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,8 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.models.ppocr import folding, lcnet_v3
+from hccl_kit.ocr.models.ppocr.folding import Norm
 
 if TYPE_CHECKING:
     import onnx
@@ -24,7 +27,7 @@ Array = NDArray[np.float32]
 MAX_BYTES = 1 << 31
 """The limit of the format for a file without others beside it."""
 CONVOLUTION, TRANSPOSED, DENSE = "convolution", "transposed convolution", "dense layer"
-LAYER_NORM, BATCH_NORM = "layer normalisation", "batch normalisation"
+LAYER_NORM, BATCH_NORM, AFFINE = "layer normalisation", "batch normalisation", "scale and offset"
 
 
 class Layer(NamedTuple):
@@ -64,8 +67,10 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
     of another network.
     """
     cells = [(name, cell) for name, cell in network.cells_and_names() if type(cell) in _KINDS]
+    given = len(layers)
+    layers = _folded(layers, [_KINDS[type(cell)] for _, cell in cells])
     if not layers or len(layers) > len(cells):
-        raise KitError(f"it has {len(layers)} layers with weights, this network has {len(cells)}")
+        raise KitError(f"it has {given} layers with weights, this network has {len(cells)}")
     placed: dict[str, Array] = {}
     for number, (layer, (name, cell)) in enumerate(zip(layers, cells, strict=False), 1):
         own = {key.rpartition(".")[2]: p for key, p in cell.parameters_dict(recurse=False).items()}
@@ -85,6 +90,28 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
     return placed
 
 
+def _folded(layers: tuple[Layer, ...], kinds: Sequence[str]) -> tuple[Layer, ...]:
+    """The layers with those normalisations folded into their convolutions that a network of these kinds lacks."""
+    found: list[Layer] = []
+    for layer in layers:
+        has_none = len(found) >= len(kinds) or kinds[len(found)] != BATCH_NORM
+        if found and layer.kind == BATCH_NORM and found[-1].kind in (CONVOLUTION, TRANSPOSED) and has_none:
+            before, norm = found[-1], Norm(*layer.arrays.values())
+            outputs = before.arrays["weight"].shape[1 if before.kind == TRANSPOSED else 0]
+            if all(array.shape == (outputs,) for array in norm):
+                weight, bias = before.arrays["weight"], before.arrays.get("bias")
+                joined = folding.normalised(weight, norm, bias=bias, transposed=before.kind == TRANSPOSED)
+                found[-1] = Layer(before.kind, joined._asdict())
+                continue
+        found.append(layer)
+    return tuple(found)
+
+
+def blank_last(layer: Layer) -> Layer:
+    """A classifier of PaddleOCR, whose first class is the CTC blank, with the blank as the last class."""
+    return Layer(layer.kind, {name: np.roll(array, -1, axis=0) for name, array in layer.arrays.items()})
+
+
 def _with_bias(names: Mapping[str, object]) -> str:
     return " with bias" if "bias" in names else ""
 
@@ -95,6 +122,7 @@ _KINDS: Mapping[type, str] = {
     nn.Dense: DENSE,
     nn.LayerNorm: LAYER_NORM,
     nn.BatchNorm2d: BATCH_NORM,
+    lcnet_v3.Affine: AFFINE,
 }
 
 
@@ -139,8 +167,14 @@ class _Graph:
             for name in node.input:
                 self.users.setdefault(name, []).append(node)
 
+    def affine(self, node: onnx.NodeProto) -> Mapping[str, Array] | None:
+        """The single numbers with which a product and the sum after it scale and shift a map, each a list of one."""
+        scales = [name for name in node.input if name in self.rows and list(self.rows[name].dims) == [1]]
+        offset = self.added(node, 1) if node.op_type == "Mul" and len(scales) == 1 else None
+        return None if offset is None else {"scale": self._array(scales[0]), "bias": offset}
+
     def arrays(self, node: onnx.NodeProto) -> list[Array]:
-        """The inputs of a node that are weights. A single number multiplies what it meets: it is not a layer."""
+        """The inputs of a node that are weights. A single number multiplies what it meets: it is not such a layer."""
         found = [self._array(name) for name in node.input if name in self.rows]
         return found if len(found) > 1 or any(array.size > 1 for array in found) else []
 
@@ -176,6 +210,9 @@ def _layers(graph: onnx.GraphProto) -> Iterator[Layer]:
     known = _Graph(graph)
     for node in graph.node:
         kind = _OPERATORS.get(node.op_type)
+        affine = known.affine(node)
+        if affine is not None:
+            yield Layer(AFFINE, affine)
         arrays = known.arrays(node) if kind else []
         if kind is None or not arrays:
             continue

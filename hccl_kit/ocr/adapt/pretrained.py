@@ -46,7 +46,8 @@ def load(
     of an optimizer, are ignored. Names of PP-OCR's recognisers in `transformers` are translated, and weights of a
     network with branches are folded for one without, and back. With the key `model.backbone.pretrained` only the
     backbone is set, and names may lack the prefix `backbone.`, as in MindCV's files. An ONNX file has no such names,
-    see `onnx_weights`; its classifier is converted to `classes`, the tokens of that of the network. That of a
+    see `onnx_weights`; its classifier is converted to `classes`, the tokens of that of the network, if the file names
+    its own. That of a
     checkpoint of this package is converted to `characters`, the dictionary of the network.
 
     Raises KitError if the file is missing or damaged or nothing fits; with `strict` also if one parameter is missing
@@ -100,6 +101,9 @@ def _onnx(
         layers = (*layers[:-1], last)
         if note:
             say(f"{path}: {note}")
+    elif classes and classes[-1] is None and layers and layers[-1].kind == onnx_weights.DENSE:
+        layers = (*layers[:-1], onnx_weights.blank_last(layers[-1]))
+        say(f"{path}: it names no characters; its classes are taken in the dictionary's order")
     try:
         return onnx_weights.place(layers, network)
     except KitError as error:

@@ -23,7 +23,7 @@ INTERPOLATION = "INTER_LINEAR"
 """Of every transform that resizes: between the four nearest pixels, even if an image becomes much smaller."""
 BEFORE, AFTER = "before normalising", "after normalising"
 RESIZING_PAGES = ("DetResize", "ScalePadImage", "GridResize")
-OF_PPOCR = ("rec_pplcnet_v3", "rec_pplcnet_v4", "det_pplcnet_v4")
+OF_PPOCR = ("rec_pplcnet_v3", "rec_pplcnet_v4", "det_pplcnet_v3", "det_pplcnet_v4")
 """Backbones whose networks are exported in the form of PaddleOCR's files, with free sizes."""
 PAGE_OF_PPOCR = (736, 736)
 """On which their files are compared with the network, unless another size is given."""

@@ -6,7 +6,7 @@ is written here with the operators of ONNX, from the parameters that it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
@@ -14,14 +14,14 @@ import numpy as np
 import onnx
 from mindspore import nn
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.models.ctc_head import CTCHead
-from hccl_kit.ocr.models.db import DBHead
 from hccl_kit.ocr.models.network import Network
-from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, light_svtr, necks, rep_lk_fpn
+from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, light_svtr, necks
 from hccl_kit.ocr.models.ppocr.nrtr import GuidedNetwork, MultiHead
+from hccl_kit.ocr.serve import ppocr_pages
+from hccl_kit.ocr.serve.onnx_graph import Graph, Part
 
 INPUT, OUTPUT = "x", "fetch_name_0"
 """The names in PaddleOCR's files."""
@@ -32,6 +32,7 @@ NEVER = -1e4
 ROWS = {
     lcnet_v3.LineBackbone: lcnet_v3.HEIGHT,
     lcnet_v4.LineBackbone: lcnet_v4.HEIGHT,
+    lcnet_v3.PageBackbone: "height",
     lcnet_v4.PageBackbone: "height",
 }
 
@@ -47,7 +48,7 @@ def model(network: Network | GuidedNetwork, order: Sequence[int] = ()) -> onnx.M
     Of a recogniser it is (N, T, classes): the class n is that with the number `order[n]` of the network, -1 is none.
     Raises KitError if a part of the network is not known.
     """
-    graph = _Graph(order)
+    graph = Graph(_PARTS, order)
     output = graph.put(network.head, graph.put(network.neck, graph.put(network.backbone, INPUT)))
     graph.add("Identity", output, name=OUTPUT)
     sizes: list[Any] = ["batch", "steps", len(order)] if order else ["batch", 1, "height", "width"]
@@ -64,101 +65,59 @@ def model(network: Network | GuidedNetwork, order: Sequence[int] = ()) -> onnx.M
     return found
 
 
-class _Graph:
-    """Nodes and weights under construction."""
-
-    def __init__(self, order: Sequence[int]) -> None:
-        self.order = order
-        self.nodes: list[onnx.NodeProto] = []
-        self.weights: list[onnx.TensorProto] = []
-
-    def add(self, kind: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
-        """A node; returns the name of its output."""
-        name = name or f"{kind}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
-        return name
-
-    def constant(self, value: Any, kind: Any = np.float32) -> str:
-        name = f"weight_{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.array(value, kind, order="C"), name))
-        return name
-
-    def indices(self, *values: int) -> str:
-        return self.constant(values, np.int64)
-
-    def put(self, cell: nn.Cell, x: str) -> Any:
-        """The nodes of a cell; returns its output, or a tuple of them."""
-        if type(cell) not in _PARTS:
-            raise KitError(
-                f"{type(cell).__name__} cannot be exported as ONNX",
-                hint="--format mindir, or model.backbone.branches: False",
-            )
-        return _PARTS[type(cell)](self, cell, x)
-
-    def silu(self, x: str) -> str:
-        return self.add("Mul", x, self.add("Sigmoid", x))
-
-    def hard_swish(self, x: str) -> str:
-        return self.add("Mul", x, self.add("HardSigmoid", x, alpha=1 / 6, beta=0.5))
-
-    def columns(self, x: str) -> str:
-        """Features (N, C, 1, T) to columns (N, T, C)."""
-        return self.add("Transpose", self.add("Squeeze", x, self.indices(2)), perm=[0, 2, 1])
-
-
-def _convolution(graph: _Graph, cell: nn.Conv2d, x: str) -> str:
+def _convolution(graph: Graph, cell: nn.Conv2d, x: str) -> str:
     top, bottom, left, right = cell.padding if isinstance(cell.padding, tuple) else (cell.padding,) * 4
     return graph.add(
         "Conv", x, *_parameters(graph, cell), pads=[top, left, bottom, right], strides=cell.stride, group=cell.group
     )
 
 
-def _transposed(graph: _Graph, cell: nn.Conv2dTranspose, x: str) -> str:
+def _transposed(graph: Graph, cell: nn.Conv2dTranspose, x: str) -> str:
     return graph.add("ConvTranspose", x, *_parameters(graph, cell), strides=cell.stride)
 
 
-def _parameters(graph: _Graph, cell: nn.Cell) -> list[str]:
+def _parameters(graph: Graph, cell: nn.Cell) -> list[str]:
     arrays = [cell.weight, cell.bias] if cell.has_bias else [cell.weight]
     return [graph.constant(array.asnumpy()) for array in arrays]
 
 
-def _batch_norm(graph: _Graph, cell: nn.BatchNorm2d, x: str) -> str:
+def _batch_norm(graph: Graph, cell: nn.BatchNorm2d, x: str) -> str:
     arrays = (cell.gamma, cell.beta, cell.moving_mean, cell.moving_variance)
     return graph.add("BatchNormalization", x, *(graph.constant(one.asnumpy()) for one in arrays), epsilon=cell.eps)
 
 
-def _layer_norm(graph: _Graph, cell: nn.LayerNorm, x: str) -> str:
+def _layer_norm(graph: Graph, cell: nn.LayerNorm, x: str) -> str:
     gamma, beta = (graph.constant(one.asnumpy()) for one in (cell.gamma, cell.beta))
     return graph.add("LayerNormalization", x, gamma, beta, epsilon=cell.epsilon, axis=-1)
 
 
-def _dense(graph: _Graph, cell: nn.Dense, x: str) -> str:
+def _dense(graph: Graph, cell: nn.Dense, x: str) -> str:
     return _product(graph, cell.weight.asnumpy(), cell.bias.asnumpy(), x)
 
 
-def _product(graph: _Graph, weight: NDArray[Any], bias: NDArray[Any], x: str) -> str:
+def _product(graph: Graph, weight: NDArray[Any], bias: NDArray[Any], x: str) -> str:
     return graph.add("Add", graph.add("MatMul", x, graph.constant(weight.T)), graph.constant(bias))
 
 
-def _gelu(graph: _Graph, _: nn.Cell, x: str) -> str:
+def _gelu(graph: Graph, _: nn.Cell, x: str) -> str:
     error = graph.add("Erf", graph.add("Mul", x, graph.constant(1 / sqrt(2))))
     share = graph.add("Mul", graph.add("Add", error, graph.constant(1)), graph.constant(0.5))
     return graph.add("Mul", x, share)
 
 
-def _sequence(graph: _Graph, cell: nn.SequentialCell, x: str) -> str:
+def _sequence(graph: Graph, cell: nn.SequentialCell, x: str) -> str:
     for part in cell:
         x = graph.put(part, x)
     return x
 
 
-def _squeeze(graph: _Graph, cell: lcnet_v4.SqueezeExcite, x: str) -> str:
+def _squeeze(graph: Graph, cell: lcnet_v4.SqueezeExcite, x: str) -> str:
     inner = graph.add("Relu", graph.put(cell.reduce, graph.add("GlobalAveragePool", x)))
     weight = graph.add("HardSigmoid", graph.put(cell.expand, inner), alpha=cell.steepness / 6, beta=0.5)
     return graph.add("Mul", x, weight)
 
 
-def _stem(graph: _Graph, cell: lcnet_v4.Stem, images: str) -> str:
+def _stem(graph: Graph, cell: lcnet_v4.Stem, images: str) -> str:
     def relu(part: nn.Cell, x: str) -> str:
         return graph.add("Relu", graph.put(part, x))
 
@@ -168,47 +127,39 @@ def _stem(graph: _Graph, cell: lcnet_v4.Stem, images: str) -> str:
     return relu(cell.last, relu(cell.join, graph.add("Concat", pooled, branch, axis=1)))
 
 
-def _block(graph: _Graph, cell: lcnet_v4.Block, x: str) -> str:
+def _block(graph: Graph, cell: lcnet_v4.Block, x: str) -> str:
     x = graph.put(cell.squeeze, graph.put(cell.depthwise, x))
     mixed = graph.put(cell.project, graph.put(cell.gelu, graph.put(cell.expand, x)))
     return graph.add("Add", x, mixed) if cell.residual else mixed
 
 
-def _affine(graph: _Graph, cell: lcnet_v3.Affine, x: str) -> str:
+def _affine(graph: Graph, cell: lcnet_v3.Affine, x: str) -> str:
     scaled = graph.add("Mul", x, graph.constant(cell.scale.asnumpy()))
     return graph.add("Add", scaled, graph.constant(cell.bias.asnumpy()))
 
 
-def _activated(graph: _Graph, cell: lcnet_v3.Activated, x: str) -> str:
-    return graph.put(cell.outer, graph.hard_swish(graph.put(cell.inner, graph.put(cell.conv, x))))
+def _activated(graph: Graph, cell: lcnet_v3.Activated, x: str) -> str:
+    x = graph.put(cell.inner, graph.put(cell.conv, x))
+    return str(graph.put(cell.outer, graph.hard_swish(x)) if cell.is_active else x)
 
 
-def _separable(graph: _Graph, cell: lcnet_v3.Separable, x: str) -> str:
+def _separable(graph: Graph, cell: lcnet_v3.Separable, x: str) -> str:
     return graph.put(cell.pointwise, graph.put(cell.squeeze, graph.put(cell.depthwise, x)))
 
 
-def _line_backbone(graph: _Graph, cell: lcnet_v3.LineBackbone | lcnet_v4.LineBackbone, x: str) -> str:
+def _line_backbone(graph: Graph, cell: lcnet_v3.LineBackbone | lcnet_v4.LineBackbone, x: str) -> str:
     x = graph.put(cell.stem, x)
     for stage in cell.stages:
         x = graph.put(stage, x)
     return graph.add("AveragePool", x, kernel_shape=[3, 2], strides=[3, 2])
 
 
-def _page_backbone(graph: _Graph, cell: lcnet_v4.PageBackbone, x: str) -> list[str]:
-    x = graph.put(cell.stem, x)
-    maps = []
-    for stage in cell.stages:
-        x = graph.put(stage, x)
-        maps.append(x)
-    return maps
-
-
-def _normalised(graph: _Graph, cell: light_svtr.Normalised, x: str) -> str:
+def _normalised(graph: Graph, cell: light_svtr.Normalised, x: str) -> str:
     x = graph.put(cell.norm, graph.put(cell.conv, x))
     return graph.hard_swish(x) if cell.hard else graph.silu(x)
 
 
-def _attention(graph: _Graph, cell: light_svtr.Attention, x: str) -> str:
+def _attention(graph: Graph, cell: light_svtr.Attention, x: str) -> str:
     heads = graph.indices(0, 0, 3, light_svtr.HEADS, cell.each)
     qkv = graph.add("Transpose", graph.add("Reshape", graph.put(cell.qkv, x), heads), perm=[2, 0, 3, 1, 4])
     query, key, value = (graph.add("Gather", qkv, graph.constant(n, np.int64), axis=0) for n in range(3))
@@ -218,28 +169,29 @@ def _attention(graph: _Graph, cell: light_svtr.Attention, x: str) -> str:
     return graph.put(cell.project, graph.add("Reshape", mixed, graph.indices(0, 0, cell.width)))
 
 
-def _perceptron(graph: _Graph, cell: light_svtr.Perceptron, x: str) -> str:
+def _perceptron(graph: Graph, cell: light_svtr.Perceptron, x: str) -> str:
     return graph.put(cell.project, graph.silu(graph.put(cell.expand, x)))
 
 
-def _svtr_block(graph: _Graph, cell: light_svtr.Block, x: str) -> str:
+def _svtr_block(graph: Graph, cell: light_svtr.Block, x: str) -> str:
     x = graph.add("Add", x, graph.put(cell.attention, graph.put(cell.norm1, x)))
     return graph.add("Add", x, graph.put(cell.perceptron, graph.put(cell.norm2, x)))
 
 
-def _light_svtr(graph: _Graph, cell: light_svtr.LightSVTR, features: str) -> str:
-    """Columns (N, T, C): the batch stays in front."""
+def _light_svtr(graph: Graph, cell: light_svtr.LightSVTR, features: str) -> str:
+    """Columns (N, T, C): the batch stays in front. In the order of the cells, by which a file is read again."""
+    skipped = graph.columns(graph.put(cell.skip, features))
     x = graph.put(cell.reduce, features)
     x = graph.add("Add", x, graph.put(cell.local, x))
     mixed = graph.put(cell.norm, graph.put(cell.blocks, graph.columns(x)))
-    return graph.add("Add", mixed, graph.columns(graph.put(cell.skip, features)))
+    return graph.add("Add", mixed, skipped)
 
 
-def _ctc_guide(graph: _Graph, cell: necks.CTCGuide, features: str) -> str:
+def _ctc_guide(graph: Graph, cell: necks.CTCGuide, features: str) -> str:
     return graph.put(cell.reduce, graph.columns(graph.put(cell.mix, graph.put(cell.local, features))))
 
 
-def _svtr_encoder(graph: _Graph, cell: necks.SVTREncoder, features: str) -> str:
+def _svtr_encoder(graph: Graph, cell: necks.SVTREncoder, features: str) -> str:
     x = graph.columns(graph.put(cell.reduce, graph.put(cell.local, features)))
     mixed = graph.add("Transpose", graph.put(cell.norm, graph.put(cell.blocks, x)), perm=[0, 2, 1])
     back = graph.put(cell.expand, graph.add("Unsqueeze", mixed, graph.indices(2)))
@@ -247,44 +199,15 @@ def _svtr_encoder(graph: _Graph, cell: necks.SVTREncoder, features: str) -> str:
     return graph.columns(graph.put(cell.last, joined))
 
 
-def _ctc_head(graph: _Graph, cell: CTCHead, x: str) -> str:
+def _ctc_head(graph: Graph, cell: CTCHead, x: str) -> str:
     order = np.array(graph.order)
     weight, bias = cell.dense1.weight.asnumpy()[order], cell.dense1.bias.asnumpy()[order]
     weight[order < 0], bias[order < 0] = 0, NEVER
     return graph.add("Softmax", _product(graph, weight, bias, x), axis=-1)
 
 
-def _excited(graph: _Graph, cell: rep_lk_fpn.Excited, x: str) -> str:
-    x = graph.put(cell.conv, x)
-    return graph.add("Add", x, graph.put(cell.squeeze, x))
-
-
-def _smooth(graph: _Graph, cell: rep_lk_fpn.Smooth, x: str) -> str:
-    return graph.put(cell.reduce, graph.put(cell.depthwise, x))
-
-
-def _fpn(graph: _Graph, cell: rep_lk_fpn.RepLKFPN, features: Sequence[str]) -> str:
-    def enlarged(x: str, factor: int) -> str:
-        scales = graph.constant([1, 1, factor, factor])
-        how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-        return graph.add("Resize", x, "", scales, **how)
-
-    maps = []
-    above = None
-    for level, (unify, smooth) in enumerate(zip(cell.unify, cell.smooth, strict=True)):
-        x = graph.put(unify, features[-1 - level])
-        above = x if above is None else graph.add("Add", x, enlarged(above, 2))
-        factor = 1 << (len(features) - 1 - level)
-        small = graph.put(smooth, above)
-        maps.append(small if factor == 1 else enlarged(small, factor))
-    return graph.add("Concat", *maps, axis=1)
-
-
-def _db_head(graph: _Graph, cell: DBHead, x: str) -> str:
-    return str(graph.put(cell.segm, x))
-
-
-_PARTS: Mapping[type, Callable[[_Graph, Any, Any], Any]] = {
+_PARTS: Mapping[type, Part] = {
+    **ppocr_pages.PARTS,
     nn.Conv2d: _convolution,
     nn.Conv2dTranspose: _transposed,
     nn.BatchNorm2d: _batch_norm,
@@ -304,7 +227,6 @@ _PARTS: Mapping[type, Callable[[_Graph, Any, Any], Any]] = {
     lcnet_v4.SqueezeExcite: _squeeze,
     lcnet_v4.Block: _block,
     lcnet_v4.LineBackbone: _line_backbone,
-    lcnet_v4.PageBackbone: _page_backbone,
     light_svtr.Normalised: _normalised,
     light_svtr.Attention: _attention,
     light_svtr.Perceptron: _perceptron,
@@ -314,9 +236,5 @@ _PARTS: Mapping[type, Callable[[_Graph, Any, Any], Any]] = {
     necks.SVTREncoder: _svtr_encoder,
     CTCHead: _ctc_head,
     MultiHead: _ctc_head,
-    rep_lk_fpn.Excited: _excited,
-    rep_lk_fpn.Smooth: _smooth,
-    rep_lk_fpn.RepLKFPN: _fpn,
-    DBHead: _db_head,
 }
 """By the kind of cell, what writes it."""

@@ -96,7 +96,14 @@ RECIPES: tuple[Recipe, ...] = (
         for family, module in (("DB", db), ("PSE", pse), ("EAST", east))
         for backbone in detector.BACKBONES
     ),
-    Recipe(("det_pplcnet_v4", "RepLKFPN", "DBHead"), pages.build, Detection),
+    *(
+        Recipe((backbone, neck, "DBHead"), pages.build, Detection)
+        for backbone, neck in (
+            ("det_pplcnet_v4", "RepLKFPN"),
+            ("det_pplcnet_v4", "RepLKPAN"),
+            ("det_pplcnet_v3", "RSEFPN"),
+        )
+    ),
     Recipe(("rec_vgg7", "RNNEncoder", "CTCHead"), partial(crnn.build, backbone=vgg7.Vgg7), reads_lines(vgg7)),
     Recipe(
         ("rec_resnet34", "RNNEncoder", "CTCHead"),

@@ -14,6 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import onnx_weights, pretrained
 from hccl_kit.ocr.models.ppocr import lines
+from hccl_kit.ocr.models.ppocr.lcnet_v3 import Affine
 from tests.ocr.models.ppocr.test_lines import SMALL, TINY
 
 pytestmark = pytest.mark.train
@@ -187,6 +188,71 @@ def test_the_layers_of_a_file_are_read_in_order(tmp_path: Path) -> None:
         "dense layer 5x4 with bias",
     ]
     assert rapidocr.listed_characters(found.metadata) == ("a", "b", "　")
+
+
+class Mobile(nn.Cell):
+    """A folded convolution, a scale and an offset, and a folded transposed convolution, as in PP-OCRv5."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 1, has_bias=True)
+        self.affine = Affine()
+        self.double = nn.Conv2dTranspose(4, 2, 2, stride=2, pad_mode="valid", has_bias=True)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.double(self.affine(self.conv(x)))
+
+
+def write_mobile(path: Path, norm: str = "n") -> None:
+    """The same with two normalisations that are not folded."""
+    node, tensor = onnx.helper.make_node, onnx.numpy_helper.from_array
+    first, second = [f"{norm}{place}" for place in range(4)], [f"m{place}" for place in range(4)]
+    arrays = {
+        "w": numbers(4, 3, 1, 1),
+        "s": numbers(1),
+        "o": numbers(1),
+        "t": numbers(4, 2, 2, 2),
+        "b": numbers(1, 2, 1, 1),
+        **{name: np.abs(numbers(4)) + 0.1 for name in first},
+        **{name: np.abs(numbers(2)) + 0.1 for name in second},
+    }
+    graph = onnx.helper.make_graph(
+        [
+            node("Conv", ["x", "w"], ["a"]),
+            node("BatchNormalization", ["a", *first], ["c"], epsilon=1e-5),
+            node("Mul", ["s", "c"], ["d"]),
+            node("Identity", ["d"], ["e"]),
+            node("Add", ["e", "o"], ["f"]),
+            node("ConvTranspose", ["f", "t"], ["g"], strides=[2, 2]),
+            node("Add", ["g", "b"], ["h"]),
+            node("BatchNormalization", ["h", *second], ["y"], epsilon=1e-5),
+        ],
+        "mobile",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, "h", "w"])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 2, "i", "j"])],
+        [tensor(array, name) for name, array in arrays.items()],
+    )
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=8), path)
+
+
+def test_normalisations_that_the_network_lacks_are_folded_and_single_numbers_scale_a_map(tmp_path: Path) -> None:
+    import onnxruntime  # noqa: PLC0415  # an extra
+
+    write_mobile(tmp_path / "a.onnx")
+    network = Mobile()
+    assert load(tmp_path / "a.onnx", network) == [f"{tmp_path}/a.onnx: 6 of 6 parameters are taken"]
+    images = numbers(2, 3, 5, 6)
+    (expected,) = onnxruntime.InferenceSession(tmp_path / "a.onnx").run(None, {"x": images})
+    assert np.allclose(network(Tensor(images)).asnumpy(), expected, atol=1e-4)
+
+
+def test_a_normalisation_of_another_size_is_not_folded(tmp_path: Path) -> None:
+    """A damaged file: its layers are counted, and nothing is read past an end."""
+    write_mobile(tmp_path / "a.onnx")
+    layers = list(onnx_weights.read(tmp_path / "a.onnx").layers)
+    layers[1] = layers[4]
+    with pytest.raises(KitError, match="it has 5 layers with weights, this network has 3"):
+        onnx_weights.place(tuple(layers), Mobile())
 
 
 def test_a_bias_of_one_number_is_found_behind_an_identity(tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         svtr_shape,
         tps,
     )
-    from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, light_svtr, necks, nrtr, rep_lk_fpn  # noqa: PLC0415
+    from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, light_svtr, necks, nrtr, rep_lk_fpn, rep_lk_pan  # noqa: PLC0415
 
     rec, cls = (schema.root()["$defs"][f"{name}_model"]["properties"] for name in ("rec", "cls"))
     pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
@@ -264,6 +264,8 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("pse_fpn"), pse.PSEFPN),
         (options_of("east_fpn"), east.EASTFPN),
         (options_of("rep_lk_fpn"), rep_lk_fpn.RepLKFPN),
+        (options_of("rse_fpn"), rep_lk_fpn.RSEFPN),
+        (options_of("rep_lk_pan"), rep_lk_pan.RepLKPAN),
         (options_of("db_head"), db.DBHead),
         (options_of("pse_head"), pse.PSEHead),
         (options_of("east_head"), east.EASTHead),
@@ -274,6 +276,7 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("pplcnet_v4"), lcnet_v4.LineBackbone),
         (options_of("pplcnet_v4"), lcnet_v4.PageBackbone),
         (options_of("pplcnet_v3"), lcnet_v3.LineBackbone),
+        (options_of("pplcnet_v3_pages"), lcnet_v3.PageBackbone),
         (options_of("light_svtr"), light_svtr.LightSVTR),
         (options_of("ctc_guide"), necks.CTCGuide),
         (options_of("svtr_encoder"), necks.SVTREncoder),

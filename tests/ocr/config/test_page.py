@@ -51,7 +51,10 @@ def test_the_options_of_what_a_section_chooses_are_listed() -> None:
 def test_keys_of_several_names_stand_in_one_row() -> None:
     rows = [line for line in page.as_markdown().split("\n") if line.startswith("| `backbone.pretrained`")]
     assert len(rows) == 3  # of detection, recognition and classification
-    assert "det_resnet18, det_resnet50, det_resnet152, det_mobilenet_v3, det_pplcnet_v4: A file or URL" in rows[0]
+    assert (
+        "det_resnet18, det_resnet50, det_resnet152, det_mobilenet_v3, det_pplcnet_v4, det_pplcnet_v3: A file or URL"
+        in rows[0]
+    )
     assert "No effect for True: random weights" in rows[0]
 
 

@@ -5,6 +5,7 @@ import pytest
 from hccl_kit.ocr.config import schema
 from hccl_kit.ocr.models import detector
 from hccl_kit.ocr.models.fpn import Join
+from hccl_kit.ocr.models.ppocr import pages
 from hccl_kit.ocr.models.pse import PSEFPN
 
 pytestmark = pytest.mark.train
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.train
 
 def test_backbones_are_those_of_the_schema() -> None:
     rules = schema.root()["$defs"]["det_model"]["properties"]["backbone"]["properties"]["name"]
-    assert [*detector.BACKBONES, "det_pplcnet_v4"] == rules["enum"]
+    assert [*detector.BACKBONES, *pages.BACKBONES] == rules["enum"]
 
 
 def test_parts_get_their_options_and_the_channels_of_the_part_before() -> None:

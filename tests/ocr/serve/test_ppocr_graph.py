@@ -14,10 +14,12 @@ from mindspore import Tensor, nn
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config, rapidocr
-from hccl_kit.ocr.models.ppocr import lines, pages
+from hccl_kit.ocr.adapt import pretrained
+from hccl_kit.ocr.models.ppocr import lines
 from hccl_kit.ocr.reader import networks
 from hccl_kit.ocr.serve import export, export_metadata
-from tests.ocr.models.ppocr.test_lines import MOBILE, TINY
+from tests.ocr.models.ppocr import test_pages
+from tests.ocr.models.ppocr.test_lines import MOBILE, SMALL, TINY
 from tests.ocr.reader.test_engine import page
 from tests.places import ROOT
 
@@ -43,8 +45,8 @@ def recogniser(classes: int, size: str = "tiny") -> nn.Cell:
     return lines.build({**parts, "head": {"name": "CTCHead", "out_channels": classes}}).set_train(False)
 
 
-def detector(size: str = "tiny") -> nn.Cell:
-    return pages.build({**networks.PAGES, "backbone": {"name": "det_pplcnet_v4", "size": size}}).set_train(False)
+def detector(name: str = "tiny") -> nn.Cell:
+    return test_pages.in_form(test_pages.ALL[name], branches=False, adaptive=False).set_train(False)
 
 
 def output(path: Path, images: np.ndarray[Any, Any]) -> Any:
@@ -53,14 +55,15 @@ def output(path: Path, images: np.ndarray[Any, Any]) -> Any:
     return session.run(["fetch_name_0"], {"x": images})[0]
 
 
-@pytest.mark.parametrize("size", ["tiny", "small"])
-def test_one_file_of_a_detector_takes_pages_of_all_sizes(tmp_path: Path, size: str) -> None:
-    network, path = detector(size), tmp_path / "best.onnx"
+@pytest.mark.parametrize("name", test_pages.ALL)
+def test_one_file_of_a_detector_takes_pages_of_all_sizes(tmp_path: Path, name: str) -> None:
+    network, path = detector(name), tmp_path / "best.onnx"
     done = export.export(network, (1, 3, 64, 96), path, {})
     assert done.difference <= 1e-5
     for shape in ((1, 3, 64, 96), (2, 3, 96, 64), (1, 3, 32, 32)):
         images = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
         expected = network(Tensor(images)).asnumpy()
+        assert expected.std() > 0.005
         assert np.abs(output(path, images) - expected).max() <= 1e-5
 
 
@@ -74,6 +77,32 @@ def test_one_file_of_a_recogniser_takes_lines_of_all_widths_with_the_blank_first
         images = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
         expected = network(Tensor(images)).asnumpy()
         assert np.abs(output(path, images) - expected[..., order]).max() <= 1e-5
+
+
+def assert_taken(path: Path, network: nn.Cell, fresh: nn.Cell, classes: tuple[str | None, ...] = ()) -> None:
+    """All weights of the file are those of the network, read as a user's file is."""
+    pretrained.load(path, fresh, strict=True, classes=classes)
+    own = {parameter.name: parameter.asnumpy() for parameter in network.get_parameters()}
+    for parameter in fresh.get_parameters():
+        assert np.array_equal(parameter.asnumpy(), own[parameter.name]), parameter.name
+
+
+@pytest.mark.parametrize("name", test_pages.ALL)
+def test_a_file_of_a_detector_can_be_fine_tuned_again(tmp_path: Path, name: str) -> None:
+    network = detector(name)
+    onnx.save(ppocr_graph.model(network), tmp_path / "a.onnx")
+    assert_taken(tmp_path / "a.onnx", network, detector(name))
+
+
+@pytest.mark.parametrize("parts", [TINY, SMALL, MOBILE], ids=["tiny", "small", "mobile"])
+def test_a_file_of_a_recogniser_without_its_characters_has_the_blank_first(
+    tmp_path: Path, parts: dict[str, Any]
+) -> None:
+    """As PaddleOCR's files that other tools have converted."""
+    head = {"name": "CTCHead", "out_channels": 4}
+    network, fresh = (lines.build({**parts, "head": head}) for _ in range(2))
+    onnx.save(ppocr_graph.model(network, [3, 0, 1, 2]), tmp_path / "a.onnx")
+    assert_taken(tmp_path / "a.onnx", network, fresh, ("a", "b", " ", None))
 
 
 @pytest.mark.parametrize("parts", [TINY, MOBILE], ids=["tiny", "mobile"])

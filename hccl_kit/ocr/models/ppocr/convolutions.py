@@ -9,19 +9,20 @@ from __future__ import annotations
 from mindspore import Tensor, nn
 from mindspore.common.initializer import HeNormal
 
-from hccl_kit.ocr.models.ppocr.folding import EPSILON
+from hccl_kit.ocr.models.db import double
+from hccl_kit.ocr.models.ppocr.folding import DILATED, EPSILON
 
 Stride = int | tuple[int, int]
 
 
 def convolution(
-    before: int, after: int, kernel: int, *, stride: Stride = 1, group: int = 1, bias: bool = True
+    before: int, after: int, kernel: int, *, stride: Stride = 1, group: int = 1, dilation: int = 1, bias: bool = True
 ) -> nn.Conv2d:
     """A convolution that keeps the size, or divides it by the stride and rounds up.
 
     A kernel of 2 pads one row below and one column to the right.
     """
-    padding = (0, 1, 0, 1) if kernel == 2 else kernel // 2
+    padding = (0, 1, 0, 1) if kernel == 2 else dilation * (kernel // 2)
     return nn.Conv2d(
         before,
         after,
@@ -29,6 +30,7 @@ def convolution(
         stride=stride,
         pad_mode="pad",
         padding=padding,
+        dilation=dilation,
         group=group,
         has_bias=bias,
         weight_init=HeNormal(mode="fan_out", nonlinearity="relu"),
@@ -42,17 +44,58 @@ def norm(channels: int, *, gamma: str = "ones") -> nn.BatchNorm2d:
 
 
 class Normed(nn.Cell):
-    """A convolution without bias and batch normalisation: (N, before, H, W) to (N, after, H / stride, W / stride)."""
+    """A convolution and batch normalisation: (N, before, H, W) to (N, after, H / stride, W / stride)."""
 
     def __init__(
-        self, before: int, after: int, kernel: int, *, stride: Stride = 1, group: int = 1, gamma: str = "ones"
+        self,
+        before: int,
+        after: int,
+        kernel: int,
+        *,
+        stride: Stride = 1,
+        group: int = 1,
+        dilation: int = 1,
+        bias: bool = False,
+        gamma: str = "ones",
     ) -> None:
         super().__init__()
-        self.conv = convolution(before, after, kernel, stride=stride, group=group, bias=False)
+        self.conv = convolution(before, after, kernel, stride=stride, group=group, dilation=dilation, bias=bias)
         self.bn = norm(after, gamma=gamma)
 
     def construct(self, x: Tensor) -> Tensor:
         return self.bn(self.conv(x))
+
+
+class NormedDouble(nn.Cell):
+    """A transposed convolution with bias and batch normalisation: (N, before, H, W) to (N, after, 2 H, 2 W)."""
+
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.up = double(before, after)
+        self.bn = norm(after)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.bn(self.up(x))
+
+
+class Dilated(nn.Cell):
+    """A large depthwise kernel and smaller ones with gaps, each normalised, added: (N, C, H, W) to the same.
+
+    `folding.DILATED` has the smaller ones. After Ding et al. 2024, "UniRepLKNet".
+    """
+
+    def __init__(self, channels: int, kernel: int) -> None:
+        super().__init__()
+        sizes = ((kernel, 1), *DILATED.get(kernel, ()))
+        self.kernels = nn.CellList(
+            [Normed(channels, channels, size, group=channels, dilation=dilation) for size, dilation in sizes]
+        )
+
+    def construct(self, x: Tensor) -> Tensor:
+        total = self.kernels[0](x)
+        for number in range(1, len(self.kernels)):  # a slice would rename their parameters
+            total = total + self.kernels[number](x)
+        return total
 
 
 class RepDepthwise(nn.Cell):
@@ -85,3 +128,8 @@ def layer(
     if branches:
         return Normed(before, after, kernel, stride=stride, group=group, gamma=gamma)
     return convolution(before, after, kernel, stride=stride, group=group)
+
+
+def large_kernel(channels: int, kernel: int, *, branches: bool) -> nn.Cell:
+    """A depthwise convolution with bias, or with `branches` `Dilated`."""
+    return Dilated(channels, kernel) if branches else convolution(channels, channels, kernel, group=channels)

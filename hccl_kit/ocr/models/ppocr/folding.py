@@ -7,7 +7,7 @@ Recognition". In evaluation a batch normalisation is linear, and a sum of convol
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,19 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 EPSILON = 1e-5
 """Of all batch normalisations."""
+DILATED: Mapping[int, tuple[tuple[int, int], ...]] = {
+    5: ((3, 1), (3, 2)),
+    7: ((5, 1), (3, 2), (3, 3)),
+    9: ((5, 1), (5, 2), (3, 3), (3, 4)),
+    11: ((5, 1), (5, 2), (3, 3), (3, 4), (3, 5)),
+    13: ((5, 1), (7, 2), (3, 3), (3, 4), (3, 5)),
+}
+"""For the side of a large kernel, those that are trained beside it: their side and their dilation."""
+
+MOST_NUMBERS = 1 << 22
+"""Three times those of the largest dense kernel, 64 x 256 x 9 x 9."""
+PRODUCT = 1e-3
+"""The greatest share of a kernel that may be no product, of rounding in half precision."""
 
 
 class Convolution(NamedTuple):
@@ -69,3 +82,23 @@ def large_kernel(branches: Iterable[tuple[Array, Norm, int]], *, size: int) -> C
         weights.append(spread(part.weight, dilation=dilation, size=size))
         biases.append(part.bias)
     return Convolution(np.sum(weights, axis=0), np.sum(biases, axis=0))
+
+
+def separated(dense: Array) -> tuple[Array, Array] | None:
+    """Kernels (O, I, k, k) as depthwise (I, 1, k, k) and pointwise (O, I, 1, 1) ones, whose product they are.
+
+    None if they are no such product, or of another shape, or larger than in any of these networks.
+    """
+    if dense.ndim != 4 or dense.size > MOST_NUMBERS:
+        return None
+    outputs, inputs, rows, columns = dense.shape
+    per_input = dense.astype(np.float64).transpose(1, 0, 2, 3).reshape(inputs, outputs, rows * columns)
+    if not per_input.size or not np.isfinite(per_input).all():
+        return None
+    left, strengths, right = np.linalg.svd(per_input, full_matrices=False)
+    if (strengths[:, 1:] > PRODUCT * strengths[:, :1]).any():
+        return None
+    root = np.sqrt(strengths[:, 0])
+    pointwise = (left[:, :, 0] * root[:, None]).T.reshape(outputs, inputs, 1, 1)
+    wide = (right[:, 0] * root[:, None]).reshape(inputs, 1, rows, columns)
+    return wide.astype(np.float32), pointwise.astype(np.float32)

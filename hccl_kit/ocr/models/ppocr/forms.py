@@ -18,6 +18,7 @@ from hccl_kit.ocr.models.ppocr.folding import Convolution, Norm
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 CONV, LARGE, FIRST = ".conv.weight", ".large.conv.weight", ".branches.0.conv.weight"
+UP, KERNEL = ".up.weight", ".kernels.0.conv.weight"
 NORM = ("gamma", "beta", "moving_mean", "moving_variance")
 
 
@@ -43,10 +44,10 @@ def folded(values: Arrays) -> dict[str, Array]:
 
 
 def unfolded(values: Arrays, wanted: Iterable[str]) -> dict[str, Array]:
-    """The parameters `wanted` of `Normed` and `RepDepthwise` cells whose folded convolution is among `values`.
+    """The parameters `wanted` of cells with branches whose folded convolution is among `values`; not of `Branched`.
 
     In evaluation the outputs are the same. The statistics of the normalisations are 0 and 1, not those of any images:
-    train with them frozen (`model.freeze_batch_norm`). The branch of one pixel starts at zero.
+    train with them frozen (`model.freeze_batch_norm`). The branches of one pixel and those with gaps start at zero.
     """
     found = {}
     for name in wanted:
@@ -61,7 +62,13 @@ def unfolded(values: Arrays, wanted: Iterable[str]) -> dict[str, Array]:
 def _cells(values: Arrays) -> dict[str, Convolution]:
     """The cells with branches, by their names."""
     found: dict[str, Convolution | None] = {}
-    for ending, fold in ((FIRST, _sum), (LARGE, _depthwise), (CONV, _normed)):
+    for ending, fold in (
+        (FIRST, _sum),
+        (LARGE, _depthwise),
+        (KERNEL, _large_kernel),
+        (CONV, _normed),
+        (UP, _normed_double),
+    ):
         for name in values:
             cell = name.removesuffix(ending)
             if cell != name and not _is_inside(cell, found):
@@ -80,10 +87,32 @@ def _is_inside(name: str, cells: Container[str]) -> bool:
 
 
 def _normed(values: Arrays, cell: str) -> Convolution | None:
-    weight, norm = values.get(f"{cell}{CONV}"), _norm(values, f"{cell}.bn")
+    weight, bias, norm = values.get(f"{cell}{CONV}"), values.get(f"{cell}.conv.bias"), _norm(values, f"{cell}.bn")
     if weight is None or norm is None or weight.ndim != 4 or len(weight) != len(norm.gamma):
         return None
-    return folding.normalised(weight, norm)
+    return None if bias is not None and bias.shape != norm.gamma.shape else folding.normalised(weight, norm, bias=bias)
+
+
+def _normed_double(values: Arrays, cell: str) -> Convolution | None:
+    weight, bias, norm = values[f"{cell}{UP}"], values.get(f"{cell}.up.bias"), _norm(values, f"{cell}.bn")
+    if bias is None or norm is None or weight.ndim != 4 or not norm.gamma.shape == bias.shape == weight.shape[1:2]:
+        return None
+    return folding.normalised(weight, norm, bias=bias, transposed=True)
+
+
+def _large_kernel(values: Arrays, cell: str) -> Convolution | None:
+    shape = values[f"{cell}{KERNEL}"].shape
+    if len(shape) != 4 or shape[1] != 1 or shape[2] != shape[3]:
+        return None
+    parts = []
+    for number, (size, dilation) in enumerate(((shape[2], 1), *folding.DILATED.get(shape[2], ()))):
+        weight = values.get(f"{cell}.kernels.{number}{CONV}")
+        norm = _norm(values, f"{cell}.kernels.{number}.bn")
+        if weight is None or norm is None or weight.shape != (len(norm.gamma), 1, size, size):
+            return None
+        parts.append((weight, norm, dilation))
+    same = len({len(weight) for weight, _, _ in parts}) == 1
+    return folding.large_kernel(parts, size=shape[2]) if same else None
 
 
 def _depthwise(values: Arrays, cell: str) -> Convolution | None:
@@ -135,14 +164,29 @@ def _without_identity(weight: Array, _: Array) -> Array:
     return weight - centre
 
 
+def _gap_kernel(number: int) -> Callable[[Array, Array], Array]:
+    """Zeros in the shape of the kernel of that number beside a large one; an empty array if there is none."""
+
+    def zeros(weight: Array, _: Array) -> Array:
+        sizes = [size for size, _ in folding.DILATED.get(weight.shape[-1], ())]
+        return np.zeros((len(weight), 1, *[sizes[number - 1] if number <= len(sizes) else 0] * 2), np.float32)
+
+    return zeros
+
+
 def _filled(value: float) -> Callable[[Array, Array], Array]:
     return lambda _, bias: np.full_like(bias, value, dtype=np.float32)
 
 
+MOST = 1 + max(map(len, folding.DILATED.values()))
+"""Kernels of a large one with those beside it."""
 _ONE = float(np.sqrt(1 + folding.EPSILON))
 """The gamma with which a normalisation of statistics 0 and 1 changes nothing."""
 _UNFOLDED: Mapping[str, Callable[[Array, Array], Array]] = {
     CONV: lambda weight, _: weight,
+    ".conv.bias": _filled(0),
+    UP: lambda weight, _: weight,
+    ".up.bias": _filled(0),
     ".bn.gamma": _filled(_ONE),
     ".bn.beta": lambda _, bias: bias,
     ".bn.moving_mean": _filled(0),
@@ -153,5 +197,12 @@ _UNFOLDED: Mapping[str, Callable[[Array, Array], Array]] = {
     ".large.bn.moving_mean": _filled(0),
     ".large.bn.moving_variance": _filled(1),
     ".point.weight": lambda weight, _: np.zeros((len(weight), 1, 1, 1), np.float32),
+    KERNEL: lambda weight, _: weight,
+    ".kernels.0.bn.beta": lambda _, bias: bias,
+    **{f".kernels.{number}{CONV}": _gap_kernel(number) for number in range(1, MOST)},
+    **{f".kernels.{number}.bn.beta": _filled(0) for number in range(1, MOST)},
+    **{f".kernels.{number}.bn.gamma": _filled(_ONE) for number in range(MOST)},
+    **{f".kernels.{number}.bn.moving_mean": _filled(0) for number in range(MOST)},
+    **{f".kernels.{number}.bn.moving_variance": _filled(1) for number in range(MOST)},
 }
 """What each part of a cell is for the weight and the bias of its folded convolution."""

@@ -1,8 +1,9 @@
-"""PPLCNetV3, the backbone of the mobile recogniser of PP-OCRv5.
+"""PPLCNetV3, the backbone of the mobile networks of PP-OCRv5, for lines and for pages.
 
 After PaddleOCR's configurations and published weights. Each convolution is followed by a scale and an offset for all
-channels, hard-swish, and another scale and offset. With `branches` it is the sum of four convolutions, one of a pixel
-and the map itself, each normalised; without, they are folded into one.
+channels, hard-swish, and another scale and offset; those that halve both sides have the first scale and offset alone.
+With `branches` it is the sum of four convolutions, one of a pixel and the map itself, each normalised; without, they
+are folded into one. Cells are created in the order in which they run, see `lcnet_v4`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from mindspore import Parameter, Tensor, nn, ops
 from hccl_kit.ocr.models.ppocr.convolutions import Normed, Stride, convolution, layer, norm
 from hccl_kit.ocr.models.ppocr.lcnet_v4 import HEIGHT, SqueezeExcite, sequence_length
 
-__all__ = ["HEIGHT", "LineBackbone", "sequence_length"]
+__all__ = ["HEIGHT", "LineBackbone", "PageBackbone", "sequence_length"]
 
 BRANCHES = 4
 
@@ -28,15 +29,27 @@ class Block(NamedTuple):
     squeeze: bool = False
 
 
+Stages = tuple[tuple[Block, ...], ...]
+
+
+def _stages(*strides: Stride) -> Stages:
+    """The blocks with the strides of the second to the fifth stage, and that inside the fifth."""
+    two, three, four, five, inside = strides
+    return (
+        (Block(3, 32),),
+        (Block(3, 64, two), Block(3, 64)),
+        (Block(3, 128, three), Block(3, 128)),
+        (Block(3, 256, four), *(Block(5, 256) for _ in range(4))),
+        (Block(5, 512, five, squeeze=True), Block(5, 512, squeeze=True), Block(5, 512, inside), Block(5, 512)),
+    )
+
+
 STEM = 16
-LINES: tuple[tuple[Block, ...], ...] = (
-    (Block(3, 32),),
-    (Block(3, 64), Block(3, 64)),
-    (Block(3, 128, (2, 1)), Block(3, 128)),
-    (Block(3, 256, (1, 2)), *(Block(5, 256) for _ in range(4))),
-    (Block(5, 512, (2, 1), squeeze=True), Block(5, 512, squeeze=True), Block(5, 512, (2, 1)), Block(5, 512)),
-)
+LINES = _stages(1, (2, 1), (1, 2), (2, 1), (2, 1))
 """The strides reduce a line of 48 pixels to 3, and its width to a quarter."""
+PAGES = _stages(2, 2, 2, 2, 1)
+REDUCED = (16, 24, 56, 480)
+"""The channels of the four maps of a page, for a scale of 1."""
 
 
 def scaled(channels: int, scale: float) -> int:
@@ -84,18 +97,24 @@ class Branched(nn.Cell):
 
 
 class Activated(nn.Cell):
-    """A convolution, or a sum of some, and hard-swish, each with a learnt scale and offset after it."""
+    """A convolution, or a sum of some, and hard-swish, each with a learnt scale and offset after it.
+
+    With a stride of 2 there is no hard-swish, and nothing after it.
+    """
 
     def __init__(
         self, before: int, after: int, kernel: int, *, branches: bool, stride: Stride = 1, group: int = 1
     ) -> None:
         super().__init__()
         self.conv = (Branched if branches else convolution)(before, after, kernel, stride=stride, group=group)
-        self.inner, self.outer = Affine(), Affine()
+        self.inner = Affine()
+        self.is_active = stride != 2
+        if self.is_active:
+            self.outer = Affine()
 
     def construct(self, x: Tensor) -> Tensor:
         x = self.inner(self.conv(x))
-        return self.outer(x * (ops.relu6(x + 3) / 6))
+        return self.outer(x * (ops.relu6(x + 3) / 6)) if self.is_active else x
 
 
 class Separable(nn.Cell):
@@ -111,23 +130,26 @@ class Separable(nn.Cell):
         return self.pointwise(self.squeeze(self.depthwise(x)))
 
 
+def _cells(stages: Stages, before: int, scale: float, *, branches: bool) -> nn.CellList:
+    cells = []
+    for stage in stages:
+        blocks = []
+        for block in stage:
+            after = scaled(block.channels, scale)
+            blocks.append(Separable(before, after, block, branches=branches))
+            before = after
+        cells.append(nn.SequentialCell(*blocks))
+    return nn.CellList(cells)
+
+
 class LineBackbone(nn.Cell):
     """Images (N, 3, 48, W) to features (N, out_channels, 1, sequence_length(W)). PP-OCRv5 has a scale of 0.95."""
 
     def __init__(self, *, scale: float = 0.95, branches: bool = False) -> None:
         super().__init__()
-        before = scaled(STEM, scale)
-        self.stem = layer(3, before, 3, stride=2, branches=branches)
-        stages = []
-        for stage in LINES:
-            blocks = []
-            for block in stage:
-                after = scaled(block.channels, scale)
-                blocks.append(Separable(before, after, block, branches=branches))
-                before = after
-            stages.append(nn.SequentialCell(*blocks))
-        self.stages = nn.CellList(stages)
-        self.out_channels = before
+        self.stem = layer(3, scaled(STEM, scale), 3, stride=2, branches=branches)
+        self.stages = _cells(LINES, scaled(STEM, scale), scale, branches=branches)
+        self.out_channels = scaled(LINES[-1][-1].channels, scale)
         self.pool = nn.AvgPool2d((3, 2), stride=(3, 2), pad_mode="valid")
 
     def construct(self, images: Tensor) -> Tensor:
@@ -135,3 +157,30 @@ class LineBackbone(nn.Cell):
         for stage in self.stages:
             x = stage(x)
         return self.pool(x)
+
+
+class PageBackbone(nn.Cell):
+    """Images (N, 3, H, W) to four maps (N, C, H/s, W/s) for the strides s of 4, 8, 16 and 32; C in `out_channels`.
+
+    H and W are multiples of 32. PP-OCRv5 has a scale of 0.75.
+    """
+
+    def __init__(self, *, scale: float = 0.75, branches: bool = False) -> None:
+        super().__init__()
+        self.stem = layer(3, scaled(STEM, scale), 3, stride=2, branches=branches)
+        self.stages = _cells(PAGES, scaled(STEM, scale), scale, branches=branches)
+        self.out_channels = tuple(int(channels * scale) for channels in REDUCED)
+        self.reduce = nn.CellList(
+            [
+                convolution(scaled(stage[-1].channels, scale), after, 1)
+                for stage, after in zip(PAGES[1:], self.out_channels, strict=True)
+            ]
+        )
+
+    def construct(self, images: Tensor) -> tuple[Tensor, ...]:
+        x = self.stages[0](self.stem(images))
+        maps: tuple[Tensor, ...] = ()
+        for level in range(len(REDUCED)):
+            x = self.stages[level + 1](x)
+            maps += (self.reduce[level](x),)
+        return maps

@@ -1,6 +1,7 @@
 """Both forms of a network: the same outputs, and back to the same numbers."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mindspore import Tensor, nn
 
-from hccl_kit.ocr.models.ppocr import forms, lines
-from hccl_kit.ocr.models.ppocr.convolutions import Normed, RepDepthwise, convolution
+from hccl_kit.ocr.models.db import double
+from hccl_kit.ocr.models.ppocr import forms, lines, pages
+from hccl_kit.ocr.models.ppocr.convolutions import Dilated, Normed, NormedDouble, RepDepthwise, convolution
 from hccl_kit.ocr.models.ppocr.lcnet_v3 import Branched
+from tests.ocr.models.ppocr import test_pages
 from tests.ocr.models.ppocr.test_lines import MOBILE, SMALL, TINY
 
 pytestmark = pytest.mark.train
 
-CELLS: dict[str, tuple[Callable[[], nn.Cell], Callable[[], nn.Conv2d]]] = {
+CELLS: dict[str, tuple[Callable[[], nn.Cell], Callable[[], nn.Cell]]] = {
     "normed": (lambda: Normed(4, 6, 3, stride=(2, 1)), lambda: convolution(4, 6, 3, stride=(2, 1))),
     "even": (lambda: Normed(4, 6, 2), lambda: convolution(4, 6, 2)),
     "depthwise": (lambda: RepDepthwise(4), lambda: convolution(4, 4, 3, group=4)),
@@ -26,6 +29,12 @@ CELLS: dict[str, tuple[Callable[[], nn.Cell], Callable[[], nn.Conv2d]]] = {
         lambda: convolution(4, 4, 3, stride=(1, 2), group=4),
     ),
     "pointwise": (lambda: Branched(4, 4, 1, stride=1, group=1), lambda: convolution(4, 4, 1)),
+    "biased": (lambda: Normed(4, 6, 3, bias=True), lambda: convolution(4, 6, 3)),
+    "doubled": (lambda: NormedDouble(4, 6), lambda: double(4, 6)),
+    **{
+        f"large {side}": (partial(Dilated, 4, side), partial(convolution, 4, 4, side, group=4))
+        for side in (3, 5, 7, 9, 11, 13)
+    },
     "wider": (lambda: Branched(4, 6, 1, stride=1, group=1), lambda: convolution(4, 6, 1)),
 }
 
@@ -90,6 +99,20 @@ def test_unfolding_and_folding_gives_the_same_numbers() -> None:
     assert max(np.abs(back[name] - array).max() for name, array in plain.items()) < 1e-5
 
 
+@pytest.mark.parametrize("model", test_pages.ALL.values(), ids=test_pages.ALL)
+def test_a_detector_folds_and_unfolds_as_a_whole(model: dict[str, dict[str, Any]]) -> None:
+    """Also the branch of the threshold map; from PP-OCRv5's folded backbone no way leads back."""
+    branched = pages.build({**model, "backbone": {**model["backbone"], "branches": True}})
+    folded = forms.folded({parameter.name: parameter.asnumpy() for parameter in branched.get_parameters()})
+    plain = {parameter.name: parameter for parameter in pages.build(model).get_parameters()}
+    assert {name: array.shape for name, array in folded.items()} == {name: p.shape for name, p in plain.items()}
+    if model["backbone"]["name"] != "det_pplcnet_v3":
+        wanted = [parameter.name for parameter in branched.get_parameters()]
+        again = forms.matching(folded, wanted)
+        back = forms.folded({name: again[name] for name in wanted})
+        assert max(np.abs(back[name] - array).max() for name, array in folded.items()) < 1e-5
+
+
 @pytest.mark.parametrize("name", CELLS)
 def test_a_cell_whose_shapes_disagree_stays(name: str) -> None:
     """A file may hold anything under these names."""
@@ -97,6 +120,7 @@ def test_a_cell_whose_shapes_disagree_stays(name: str) -> None:
     for key, array in values.items():
         if ".identity." in key or ".point." in key:
             continue  # those are left out if they alone are missing
-        for other in (array[1:], array[None], np.float32(1).reshape(())):
+        shorter = array[:, 1:] if key.endswith(".up.weight") else array[1:]  # that has its outputs second
+        for other in (shorter, array[None], np.float32(1).reshape(())):
             changed = {**values, key: other}
             assert forms.folded(changed) == changed or forms.folded(changed).keys() == changed.keys()

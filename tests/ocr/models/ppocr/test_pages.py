@@ -1,4 +1,4 @@
-"""The detectors of PP-OCRv6: equality with the published file, shapes, and the maps of training."""
+"""The detectors of PP-OCR: equality with the published file, shapes, and the maps of training."""
 
 import re
 from collections.abc import Iterator
@@ -13,15 +13,33 @@ from numpy.typing import NDArray
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import pretrained
 from hccl_kit.ocr.models.network import Network
-from hccl_kit.ocr.models.ppocr import pages
+from hccl_kit.ocr.models.ppocr import lines, pages
+from tests.ocr.models.ppocr import test_lines
 
 pytestmark = pytest.mark.train
 
-SMALL = {
+HEAD = {"name": "DBHead", "k": 50, "bias": True, "adaptive": True, "k_scales_threshold": True}
+SMALL: dict[str, dict[str, Any]] = {
     "backbone": {"name": "det_pplcnet_v4", "size": "small"},
     "neck": {"name": "RepLKFPN", "out_channels": 96, "kernel": 7},
-    "head": {"name": "DBHead", "k": 50, "bias": True, "adaptive": True, "k_scales_threshold": True},
+    "head": HEAD,
 }
+TINY: dict[str, dict[str, Any]] = {
+    "backbone": {"name": "det_pplcnet_v4", "size": "tiny"},
+    "neck": {"name": "RepLKFPN", "out_channels": 64, "kernel": 5},
+    "head": HEAD,
+}
+MEDIUM: dict[str, dict[str, Any]] = {
+    "backbone": {"name": "det_pplcnet_v4", "size": "medium"},
+    "neck": {"name": "RepLKPAN", "out_channels": 256, "kernel": 9},
+    "head": HEAD,
+}
+MOBILE: dict[str, dict[str, Any]] = {
+    "backbone": {"name": "det_pplcnet_v3", "scale": 0.75},
+    "neck": {"name": "RSEFPN", "out_channels": 96},
+    "head": HEAD,
+}
+ALL = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "mobile": MOBILE}
 
 
 @pytest.fixture(autouse=True)
@@ -76,13 +94,54 @@ def test_nothing_is_normalised() -> None:
     assert np.allclose(network(Tensor(both))[0].asnumpy()[:1], alone, atol=1e-6)
 
 
-@pytest.mark.parametrize(("size", "channels", "kernel"), [("tiny", 64, 5), ("small", 96, 7)])
-def test_sizes(size: str, channels: int, kernel: int) -> None:
-    network = pages.build(
-        {
-            **SMALL,
-            "backbone": {"name": "det_pplcnet_v4", "size": size},
-            "neck": {"name": "RepLKFPN", "out_channels": channels, "kernel": kernel},
-        }
+def in_form(model: dict[str, dict[str, Any]], *, branches: bool, **head: Any) -> Network:
+    return pages.build(
+        {**model, "backbone": {**model["backbone"], "branches": branches}, "head": {**model["head"], **head}}
     )
-    assert network.set_train(False)(Tensor(image(64, 96))).shape == (1, 1, 64, 96)
+
+
+def count(cell: Any) -> int:
+    return sum(parameter.size for parameter in cell.get_parameters())
+
+
+@pytest.mark.parametrize("model", ALL.values(), ids=ALL)
+def test_sizes(model: dict[str, dict[str, Any]]) -> None:
+    assert pages.build(model).set_train(False)(Tensor(image(64, 96))).shape == (1, 1, 64, 96)
+
+
+@pytest.mark.parametrize(
+    ("name", "backbone", "neck", "head"),
+    [
+        ("tiny", 393_644, 46_736, 20_898),
+        ("small", 2_348_892, 139_992, 46_706),
+        ("medium", 14_178_048, 1_351_424, 329_346),
+        ("mobile", 3_379_504 - 8, 144_600, 46_706),
+    ],
+)
+def test_with_branches_as_many_parameters_as_in_paddleocr(name: str, backbone: int, neck: int, head: int) -> None:
+    """Counted in the modules for PyTorch of rapidocr 3.10.0, statistics of normalisations included.
+
+    Its backbone of PP-OCRv5 has a scale and an offset more after each of the four convolutions without hard-swish,
+    which nothing uses.
+    """
+    network = in_form(ALL[name], branches=True)
+    assert (count(network.backbone), count(network.neck), count(network.head)) == (backbone, neck, head)
+
+
+def test_folded_as_many_parameters_as_published() -> None:
+    """The ONNX file of PP-OCRv5 mobile has 1,171,721 weights, among them three normalisations that are not folded."""
+    of_normalisations = (4 - 1) * 16 + (4 - 1) * 24 + 4 * 24
+    assert count(in_form(MOBILE, branches=False, adaptive=False)) == 1_171_721 - of_normalisations
+
+
+@pytest.mark.parametrize(
+    ("detector", "recogniser", "millions"),
+    [(TINY, test_lines.TINY, 1.5), (SMALL, test_lines.SMALL, 7.7), (MEDIUM, test_lines.MEDIUM, 34.5)],
+    ids=["tiny", "small", "medium"],
+)
+def test_a_folded_pair_has_the_published_size(
+    detector: dict[str, dict[str, Any]], recogniser: dict[str, dict[str, Any]], millions: float
+) -> None:
+    """Published for detector and recogniser together; with dense large kernels the medium pair would have 41."""
+    together = count(in_form(detector, branches=False, adaptive=False)) + count(lines.build(recogniser))
+    assert together / 1e6 == pytest.approx(millions, abs=0.15)

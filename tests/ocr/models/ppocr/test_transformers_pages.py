@@ -1,6 +1,10 @@
-"""The detector against that of the package `transformers` with random weights, in which nothing is folded."""
+"""The detectors against those of the package `transformers` with random weights, in both forms.
+
+The weights go the way of a user's: a file that `model.pretrained` names.
+"""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import mindspore as ms
@@ -8,17 +12,25 @@ import numpy as np
 import pytest
 from mindspore import Tensor
 
-from hccl_kit.ocr.adapt import onnx_weights
-from hccl_kit.ocr.adapt.onnx_weights import Layer
-from hccl_kit.ocr.models.ppocr import folding, lcnet_v4, pages
+from hccl_kit.ocr.adapt import pretrained
+from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, pages
+from tests.ocr.models.ppocr.test_pages import MEDIUM, MOBILE, SMALL, TINY
 
 torch = pytest.importorskip("torch")
+safetensors = pytest.importorskip("safetensors.torch")
 transformers = pytest.importorskip("transformers", minversion="5.8")
 
 pytestmark = [pytest.mark.train, pytest.mark.torch]
 
-CHANNELS, KERNEL = {"tiny": 64, "small": 96}, {"tiny": 5, "small": 7}
-HEAD = {"name": "DBHead", "k": 50, "bias": True, "adaptive": True, "k_scales_threshold": True}
+SIDES = ("long", 7), ("mid", 5), ("short", 3)
+INTRA_CL = {
+    "reduce_channel": [1, 1, 0],
+    "return_channel": [1, 1, 0],
+    **{f"symmetric_conv_long_{name}ratio": [side, 1, side // 2] for name, side in SIDES},
+    **{f"vertical_long_to_small_conv_{name}ratio": [(side, 1), 1, (side // 2, 0)] for name, side in SIDES},
+    **{f"horizontal_small_to_long_conv_{name}ratio": [(1, side), 1, (0, side // 2)] for name, side in SIDES},
+}
+"""Kernel, stride and padding of each convolution, as in PaddleOCR's `IntraCLBlock`."""
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +40,7 @@ def pynative() -> Iterator[None]:
     ms.set_context(mode=ms.GRAPH_MODE)
 
 
-def reference(size: str) -> Any:
-    """Its detector with the sizes of ours, random weights and random statistics."""
+def backbone_v4(size: str) -> Any:
     shape = lcnet_v4.PAGES[size]
     before, stages = shape.stem[1], []
     for stage in shape.stages:
@@ -41,75 +52,100 @@ def reference(size: str) -> Any:
             ]
         )
         before = stage.channels
-    backbone = transformers.PPLCNetV4Config(
+    return transformers.PPLCNetV4Config(
         block_configs=stages,
         stem_channels=[3, *shape.stem],
         out_features=["stage1", "stage2", "stage3", "stage4"],
     )
+
+
+def level_by_level(model: dict[str, Any]) -> Any:
+    size, neck = model["backbone"]["size"], model["neck"]
     config = transformers.PPOCRV6SmallDetConfig(
-        backbone_config=backbone,
-        neck_out_channels=CHANNELS[size],
-        dilated_kernel_size=KERNEL[size],
-        layer_list_out_channels=[stage.channels for stage in shape.stages],
+        backbone_config=backbone_v4(size),
+        neck_out_channels=neck["out_channels"],
+        dilated_kernel_size=neck["kernel"],
+        layer_list_out_channels=[stage.channels for stage in lcnet_v4.PAGES[size].stages],
     )
+    return transformers.PPOCRV6SmallDetForObjectDetection(config)
+
+
+def down_and_up(model: dict[str, Any]) -> Any:
+    config = transformers.PPOCRV6MediumDetConfig(
+        backbone_config=backbone_v4("medium"),
+        neck_out_channels=model["neck"]["out_channels"],
+        intraclass_block_config=INTRA_CL,
+        scale_factor_list=[1, 2, 4, 8],
+        kernel_list=[3, 2, 2],
+    )
+    return transformers.PPOCRV6MediumDetForObjectDetection(config)
+
+
+def mobile(_: dict[str, Any]) -> Any:
+    """The one class whose default has the sizes of the published network."""
+    return transformers.PPOCRV5MobileDetForObjectDetection(transformers.PPOCRV5MobileDetConfig())
+
+
+def randomised(network: Any) -> Any:
     torch.manual_seed(0)
-    network = transformers.PPOCRV6SmallDetForObjectDetection(config).eval()
     for name, value in network.state_dict().items():
-        if value.ndim == 1:
-            scales = name.endswith(("weight", "var"))
-            value.uniform_(0.5, 1.5) if scales else value.uniform_(-0.2, 0.2)
-        elif value.ndim == 4:  # those of its initialisation are so small that biases alone are left
-            value.normal_(std=float(np.sqrt(1 / value[0].numel())))
-    return network
-
-
-def executed(network: Any, images: Any) -> tuple[list[Layer], Any]:
-    """Its layers in the order in which they run, normalisations folded, and its output."""
-    ran: list[Any] = []
-    kinds = (torch.nn.Conv2d, torch.nn.ConvTranspose2d, torch.nn.BatchNorm2d)
-    for module in network.modules():
-        if isinstance(module, kinds):
-            module.register_forward_hook(lambda module, *_: ran.append(module))
-    with torch.no_grad():
-        output = network(images).last_hidden_state
-    layers: list[Layer] = []
-    for module in ran:
-        weight: Any = module.weight.detach().numpy()
-        bias: Any = None if module.bias is None else module.bias.detach().numpy()
-        if isinstance(module, torch.nn.BatchNorm2d):
-            norm = folding.Norm(weight, bias, module.running_mean.numpy(), module.running_var.numpy())
-            kind, arrays = layers.pop()
-            transposed = kind == onnx_weights.TRANSPOSED
-            folded = folding.normalised(arrays["weight"], norm, bias=arrays.get("bias"), transposed=transposed)
-            layers.append(Layer(kind, folded._asdict()))
+        if name.endswith("num_batches_tracked"):
+            continue
+        if value.ndim > 1:  # those of its initialisation are so small that biases alone are left
+            factor = 0.3 if "symmetric" in name or "intraclass" in name else 1  # several of these are added
+            value.normal_(std=factor * float(np.sqrt(1 / value[0].numel())))
+        elif name.endswith(("weight", "var", "scale")):
+            value.uniform_(0.5, 1.5)
         else:
-            kind = onnx_weights.CONVOLUTION if isinstance(module, torch.nn.Conv2d) else onnx_weights.TRANSPOSED
-            layers.append(Layer(kind, {"weight": weight} if bias is None else {"weight": weight, "bias": bias}))
-    return layers, output.numpy()
+            value.uniform_(-0.2, 0.2)
+    return network.eval()
 
 
-def coarse_first(layers: list[Layer]) -> list[Layer]:
-    """The levels of its neck run from fine to coarse: three layers of each, then four of each; the head has three."""
-    neck = layers[-31:-3]
-    unify = [neck[start : start + 3] for start in (9, 6, 3, 0)]
-    smooth = [neck[start : start + 4] for start in (24, 20, 16, 12)]
-    return [*layers[:-31], *(layer for level in (*unify, *smooth) for layer in level), *layers[-3:]]
+def as_products(network: Any) -> None:
+    """Its dense large kernels become such as PaddleOCR trains: products of a depthwise and a pointwise convolution."""
+    for name, value in network.state_dict().items():
+        if value.ndim == 4 and value.shape[-1] == 9:
+            assert "projection" in name or "lateral" in name
+            depthwise = torch.randn(1, value.shape[1], 9, 9) / 9
+            pointwise = torch.randn(value.shape[0], value.shape[1], 1, 1) / value.shape[1] ** 0.5
+            value.copy_(depthwise * pointwise)
 
 
-@pytest.mark.parametrize("size", CHANNELS)
-def test_same_maps(size: str) -> None:
+@pytest.mark.parametrize("branches", [False, True], ids=["folded", "branches"])
+@pytest.mark.parametrize(
+    ("model", "reference"),
+    [(TINY, level_by_level), (SMALL, level_by_level), (MEDIUM, down_and_up), (MOBILE, mobile)],
+    ids=["tiny", "small", "medium", "mobile"],
+)
+def test_same_maps(model: dict[str, Any], reference: Any, branches: bool, tmp_path: Path) -> None:
+    theirs = randomised(reference(model))
+    as_products(theirs)
     images = np.random.default_rng(0).uniform(-1, 1, (2, 3, 64, 96)).astype(np.float32)
-    layers, expected = executed(reference(size), torch.from_numpy(images))
-    network = pages.build(
+    with torch.no_grad():
+        expected = theirs(torch.from_numpy(images)).last_hidden_state.numpy()
+    safetensors.save_file(theirs.state_dict(), tmp_path / "model.safetensors")
+    ours = pages.build(
         {
-            "backbone": {"name": "det_pplcnet_v4", "size": size},
-            "neck": {"name": "RepLKFPN", "out_channels": CHANNELS[size], "kernel": KERNEL[size]},
-            "head": HEAD,
+            **model,
+            "backbone": {**model["backbone"], "branches": branches},
+            "head": {**model["head"], "adaptive": False},
         }
     )
-    parameters = network.parameters_dict()
-    for name, array in onnx_weights.place(tuple(coarse_first(layers)), network).items():
-        parameters[name].set_data(Tensor(array))
-    found = network.set_train(False)(Tensor(images)).asnumpy()
+    notes = pretrained.load(tmp_path / "model.safetensors", ours, strict=True)
+    assert any("names of transformers" in note for note in notes)
+    found = ours.set_train(False)(Tensor(images)).asnumpy()
     assert expected.std() > 0.01
     assert np.abs(found - expected).max() < 1e-5
+
+
+def test_a_large_kernel_that_is_no_product_is_missing(tmp_path: Path) -> None:
+    theirs = randomised(down_and_up(MEDIUM))
+    safetensors.save_file(theirs.state_dict(), tmp_path / "model.safetensors")
+    ours = pages.build({**MEDIUM, "head": {**MEDIUM["head"], "adaptive": False}})
+    notes = pretrained.load(tmp_path / "model.safetensors", ours, strict=False)
+    assert any("neck.project.0.depthwise.weight" in note for note in notes)
+
+
+def test_the_sizes_of_the_mobile_backbone_are_its_default() -> None:
+    config = transformers.PPOCRV5MobileDetConfig()
+    assert tuple(config.layer_list_out_channels) == lcnet_v3.PageBackbone().out_channels
