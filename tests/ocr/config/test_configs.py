@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,11 @@ NAMES = {
     "det/east/east_mobilenetv3_icdar15",
     "det/east/east_r50_icdar15",
     "det/east/east_r18_receipts",
+    "det/ppocr/v5_mobile_finetune",
+    "det/ppocr/v6_medium_finetune",
     "det/ppocr/v6_small_finetune",
     "det/ppocr/v6_small_receipts",
+    "det/ppocr/v6_tiny_finetune",
     "det/psenet/pse_mv3_icdar15",
     "det/psenet/pse_r18_receipts",
     "det/psenet/pse_r152_icdar15",
@@ -40,9 +44,12 @@ NAMES = {
     "rec/crnn/crnn_resnet34_zh",
     "rec/crnn/crnn_small",
     "rec/crnn/crnn_vgg7",
+    "rec/ppocr/v5_mobile_finetune",
+    "rec/ppocr/v6_medium_finetune",
     "rec/ppocr/v6_small_finetune",
     "rec/ppocr/v6_small_gtc",
     "rec/ppocr/v6_small_receipts",
+    "rec/ppocr/v6_tiny_finetune",
     "rec/rare/rare_resnet34",
     "rec/rare/rare_resnet34_zh",
     "rec/rare/rare_small",
@@ -163,6 +170,26 @@ def test_the_dictionary_of_chinese_is_named_once() -> None:
     loaded = config.load(FOLDER / "rec/crnn/crnn_resnet34_zh.yaml", ["common.character_dict_path=mine.txt"])
     assert loaded["postprocess"]["character_dict_path"] == "mine.txt"
     assert str(dict(loaded.values)).count("mine.txt") == 4
+
+
+@pytest.mark.parametrize("path", [path for path in SHIPPED if "https:" in path.read_text("utf-8")], ids=str)
+def test_weights_that_are_fetched_are_those_that_rapidocr_lists(path: Path) -> None:
+    """With their checksums, which the package publishes."""
+    try:
+        package = metadata.distribution("rapidocr")
+    except metadata.PackageNotFoundError:
+        pytest.skip("needs rapidocr (extra weights)")
+    text = Path(str(package.locate_file("rapidocr/default_models.yaml"))).read_text(encoding="utf-8")
+    models = yaml.safe_load(text)["onnxruntime"]
+    listed = {
+        row["model_dir"]: row["SHA256"]
+        for family in models.values()
+        for kind in family.values()
+        for row in kind.values()
+        if isinstance(row, dict) and "SHA256" in row
+    }
+    model = config.load(path)["model"]
+    assert listed[model["pretrained"]] == model["pretrained_sha256"]
 
 
 def test_loading_imports_nothing_heavy() -> None:
