@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import listed
 from hccl_kit.ocr import rapidocr
-from hccl_kit.ocr.adapt import classifier, onnx_weights
+from hccl_kit.ocr.adapt import classifier, norm_names, onnx_weights
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import DamagedError
 from hccl_kit.ocr.models.ppocr import forms, names
@@ -43,12 +43,14 @@ def load(
     """Set the parameters of `network` from a file; returns notes, also on parameters that are missing or do not fit.
 
     Parameters match by name, statistics of batch normalisation included; other values in the file, such as the state
-    of an optimizer, are ignored. Names of PP-OCR's recognisers in `transformers` are translated, and weights of a
-    network with branches are folded for one without, and back. With the key `model.backbone.pretrained` only the
-    backbone is set, and names may lack the prefix `backbone.`, as in MindCV's files. An ONNX file has no such names,
-    see `onnx_weights`; its classifier is converted to `classes`, the tokens of that of the network, if the file names
-    its own. That of a
-    checkpoint of this package is converted to `characters`, the dictionary of the network.
+    of an optimizer, are ignored. Names of PP-OCR's networks in `transformers` are translated, those of batch
+    normalisations in `mindspore.mint` too, and weights of a network with branches are folded for one without, and back.
+    With the key `model.backbone.pretrained` only the backbone is set, names may lack the prefix `backbone.`, as in
+    MindCV's files, and a note says what is not used.
+
+    An ONNX file has no such names, see `onnx_weights`; its classifier is converted to `classes`, the tokens of that of
+    the network, or is in their order if the file names no characters. That of a checkpoint of this package is converted
+    to `characters`, the dictionary of the network.
 
     Raises KitError if the file is missing or damaged or nothing fits; with `strict` also if one parameter is missing
     or has another shape. Then no parameter is set.
@@ -63,9 +65,13 @@ def load(
             notes.append(f"{path}: it has the names of transformers; its classes are taken in the dictionary's order")
     else:
         rows = _checkpoint(path, characters, notes.append, strict=strict)
+    rows = norm_names.as_here(rows)
     parameters = list(network.get_parameters())
     if key == BACKBONE:
         parameters = [p for p in parameters if p.name.startswith(PREFIX)]
+        unused = rows.keys() - {name for p in parameters for name in (p.name, p.name.removeprefix(PREFIX))}
+        if unused:
+            notes.append(f"{path}: {len(unused)} are not of this backbone: {listed(sorted(unused), SHOWN)}")
         rows = {**{PREFIX + name: value for name, value in rows.items()}, **rows}
     rows = forms.matching(rows, (p.name for p in parameters))
     fitting = [p for p in parameters if p.name in rows and rows[p.name].shape == p.shape]

@@ -21,6 +21,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import rapidocr
+from hccl_kit.ocr.checkpoints import mindcv
 from hccl_kit.ocr.checkpoints.download import BLOCK, DEADLINE, Say, copy
 
 CACHE = "HCCL_KIT_CACHE"
@@ -34,7 +35,8 @@ _NAMED_SUM = re.compile(r"-([0-9a-f]{8})\.[A-Za-z]+$")
 def wanted(model: Mapping[str, Any]) -> dict[str, str]:
     """The keys of the section `model` that name weights, with their paths or URLs.
 
-    Weights of the backbone are not needed if the whole network gets all of its parameters from elsewhere.
+    Weights of the backbone are not needed if the whole network gets all of its parameters from elsewhere. Raises
+    KitError as `mindcv.resolved` does.
     """
     whole, backbone = model["pretrained"], model["backbone"].get("pretrained")
     names = {}
@@ -42,7 +44,7 @@ def wanted(model: Mapping[str, Any]) -> dict[str, str]:
         names["model.backbone.pretrained"] = backbone
     if whole:
         names["model.pretrained"] = whole
-    return names
+    return {key: mindcv.resolved(key, name) for key, name in names.items()}
 
 
 def fetch(model: Mapping[str, Any], environ: Mapping[str, str], say: Say) -> list[str]:

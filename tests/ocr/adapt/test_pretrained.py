@@ -14,6 +14,8 @@ from safetensors.numpy import save_file
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt import pretrained
+from hccl_kit.ocr.models import db
+from hccl_kit.ocr.models.network import Network
 from tests.ocr.tiny import Normed, values
 
 pytestmark = pytest.mark.train
@@ -109,6 +111,80 @@ def test_a_backbone_takes_names_with_and_without_its_own(tmp_path: Path, form: s
     for name, value in values(one).items():
         np.testing.assert_array_equal(after[f"backbone.{name}"], value)
     np.testing.assert_array_equal(after["head.weight"], head)
+
+
+STAGES = {"det_resnet18": (2, 2, 2, 2), "det_resnet50": (3, 4, 6, 3)}
+WIDTHS = (64, 128, 256, 512)
+
+
+def norm(channels: int, *, mint: bool) -> dict[str, tuple[int, ...]]:
+    of_mint, of_nn = (
+        ("weight", "bias", "running_mean", "running_var"),
+        ("gamma", "beta", "moving_mean", "moving_variance"),
+    )
+    return dict.fromkeys(of_mint if mint else of_nn, (channels,))
+
+
+def mindcv(name: str, *, mint: bool) -> dict[str, NDArray[np.float32]]:
+    """A ResNet of MindCV by the names of its source (mindspore-lab/mindcv, models/resnet.py), its classifier included.
+
+    `mint`: as releases since 0.5 name batch normalisations.
+    """
+    expansion = 1 if name == "det_resnet18" else 4
+    cells: dict[str, dict[str, tuple[int, ...]]] = {"conv1": {"weight": (64, 3, 7, 7)}, "bn1": norm(64, mint=mint)}
+    before = 64
+    for stage, (depth, width) in enumerate(zip(STAGES[name], WIDTHS, strict=True), 1):
+        after = expansion * width
+        for number in range(depth):
+            block = f"layer{stage}.{number}"
+            sides = (3, 3) if expansion == 1 else (1, 3, 1)
+            channels = (before, *(width for _ in sides[1:]), after)
+            for place, side in enumerate(sides):
+                cells[f"{block}.conv{place + 1}"] = {"weight": (channels[place + 1], channels[place], side, side)}
+                cells[f"{block}.bn{place + 1}"] = norm(channels[place + 1], mint=mint)
+            if number == 0 and (stage > 1 or before != after):
+                cells[f"{block}.down_sample.0"] = {"weight": (after, before, 1, 1)}
+                cells[f"{block}.down_sample.1"] = norm(after, mint=mint)
+            before = after
+    cells["classifier"] = {"weight": (1000, before), "bias": (1000,)}
+    generator = np.random.default_rng(0)
+    return {
+        f"{cell}.{key}": generator.standard_normal(shape).astype(np.float32)
+        for cell, parameters in cells.items()
+        for key, shape in parameters.items()
+    }
+
+
+def detector(name: str) -> Network:
+    return db.build(
+        {
+            "backbone": {"name": name},
+            "neck": {"name": "DBFPN", "out_channels": 8, "bias": False, "use_asf": False, "channel_attention": False},
+            "head": {"name": "DBHead", "k": 50, "bias": False, "adaptive": False, "k_scales_threshold": False},
+        }
+    )
+
+
+@pytest.mark.parametrize("mint", [False, True], ids=["nn", "mint"])
+@pytest.mark.parametrize("name", sorted(STAGES))
+def test_a_backbone_of_mindcv_is_placed_by_its_names(tmp_path: Path, name: str, mint: bool) -> None:
+    given = mindcv(name, mint=mint)
+    path = write(tmp_path, given, "ckpt")
+    network = detector(name)
+    notes = pretrained.load(path, network, strict=True, key=pretrained.BACKBONE)
+    assert notes[-2] == f"{path}: 2 are not of this backbone: classifier.bias, classifier.weight"
+    assert notes[-1].endswith(f"{len(given) - 2} of {len(given) - 2} parameters are taken")
+    after = values(network)
+    np.testing.assert_array_equal(after["backbone.conv1.weight"], given["conv1.weight"])
+    second = f"layer2.0.down_sample.1.{'running_var' if mint else 'moving_variance'}"
+    np.testing.assert_array_equal(after["backbone.layer2.0.down_sample.1.moving_variance"], given[second])
+
+
+def test_another_backbone_of_mindcv_is_refused_with_what_differs(tmp_path: Path) -> None:
+    path = write(tmp_path, mindcv("det_resnet18", mint=False), "ckpt")
+    network = detector("det_resnet50")
+    with pytest.raises(KitError, match=r"model\.backbone\.pretrained: .*\n.* not in the file: .*\n.* of another shape"):
+        pretrained.load(path, network, strict=True, key=pretrained.BACKBONE)
 
 
 def test_a_backbone_that_does_not_fit_is_named_with_its_key(tmp_path: Path) -> None:

@@ -1,0 +1,30 @@
+"""The parameters of batch normalisations by the names that `mindspore.mint` and PyTorch have for them.
+
+MindCV's networks have had `mindspore.nn` (gamma, beta, moving_mean, moving_variance), and have `mint` since 0.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+Arrays = Mapping[str, NDArray[Any]]
+MEAN = ".running_mean"
+NAMES = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
+
+
+def as_here(values: Arrays) -> Arrays:
+    """The values with the names of `mindspore.nn`; those that belong to no batch normalisation are unchanged."""
+    norms = {name.removesuffix(MEAN) for name in values if name.endswith(MEAN)}
+    if not norms:
+        return values
+    found = {}
+    for name, array in values.items():
+        cell, _, key = name.rpartition(".")
+        if cell not in norms:
+            found[name] = array
+        elif key in NAMES:  # not the number of batches
+            found[f"{cell}.{NAMES[key]}"] = array
+    return found

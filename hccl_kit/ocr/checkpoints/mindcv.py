@@ -1,0 +1,33 @@
+"""The names of MindCV's backbones, whose ImageNet weights it publishes: `model.backbone.pretrained: mindcv:resnet18`.
+
+The addresses are those of MindCV's model files (mindspore-lab/mindcv, `default_cfgs`; releases 0.2.1 to 0.3.0).
+Eight digits in each name begin a checksum of its file, see `fetch`.
+"""
+
+from __future__ import annotations
+
+from hccl_kit.base.errors import KitError
+
+PREFIX = "mindcv:"
+_FOLDER = "https://download.mindspore.cn/toolkits/mindcv/"
+URLS = {
+    "mindcv:resnet18": f"{_FOLDER}resnet/resnet18-1e65cd21.ckpt",
+    "mindcv:resnet50": f"{_FOLDER}resnet/resnet50-e0733ab8.ckpt",
+    "mindcv:resnet152": f"{_FOLDER}resnet/resnet152-beb689d8.ckpt",
+    "mindcv:mobilenet_v3_small_100": f"{_FOLDER}mobilenet/mobilenetv3/mobilenet_v3_small_100-509c6047.ckpt",
+}
+"""Of the backbones that networks here have: det_resnet18, 50 and 152, and cls_mobilenet_v3_small_100."""
+
+
+def resolved(key: str, name: str) -> str:
+    """The URL of such a name, and every other name itself.
+
+    Raises KitError if MindCV's backbone is none of these, or `key` names the weights of a whole network.
+    """
+    if not name.startswith(PREFIX):
+        return name
+    if not key.startswith("model.backbone."):
+        raise KitError(f"{key} is {name}, the weights of a backbone", hint=f"set model.backbone.pretrained: {name}")
+    if name not in URLS:
+        raise KitError(f"{key} is {name}; accepted: {', '.join(URLS)}, a path or a URL")
+    return URLS[name]

@@ -1,0 +1,36 @@
+"""The names of MindCV's backbones: an address each, whose file name has the checksum that `fetch` compares."""
+
+import re
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.checkpoints import fetch, mindcv
+
+KEY = "model.backbone.pretrained"
+
+
+@pytest.mark.parametrize("name", sorted(mindcv.URLS))
+def test_a_name_is_the_address_of_that_network(name: str) -> None:
+    url = mindcv.resolved(KEY, name)
+    assert re.search(rf"/{name.removeprefix(mindcv.PREFIX)}-[0-9a-f]{{8}}\.ckpt$", url)
+    model = {"pretrained": None, "pretrained_strict": True, "backbone": {"pretrained": name}}
+    assert fetch.wanted(model) == {KEY: url}
+
+
+@pytest.mark.parametrize("name", ["resnet18", "a/mindcv:resnet18", "https://example.org/a.ckpt"])
+def test_other_names_are_themselves(name: str) -> None:
+    assert mindcv.resolved(KEY, name) == name
+
+
+@pytest.mark.parametrize("name", ["mindcv:", "mindcv:resnet101", "mindcv:resnet18 ", "mindcv:../x"])
+def test_a_network_that_is_none_of_these_is_refused(name: str) -> None:
+    with pytest.raises(KitError, match=f"{re.escape(name)}; accepted: mindcv:resnet18, mindcv:resnet50"):
+        mindcv.resolved(KEY, name)
+
+
+def test_a_backbone_is_no_whole_network() -> None:
+    model = {"pretrained": "mindcv:resnet18", "pretrained_strict": True, "backbone": {}}
+    with pytest.raises(KitError, match=r"model\.pretrained is mindcv:resnet18, the weights of a backbone") as caught:
+        fetch.wanted(model)
+    assert caught.value.hint == "set model.backbone.pretrained: mindcv:resnet18"
