@@ -1,11 +1,13 @@
 """The loss of DBNet for its three maps, with MindOCR's weights and hard negative mining, or PP-OCRv6's focal loss.
 
+PP-OCRv6 has further heads in training, see `models.ppocr.aux_head`.
+
 After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from mindspore import Tensor, nn, ops
@@ -20,7 +22,10 @@ NEGATIVE_RATIO = 3
 ALPHA = 0.25
 """Focal loss: the weight of the pixels of text; the others have the rest."""
 
-Maps: TypeAlias = Tensor | tuple[Tensor, Tensor, Tensor]
+EACH = 3
+"""Maps of a head: probability, threshold, binary."""
+
+Maps: TypeAlias = Tensor | tuple[Tensor, ...]
 
 
 class DBLoss(nn.Cell):
@@ -63,6 +68,35 @@ class DBLoss(nn.Cell):
         l1 = off / (ops.reduce_sum(border) + self.eps)
         of_probability = self.probability_loss(flat(probability), kernels, mask)
         return self.binary_loss(flat(binary), kernels, mask) + self.l1_scale * l1 + self.bce_scale * of_probability
+
+
+class AuxDBLoss(DBLoss):
+    """`DBLoss` of the head of a network, plus that of each further head times its factor in `aux_scales`.
+
+    The defaults are those with which PP-OCRv6 is trained, from coarse to fine. Inputs are those of `DBLoss`, with three
+    maps of each head one after another.
+    """
+
+    def __init__(
+        self,
+        *,
+        eps: float = 1e-6,
+        l1_scale: float = 10,
+        bce_scale: float = 5,
+        bce_replace: str = "bceloss",
+        aux_scales: Sequence[float] = (0.2, 0.3, 0.4),
+    ) -> None:
+        super().__init__(eps=eps, l1_scale=l1_scale, bce_scale=bce_scale, bce_replace=bce_replace)
+        self.aux_scales = tuple(aux_scales)
+
+    def construct(self, prediction: Maps, kernels: Tensor, mask: Tensor, thresholds: Tensor, border: Tensor) -> Tensor:
+        if not isinstance(prediction, tuple) or len(prediction) == EACH:
+            return super().construct(prediction, kernels, mask, thresholds, border)
+        total = super().construct(prediction[:EACH], kernels, mask, thresholds, border)
+        for level, scale in enumerate(self.aux_scales, 1):
+            maps = prediction[EACH * level : EACH * (level + 1)]
+            total = total + scale * super().construct(maps, kernels, mask, thresholds, border)
+        return total
 
 
 class Dice(nn.Cell):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hccl_kit.ocr.models.db import DBHead
-from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, pyramid, rep_lk_fpn, rep_lk_pan
+from hccl_kit.ocr.models.ppocr import aux_head, lcnet_v3, lcnet_v4, pyramid, rep_lk_fpn, rep_lk_pan
 from hccl_kit.ocr.serve.onnx_graph import Graph, Part
 
 
@@ -104,5 +104,6 @@ PARTS: Mapping[type, Part] = {
     rep_lk_pan.IntraCL: _intra_cl,
     rep_lk_pan.RepLKPAN: _down_and_up,
     DBHead: _db_head,
+    aux_head.AuxDBHead: _db_head,
 }
 """By the kind of cell, what writes it."""

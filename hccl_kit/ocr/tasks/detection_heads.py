@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from hccl_kit.ocr.decode.boxes import Decode
 from hccl_kit.ocr.decode.db import db_postprocess
 from hccl_kit.ocr.decode.east import east_postprocess
 from hccl_kit.ocr.decode.pse import pse_postprocess
-from hccl_kit.ocr.losses.db import DBLoss
+from hccl_kit.ocr.losses.db import AuxDBLoss, DBLoss
 from hccl_kit.ocr.losses.east import EASTLoss
 from hccl_kit.ocr.losses.pse import PSEDiceLoss
 
@@ -82,7 +82,8 @@ EAST = DetectionHead(
     decoder=east_postprocess,
     shown=_shown_of_east,
 )
-HEADS: Mapping[str, DetectionHead] = {"DBHead": DB, "PSEHead": PSE, "EASTHead": EAST}
+AUX_DB = replace(DB, criterion="AuxDBLoss", loss=AuxDBLoss)
+HEADS: Mapping[str, DetectionHead] = {"DBHead": DB, "AuxDBHead": AUX_DB, "PSEHead": PSE, "EASTHead": EAST}
 """By the name of the head in a configuration."""
 
 

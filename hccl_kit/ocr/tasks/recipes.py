@@ -97,12 +97,13 @@ RECIPES: tuple[Recipe, ...] = (
         for backbone in detector.BACKBONES
     ),
     *(
-        Recipe((backbone, neck, "DBHead"), pages.build, Detection)
-        for backbone, neck in (
-            ("det_pplcnet_v4", "RepLKFPN"),
-            ("det_pplcnet_v4", "RepLKPAN"),
-            ("det_pplcnet_v3", "RSEFPN"),
+        Recipe((backbone, neck, head), pages.build, Detection)
+        for backbone, neck, heads in (
+            ("det_pplcnet_v4", "RepLKFPN", pages.HEADS),
+            ("det_pplcnet_v4", "RepLKPAN", pages.HEADS),
+            ("det_pplcnet_v3", "RSEFPN", ("DBHead",)),
         )
+        for head in heads
     ),
     Recipe(("rec_vgg7", "RNNEncoder", "CTCHead"), partial(crnn.build, backbone=vgg7.Vgg7), reads_lines(vgg7)),
     Recipe(

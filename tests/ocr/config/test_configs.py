@@ -30,6 +30,7 @@ NAMES = {
     "det/east/east_r18_receipts",
     "det/ppocr/v5_mobile_finetune",
     "det/ppocr/v6_medium_finetune",
+    "det/ppocr/v6_small_aux",
     "det/ppocr/v6_small_finetune",
     "det/ppocr/v6_small_receipts",
     "det/ppocr/v6_tiny_finetune",
@@ -260,7 +261,7 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
     from hccl_kit.ocr.decode.east import east_postprocess  # noqa: PLC0415
     from hccl_kit.ocr.decode.pse import pse_postprocess  # noqa: PLC0415
     from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth  # noqa: PLC0415  # loads MindSpore
-    from hccl_kit.ocr.losses.db import DBLoss  # noqa: PLC0415  # loads MindSpore, as those below
+    from hccl_kit.ocr.losses.db import AuxDBLoss, DBLoss  # noqa: PLC0415  # loads MindSpore, as those below
     from hccl_kit.ocr.losses.east import EASTLoss  # noqa: PLC0415
     from hccl_kit.ocr.losses.pse import PSEDiceLoss  # noqa: PLC0415
     from hccl_kit.ocr.models import (  # noqa: PLC0415
@@ -275,7 +276,7 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         svtr_shape,
         tps,
     )
-    from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, light_svtr, necks, nrtr, rep_lk_fpn, rep_lk_pan  # noqa: PLC0415
+    from hccl_kit.ocr.models.ppocr import aux_head, lcnet_v3, lcnet_v4, light_svtr, necks, nrtr, rep_lk_fpn, rep_lk_pan  # noqa: PLC0415
 
     rec, cls = (schema.root()["$defs"][f"{name}_model"]["properties"] for name in ("rec", "cls"))
     pairs: list[tuple[dict[str, Any], Callable[..., Any]]] = [
@@ -283,6 +284,7 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("pse_postprocess"), pse_postprocess),
         (options_of("east_postprocess"), east_postprocess),
         (options_of("db_loss"), DBLoss),
+        (options_of("aux_db_loss"), AuxDBLoss),
         (options_of("pse_loss"), PSEDiceLoss),
         (options_of("east_loss"), EASTLoss),
         (options_of("mobilenet_v3"), mobilenet_v3.mobilenet_v3),
@@ -294,6 +296,7 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         (options_of("rse_fpn"), rep_lk_fpn.RSEFPN),
         (options_of("rep_lk_pan"), rep_lk_pan.RepLKPAN),
         (options_of("db_head"), db.DBHead),
+        (options_of("db_head"), aux_head.AuxDBHead),
         (options_of("pse_head"), pse.PSEHead),
         (options_of("east_head"), east.EASTHead),
         (options_of("cls_loss"), CrossEntropySmooth),

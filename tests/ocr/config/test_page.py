@@ -45,7 +45,7 @@ def test_the_options_of_what_a_section_chooses_are_listed() -> None:
     lines = page.as_markdown().split("\n")
     postprocess = lines[lines.index("## postprocess of detection") : lines.index("## metric of detection")]
     assert any(line.startswith("| `binary_thresh`") and "| DBPostprocess: " in line for line in postprocess)
-    assert any(line.startswith("| `l1_scale`") and "| DBLoss: " in line for line in lines)
+    assert any(line.startswith("| `l1_scale`") and "| DBLoss, AuxDBLoss: " in line for line in lines)
 
 
 def test_keys_of_several_names_stand_in_one_row() -> None:

@@ -9,7 +9,7 @@ from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.losses.db import DBLoss
+from hccl_kit.ocr.losses.db import AuxDBLoss, DBLoss
 from tests.ocr.reference import reference_arrays
 
 pytestmark = pytest.mark.train
@@ -154,6 +154,25 @@ def test_half_precision_is_computed_in_full() -> None:
     maps, targets = batch()
     halves = [array.astype(np.float16) for array in maps]
     assert value(halves, targets) == pytest.approx(value([h.astype(np.float32) for h in halves], targets), rel=1e-6)
+
+
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
+def test_further_heads_count_with_their_factors(mode: int) -> None:
+    maps, targets = batch()
+    levels = [maps, *([np.clip(one * factor, 0.01, 0.99) for one in maps] for factor in (0.9, 0.8, 0.7))]
+    given = tuple(tensors([one for level in levels for one in level]))
+    ms.set_context(mode=mode)
+    try:
+        each = [value(level, targets) for level in levels]
+        found = float(AuxDBLoss()(given, *tensors(targets)).asnumpy())
+        only_last = float(AuxDBLoss(aux_scales=(0, 0, 2))(given, *tensors(targets)).asnumpy())
+        alone = float(AuxDBLoss()(given[:3], *tensors(targets)).asnumpy())
+    finally:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    assert len(set(each)) == 4
+    assert found == pytest.approx(each[0] + 0.2 * each[1] + 0.3 * each[2] + 0.4 * each[3], rel=1e-5)
+    assert only_last == pytest.approx(each[0] + 2 * each[3], rel=1e-5)
+    assert alone == pytest.approx(each[0], rel=1e-5)
 
 
 def test_an_unknown_replacement_is_refused() -> None:

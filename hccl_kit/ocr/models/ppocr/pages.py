@@ -17,6 +17,7 @@ from hccl_kit.ocr.models.db import DBHead, double
 from hccl_kit.ocr.models.fpn import convolution
 from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4
+from hccl_kit.ocr.models.ppocr.aux_head import AuxDBHead, AuxNetwork
 from hccl_kit.ocr.models.ppocr.convolutions import Normed, NormedDouble
 from hccl_kit.ocr.models.ppocr.rep_lk_fpn import RSEFPN, RepLKFPN
 from hccl_kit.ocr.models.ppocr.rep_lk_pan import RepLKPAN
@@ -26,6 +27,11 @@ BACKBONES: Mapping[str, Callable[..., nn.Cell]] = {
     "det_pplcnet_v3": lcnet_v3.PageBackbone,
 }
 NECKS: Mapping[str, Callable[..., nn.Cell]] = {"RepLKFPN": RepLKFPN, "RepLKPAN": RepLKPAN, "RSEFPN": RSEFPN}
+HEADS: Mapping[str, tuple[type[Network], type[DBHead]]] = {
+    "DBHead": (Network, DBHead),
+    "AuxDBHead": (AuxNetwork, AuxDBHead),
+}
+"""With the network that gives each what it takes."""
 
 
 def build(model: Mapping[str, Any]) -> Network:
@@ -38,7 +44,8 @@ def build(model: Mapping[str, Any]) -> Network:
     backbone = BACKBONES[model["backbone"]["name"]](**options)
     neck = NECKS[model["neck"]["name"]](backbone.out_channels, branches, **options_of(model["neck"]))
     branch = partial(_branch, branches=branches)
-    return Network(backbone, neck, DBHead(neck.out_channels, branch, **options_of(model["head"])))
+    whole, head = HEADS[model["head"]["name"]]
+    return whole(backbone, neck, head(neck.out_channels, branch, **options_of(model["head"])))
 
 
 def _branch(channels: int, *, bias: bool, branches: bool) -> nn.SequentialCell:
