@@ -84,6 +84,8 @@ def network_to_export(config: Config) -> nn.Cell:
         return network
     values = {parameter.name: parameter.asnumpy() for parameter in network.get_parameters()}
     plain = {**model, "backbone": {**model["backbone"], "branches": False}}
+    if "bias" in model["head"]:  # a folded normalisation is one
+        plain["head"] = {**model["head"], "bias": True}
     folded = recipes.network(Config({**config.values, "model": plain}, config.source))
     values = forms.folded(values)
     for parameter in folded.get_parameters():

@@ -1,9 +1,17 @@
-"""Networks from configurations: the published weights are complete for use."""
+"""Networks from configurations: published weights are complete for use, and what is exported is what was trained."""
 
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
 import pytest
+from mindspore import Tensor
 
 from hccl_kit.ocr import config
+from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.train import build
+from tests.ocr.models.ppocr.test_forms import randomise
+from tests.ocr.models.ppocr.test_pages import image
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train
@@ -19,3 +27,25 @@ def test_the_published_detector_lacks_nothing_in_use() -> None:
     network = build.trained_network(loaded)
     assert not [name for name in network.parameters_dict() if "thresh" in name]
     assert network.head.segm[0].bias.asnumpy().any()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_detector_with_branches_is_exported_folded(tmp_path: Path, bias: bool) -> None:
+    """Backbone, neck and head; the head has a bias in place of its normalisation whether it had one or not."""
+    loaded = config.load(
+        DETECTOR.with_name("v6_tiny_finetune.yaml"),
+        [f"eval.ckpt_load_path={tmp_path / 'a.ckpt'}", "model.backbone.branches=True", f"model.head.bias={bias}"],
+    )
+    trained = recipes.network(loaded).set_train(False)
+    randomise(trained, np.random.default_rng(0))
+    for name, parameter in trained.parameters_and_names():
+        if name.endswith("weight"):  # so that the maps are not all 0 or 1
+            parameter.set_data(parameter / np.sqrt(parameter[0].size))
+    ms.save_checkpoint(trained, str(tmp_path / "a.ckpt"))
+    network = build.network_to_export(loaded).set_train(False)
+    assert not [name for name in network.parameters_dict() if name.endswith("gamma")]
+    ms.set_context(mode=ms.PYNATIVE_MODE)  # nothing is compiled
+    found, expected = (one(Tensor(image(64, 96))).asnumpy() for one in (network, trained))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    assert expected.std() > 0.01
+    assert np.abs(found - expected).max() < 1e-4
