@@ -10,7 +10,6 @@ from mindspore import Tensor
 from hccl_kit.ocr import config
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.train import build
-from tests.ocr.models.ppocr.test_forms import randomise
 from tests.ocr.models.ppocr.test_pages import image
 from tests.places import ROOT
 
@@ -37,15 +36,19 @@ def test_a_detector_with_branches_is_exported_folded(tmp_path: Path, bias: bool)
         [f"eval.ckpt_load_path={tmp_path / 'a.ckpt'}", "model.backbone.branches=True", f"model.head.bias={bias}"],
     )
     trained = recipes.network(loaded).set_train(False)
-    randomise(trained, np.random.default_rng(0))
-    for name, parameter in trained.parameters_and_names():
-        if name.endswith("weight"):  # so that the maps are not all 0 or 1
-            parameter.set_data(parameter / np.sqrt(parameter[0].size))
+    generator = np.random.default_rng(0)
+    for parameter in trained.get_parameters():
+        if parameter.name.endswith(("gamma", "variance")):
+            parameter.set_data(Tensor(generator.uniform(0.5, 1.5, parameter.shape).astype(np.float32)))
+        elif parameter.ndim == 1:
+            parameter.set_data(Tensor(generator.uniform(-0.5, 0.5, parameter.shape).astype(np.float32)))
+    last = trained.head.segm[4].weight
+    last.set_data(last / 50)  # so that the maps are not all 0 or 1
     ms.save_checkpoint(trained, str(tmp_path / "a.ckpt"))
     network = build.network_to_export(loaded).set_train(False)
     assert not [name for name in network.parameters_dict() if name.endswith("gamma")]
     ms.set_context(mode=ms.PYNATIVE_MODE)  # nothing is compiled
     found, expected = (one(Tensor(image(64, 96))).asnumpy() for one in (network, trained))
     ms.set_context(mode=ms.GRAPH_MODE)
-    assert expected.std() > 0.01
+    assert 0.01 < expected.std() < 0.3
     assert np.abs(found - expected).max() < 1e-4

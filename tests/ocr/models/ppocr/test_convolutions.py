@@ -1,0 +1,57 @@
+"""The kernels beside a large one, against PaddleOCR's block as the package rapidocr has it for PyTorch."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor
+
+from hccl_kit.ocr.models.ppocr import folding
+from hccl_kit.ocr.models.ppocr.convolutions import Dilated
+
+torch = pytest.importorskip("torch")
+db_fpn = pytest.importorskip("rapidocr.inference_engine.pytorch.networks.necks.db_fpn", exc_type=ImportError)
+
+pytestmark = [pytest.mark.train, pytest.mark.torch]
+
+
+@pytest.fixture(autouse=True)
+def pynative() -> Iterator[None]:
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    yield
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+
+def values(convolution: Any, norm: Any, number: int) -> dict[str, Any]:
+    cell = f"kernels.{number}"
+    return {
+        f"{cell}.conv.weight": convolution.weight,
+        f"{cell}.bn.gamma": norm.weight,
+        f"{cell}.bn.beta": norm.bias,
+        f"{cell}.bn.moving_mean": norm.running_mean,
+        f"{cell}.bn.moving_variance": norm.running_var,
+    }
+
+
+@pytest.mark.parametrize("side", sorted(folding.DILATED))
+def test_a_large_kernel_is_that_of_paddleocr(side: int) -> None:
+    torch.manual_seed(side)
+    theirs = db_fpn.DilatedReparamBlock(4, side).eval()
+    for name, value in theirs.state_dict().items():
+        if "tracked" not in name:
+            value.uniform_(0.5, 1.5) if name.endswith("var") else value.normal_()
+    given = values(theirs.lk_origin, theirs.origin_bn, 0)
+    for number, (kernel, dilation) in enumerate(folding.DILATED[side], 1):
+        mark = f"k{kernel}_{dilation}"
+        given |= values(getattr(theirs, f"dil_conv_{mark}"), getattr(theirs, f"dil_bn_{mark}"), number)
+    ours = Dilated(4, side).set_train(False)
+    own = ours.parameters_dict()
+    assert own.keys() == given.keys()
+    for name, value in given.items():
+        own[name].set_data(Tensor(value.detach().numpy()))
+    images = np.random.default_rng(0).standard_normal((2, 4, 17, 19)).astype(np.float32)
+    with torch.no_grad():
+        expected = theirs(torch.from_numpy(images)).numpy()
+    assert np.abs(ours(Tensor(images)).asnumpy() - expected).max() < 1e-4 * np.abs(expected).max()
