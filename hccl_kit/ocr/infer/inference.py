@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
+import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
@@ -50,6 +51,8 @@ class Inference:
         tasks = [numbers[start : start + self.batch_size] for start in range(0, len(numbers), self.batch_size)]
         make = partial(loader.eval_rows, samples, transform=self.transform, blank=self.task.blank)
         network.set_train(False)
+        if self.widths and getattr(network, "any_width", False):
+            network.set_inputs(Tensor(shape=(None, 3, None, None), dtype=ms.float32))
         waiting: dict[int | None, list[tuple[int, loader.Row]]] = {}
         for number, row in enumerate(chain.from_iterable(loader.prefetch(tasks, make, self.workers))):
             width = self._width(row.sample)

@@ -54,13 +54,18 @@ def test_a_decoder_sees_float32_whatever_the_network_ends_in(
 class Width(nn.Cell):
     """The width of the images, for each of them."""
 
+    def __init__(self, any_width: bool) -> None:
+        super().__init__()
+        self.any_width = any_width
+
     def construct(self, images: Tensor) -> Tensor:
         return ops.reduce_mean(ops.ones_like(images), (1, 2, 3)) * images.shape[3]
 
 
+@pytest.mark.parametrize("any_width", [False, True])
 @pytest.mark.parametrize("size", [1, 3])
 def test_a_line_is_read_at_the_next_width_whatever_the_others_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, any_width: bool
 ) -> None:
     """Images are 32 high and padded to 100 columns: 20 wide and 10 high becomes 64."""
     columns = [6, 30, 10, 12, 31, 20, 8, 30, 7, 25, 13]
@@ -71,14 +76,16 @@ def test_a_line_is_read_at_the_next_width_whatever_the_others_are(
     task = recipes.task(made)
     monkeypatch.setattr(task, "decode", lambda outputs, samples: outputs[: len(samples)].tolist())
     expected = {number: 40 if width <= 12 else 64 if width <= 20 else 100 for number, width in enumerate(columns)}
+    network = Width(any_width)
     for rank in range(size):
         share = np.arange(rank, len(columns), size)
-        batches = list(Inference(task, made["eval"]).batches(Width(), lines, share))
+        batches = list(Inference(task, made["eval"]).batches(network, lines, share))
         found = [one for batch in batches for one in batch]
         assert {int(one.sample.path.stem): one.value for one in found} == {number: expected[number] for number in share}
         assert [share[one.number] for one in found] == [int(one.sample.path.stem) for one in found]
         assert all(len({one.value for one in batch}) == 1 for batch in batches)
-    assert all(len(batch) <= 4 for batch in batches)
+        assert all(len(batch) <= 4 for batch in batches)
+    assert len(network.compile_cache) == (1 if any_width else 3)
 
 
 @given(st.permutations(range(7)))

@@ -33,8 +33,14 @@ def build(model: Mapping[str, Any]) -> nn.Cell:
     """The network of a section `model`: from images (N, 3, 48, W), in BGR and from -1 to 1, to T time steps.
 
     Logits (T, N, classes) in training, else probabilities (N, T, classes), T the `sequence_length` of the backbone;
-    `GuidedNetwork` says what a `MultiHead` adds.
+    `GuidedNetwork` says what a `MultiHead` adds. `any_width`: in evaluation, one graph takes images of all widths.
     """
+    network = _build(model)
+    network.any_width = True
+    return network
+
+
+def _build(model: Mapping[str, Any]) -> nn.Cell:
     backbone = BACKBONES[model["backbone"]["name"]](**options_of(model["backbone"]))
     neck = NECKS[model["neck"]["name"]](backbone.out_channels, **options_of(model["neck"]))
     options = options_of(model["head"])
