@@ -1,9 +1,8 @@
-"""Time and memory to check, write and merge rank tables, against simple baselines.
+"""Time to write, check and merge rank tables in one process, against simple baselines.
 
 python benchmarks/rank_tables.py [--largest 1000000]
 
-Each ratio compares two things that are timed in turn. Whole processes are timed from start to end, minus the time of a
-bare interpreter on both sides.
+Each ratio compares two things that are timed in turn. `table_programs.py` times whole programs.
 """
 
 from __future__ import annotations
@@ -12,17 +11,14 @@ import argparse
 import gc
 import json
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from benchmarks.table_shapes import CARDS, host
 from hccl_kit.base import schemas
 from hccl_kit.check.engine import check_text
 from hccl_kit.table.formats import write
@@ -32,10 +28,6 @@ from hccl_kit.table.operations.generate import generate
 from hccl_kit.table.operations.merge import merge
 
 SIZES = (8, 1024, 65536, 1_000_000)
-CARDS = 8
-BARE = (sys.executable, "-c", "pass")
-LOAD = (sys.executable, "-c", "import json, sys; json.load(open(sys.argv[1]))")
-CHECK = (sys.executable, "-m", "hccl_kit.cli.check")
 
 
 def table_of(devices: int) -> RankTable:
@@ -51,34 +43,6 @@ def table_of(devices: int) -> RankTable:
     return RankTable("1.0", "completed", servers, declared_servers=len(servers))
 
 
-def host(number: int, network: int = 10) -> str:
-    """An address for the server of this number."""
-    return f"{network}.{number // 62500}.{number // 250 % 250}.{number % 250 + 1}"
-
-
-def process_seconds(argv: tuple[str, ...]) -> float:
-    """The time of a whole process; its exit code may be 0 or 1 (a file too large for HCCL)."""
-    started = time.perf_counter()
-    code = subprocess.run(argv, stdout=subprocess.DEVNULL, check=False).returncode
-    if code not in (0, 1):
-        raise SystemExit(f"{argv} ended with {code}")
-    return time.perf_counter() - started
-
-
-def peak(argv: tuple[str, ...]) -> float:
-    """MiB of resident memory of a process at its peak.
-
-    A child's figure includes its parent's, so a bare interpreter starts it.
-    """
-    measure = (
-        "import resource, subprocess, sys;"
-        "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL);"
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    )
-    done = subprocess.run([sys.executable, "-c", measure, *argv], capture_output=True, text=True, check=True)
-    return int(done.stdout) / 1024
-
-
 def seconds(work: Callable[[], Any]) -> float:
     """One run in this process, after garbage collection."""
     gc.collect()
@@ -90,19 +54,6 @@ def seconds(work: Callable[[], Any]) -> float:
 def in_turn(rounds: int, *runs: Callable[[], float]) -> list[float]:
     """Medians; each runs once per round."""
     return [statistics.median(column) for column in zip(*([run() for run in runs] for _ in range(rounds)), strict=True)]
-
-
-def check_processes(size: int, path: Path) -> str:
-    """A row: hccl-check against json.load, both as whole processes."""
-    path.write_text(write(table_of(size)), encoding="utf-8")
-    load, check = (*LOAD, str(path)), (*CHECK, str(path))
-    runs = (partial(process_seconds, argv) for argv in (BARE, load, check))
-    bare, plain, ours = in_turn(15 if size <= 65536 else 3, *runs)
-    net = (ours - bare) / (plain - bare)
-    return (
-        f"{size:>9}{path.stat().st_size / 2**20:>8.1f}{bare * 1e3:>6.0f} ms{plain * 1e3:>8.0f} ms{ours * 1e3:>6.0f} ms"
-        f"{net:>10.2f}x{(ours - bare) / size * 1e6:>11.2f}{peak(check):>8.0f}{peak(load):>11.0f}"
-    )
 
 
 def writing(size: int) -> str:
@@ -162,22 +113,17 @@ def rounds(size: int) -> int:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--largest", type=int, default=SIZES[-1], metavar="N", help="leave larger tables out")
     sizes = tuple(size for size in SIZES if size <= parser.parse_args().largest)
     gc.disable()  # as the programs do
-    print("hccl-check FILE against json.load, whole processes; net: a bare interpreter taken off; peaks in MiB")
-    print("  devices     MiB     bare  json.load    check  net ratio  us/device    peak  json.load")
-    with tempfile.TemporaryDirectory() as folder:
-        for size in sizes:
-            print(check_processes(size, Path(folder) / f"t{size}.json"))
     for title, row, most in (
         ("generate and write against json.dumps(indent=4)", writing, SIZES[-1]),
         ("check (of a text) against json.loads and jsonschema", judging, 65536),  # a million takes jsonschema a minute
         ("check, merge and write one table per server against load, append, dump", merging, 65536),
     ):
-        print(f"\n{title}, in one process\n  devices     theirs        ours    ratio")
+        print(f"{title}\n  devices     theirs        ours    ratio")
         for size in sizes:
             if size <= most:
                 print(row(size))

@@ -31,7 +31,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         environ["PYTHONPYCACHEPREFIX"] = f"{folder}/byte_code"
-        make = [*GEN, "--device_num", "[0,8)", "--simulate", "-o", folder]
+        make = [*GEN, "--device_num", "[0,8)", "--simulate", "--server_ip", "10.0.0.1", "-o", folder]
         subprocess.run(make, check=True, capture_output=True, env=environ)
         table = next(str(path) for path in Path(folder).glob("hccl_*.json"))
         rows = {"hccl-gen --help": (*GEN, "--help"), "hccl-check of 8 devices": (*CHECK, table)}

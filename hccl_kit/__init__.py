@@ -10,8 +10,9 @@ TYPE_CHECKING = False  # as typing has it, whose import takes longer than this m
 
 if TYPE_CHECKING:
     from hccl_kit.base.errors import KitError, ParseError
-    from hccl_kit.check.engine import Report, check_text
+    from hccl_kit.check.engine import check_text
     from hccl_kit.check.fix import fix_text as fix
+    from hccl_kit.check.result import Report
     from hccl_kit.check.table_files import read, write
     from hccl_kit.diagnosis.job import diagnose
     from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
@@ -82,7 +83,8 @@ __all__ = [
 
 _MODULES = {
     "base.errors": ("KitError", "ParseError"),
-    "check.engine": ("Report", "check_text"),
+    "check.engine": ("check_text",),
+    "check.result": ("Report",),
     "check.table_files": ("read", "write"),
     "diagnosis.job": ("diagnose",),
     "diagnosis.verdict.diagnosis": ("Diagnosis",),

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hccl_kit.check.engine import Report, check_document
+from hccl_kit.check.exact import check_document
+from hccl_kit.check.quick.proof import valid
+from hccl_kit.check.result import Report
 from hccl_kit.check.rules.reading import BYTE_ORDER_MARK
-from hccl_kit.table.document import Document, parse
+from hccl_kit.table.document import Document, decode, parse
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
@@ -50,26 +52,35 @@ def fix_text(
     `narrow` removes the findings that are not to be fixed; the report returned holds them.
     Laws: a table without fixable finding is unchanged; fixing twice is fixing once; a table without error gets none.
     """
-    document = parse(data, name)
-    report = check_document(document, product, limit=MAX_FINDINGS)
+    document, report = _checked(data, name, product)
     applied = [found for found in narrow(report).findings if found.rule == _MARK_RULE]
     mark = "" if applied or all(found.rule != _MARK_RULE for found in report.findings) else _MARK
     if applied:
-        document = parse(document.text.lstrip(_MARK), name)
-        report = check_document(document, product, limit=MAX_FINDINGS)
+        document, report = _checked(document.text.lstrip(_MARK), name, product)
     for _ in range(MAX_ROUNDS):
         todo = [found for found in narrow(report).findings if found.fix]
         if not todo:
             break
-        changed = parse(mark + edited(document, [edit for found in todo for edit in found.fix]), name)
-        then = check_document(changed, product, limit=MAX_FINDINGS)
+        text = mark + edited(document, [edit for found in todo for edit in found.fix])
+        changed, then = _checked(text, name, product)
         if report.ok and not then.ok:
             # The misspelled key hides another mistake, and HCCL ignores that key: this needs a choice.
             report = report._replace(findings=tuple(found._replace(fix=()) for found in report.findings))
             break
         document, report = changed, then
         applied += todo
+    if not report.ok and document.size:  # it has a value, so HCCL's parser may have a code for it
+        report = check_document(document, product, limit=MAX_FINDINGS)
     return FixResult(mark + document.text, tuple(applied), report)
+
+
+def _checked(data: bytes | str, name: str, product: Product | None) -> tuple[Document, Report]:
+    """The document, of a valid table its text alone, and the report with all findings of structure, without code."""
+    report = valid(data, name, product)
+    if report is not None:
+        return Document(name, decode(data), None, ()), report
+    document = parse(data, name)
+    return document, check_document(document, product, limit=MAX_FINDINGS, has_code=False)
 
 
 def edited(document: Document, edits: Iterable[Edit]) -> str:

@@ -11,8 +11,6 @@ from hccl_kit.table.finding import Finding, Severity
 Subject = ParamSpec("Subject")
 """What a rule is about, as the arguments of its check: a table and a product, a plan and its table file, a node, ..."""
 
-ANY_PRODUCT = "auto"
-"""The name under which `by_product` says what holds as long as no product is named."""
 ALL_KINDS = ("1.0", "1.1", "1.2", "2.0", "template2")
 SERVER_KINDS = ("1.0", "1.2", "template2")
 """The kinds of tables that list servers with their cards."""

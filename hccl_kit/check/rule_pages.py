@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.wording import joined
-from hccl_kit.check.rule import ANY_PRODUCT, FAMILIES, Rule
-from hccl_kit.table.products import PRODUCT_NAMES
+from hccl_kit.check.rule import FAMILIES, Rule
+from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
 HEADINGS = ("What", "Why it matters", "Example", "Fix", "HCCL")
 """The headings of every page, in this order."""

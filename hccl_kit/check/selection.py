@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.check.engine import Report
+from hccl_kit.check.result import Report
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULE_BY_ID, RULES
 from hccl_kit.table.finding import Finding
@@ -64,7 +64,7 @@ def narrowed(
 
 
 def _stops(report: Report, found: Finding) -> bool:
-    return report.table is None and (found.severity == "error" or RULE_BY_ID[found.rule].stops)
+    return report.content is None and (found.severity == "error" or RULE_BY_ID[found.rule].stops)
 
 
 def _matches(rule: Rule[...], wanted: str) -> bool:

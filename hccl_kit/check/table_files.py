@@ -7,11 +7,12 @@ from pathlib import Path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_start
 from hccl_kit.base.errors import KitError
-from hccl_kit.check.engine import Report, check_text
-from hccl_kit.table.document import MAX_BYTES
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.result import Report
 from hccl_kit.table.formats import write as to_text
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product
+from hccl_kit.table.source import MAX_BYTES
 
 
 def read(path: str | Path, product: Product | None = None) -> RankTable:

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_kit.base.arguments import Parser
-from hccl_kit.base.colors import with_changes
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.wording import counted
-from hccl_kit.check.engine import Report, check_text
-from hccl_kit.check.report import as_json, as_text
-from hccl_kit.check.selection import narrowed, selection
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.report.summary import summary
+from hccl_kit.check.result import Report
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.options import add_product, add_selection, product_name, product_or_auto
 from hccl_kit.cli.settings import Settings, settings_for
-from hccl_kit.table.document import decode
-from hccl_kit.table.products import Product
+from hccl_kit.table.products import product_or_auto
 from hccl_kit.table.reading import load
+
+if TYPE_CHECKING:
+    from hccl_kit.base.arguments import Parser
+    from hccl_kit.table.products import Product
 
 _EPILOG = """\
 A folder is searched for JSON files that hold a rank table; a folder without any is an error (exit
@@ -51,15 +50,15 @@ class CheckRequest(NamedTuple):
     """The command line of hccl-check. None in the first four options: the settings of each file decide."""
 
     paths: Sequence[str]
-    select: Sequence[str] | None
-    ignore: Sequence[str] | None
-    strict: bool | None
-    product: str | None
-    netmask: str | None
-    format: str
-    quiet: bool
-    fix: bool
-    diff: bool
+    select: Sequence[str] | None = None
+    ignore: Sequence[str] | None = None
+    strict: bool | None = None
+    product: str | None = None
+    netmask: str | None = None
+    format: str = "text"
+    quiet: bool = False
+    fix: bool = False
+    diff: bool = False
 
     @property
     def prints_table(self) -> bool:
@@ -68,20 +67,39 @@ class CheckRequest(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """How a file is checked: for which product, by which rules, and whether warnings are errors."""
+    """How a file is checked: for which product, by which rules (`select` None: all), and whether strictly."""
 
     product: Product | None
-    narrow: Callable[[Report], Report]
+    select: frozenset[str] | None
+    ignore: frozenset[str]
     strict: bool
+
+    def narrow(self, report: Report, *, errors_only: bool = False, strict: bool = False) -> Report:
+        """The report with the findings of these rules."""
+        if not report.findings:
+            return report
+        from hccl_kit.check.selection import narrowed  # noqa: PLC0415 - it loads all rules
+
+        return narrowed(report, select=self.select, ignore=self.ignore, strict=strict, errors_only=errors_only)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))))
+    return run(lambda: _check(_request(sys.argv[1:] if argv is None else argv)))
+
+
+def _request(argv: Sequence[str]) -> CheckRequest:
+    """The command line. One of paths alone needs no parser, which takes a quarter of a check of a small table."""
+    if argv and all(word == "-" or not word.startswith("-") for word in argv):
+        return CheckRequest(list(argv))
+    return CheckRequest(**vars(make_parser().parse(argv)))
 
 
 def make_parser() -> Parser:
     """The options of the program."""
+    from hccl_kit.base.arguments import Parser  # noqa: PLC0415 - see _request
+    from hccl_kit.cli.options import add_product, add_selection, product_name  # noqa: PLC0415
+
     parser = Parser(
         prog="hccl-check",
         description="Check HCCL rank tables against the rules of HCCL's parser and of the manuals.",
@@ -132,12 +150,13 @@ def _check(request: CheckRequest) -> int:
             complain(error.render())
             unread += 1
             continue
-        report = narrowed(choice.narrow(checked), strict=choice.strict, errors_only=request.quiet)
+        report = choice.narrow(checked, strict=choice.strict, errors_only=request.quiet)
         failed += not report.ok
         if request.format != "text":
-            reports.append(report)
+            reports.append(report._replace(content=None))  # of a large table, far larger than its findings
         elif not (request.quiet and report.ok):
-            say(as_text(report, text, color))
+            say(_for_people(report, text, color=color))
+        del data, checked, report  # before the next table is read
     if request.format != "text":
         say(_for_programs(reports, request.format))
     elif files and files != request.paths and not (request.quiet and not failed):
@@ -169,9 +188,12 @@ def _choice(request: CheckRequest, settings: Settings) -> _Choice:
     """The options, over the settings of the file. Raises KitError if no rule is left."""
     given = {key: getattr(request, key) for key in Settings._fields}
     chosen = settings._replace(**{key: value for key, value in given.items() if value is not None})
-    select, ignore = selection(chosen.select, chosen.ignore)
     product = _with_netmask(product_or_auto(chosen.product), request.netmask)
-    return _Choice(product, partial(narrowed, select=select, ignore=ignore), chosen.strict)
+    if not (chosen.select or chosen.ignore):
+        return _Choice(product, None, frozenset(), chosen.strict)
+    from hccl_kit.check.selection import selection  # noqa: PLC0415 - it loads all rules
+
+    return _Choice(product, *selection(chosen.select, chosen.ignore), chosen.strict)
 
 
 def _with_netmask(product: Product | None, netmask: str | None) -> Product | None:
@@ -191,12 +213,13 @@ def _with_netmask(product: Product | None, netmask: str | None) -> Product | Non
     return product._replace(prefix=prefix)
 
 
-def _checked(name: str, data: bytes, choice: _Choice, request: CheckRequest) -> tuple[Report, str]:
+def _checked(name: str, data: bytes, choice: _Choice, request: CheckRequest) -> tuple[Report, bytes | str]:
     """The report on a table and the text that it refers to, after fixing if that is requested."""
     if not (request.fix or request.diff):
-        return check_text(data, name, choice.product), decode(data)
+        return check_text(data, name, choice.product), data
+    from hccl_kit.base.colors import with_changes  # noqa: PLC0415 - a check without --fix does not load these
     from hccl_kit.check.fix import fix_text  # noqa: PLC0415
-    from hccl_kit.cli import fixing  # noqa: PLC0415 - a check without --fix does not load these
+    from hccl_kit.cli import fixing  # noqa: PLC0415
 
     outcome = fix_text(data, name, choice.product, narrow=choice.narrow)
     if request.fix:
@@ -207,8 +230,18 @@ def _checked(name: str, data: bytes, choice: _Choice, request: CheckRequest) -> 
         paint = with_changes if wants_color(sys.stdout if on_stdout else sys.stderr) else str
         (print if on_stdout else complain)(paint(changes))
     if request.fix:
-        return outcome.report, decode(outcome.text)
-    return check_text(data, name, choice.product), decode(data)
+        return outcome.report, outcome.text
+    return check_text(data, name, choice.product), data
+
+
+def _for_people(report: Report, source: bytes | str, *, color: bool) -> str:
+    """The findings with their lines of the source, and a summary line."""
+    if not report.findings:
+        return summary(report)
+    from hccl_kit.check.report.text import as_text  # noqa: PLC0415 - it loads all rules
+    from hccl_kit.table.document import decode  # noqa: PLC0415
+
+    return as_text(report, decode(source), color)
 
 
 def _for_programs(reports: Sequence[Report], form: str) -> str:
@@ -221,6 +254,8 @@ def _for_programs(reports: Sequence[Report], form: str) -> str:
         from hccl_kit.check.report.sarif import as_sarif  # noqa: PLC0415
 
         return as_sarif(reports)
+    from hccl_kit.check.report.json_form import as_json  # noqa: PLC0415
+
     return as_json(reports)
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
-from hccl_kit.check.rule import ANY_PRODUCT
 from hccl_kit.cli import run
-from hccl_kit.table.products import PRODUCT_NAMES
+from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
 SHELLS = ("bash", "zsh", "fish")
 _FILES = frozenset(("PATH", "FILE", "TABLE", "A", "B", "WHAT", "DIR", "FOLDER", "OUT"))

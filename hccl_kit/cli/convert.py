@@ -12,8 +12,8 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
-from hccl_kit.table.document import STDIN
 from hccl_kit.table.operations.convert import TARGETS, convert
+from hccl_kit.table.source import STDIN
 
 _EPILOG = """\
 examples:

@@ -25,7 +25,7 @@ from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.report import as_text
+from hccl_kit.check.report.text import as_text
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import narrowed
 from hccl_kit.cli import run
@@ -33,9 +33,10 @@ from hccl_kit.cli.options import add_product
 from hccl_kit.diagnosis.answer_text import as_page, filled
 from hccl_kit.diagnosis.log_reading import explain_log, open_log, opened
 from hccl_kit.diagnosis.lookup import Explanation, explain
-from hccl_kit.table.document import MAX_BYTES, STDIN, decode
+from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
+from hccl_kit.table.source import MAX_BYTES, STDIN
 
 _EPILOG = """\
 examples:

@@ -17,8 +17,8 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
 from hccl_kit.check.fix import FixResult
 from hccl_kit.check.line_diff import line_diff
-from hccl_kit.table.document import MAX_BYTES, STDIN
 from hccl_kit.table.finding import Finding
+from hccl_kit.table.source import MAX_BYTES, STDIN
 
 
 def write(outcome: FixResult, name: str, data: bytes) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from hccl_kit.base.arguments import Parser, command_or, split_command
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
 from hccl_kit.cli.number_options import add_job
+
+TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,13 +7,7 @@ import math
 from collections.abc import Callable
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.check.rule import ANY_PRODUCT
-from hccl_kit.table.products import PRODUCT_NAMES, Product, find_product
-
-
-def product_or_auto(name: str) -> Product | None:
-    """The product called `name`; None for "auto". Raises KitError if there is no such product."""
-    return None if name == ANY_PRODUCT else find_product(name)
+from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES, product_or_auto
 
 
 def product_name(name: str) -> str:

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
-from hccl_kit.check.engine import any_product, check_text
-from hccl_kit.check.report import as_text as table_as_text
-from hccl_kit.check.rule import ANY_PRODUCT
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.report.text import as_text as table_as_text
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain
 from hccl_kit.diagnosis.catalogue import CATALOGUE
@@ -25,7 +24,7 @@ from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.preflight.text import all_as_text, as_text
 from hccl_kit.table.document import decode
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.products import Product, find_product
+from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, find_product
 from hccl_kit.table.reading import load
 
 

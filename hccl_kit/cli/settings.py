@@ -10,21 +10,21 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.check.rule import ANY_PRODUCT
-from hccl_kit.check.selection import chosen_rules
-from hccl_kit.table.products import PRODUCT_NAMES
+from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
 FILE = ".hccl-kit.toml"
 PROJECT, TABLE = "pyproject.toml", "hccl-kit"
 MAX_BYTES = 1 << 20
+_KEY = r"""(?m)\btool["']?[ \t]*\.[ \t]*["']?hccl-kit|^[ \t]*\[?[ \t]*["']?tool["']?[ \t]*[\]=]"""
+"""How TOML can write the table: `tool.hccl-kit`, or in a table `tool`. The name alone may be that of a dependency."""
 
 _RULES = 'a list of rules, such as ["HK2", "HK301"]'
 _ACCEPTED = {
@@ -50,34 +50,34 @@ def settings_for(file: str) -> Settings:
     Raises KitError if a setting is not valid.
     """
     try:
-        current = Path.cwd()
+        current = os.getcwd()  # noqa: PTH109 - pathlib takes 4 ms to load, which every check would pay
     except OSError:  # it was removed
         return Settings()
-    above = current if file == "-" else (current / file).parent
-    return _nearest(above) or _nearest(current) or Settings()
+    above = "" if file == "-" else os.path.dirname(file)  # noqa: PTH120
+    return _nearest(os.path.join(current, above) if above else current) or _nearest(current) or Settings()  # noqa: PTH118
 
 
 @cache
-def _nearest(folder: Path) -> Settings | None:
-    found = _in_folder(folder)
-    return found if found is not None or folder == folder.parent else _nearest(folder.parent)
+def _nearest(folder: str) -> Settings | None:
+    found, parent = _in_folder(folder), os.path.dirname(folder)  # noqa: PTH120
+    return found if found is not None or parent == folder else _nearest(parent)
 
 
-def _in_folder(folder: Path) -> Settings | None:
-    own, project = folder / FILE, folder / PROJECT
-    if os.path.isfile(own):  # noqa: PTH113 - Path.is_file raises if a folder may not be read
-        return _settings(_toml(own, read_text(own, MAX_BYTES)), str(own))
+def _in_folder(folder: str) -> Settings | None:
+    own, project = (os.path.join(folder, name) for name in (FILE, PROJECT))  # noqa: PTH118
+    if os.path.isfile(own):  # noqa: PTH113
+        return _settings(_toml(own, read_text(own, MAX_BYTES)), own)
     if not os.path.isfile(project):  # noqa: PTH113
         return None
     text = read_text(project, MAX_BYTES)
-    if TABLE not in text:  # saves the parser, which takes 5 ms to load
+    if TABLE not in text or not re.search(_KEY, text):  # saves the parser, which takes 5 ms to load
         return None
     tool = _toml(project, text).get("tool")
     values = tool.get(TABLE) if isinstance(tool, dict) else None
     return None if values is None else _settings(values, f"{project}: tool.{TABLE}")
 
 
-def _toml(path: Path, text: str) -> dict[str, Any]:
+def _toml(path: str, text: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415 - most folders have no settings
     else:
@@ -98,6 +98,8 @@ def _settings(values: object, place: str) -> Settings:
             raise KitError(f"{place}: {key[:40]!r} is not a setting; accepted: {', '.join(_ACCEPTED)}")
         if not _is_valid(key, value):
             raise KitError(f"{place}: {key} is {str(value)[:80]!r}; accepted: {_ACCEPTED[key]}")
+        from hccl_kit.check.selection import chosen_rules  # noqa: PLC0415 - it loads all rules
+
         try:
             chosen_rules(value if isinstance(value, list) else ())
         except KitError as error:

@@ -6,13 +6,12 @@ import shlex
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
-from hccl_kit.check.engine import Report, check_text
-from hccl_kit.check.gate import checked_text
-from hccl_kit.check.rule import ANY_PRODUCT, TOPOLOGY
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.result import Report
 from hccl_kit.cli import complain
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable
-from hccl_kit.table.products import DEFAULT_PRODUCT, Product, find_product
+from hccl_kit.table.products import ANY_PRODUCT, DEFAULT_PRODUCT, Product, find_product
 from hccl_kit.table.reading import load
 
 MAX_WARNINGS = 20
@@ -32,6 +31,8 @@ def topology_warning(data: bytes, name: str) -> str | None:
     """Why the default product cannot link the cards of a table from which no product is derived; None if it can."""
     if check_text(data, name).product != ANY_PRODUCT:
         return None
+    from hccl_kit.check.rule import TOPOLOGY  # noqa: PLC0415 - most tables name their product by the version
+
     for found in check_text(data, name, find_product(DEFAULT_PRODUCT)).findings:
         if found.severity == "error" and found.rule.startswith(TOPOLOGY):
             return printable(
@@ -47,6 +48,8 @@ def read_any_table(file: str) -> RankTable:
 
 def valid_text(table: RankTable, name: str, product: Product | None = None, *, strict_topology: bool = False) -> str:
     """The text of a new table for the file `name`; its warnings are printed. Raises KitError as `checked_text`."""
+    from hccl_kit.check.gate import checked_text  # noqa: PLC0415 - it loads all rules; who only reads does not need it
+
     checked = checked_text(table, name, product, strict_topology=strict_topology)
     for found in checked.warnings[:MAX_WARNINGS]:
         complain(printable(f"warning: {found.rule}: {found.message}"))

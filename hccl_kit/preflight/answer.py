@@ -15,8 +15,8 @@ from hccl_kit.preflight.facts import facts
 from hccl_kit.preflight.inspection import Report, inspect
 from hccl_kit.preflight.node import Node
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
-from hccl_kit.table.document import MAX_BYTES
 from hccl_kit.table.finding import Finding
+from hccl_kit.table.source import MAX_BYTES
 
 TABLE = "table"
 """The fact that holds the SHA-256 of the table's file on that server."""

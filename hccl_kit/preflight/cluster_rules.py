@@ -9,11 +9,12 @@ from typing import NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.hostlist import fold
 from hccl_kit.base.wording import listed
-from hccl_kit.check.rule import ANY_PRODUCT, Rule, run
+from hccl_kit.check.rule import Rule, run
 from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
 from hccl_kit.preflight.facts import FRAMEWORK, HOST, TLS
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
+from hccl_kit.table.products import ANY_PRODUCT
 
 SKEW = 1.0
 """Maximum difference of two clocks in seconds."""

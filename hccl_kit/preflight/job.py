@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.check.engine import Report as TableReport
+from hccl_kit.check.result import Report as TableReport
 from hccl_kit.preflight.inspection import Report
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.this_server import find_server

@@ -26,6 +26,7 @@ from hccl_kit.table import document, formats
 from hccl_kit.table.formats import kinds
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.reading import MOUNTED
+from hccl_kit.table.source import MAX_BYTES
 
 LIMIT = 1800
 """Seconds until the table must be completed; HCCL waits as long."""
@@ -104,7 +105,7 @@ def _read(given: Path) -> tuple[Path, Any, bytes | None, str]:
     names = [given / name for name in MOUNTED] if given.is_dir() else [given]
     path = next((name for name in names if name.exists()), names[0])
     try:
-        data = read_bounded(path, document.MAX_BYTES)
+        data = read_bounded(path, MAX_BYTES)
     except KitError as error:
         return path, None, None, error.message
     value = document.parse(data, str(path)).value

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.wording import counted
-from hccl_kit.check.engine import Report
+from hccl_kit.check.result import Report
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
@@ -178,8 +178,10 @@ def _marks(findings: Sequence[Finding], table: RankTable) -> Mapping[Pointer, tu
 
 
 def _host(server: Server, product: Product | None, marks: Mapping[Pointer, tuple[Finding, ...]]) -> Host:
+    if not (marks or (product and product.groups)):
+        return Host(server.id, (tuple([Card(device.id, device.rank, _address(device)) for device in _by_id(server)]),))
     cards: dict[int, list[Card]] = {}
-    for device in sorted(server.devices, key=lambda device: (device.id, device.rank)):
+    for device in _by_id(server):
         cards.setdefault(device.id, []).append(Card(device.id, device.rank, _address(device), marks.get(device.at, ())))
     groups = product.groups if product else ()
     drawn = [tuple([card for one in group for card in cards.pop(one, [Card(one, None)])]) for group in groups]
@@ -189,6 +191,10 @@ def _host(server: Server, product: Product | None, marks: Mapping[Pointer, tuple
     # A network of version 2.0 has no entry in the file; its place is that of its first rank.
     has_own_place = all(device.at != server.at for device in server.devices[:1])
     return Host(server.id, tuple(drawn), marks.get(server.at, ()) if has_own_place else ())
+
+
+def _by_id(server: Server) -> Sequence[Device]:
+    return sorted(server.devices, key=lambda device: (device.id, device.rank))
 
 
 def _address(device: Device) -> str:
@@ -214,15 +220,17 @@ def _pods(table: RankTable, hosts: Sequence[Host], marks: Mapping[Pointer, tuple
 def _runs(hosts: Sequence[Host]) -> Iterator[Run]:
     """Runs of consecutive uniform servers, as long as possible; a server with findings is a run of its own."""
     start = 0
-    for place in range(1, len(hosts) + 1):
-        if place == len(hosts) or not _continues(hosts[place - 1], hosts[place]):
+    before: Sequence[Card] | None = None  # the cards of the last server of a run that the next one may continue
+    for place, host in enumerate(hosts):
+        cards = None if host.has_findings else host.cards
+        if place and not (before is not None and cards is not None and _continues(before, cards)):
             yield Run(tuple(hosts[start:place]))
             start = place
+        before = cards
+    if hosts:
+        yield Run(tuple(hosts[start:]))
 
 
-def _continues(before: Host, after: Host) -> bool:
-    cards = before.cards
-    if len(cards) != len(after.cards) or before.has_findings or after.has_findings:
-        return False
-    pairs = zip(cards, after.cards, strict=True)
-    return all(one.id == two.id and (one.rank or 0) + len(cards) == two.rank for one, two in pairs)
+def _continues(before: Sequence[Card], after: Sequence[Card]) -> bool:
+    count = len(before)
+    return [(card.id, (card.rank or 0) + count) for card in before] == [(card.id, card.rank) for card in after]

@@ -10,8 +10,10 @@ inet_ntop, inet_pton = _socket.inet_ntop, _socket.inet_pton
 """Those of `socket`, which takes 2 ms to load; these names are the part of it that is written in C."""
 
 EID_DIGITS = 32
-HEX = re.compile("[0-9a-fA-F]+")
+HEX = "[0-9a-fA-F]+"
 """An EID, an address of the unified bus of Atlas 950, is 32 of these."""
+PORT = "[0-9]{1,4}/[0-9]{1,4}|d2h"
+"""A port of an address of version 2.0: "die/port" or "d2h"."""
 
 UNSPECIFIED = inet_ntop(AF_INET, bytes(4))
 """0.0.0.0, which HCCL treats as no address; it treats :: as an address."""
@@ -35,7 +37,7 @@ def parse_address(text: str) -> Address | None:
 def fits(kind: str, text: str) -> bool:
     """Whether `text` is a valid address of the type `kind` of version 2.0: EID, IPV4 or IPV6."""
     if kind == "EID":
-        return len(text) == EID_DIGITS and HEX.fullmatch(text) is not None
+        return len(text) == EID_DIGITS and re.fullmatch(HEX, text) is not None
     return parse_address(text) is not None and (":" in text) == (kind == "IPV6")
 
 

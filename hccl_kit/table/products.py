@@ -5,6 +5,7 @@ Sources: HCCL user guide (rank table configuration for 910, A2, A3, A5, 300I Duo
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
@@ -104,6 +105,20 @@ PRODUCT_NAMES: tuple[str, ...] = tuple(product.name for product in PRODUCTS)
 
 DEFAULT_PRODUCT = "910"
 """The product of hccl-gen, and of a check of version 1.0, if none is named."""
+ANY_PRODUCT = "auto"
+"""The name for what holds as long as no product is named."""
+
+
+@cache
+def any_product() -> Product:
+    """What all products that read version 1.0 have in common; topology differs, so it is left out."""
+    readers = [product for product in PRODUCTS if "1.0" in product.table_versions]
+    return Product(
+        name=ANY_PRODUCT,
+        title="any product that reads version 1.0",
+        max_device_id=max(product.max_device_id for product in readers),
+        table_versions=("1.0",),
+    )
 
 
 def find_product(name: str) -> Product:
@@ -116,6 +131,11 @@ def find_product(name: str) -> Product:
         f"unknown product {name[:40]!r}; accepted: {', '.join(PRODUCT_NAMES)}",
         hint=f"did you mean {near}?" if near else None,
     )
+
+
+def product_or_auto(name: str) -> Product | None:
+    """The product called `name`; None for "auto". Raises KitError if there is no such product."""
+    return None if name == ANY_PRODUCT else find_product(name)
 
 
 def _near(name: str) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,16 +26,33 @@ if TYPE_CHECKING:
 
 
 _JSON_TYPES = {"object": "an object", "array": "an array", "string": "a string", "integer": "an integer"}
+_MAIN_ITEMS = ("#/$defs/server", "#/$defs/rank")
+"""What the schemas of versions 1.0, 1.2 and 2.0 call the items of server_list and rank_list."""
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
 
 
-def findings(value: object, stem: str, limit: int = MAX_FINDINGS) -> Iterator[Finding]:
-    """The errors of `value` against the schema `stem`, by the rules HK101 to HK104, HK107, HK114 to HK116."""
+def findings(
+    value: object, stem: str, limit: int = MAX_FINDINGS, is_good: Callable[[object], bool] | None = None
+) -> Iterator[Finding]:
+    """The errors of `value` against the schema `stem`, by the rules HK101 to HK104, HK107, HK114 to HK116.
+
+    `is_good` says whether an item of the main list has no error, in less time than jsonschema takes: of a large table,
+    most have none.
+    """
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - see the docstring of the module
 
     # Draft 2020-12 accepts 1.0 as an integer, HCCL does not.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, number: type(number) is int)
-    strict = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]  # its own
+
+    def items(validator: Any, schema: Any, instance: Any, _parent: Any) -> Iterator[ValidationError]:
+        is_main = is_good is not None and schema.get("$ref") in _MAIN_ITEMS
+        for index, item in enumerate(instance if isinstance(instance, list) else ()):
+            if not (is_main and is_good is not None and is_good(item)):
+                yield from validator.descend(item, schema, path=index)
+
+    strict = validators.extend(  # type: ignore[no-untyped-call]  # its own
+        Draft202012Validator, {"items": items}, type_checker=types
+    )
     version = stem.removeprefix("rank_table_")
     done: set[Pointer] = set()
     for error in islice(strict(load(stem)).iter_errors(value), limit):

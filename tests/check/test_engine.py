@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.table.document import HCCL_MAX_BYTES, MAX_CONTAINERS, STDIN, parse
+from hccl_kit.table.document import parse
 from hccl_kit.table.formats import write
 from hccl_kit.table.ip import parse_address
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import PRODUCTS, find_product
+from hccl_kit.table.source import HCCL_MAX_BYTES, MAX_CONTAINERS, STDIN
 from tests.tables import json_values, ranks_value, tables, text, value
 
 products = st.sampled_from([None, *PRODUCTS])

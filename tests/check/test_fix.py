@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hccl_kit.check.engine import Report, check_text
+from hccl_kit.check.engine import check_text
 from hccl_kit.check.fix import MAX_ROUNDS, edited, fix_text
-from hccl_kit.table.document import STDIN, decode, parse
+from hccl_kit.check.result import Report
+from hccl_kit.table.document import decode, parse
 from hccl_kit.table.finding import Edit
+from hccl_kit.table.source import HCCL_MAX_BYTES, STDIN
 from tests.check.rules.test_golden import FOLDERS, product_of
 from tests.tables import json_values, pods_text, text, value
 
@@ -246,3 +248,17 @@ def test_the_rounds_are_enough_for_what_hides_behind_each_other() -> None:
     outcome = fix_text(source, "t.json")
     assert outcome.report.findings == ()
     assert len({found.rule for found in outcome.applied}) <= MAX_ROUNDS
+
+
+@pytest.mark.parametrize("source", ["null", "[]", "{", '{"version": "1.0"}', text().replace('"0"', '"7"', 1)])
+def test_what_cannot_be_fixed_has_the_code_of_hccl(source: str) -> None:
+    report = check_text(source, "t.json")
+    assert not report.ok
+    assert fix_text(source, "t.json").report == report
+
+
+def test_a_valid_table_that_is_too_large_keeps_its_finding() -> None:
+    source = text() + " " * HCCL_MAX_BYTES
+    outcome = fix_text(source, "t.json")
+    assert outcome.text == source
+    assert [found.rule for found in outcome.report.findings] == ["HK007"]

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hccl_kit.check.engine import Report, check_text
+from hccl_kit.check.engine import check_text
 from hccl_kit.check.fix import fix_text
-from hccl_kit.check.report import as_json, as_text
 from hccl_kit.check.report.github import as_github
+from hccl_kit.check.report.json_form import as_json
 from hccl_kit.check.report.sarif import as_sarif
+from hccl_kit.check.report.text import as_text
+from hccl_kit.check.result import Report
 from hccl_kit.table.document import decode
 from hccl_kit.table.pointer import Span
 from hccl_kit.table.products import PRODUCTS, Product

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.table.document import HCCL_MAX_BYTES
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer, Span
+from hccl_kit.table.source import HCCL_MAX_BYTES
 from tests.check.rules.test_golden import FOLDERS, product_of
 
 MARK = "the mark"

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.check.engine import Report, check_text
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.result import Report
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import chosen_rules, narrowed

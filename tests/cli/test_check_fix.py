@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.table.document import MAX_BYTES
+from hccl_kit.table.source import MAX_BYTES
 from tests.places import ROOT
 from tests.tables import text
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hccl_kit.check.engine import any_product, check_text
+from hccl_kit.check.engine import check_text
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.launch.job_ports import DEFAULT_HOST_PORTS
 from hccl_kit.preflight.node import Node
@@ -17,7 +17,7 @@ from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table import formats
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable
-from hccl_kit.table.products import find_product
+from hccl_kit.table.products import any_product, find_product
 from tests.tables import value
 
 HERE = choose(interfaces(), {}).address

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.table.document import MAX_BYTES, STDIN, WHOLE_FILE, Document, decode, parse, shown
+from hccl_kit.table.document import WHOLE_FILE, Document, decode, parse, shown
 from hccl_kit.table.document.places import Places
 from hccl_kit.table.finding import NO_CODE
 from hccl_kit.table.pointer import Pointer, Span
+from hccl_kit.table.source import MAX_BYTES, STDIN
 from tests.tables import json_values
 
 

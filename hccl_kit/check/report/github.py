@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hccl_kit.base.terminal import printable
-from hccl_kit.check.engine import Report
-from hccl_kit.table.document import STDIN
+from hccl_kit.check.result import Report
 from hccl_kit.table.finding import Finding, Severity
+from hccl_kit.table.source import STDIN
 
 MAX_MARKS = 10
 """GitHub shows this many marks of a level for one step and drops the others."""

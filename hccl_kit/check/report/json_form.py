@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from hccl_kit.check.engine import Report
+from hccl_kit.check.result import Report
 from hccl_kit.table.pointer import to_json_pointer
 
 JSON_VERSION = 1

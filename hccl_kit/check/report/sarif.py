@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hccl_kit import __version__
-from hccl_kit.check.engine import Report
+from hccl_kit.check.result import Report
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rule_pages import as_sections, markdown_page
 from hccl_kit.check.rules import RULE_BY_ID

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from hccl_kit.check.rule import ANY_PRODUCT, DUPLICATE, SERVER_KINDS, Rule
+from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.nics import has_host, ports_differ, some_ports
@@ -15,7 +15,7 @@ from hccl_kit.table.finding import Edit, Finding, Related
 from hccl_kit.table.ip import AF_INET, AF_INET6, Address, parse_address, parse_usable, split_addresses
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
-from hccl_kit.table.products import Product
+from hccl_kit.table.products import ANY_PRODUCT, Product
 
 _FAMILIES = {AF_INET: "IPv4", AF_INET6: "IPv6"}
 _ACCEPTED = "an IPv4 or IPv6 address without spaces around it is expected"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, is_typo
+from hccl_kit.check.optional_keys import OPTIONAL
 from hccl_kit.check.rule import ALL_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
@@ -16,28 +17,6 @@ from hccl_kit.table.products import Product
 
 Holder = RankTable | Server | Device | Level | Address
 
-_PORTS = ("device_port", "host_port", "device_vnic_port", "backup_device_port")
-_DEVICE = ("device_ip", *_PORTS, "backup_device_ip", "net_position", "net_protocol")
-_OPTIONAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "1.0": {"table": ("server_count",), "server": ("host_ip",), "device": _DEVICE},
-    "1.2": {
-        "table": ("server_count", "super_pod_list"),
-        "server": ("host_ip",),
-        "device": (*_DEVICE, "super_device_id"),
-    },
-    "1.1": {
-        "table": ("heterog_sub_version", "mode", "master_ip", "master_port"),
-        "device": ("device_id", "rank_ip", "port", "sdid", "bind_device_id"),
-    },
-    "2.0": {
-        "table": ("status", "detour"),
-        "device": ("device_port", "host_port", "replaced_local_id", "control_plane"),
-        "level": ("net_type", "net_attr"),
-        "address": ("plane_id", "backup_addr"),
-    },
-    "": {"table": ("board_id", "chip_info", "deploy_mode", "para_plane_nic_num"), "device": ("device_ip",)},
-}
-"""By version and kind of object: the optional keys that HCCL reads."""
 _FIELDS: Mapping[str, tuple[str, object]] = {
     "device_ip": ("ip", None),
     "rank_ip": ("ip", None),
@@ -61,7 +40,7 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            write the key as HCCL knows it, or leave it if another program reads it.
     HCCL:           accepts it.
     """
-    for kind, known in _OPTIONAL[table.version].items():
+    for kind, known in OPTIONAL[table.version].items():
         unknown = set().union(*(holder.extra for _, holder in _placed(table, kind))).difference(known)
         for written in islice(sorted(unknown), MAX_UNKNOWN):
             near = [key for key in known if is_typo(written, key) and not _is_needed(key, table, product)]

@@ -10,12 +10,11 @@ from itertools import repeat
 from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
-from hccl_kit.table.ip import AF_INET, EID_DIGITS, HEX, fits, inet_pton
+from hccl_kit.table.ip import AF_INET, EID_DIGITS, HEX, PORT, fits, inet_pton
 from hccl_kit.table.model import Address, Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
-_PORT = re.compile("[0-9]{1,4}/[0-9]{1,4}|d2h")
 _FORMS = {
     "EID": "32 hexadecimal digits are expected",
     "IPV4": "an IPv4 address is expected",
@@ -55,7 +54,7 @@ def port_form(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           documented; when HCCL checks it is not known.
     """
     texts = {port for ports in {address.ports for address in table.every_address} for port in ports}
-    wrong = {text for text in texts if not _PORT.fullmatch(text)}
+    wrong = {text for text in texts if not re.fullmatch(PORT, text)}
     for device in table.every if wrong else ():
         for at, address in _addresses(device):
             for index, port in enumerate(address.ports):
@@ -100,7 +99,7 @@ def _all_fit(table: RankTable) -> bool:
     if has_more or "control_plane" in table.keys or _have_backups(table):
         return False
     try:
-        are_eids = set(map(len, eids)) <= {EID_DIGITS} and (not eids or HEX.fullmatch("".join(eids)) is not None)
+        are_eids = set(map(len, eids)) <= {EID_DIGITS} and (not eids or re.fullmatch(HEX, "".join(eids)) is not None)
         return are_eids and all(map(inet_pton, repeat(AF_INET), texts))
     except (OSError, ValueError):
         return False

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from hccl_kit.base.wording import counted, joined
-from hccl_kit.check.rule import ANY_PRODUCT, SERVER_KINDS, Rule
+from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, Server
-from hccl_kit.table.products import Product
+from hccl_kit.table.products import ANY_PRODUCT, Product
 
 
 def card_count(table: RankTable, product: Product) -> Iterator[Finding]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_kit.check.rule import ANY_PRODUCT, Rule, in_order, run
+from hccl_kit.check.rule import Rule, in_order, run
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.rules import kubernetes, mpi, slurm
 from hccl_kit.table.finding import Finding
+from hccl_kit.table.products import ANY_PRODUCT
 
 PLAN_RULES: tuple[Rule[[LaunchPlan, TableFile]], ...] = in_order(mpi.RULES, slurm.RULES, kubernetes.RULES)
 

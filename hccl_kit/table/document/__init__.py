@@ -14,15 +14,8 @@ from hccl_kit.table.document import syntax
 from hccl_kit.table.document.places import Places
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.pointer import Pointer, Span
+from hccl_kit.table.source import MAX_BYTES, MAX_CONTAINERS, is_name_for_hccl
 
-MAX_BYTES = 256 << 20
-"""The limit of this program; a table of a million devices fits."""
-MAX_CONTAINERS = 16 << 20
-"""The limit of objects and arrays in one document: their memory is many times their bytes."""
-HCCL_MAX_BYTES = 40 << 20
-"""The limit of HCCL for versions 1.x (R4)."""
-STDIN = "<stdin>"
-"""The name of a document that has no path."""
 WHOLE_FILE = Span(1, 1, 0)
 """The place of a finding about the whole file: no text is marked."""
 
@@ -96,8 +89,7 @@ def shown(value: object) -> str:
 
 
 def _findings_of_name(name: str) -> Iterator[Finding]:
-    """The first ".json" of the path must be its end (R2)."""
-    if name != STDIN and name.find(".json") != len(name) - len(".json"):
+    if not is_name_for_hccl(name):
         message = f'HCCL accepts only a path with ".json" once, at its end; got {shown(name)}'
         yield Finding(message, "rename the file", rule="HK008", span=WHOLE_FILE)
 

@@ -62,7 +62,9 @@ class Places:
     @cached_property
     def _root(self) -> Place:
         offset = after_space(self._text, 0)
-        _, end = _DECODER.raw_decode(self._text, offset)
+        is_container = self._text[offset : offset + 1] in ("{", "[")
+        # Of a container only the first character is marked: reading it to its end would take as long as the whole text.
+        end = offset + 1 if is_container else _DECODER.raw_decode(self._text, offset)[1]
         return Place(0, 0, offset, end)
 
     @cached_property

@@ -30,6 +30,13 @@ _TO_VALUE: Mapping[str, Callable[[RankTable], object]] = {
     "2.0": rank_list.to_value,
 }
 
+_IS_GOOD: Mapping[str, Callable[[object], bool]] = {
+    "1.0": server_list.is_server,
+    "1.2": server_list.is_server_with_sdids,
+    "2.0": rank_list.is_rank,
+}
+"""Whether an item of the main list has the structure of the format."""
+
 _PLACES: Mapping[str | None, Callable[[Pointer], Pointer]] = {
     "": group_list.in_document,
     "1.1": node_list.in_document,
@@ -45,7 +52,7 @@ def read(value: object, kind: Kind, limit: int = MAX_FINDINGS) -> RankTable | tu
     except StructureError:
         from hccl_kit.table import schema  # noqa: PLC0415 - 3 ms, only for errors of the structure
 
-        return tuple(schema.findings(value, kind.schema, limit))
+        return tuple(schema.findings(value, kind.schema, limit, _IS_GOOD.get(kind.version)))
 
 
 def write(table: RankTable) -> str:

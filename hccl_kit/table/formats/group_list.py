@@ -8,6 +8,7 @@ its rank. Devices are read column by column, as in `server_list`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice, repeat
 from typing import Any
 
@@ -112,7 +113,7 @@ def _instances(lists: list[list[Any]], *, is_lab: bool) -> Iterator[Instance]:
     is_plain = set().union(*devices) <= _DEVICE_KEYS and None not in ips
     extras = repeat(NOTHING) if is_plain else list(map(_extra, devices, ips))
     rows = zip(ids, ips, given, repeat(None), repeat(None), repeat(()), extras, _places(lists, held), strict=False)
-    made = map(Device._make, rows)
+    made = map(partial(tuple.__new__, Device), rows)
     known = _LAB_INSTANCE if is_lab else _CLOUD_INSTANCE
     for server, one, (pod, rank), value in zip(servers, held, labels, values, strict=True):
         yield Instance(server, tuple(islice(made, len(one))), pod, rank, extra(value, known))

@@ -63,6 +63,15 @@ def to_value(table: RankTable) -> dict[str, Any]:
     }
 
 
+def is_rank(value: object) -> bool:
+    """Whether the value is a rank."""
+    try:
+        _device(mapping(value), 0)
+    except StructureError:
+        return False
+    return True
+
+
 def _device(rank: dict[str, Any], index: int) -> Device:
     levels = array(rank.get("level_list"))
     if len(levels) > bounds.MAX_LEVELS:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from functools import partial
+from itertools import chain, islice, repeat
 from json.encoder import encode_basestring
 from operator import itemgetter
 from typing import Any
@@ -90,17 +91,32 @@ def _tail(table: RankTable) -> dict[str, Any]:
     return {"status": table.status, **pods, **table.extra}
 
 
+def is_server(value: object, *, with_sdid: bool = False) -> bool:
+    """Whether the value is a server of version 1.0."""
+    try:
+        _servers([value], with_sdid=with_sdid)
+    except StructureError:
+        return False
+    return True
+
+
+def is_server_with_sdids(value: object) -> bool:
+    """Whether the value is a server of version 1.2."""
+    return is_server(value, with_sdid=True)
+
+
 def _servers(values: list[Any], *, with_sdid: bool) -> tuple[Server, ...]:
     lists = [array(mapping(server).get("device")) for server in values]
     places: list[Pointer] = [("server_list", s, "device", d) for s, one in enumerate(lists) for d in range(len(one))]
-    devices = _devices([device for one in lists for device in one], places, with_sdid=with_sdid)
-    servers, start = [], 0
+    devices = _devices(list(chain.from_iterable(lists)), places, with_sdid=with_sdid)
+    items = iter(devices)
+    servers = []
     for index, (value, one) in enumerate(zip(values, lists, strict=True)):
-        end = start + len(one)
         unknown = extra(value, _SERVER_KEYS)
-        texts(unknown, SERVER_TEXTS)
-        servers.append(Server(text(value.get("server_id")), tuple(devices[start:end]), unknown, ("server_list", index)))
-        start = end
+        if unknown:
+            texts(unknown, SERVER_TEXTS)
+        held = tuple(islice(items, len(one)))
+        servers.append(Server(text(value.get("server_id")), held, unknown, ("server_list", index)))
     return tuple(servers)
 
 
@@ -117,7 +133,7 @@ def _devices(values: list[Any], places: list[Pointer], *, with_sdid: bool) -> li
     known = _DEVICE_KEYS | {_SDID} if with_sdid else _DEVICE_KEYS
     sdids = _sdids(values) if with_sdid else repeat(None)
     rows = zip(ids, ips, ranks, sdids, repeat(None), repeat(()), _extras(values, known), places)
-    return list(map(Device._make, rows))
+    return list(map(partial(tuple.__new__, Device), rows))  # Device._make, which is not written in C
 
 
 def _sdids(values: Sequence[Mapping[str, Any]]) -> Iterable[int | None]:

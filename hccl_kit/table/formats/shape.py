@@ -56,6 +56,9 @@ def numbers(values: Sequence[object]) -> list[int]:
     if joined and not (joined.isascii() and joined.isdecimal() and max(map(len, texts)) <= MAX_DIGITS):
         raise StructureError
     try:
+        different = set(texts)  # device ids are few
+        if len(different) * 2 < len(texts):
+            return list(map({text: int(text) for text in different}.__getitem__, texts))
         return list(map(int, texts))
     except ValueError:  # an empty string
         raise StructureError from None

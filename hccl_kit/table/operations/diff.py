@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import repeat, zip_longest
 from typing import Any, NamedTuple, TypeVar
 
 from hccl_kit.table.model import Address, Device, Group, Instance, Level, PodServer, RankTable, Server
 
 T = TypeVar("T")
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 _NO_LEVEL = Level(-1, "", ())
 
 
@@ -141,6 +142,8 @@ def _of_home(before: tuple[str, PodServer] | None, after: tuple[str, PodServer] 
 
 def _of_server(before: Server, after: Server, shift: int) -> Iterator[Change]:
     yield from _of_keys(before.extra, after.extra)
+    if not shift and _are_plain(before.devices) and before.devices == after.devices:
+        return
     own = 0 if shift else _shift(_common(before, after))
     if own:
         yield Change("every rank", "rank", f"rank {own:+d}")
@@ -151,6 +154,11 @@ def _of_server(before: Server, after: Server, shift: int) -> Iterator[Change]:
         else:
             ranks = old and f"rank {old.rank}", new and f"rank {new.rank}"
             yield Change("device", *ranks, device=device_id)
+
+
+def _are_plain(devices: Sequence[Device]) -> bool:
+    """Whether the values of the devices are texts and numbers only: in other values, 1 and true are equal in Python."""
+    return not any(device.extra or device.levels for device in devices)
 
 
 def _of_device(moved: Device, after: Device, rank: int) -> Iterator[Change]:
@@ -216,10 +224,13 @@ def _shift(ranks: list[tuple[int, int]]) -> int:
 
 def _keyed(items: Iterable[T], key: Callable[[T], Any]) -> dict[tuple[Any, int], T]:
     """Every item by its key and the number of earlier items with the same key."""
+    several = list(items)
+    names = list(map(key, several))
+    if len(set(names)) == len(names):
+        return dict(zip(zip(names, repeat(0)), several, strict=False))
     seen: Counter[Any] = Counter()
     keyed = {}
-    for item in items:
-        name = key(item)
+    for name, item in zip(names, several, strict=True):
         keyed[name, seen[name]] = item
         seen[name] += 1
     return keyed
@@ -238,4 +249,4 @@ def _size(items: Sized, what: str) -> str:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return _ENCODER.encode(value)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from hccl_kit.table.model import Device, Group, RankTable, Server, SuperPod
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def digest(table: RankTable) -> str:
@@ -32,10 +35,16 @@ def _meaning(table: RankTable) -> list[Any]:
 
 
 def _server(server: Server) -> str:
-    return _text([server.id, sorted(map(_device, server.devices)), _keys(server.extra)])
+    """The text that `_text` gives for the list of the id, the texts of the devices, and the unknown keys."""
+    devices = ",".join(map(encode_basestring_ascii, sorted(map(_device, server.devices))))
+    extra = _text(_keys(server.extra)) if server.extra else "{}"
+    return f"[{encode_basestring_ascii(server.id)},[{devices}],{extra}]"
 
 
 def _device(device: Device) -> str:
+    if not (device.ip is None or device.levels or device.extra or device.local_id is not None):
+        sdid = "null" if device.sdid is None else device.sdid  # nearly every device of a large table
+        return f"[{device.rank},{device.id},{encode_basestring_ascii(device.ip)},{sdid},null,[],{{}}]"
     levels = [
         [
             [level.layer, level.instance, level.type, _keys(level.extra)],
@@ -65,4 +74,4 @@ def _keys(extra: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return _ENCODER.encode(value)

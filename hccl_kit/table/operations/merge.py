@@ -12,7 +12,7 @@ from typing import Any, Literal
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import is_loopback
 from hccl_kit.table.document import shown
-from hccl_kit.table.model import PodServer, RankTable, Server, SuperPod
+from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 Order = Literal["natural", "as-given"]
 VERSIONS = ("1.0", "1.2", "2.0")
@@ -79,7 +79,10 @@ def _renumbered(servers: Iterable[Server]) -> tuple[Server, ...]:
     renumbered = []
     for server in servers:
         new = {device.rank: next(ranks) for device in sorted(server.devices, key=lambda device: device.rank)}
-        devices = tuple(device._replace(rank=new[device.rank], at=()) for device in server.devices)
+        # As `device._replace(rank=..., at=())`, in a fifth of the time.
+        devices = tuple(
+            [Device(d.id, d.ip, new[d.rank], d.sdid, d.local_id, d.levels, d.extra) for d in server.devices]
+        )
         renumbered.append(Server(server.id, devices, server.extra))
     return tuple(renumbered)
 
@@ -143,7 +146,7 @@ def _reject_duplicates(tables: Sequence[RankTable], names: Sequence[str]) -> Non
     """Raises KitError for a server or address in two tables, and for a loopback server id in a table of several."""
     several = sum(len(table.servers) for table in tables) > 1
     owner: dict[str, str] = {}
-    taken: dict[str, str] = {}
+    taken: dict[str, tuple[Device, Server, str]] = {}
     for table, name in zip(tables, names, strict=True):
         for server in table.servers:
             if several and is_loopback(server.id):
@@ -156,13 +159,15 @@ def _reject_duplicates(tables: Sequence[RankTable], names: Sequence[str]) -> Non
             owner[server.id] = name
             for device in server.devices:
                 for ip in device.ip.split(",") if device.ip else ():
-                    _take(taken, ip, f"device {device.id} of server {shown(server.id)} in {name}")
+                    owning = (device, server, name)
+                    other = taken.setdefault(ip, owning)
+                    if other is not owning:
+                        raise KitError(
+                            f"{_named(*owning)} has the address {shown(ip)}, and so has {_named(*other)}",
+                            hint="hccn_tool -i N -ip -g on each server prints the right one; hccl-gen generates a table"
+                            " again",
+                        )
 
 
-def _take(taken: dict[str, str], ip: str, device: str) -> None:
-    other = taken.setdefault(ip, device)
-    if other is not device:
-        raise KitError(
-            f"{device} has the address {shown(ip)}, and so has {other}",
-            hint="hccn_tool -i N -ip -g on each server prints the right one; hccl-gen generates a table again",
-        )
+def _named(device: Device, server: Server, table: str) -> str:
+    return f"device {device.id} of server {shown(server.id)} in {table}"

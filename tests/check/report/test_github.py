@@ -6,11 +6,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hccl_kit.base.terminal import printable
-from hccl_kit.check.engine import Report, check_text
+from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.github import MAX_MARKS, as_github
-from hccl_kit.table.document import STDIN
+from hccl_kit.check.result import Report
 from hccl_kit.table.finding import Finding, Severity
 from hccl_kit.table.pointer import Span
+from hccl_kit.table.source import STDIN
 from tests.tables import text
 
 BAD = text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"')

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import load
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.report import as_json
+from hccl_kit.check.report.json_form import as_json
 from hccl_kit.table.products import find_product
 from tests.places import TESTS
 from tests.tables import text, value

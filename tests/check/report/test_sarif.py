@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.check.engine import Report, check_text
+from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.sarif import MAX_RESULTS, as_sarif, as_uri
+from hccl_kit.check.result import Report
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.pointer import Span

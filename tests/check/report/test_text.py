@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.check.engine import Report, check_text
-from hccl_kit.check.report import as_json, as_text
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.report.json_form import as_json
+from hccl_kit.check.report.text import as_text
+from hccl_kit.check.result import Report
 from hccl_kit.table.document import decode
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.pointer import Pointer, Span

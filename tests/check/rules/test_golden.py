@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.report import as_text
+from hccl_kit.check.report.text import as_text
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULES
 from hccl_kit.table.document import decode

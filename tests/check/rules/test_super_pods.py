@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.table.document import STDIN, parse
+from hccl_kit.table.document import parse
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import PRODUCTS, Product, find_product
+from hccl_kit.table.source import STDIN
 from tests.tables import pod_tables, pods_text, pods_value
 
 

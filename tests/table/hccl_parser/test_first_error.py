@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.check.engine import any_product, check_text
-from hccl_kit.check.rule import ANY_PRODUCT
+from hccl_kit.check.engine import check_text
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.table.formats import write
 from hccl_kit.table.hccl_parser.first_error import first_error
 from hccl_kit.table.hccl_parser.reading import number
-from hccl_kit.table.products import PRODUCTS, Product, find_product
+from hccl_kit.table.products import ANY_PRODUCT, PRODUCTS, Product, any_product, find_product
 from tests.check.rules.test_golden import FOLDERS, product_of
 from tests.groups import nodes
 from tests.tables import json_values, pods_value, tables, value

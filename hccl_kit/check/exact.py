@@ -1,0 +1,168 @@
+"""Check a parsed document: recognise its kind, read it, run every rule on it, and locate each finding in the text.
+
+Stages stop each other, so that one mistake gives one finding: what is not JSON has no structure, what has no structure
+has no ranks. A table that is not "completed" is not checked further; that is a warning (HK109), because HCCL waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hccl_kit.check.result import UNKNOWN_FORMAT, Content, Report
+from hccl_kit.check.rule import run
+from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
+from hccl_kit.table import formats
+from hccl_kit.table.document import WHOLE_FILE, Document, shown
+from hccl_kit.table.document.syntax import MAX_FINDINGS
+from hccl_kit.table.finding import NOWHERE, Finding
+from hccl_kit.table.formats import kinds
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.pointer import Pointer, Span
+from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, find_product
+from hccl_kit.table.source import HCCL_MAX_BYTES
+
+if TYPE_CHECKING:
+    from hccl_kit.check.rules.reading import TableRule
+    from hccl_kit.table.hccl_parser.reading import Stop
+
+
+def check_document(
+    document: Document, product: Product | None = None, *, limit: int = MAX_FINDINGS, has_code: bool = True
+) -> Report:
+    """As `engine.check_text`, for a parsed document; `limit` is the maximum number of findings of its structure.
+
+    Without `has_code` the first error of HCCL's parser, which takes as long as the rules, is not looked for.
+    """
+    of_text = [_of_reader(found, document) for found in _findings_of_text(document)]
+    if any(found.severity == "error" for found in of_text):
+        unread = product.name if product else ANY_PRODUCT
+        findings = _in_order(of_text)
+        code = next(found.hccl_error for found in findings if found.severity == "error")
+        return Report(document.name, UNKNOWN_FORMAT, unread, findings, hccl_error=code)
+    kind = kinds.recognise(document.value)
+    basis = product or (find_product(kind.product) if kind and kind.product else any_product())
+    of_readers = [*_findings_of_kind(document.value, kind, product)]
+    table, of_rules = None, []
+    if kind and kind is not kinds.RANK_LIST and document.size > HCCL_MAX_BYTES:
+        of_text.append(too_large(kind))
+    if kind and not of_readers:
+        outcome = formats.read(document.value, kind, limit)
+        if isinstance(outcome, RankTable):
+            table = outcome
+            rules = [rule for rule in RULES if kind.name in rule.kinds]
+            found = run(rules, basis.name, table, basis)
+            of_rules = [_located(formats.placed(one, kind), document) for one in found]
+        else:
+            of_readers += outcome
+    report = Report(
+        name=document.name,
+        format=kind.name if kind else UNKNOWN_FORMAT,
+        product=basis.name,
+        findings=_in_order([*of_text, *of_rules, *(_of_reader(found, document) for found in of_readers)]),
+        content=Content.of(table) if table else None,
+        is_assumed=product is None and basis.name != ANY_PRODUCT,
+    )
+    if report.ok or not has_code:
+        return report
+    from hccl_kit.table.hccl_parser.first_error import first_error  # noqa: PLC0415 - 3 ms, which a table without error need not pay
+
+    return _stopped(report, first_error(document.value, basis))
+
+
+def too_large(kind: kinds.Kind) -> Finding:
+    """The finding about a table of this kind whose file is too large for HCCL."""
+    message = f"the file is larger than {HCCL_MAX_BYTES >> 20} MiB, the most that HCCL reads of {kind.title}"
+    rule = reading.FILE_TOO_LARGE
+    return rule.complete(_finding(rule, message, span=WHOLE_FILE))
+
+
+def _stopped(report: Report, found: Stop | None) -> Report:
+    """With the code that HCCL reports first. If there is one error, this is its code."""
+    code = found.code if found else None
+    errors = [index for index, one in enumerate(report.findings) if one.severity == "error"]
+    findings = [*report.findings]
+    if len(errors) == 1:
+        findings[errors[0]] = findings[errors[0]]._replace(hccl_error=code)
+    return report._replace(findings=tuple(findings), hccl_error=code)
+
+
+def _findings_of_text(document: Document) -> Sequence[Finding]:
+    """The findings of the text; if it is not JSON because it is a ConfigMap in YAML, that alone."""
+    is_json = all(found.rule != reading.NOT_JSON.id for found in document.findings)
+    found = None if is_json else kinds.config_map_in(document.text)
+    if found is None:
+        return document.findings
+    kind, line = found[0], document.text.count("\n", 0, found[1]) + 1
+    place = Span(line, 1, len("kind"))
+    return [_finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice, span=place)]
+
+
+def _finding(
+    rule: TableRule, message: str, hint: str | None = None, *, pointer: Pointer = (), span: Span = NOWHERE
+) -> Finding:
+    return Finding(message, hint, pointer, rule=rule.id, span=span)
+
+
+def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | None) -> Iterator[Finding]:
+    """What is wrong with the document before its structure is checked, at most one finding."""
+    at = ("version",) if isinstance(value, dict) and "version" in value else ()
+    if kind is None:
+        accepted = "accepted: " + ", ".join(f'"{version}"' for version in kinds.KNOWN_VERSIONS)
+        message = f"version {shown(value['version'])} is unknown; {accepted}"
+        yield _finding(reading.UNKNOWN_VERSION, message, pointer=at)
+    elif kind.version is None:
+        yield _finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice)
+    elif key := kinds.other_list(value, kind):
+        yield _another_list(value, key)
+    elif product and (at or kind is not kinds.SERVER_LIST) and not _reads(product, kind):
+        yield _another_generation(at, kind, product)
+    elif kind is kinds.RANK_LIST and kinds.is_draft(value):
+        message = "this is a draft of version 2.0: its levels have other keys than HCCL's parser requires"
+        hint = "generate it again with the tool of the installed release"
+        yield _finding(reading.DRAFT, message, hint, pointer=("rank_list", 0, "level_list", 0))
+    elif kinds.is_unfinished(value, kind):
+        message = 'the table is not ready: "status" is "initializing", so nothing else in it is checked yet'
+        hint = 'wait for "completed"; HCCL itself checks every second, for up to 1800 s'
+        yield _finding(reading.NOT_READY, message, hint, pointer=("status",))
+
+
+def _another_list(value: Any, key: str) -> Finding:
+    belongs = " and ".join(f"version {version}" if version else "template 2" for version in kinds.LISTS[key])
+    message = f"the version is {shown(value['version'])}, and the file holds {key}, which belongs to {belongs}"
+    right = " or ".join(f'"version": "{version}"' for version in kinds.LISTS[key] if version)
+    hint = f"write {right}" if right else "remove the version"
+    return _finding(reading.OTHER_LIST, message, f"{hint}, or generate the table again", pointer=("version",))
+
+
+def _reads(product: Product, kind: kinds.Kind) -> bool:
+    """A product that reads 1.0 reads 1.2: HCCL has one parser for both, which skips what the product lacks (HK111).
+
+    The parser of 1.1 is separate and does not depend on the product.
+    """
+    return kind.version in product.table_versions or (
+        kind in (kinds.SUPER_PODS, kinds.NODE_LIST) and "1.0" in product.table_versions
+    )
+
+
+def _another_generation(at: Pointer, kind: kinds.Kind, product: Product) -> Finding:
+    reads = " and ".join(f"version {version}" if version else "template 2" for version in product.table_versions)
+    message = f"this is {kind.title}; HCCL on {product.title} reads {reads}"
+    return _finding(reading.OTHER_GENERATION, message, f"generate the table again for {product.name}", pointer=at)
+
+
+def _of_reader(found: Finding, document: Document) -> Finding:
+    return _located(RULE_BY_ID[found.rule].complete(found), document)
+
+
+def _located(found: Finding, document: Document) -> Finding:
+    """With its places in the text; what a reader refuses in the text has its place already."""
+    has_place = found.span != NOWHERE
+    return found._replace(
+        span=found.span if has_place else document.locate(found.pointer, on_key=found.on_key),
+        related=tuple(other._replace(span=document.locate(other.pointer)) for other in found.related),
+    )
+
+
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda found: (found.span.line, found.span.column, found.rule)))

@@ -1,0 +1,151 @@
+"""The value of a JSON text that `table.document` certainly accepts, from the decoder of the standard library alone.
+
+That decoder takes more than JSON. What it takes too much of is refused here by its effects: constants such as NaN and
+real numbers by hooks, half a surrogate pair by refusing escapes, and duplicate keys by counting. Every member of an
+object has one colon outside strings, so there is no duplicate if the colons of the text are as many as the members of
+the objects read and the colons in their strings. The checks of the formats count both.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
+from operator import itemgetter
+from typing import Any, NoReturn
+
+from hccl_kit.table.source import MAX_BYTES, MAX_CONTAINERS
+
+_MARK = "\ufeff"
+_MAX_DIGITS = 64
+
+
+class UnprovenError(Exception):
+    """The document is not certainly valid."""
+
+
+DOUBTS = (UnprovenError, ValueError, TypeError, KeyError, OSError, RecursionError)
+"""What a proof raises if it fails: a value of an unexpected type or form raises what the standard library does."""
+
+
+def require(*conditions: bool) -> None:
+    """Raises UnprovenError if one of the conditions does not hold."""
+    if not all(conditions):
+        raise UnprovenError
+
+
+def read(data: bytes | str) -> tuple[Any, int]:
+    """The value of a document and the number of colons in its text.
+
+    Raises UnprovenError, ValueError or RecursionError if it may not be strict JSON.
+    """
+    require(len(data) <= MAX_BYTES)
+    text = _decoded(data)
+    require("\\" not in text, text[:1] != _MARK)
+    if len(text) > MAX_CONTAINERS:  # a shorter text cannot hold as many
+        require(text.count("{") + text.count("[") <= MAX_CONTAINERS)
+    return _DECODER.decode(text), text.count(":")
+
+
+def _decoded(data: bytes | str) -> str:
+    if isinstance(data, bytes):
+        return data.decode("utf-8")
+    if not data.isascii():
+        data.encode("utf-8")  # half a surrogate pair fails
+    return data
+
+
+def _refused(_: str) -> NoReturn:
+    raise UnprovenError
+
+
+def _integer(digits: str) -> int:
+    require(len(digits) <= _MAX_DIGITS)
+    return int(digits)
+
+
+def _is_int_bounded() -> bool:
+    """Whether `int` itself refuses long numbers, which take quadratic time (Python 3.10.7 and later, by default)."""
+    limit = getattr(sys, "get_int_max_str_digits", int)()
+    return 0 < limit <= 10_000
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=int if _is_int_bounded() else _integer, parse_float=_refused, parse_constant=_refused, strict=True
+)
+
+
+class Counted:
+    """Counts the members of the objects of one document, and the colons in its strings.
+
+    Each object and each string is given to one method once: counted twice, it could hide a duplicate key.
+    """
+
+    def __init__(self) -> None:
+        self._members = 0
+        self._colons = 0
+
+    def require_unique_keys(self, colons: int) -> None:
+        """Raises UnprovenError if an object may have had a key twice; `colons` is the number of them in the text."""
+        require(self._members + self._colons == colons)
+
+    def columns(
+        self, objects: Sequence[Any], required: Sequence[str], optional: Sequence[str] = ()
+    ) -> tuple[list[list[Any]], Mapping[str, list[Any]]]:
+        """The values of each required key, and of the optional keys that occur, with None where one is absent.
+
+        Raises UnprovenError, KeyError or TypeError if one of `objects` is not an object, lacks a key or has another.
+        """
+        columns = [list(map(itemgetter(key), objects)) for key in required]
+        members = sum(map(len, objects))
+        self._members += members
+        left = members - len(required) * len(objects)
+        found = {}
+        for key in optional if left else ():
+            values = list(map(dict.get, objects, repeat(key)))
+            present = len(values) - values.count(None)  # null is not counted, so it is refused
+            if present:
+                found[key] = values
+                left -= present
+        require(left == 0)
+        return columns, found
+
+    def top(self, value: object, required: Iterable[str], optional: Iterable[str]) -> Mapping[str, str]:
+        """The members of the top object that are neither required nor optional; each is a string."""
+        if not isinstance(value, dict):
+            raise UnprovenError
+        require(all(key in value for key in required))
+        self._members += len(value)
+        known = {*required, *optional}
+        extra = {key: item for key, item in value.items() if key not in known}
+        self.texts(list(extra.values()))
+        return extra
+
+    def texts(self, values: Sequence[Any]) -> str:
+        """All values in one text. Raises TypeError if one is not a string."""
+        text = "".join(values)
+        self._colons += text.count(":")
+        return text
+
+    def unknown(self, objects: Sequence[Any], known: frozenset[str]) -> Mapping[str, list[str]]:
+        """The values of the keys that are not in `known`; each is a string. The members are counted by this."""
+        if set(map(type, objects)) != {dict}:
+            raise UnprovenError
+        self._members += sum(map(len, objects))
+        keys = set().union(*objects) - known
+        found = {key: [one[key] for one in objects if key in one] for key in sorted(keys)}
+        for values in found.values():
+            self.texts(values)
+        return found
+
+
+def arrays(values: Sequence[Any]) -> list[int]:
+    """The lengths of values that are arrays. Raises UnprovenError if one is not."""
+    require(set(map(type, values)) <= {list})
+    return list(map(len, values))
+
+
+def flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
+    """The items of all arrays in one."""
+    return list(chain.from_iterable(lists))

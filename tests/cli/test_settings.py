@@ -1,0 +1,47 @@
+"""The settings are found in every notation of TOML, and nothing else is taken for them."""
+
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.cli.settings import Settings, settings_for
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.hccl-kit]\nstrict = true",
+        "[tool.hccl-kit] # ours\nstrict = true",
+        '[ tool . "hccl-kit" ]\nstrict = true',
+        "['tool'.'hccl-kit']\nstrict = true",
+        "tool.hccl-kit.strict = true",
+        "tool . hccl-kit = {strict = true}",
+        "[tool]\nhccl-kit.strict = true",
+        "[tool]\nhccl-kit = {strict = true}",
+        '["tool"]\n"hccl-kit" = {strict = true}',
+        "tool = {hccl-kit = {strict = true}}",
+        "tool = {x = 1, hccl-kit.strict = true}",
+    ],
+)
+def test_every_notation_of_a_project_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text + "\n", encoding="utf-8")
+    assert settings_for(str(tmp_path / "t.json")) == Settings(strict=True)
+
+
+@pytest.mark.parametrize(
+    "text", ['[project]\nname = "hccl-kit"', "[tool.other]\nx = 'hccl-kit'", "[tool]\nx-hccl-kit = 1"]
+)
+def test_a_project_file_without_settings(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text + "\n", encoding="utf-8")
+    assert settings_for(str(tmp_path / "t.json")) == Settings()
+
+
+def test_the_nearest_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / ".hccl-kit.toml").write_text("strict = true\n", encoding="utf-8")
+    (tmp_path / "a" / ".hccl-kit.toml").write_text('product = "910"\n', encoding="utf-8")
+    monkeypatch.chdir(inner)
+    for file in ("t.json", "-", "../t.json", "./t.json", str(tmp_path / "a" / "t.json"), "/t.json"):
+        assert settings_for(file) == Settings(product="910"), file
+    assert settings_for(str(tmp_path / "t.json")) == settings_for("../../t.json") == Settings(strict=True)

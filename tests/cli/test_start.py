@@ -1,0 +1,76 @@
+"""What the programs load before they do their work: every module takes a part of a millisecond, some take several."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.cli.check import CheckRequest, _request, make_parser
+from tests.tables import value
+
+CHECK = "from hccl_kit.cli.check import main; assert main(sys.argv[1:]) == 0"
+HELP = """
+from hccl_kit.cli.gen import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+"""
+SLOW = (
+    *("argparse", "ast", "dataclasses", "gettext", "inspect", "ipaddress", "pathlib", "shutil", "socket", "textwrap"),
+    *("tomllib", "traceback", "urllib.parse", "hccl_kit.check.exact", "hccl_kit.check.rules", "hccl_kit.table.formats"),
+    *("hccl_kit.table.document", "hccl_kit.table.model"),
+)
+"""None of these is needed to show that a table is valid."""
+
+
+def loaded(code: str, *arguments: str, cwd: Path) -> set[str]:
+    """The modules that some code loads, beyond those of a bare interpreter."""
+    printing = "import sys\nbefore = set(sys.modules)\n{}\nprint(*sorted(set(sys.modules) - before), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", printing.format(code), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=cwd,
+    )
+    return set(done.stderr.split())
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.startswith("hccl_kit")}
+
+
+def test_a_check_of_a_valid_table_loads_few_modules(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(value()), encoding="utf-8")
+    modules = loaded(CHECK, "t.json", cwd=tmp_path)
+    assert modules.isdisjoint(SLOW)
+    assert len(ours(modules)) <= 30
+    assert len(modules) <= 75
+
+
+def test_a_project_file_of_other_tools_is_not_parsed(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(value()), encoding="utf-8")
+    project = '[project]\ndependencies = ["hccl-kit"]\n[project.scripts]\nhccl-kit = "x:y"\n[tool.ruff]\nfix = true\n'
+    (tmp_path / "pyproject.toml").write_text(project, encoding="utf-8")
+    assert loaded(CHECK, "t.json", cwd=tmp_path).isdisjoint(SLOW)
+
+
+def test_the_help_of_hccl_gen_loads_few_modules(tmp_path: Path) -> None:
+    modules = loaded(HELP, cwd=tmp_path)
+    assert modules.isdisjoint(
+        {"typing", "json", "pathlib", "dataclasses", "inspect", "hccl_kit.table", "hccl_kit.check"}
+    )
+    assert len(ours(modules)) <= 11
+    assert len(modules) <= 50
+
+
+@pytest.mark.parametrize("paths", [["t.json"], ["-"], ["a.json", "tables/", "-", "a b.json"]])
+def test_paths_alone_are_read_as_the_parser_reads_them(paths: list[str]) -> None:
+    assert _request(paths) == CheckRequest(**vars(make_parser().parse(paths)))
+
+
+def test_with_an_option_the_parser_reads_the_command_line() -> None:
+    assert _request(["t.json", "--strict"]) == CheckRequest(["t.json"], strict=True)
