@@ -25,6 +25,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "before the start": {
         "preflight": "check this machine, or every server of the table, before a job starts",
         "container": "print what a container lacks for its cards, as options of docker or for a pod",
+        "selftest": "measure the network between the ranks, and name what is slow, wrong or dead",
         "env": "print the ports, interfaces and time-outs of a job, or compare what its ranks had",
     },
     "starting": {

@@ -112,6 +112,11 @@ class Hosts:
         """Pull the cable of a host."""
         _ip("link", "set", _cable(self.tag, index), "down")
 
+    def slow(self, index: int, megabits: int) -> None:
+        """Limit what a host sends to `megabits` per second, as a bad cable or a wrong port speed does."""
+        limit = ["rate", f"{megabits}mbit", "burst", "64kb", "latency", "50ms"]
+        _tc(_namespace(self.tag, index), "qdisc", "replace", "dev", "eth0", "root", "tbf", *limit)
+
     def heal(self, index: int) -> None:
         """Put the cable back."""
         _ip("link", "set", _cable(self.tag, index), "up")
@@ -289,6 +294,10 @@ def _ip(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     if check and done.returncode != 0:
         raise RuntimeError(f"ip {' '.join(words)}: {done.stderr.strip()}")
     return done
+
+
+def _tc(namespace: str, *words: str) -> None:
+    subprocess.run(["ip", "netns", "exec", namespace, "tc", *words], check=True, capture_output=True)
 
 
 _reason = _missing()

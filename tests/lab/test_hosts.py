@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,16 @@ def test_a_cable_can_be_pulled_and_put_back(lab: Hosts) -> None:
     assert lab.run(0, knock).returncode != 0
     lab.heal(1)
     assert lab.run(0, ["timeout", "5", *knock[2:]]).returncode == 0
+
+
+def test_a_host_can_be_slowed(lab: Hosts) -> None:
+    """4 MB at 40 Mbit/s take 0.8 s."""
+    sent = f"head -c 4000000 /dev/zero | ssh {lab.addresses[1]} 'cat >/dev/null'"
+    lab.slow(0, 40)
+    began = time.monotonic()
+    assert lab.run(0, ["sh", "-c", sent]).returncode == 0
+    assert time.monotonic() - began > 0.6
+    lab.slow(0, 10_000)
 
 
 def test_two_labs_do_not_meet(lab: Hosts) -> None:

@@ -1,0 +1,245 @@
+"""hccl-kit selftest: measure the pairs of cards and the collectives of a table, and name what is bad.
+
+    hccl-kit selftest hccl_8p.json --quick
+    hccl-kit selftest hccl_2s_16p.json --ssh --baseline good.json
+
+Exit code 0: nothing is bad. 1: the last lines name what is. 2: could not run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.bounded_file import read_text
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.terminal import wants_color
+from hccl_kit.cli import complain, run
+from hccl_kit.cli.options import add_ssh_option
+from hccl_kit.cli.output_files import OutputFile, check_file, write_files
+from hccl_kit.cli.tables import read_table
+from hccl_kit.launch.plan import LaunchPlan, plan
+from hccl_kit.selftest.bandwidth import OPERATORS, Operator
+from hccl_kit.selftest.measured import Measured
+from hccl_kit.selftest.servers import BACKENDS, SHARES_FATE, cards_of
+from hccl_kit.selftest.verdict import SLOW
+
+_MAX_OUTPUT = 8 << 20
+"""Bytes of an output of hccl_test that is read."""
+_EPILOG = """\
+examples:
+  hccl-kit selftest hccl_8p.json --quick
+  hccl-kit selftest hccl_2s_16p.json --ssh --format json > good.json
+  hccl-kit selftest hccl_2s_16p.json --ssh --baseline good.json --svg pairs.svg
+  hccl-kit selftest hccl_8p.json --hccl-test all_reduce=all_reduce.log
+
+The ranks run on the CPUs of the table's servers and use their host network; the network of the
+cards is measured by hccl_test, whose output --hccl-test reads. HCCL_KIT_SSH replaces ssh, as in
+"ssh -F FILE".
+
+Exit code: 0 nothing is bad, 1 the last lines name what is, 2 could not run.
+"""
+
+
+class SelftestRequest(NamedTuple):
+    """The command line of hccl-kit selftest; a field for each option. `backend` is None to take what is installed."""
+
+    table: str
+    backend: str | None
+    quick: bool
+    baseline: Path | None
+    slow: float
+    hccl_test: tuple[Operator, Path] | None
+    format: str
+    svg: Path | None
+    force: bool
+    ssh: bool
+    ssh_option: Sequence[str]
+    remote: str | None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+
+    def program() -> int:
+        if words == ["--agent"]:  # how this program starts itself on each server
+            from hccl_kit.selftest import agent  # noqa: PLC0415 - only there
+
+            return agent.main()
+        return _selftest(SelftestRequest(**vars(make_parser().parse(words))))
+
+    return run(program)
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
+    parser = Parser(
+        prog="hccl-kit selftest",
+        description="Measure all pairs of ranks of a table and the collectives; name what is slow, wrong or dead.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
+    parser.add_argument("--backend", choices=[*BACKENDS], help="the framework (default: the first that is installed)")
+    parser.add_argument("--quick", action="store_true", help="few sizes and rounds: half a minute for some servers")
+    parser.add_argument(
+        "--baseline", metavar="FILE", type=Path, help="the JSON report of an earlier run to compare with"
+    )
+    parser.add_argument(
+        "--slow",
+        metavar="FRACTION",
+        type=_fraction,
+        default=SLOW,
+        help=f"of a reference, below is slow (default: {SLOW})",
+    )
+    parser.add_argument(
+        "--hccl-test",
+        metavar="OPERATOR=FILE",
+        type=_output_of_hccl_test,
+        help="measure nothing: judge this output of hccl_test",
+    )
+    group = parser.add_argument_group("the report")
+    group.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")
+    group.add_argument("--svg", metavar="FILE", type=_svg, help="also draw the matrix of pairs")
+    group.add_argument("--force", action="store_true", help="overwrite a file with other content")
+    group = parser.add_argument_group("several servers")
+    group.add_argument("--ssh", action="store_true", help="start the ranks on every server over ssh")
+    add_ssh_option(group)
+    group.add_argument(
+        "--remote", metavar="COMMAND", help="hccl-kit on the other servers (default: the path of this one)"
+    )
+    return parser
+
+
+def _svg(text: str) -> Path:
+    if not text.endswith(".svg"):  # so that a typo does not overwrite a table
+        raise KitError(f"--svg {text!r} does not end in .svg, the only format of a drawing")
+    return Path(text)
+
+
+def _fraction(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 1:
+        raise KitError(f"--slow must be between 0 and 1, got {text[:40]}")
+    return number
+
+
+def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
+    operator, _, path = text.partition("=")
+    if operator not in OPERATORS or not path:
+        raise KitError(f"--hccl-test {text[:80]!r} is not OPERATOR=FILE; operators: {', '.join(OPERATORS)}")
+    return operator, Path(path)
+
+
+def _selftest(request: SelftestRequest) -> int:
+    _assert_can_draw(request)
+    job = plan(read_table(request.table), ["hccl-kit"])
+    baseline = None
+    if request.baseline:
+        from hccl_kit.selftest.json_form import read_baseline  # noqa: PLC0415 - only with --baseline
+
+        baseline = read_baseline(request.baseline)
+    if request.hccl_test:
+        measured = _read(job, *request.hccl_test)
+        _assert_comparable(request, measured, baseline)
+    else:
+        _assert_can_start(job, request)
+        measured = _measure(job, request, baseline)
+    return _report(request, measured, baseline)
+
+
+def _assert_can_draw(request: SelftestRequest) -> None:
+    """Raises KitError before a minute of work if the drawing cannot be written after it."""
+    if request.svg:
+        check_file(request.svg)
+        if request.svg.exists() and not request.force:
+            raise KitError(f"{request.svg} exists", hint="--force overwrites it, or write to another file")
+
+
+def _assert_comparable(request: SelftestRequest, measured: Measured, baseline: Measured | None) -> None:
+    from hccl_kit.selftest.json_form import assert_comparable  # noqa: PLC0415 - only with --baseline
+
+    if baseline:
+        assert_comparable(measured, baseline, str(request.baseline))
+
+
+def _read(job: LaunchPlan, operator: Operator, path: Path) -> Measured:
+    from hccl_kit.selftest.hccl_test import collectives_of, read_rows  # noqa: PLC0415 - only with --hccl-test
+
+    rows = read_rows(read_text(path, _MAX_OUTPUT), str(path))
+    return Measured("hccl_test", tuple(cards_of(job)), collectives_of(rows, operator, job.size))
+
+
+def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
+    several = len(job.nodes) > 1
+    if several and not request.ssh:
+        message = f"the table has {len(job.nodes)} servers, and this program would start ranks on this one only"
+        raise KitError(message, hint="--ssh starts them on every server")
+    if several and request.backend == "mpi":
+        message = "--backend mpi measures one server; accepted for several: torch, mindspore"
+        raise KitError(message, hint="hccl-kit split TABLE writes a table for each server")
+
+
+def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | None) -> Measured:
+    from hccl_kit.preflight import over_ssh  # noqa: PLC0415
+    from hccl_kit.selftest import servers  # noqa: PLC0415
+    from hccl_kit.selftest.run import FULL, QUICK, Judge, measure  # noqa: PLC0415 - after the request is known to be valid
+    from hccl_kit.selftest.session import Session  # noqa: PLC0415
+    from hccl_kit.selftest.verdict import judge  # noqa: PLC0415
+
+    backend = request.backend or servers.backend_here()
+    cards = cards_of(job)
+    _assert_comparable(request, Measured(backend, tuple(cards)), baseline)
+    if request.ssh:
+        ssh = over_ssh.ssh_command(os.environ, request.ssh_option)
+        line, passed = servers.remote_command(request.remote), servers.passed_on()
+        agents = [servers.server(node, backend, servers.over_ssh(ssh, node, line), passed) for node in job.nodes]
+    else:
+        agents = [servers.server(node, backend, servers.local_command(), {}) for node in job.nodes]
+
+    async def session() -> Measured:
+        async with Session(agents, shares_fate=backend in SHARES_FATE) as started:
+            effort = QUICK if request.quick else FULL
+            judging = Judge(lambda found: judge(found, baseline, slow=request.slow), _note)
+            return await measure(started, cards, backend, effort, judging)
+
+    return asyncio.run(session())
+
+
+def _note(text: str) -> None:
+    if sys.stderr is not None and sys.stderr.isatty():
+        complain(text)
+
+
+def _report(request: SelftestRequest, measured: Measured, baseline: Measured | None) -> int:
+    from hccl_kit.selftest.json_form import as_json  # noqa: PLC0415
+    from hccl_kit.selftest.verdict import judge  # noqa: PLC0415
+
+    faults = judge(measured, baseline, slow=request.slow)
+    if request.format == "json":
+        print(as_json(measured, faults, table=request.table, slow=request.slow))
+    else:
+        from hccl_kit.selftest.text import as_text  # noqa: PLC0415
+
+        print(as_text(measured, faults, table=request.table, color=wants_color(sys.stdout)))
+    if request.svg:
+        from hccl_kit.selftest.svg import as_svg  # noqa: PLC0415 - only with --svg
+
+        drawing = as_svg(measured, faults, table=request.table, slow=request.slow)
+        lines = write_files([OutputFile(request.svg, drawing)], force=request.force)
+        if request.format == "text":
+            print(*lines, sep="\n")
+    return EXIT_FINDINGS if faults else EXIT_OK
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,239 @@
+"""The agent of a server: starts the ranks there, and passes messages between them and the selftest.
+
+    hccl-kit selftest --agent
+
+Its standard input has a line with the ranks to start, then commands for all of them; its standard output is what the
+ranks say. Ranks connect to a Unix socket in a folder that only this user can enter. When standard input ends, so do
+all of its ranks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import stat
+import struct
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.runtime.worker_env import MISLEADING
+from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode, text_of
+
+_ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Unless the user has set them: the ranks of a server share its cores."""
+_ROOT_MAY_RUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+_LOOK = 1.0
+"""Seconds between two looks at the states of the processes."""
+_GRACE = 0.5
+"""Seconds in which the last words of a dead rank arrive."""
+
+
+class Order(NamedTuple):
+    """The ranks to start: the variables of each, those of all, and the framework."""
+
+    backend: str
+    environ: Mapping[str, str]
+    workers: Sequence[Mapping[str, str]]
+
+    def to_message(self) -> Message:
+        """The first line of the agent's input."""
+        return {"backend": self.backend, "environ": self.environ, "workers": self.workers}
+
+    @classmethod
+    def of(cls, message: Message | None) -> Order | None:
+        """The order in a message; None if there is none."""
+        try:
+            assert message is not None
+            workers = [{str(name): str(value) for name, value in one.items()} for one in message["workers"]]
+            environ = {str(name): str(value) for name, value in message["environ"].items()}
+            return cls(str(message["backend"]), environ, workers)
+        except (AssertionError, AttributeError, KeyError, TypeError):
+            return None
+
+
+class Agent:
+    """The ranks of one server: their processes by rank (one of mpirun under None), and their connections."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.folder = Path(tempfile.mkdtemp(prefix="hccl-kit-selftest-"))
+        self.writers: dict[int, asyncio.StreamWriter] = {}
+        self.processes: list[Process] = []
+        self.tails: dict[int | None, str] = {}
+        self.early: list[bytes] = []
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def run(self, commands: asyncio.StreamReader) -> None:
+        """Start the ranks and pass messages until `commands` ends."""
+        path = str(self.folder / "socket")
+        server = await asyncio.start_unix_server(self.connected, path, limit=MAX_LINE)
+        try:
+            await self.start(path)
+            self.tasks.append(asyncio.create_task(self.tell_states()))
+            while line := await _line(commands):
+                if len(self.writers) < len(self.order.workers):
+                    self.early.append(line)  # for those that are not here yet
+                for writer in self.writers.values():
+                    writer.write(line)
+        finally:
+            server.close()
+            self.end()
+
+    async def start(self, path: str) -> None:
+        """Start a process for each rank, or one mpirun for all."""
+        base = {name: value for name, value in os.environ.items() if name not in MISLEADING}
+        base = {**_ONE_CORE, **base, **self.order.environ, SOCKET: path}
+        program = [sys.executable, "-m", "hccl_kit.selftest.ranks.worker", self.order.backend]
+        if self.order.backend == "mpi":
+            options = ["-n", str(len(self.order.workers)), "--oversubscribe", "--bind-to", "none"]
+            await self.start_one(None, [_mpirun(), *options, *program], {**_ROOT_MAY_RUN, **base})
+            return
+        for worker in self.order.workers:
+            await self.start_one(int(worker["RANK"]), program, {**base, **worker})
+
+    async def start_one(self, rank: int | None, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        """Start a process in a group of its own, and watch it."""
+        ranks = [int(worker["RANK"]) for worker in self.order.workers] if rank is None else [rank]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command, env=environ, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, start_new_session=True
+            )
+        except OSError as error:
+            for one in ranks:
+                say({"rank": one, "event": "gone", "detail": f"{command[0]} cannot be started: {error.strerror}"})
+            return
+        self.processes.append(process)
+        self.tasks.append(asyncio.create_task(self.watch(rank, ranks, process)))
+
+    async def watch(self, rank: int | None, ranks: Sequence[int], process: Process) -> None:
+        """Keep the last line of its errors; at its end, report the ranks that never connected."""
+        assert process.stderr
+        while piece := await process.stderr.read(1 << 16):
+            lines = piece.decode("utf-8", "replace").strip().splitlines()
+            self.tails[rank] = text_of(_telling(lines)) or self.tails.get(rank, "")
+        code = await process.wait()
+        for one in ranks:
+            if one not in self.writers:
+                say({"rank": one, "event": "gone", "detail": self.tails.get(rank) or f"exit code {code}"})
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass on what a rank says until its connection ends, which is its end."""
+        line = await _line(reader)
+        message = decode(line) if line else None
+        rank = message.get("rank") if message else None
+        if not isinstance(rank, int) or rank in self.writers:
+            writer.close()
+            return
+        self.writers[rank] = writer
+        for command in self.early:
+            writer.write(command)
+        while line:
+            write(line)
+            line = await _line(reader)
+        await asyncio.sleep(_GRACE)
+        say({"rank": rank, "event": "gone", "detail": self.why(rank)})
+
+    async def tell_states(self) -> None:
+        """Say for each rank whether its process runs or is stopped by a signal. The rank itself cannot: frameworks hold
+        Python's lock while they load, connect, or wait for a partner.
+        """
+        while True:
+            await asyncio.sleep(_LOOK)
+            for rank, writer in list(self.writers.items()):
+                say({"rank": rank, "event": "halted" if _is_halted(writer) else "alive"})
+
+    def why(self, rank: int) -> str:
+        """How the process of a rank ended."""
+        if self.order.backend == "mpi":
+            return ""
+        places = [int(worker["RANK"]) for worker in self.order.workers]
+        code = self.processes[places.index(rank)].returncode if rank in places else None
+        if code is not None and code < 0:
+            return f"killed by {signal.Signals(-code).name}"
+        return self.tails.get(rank, "")
+
+    def end(self) -> None:
+        """Kill all ranks; the group of a process, since mpirun and frameworks start more of them."""
+        for writer in self.writers.values():
+            writer.close()
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _is_halted(writer: asyncio.StreamWriter) -> bool:
+    """Whether the process at the other end of a Unix socket is stopped (T in its status)."""
+    try:
+        credentials = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        pid, _, _ = struct.unpack("3i", credentials)
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it has ended
+        return False
+    return status.rpartition(")")[2].split()[:1] in (["T"], ["t"])
+
+
+def _mpirun() -> str:
+    """The mpirun beside this Python, which belongs to its mpi4py, else that of the PATH."""
+    beside = Path(sys.executable).with_name("mpirun")
+    return str(beside) if beside.exists() else "mpirun"
+
+
+def _telling(lines: Sequence[str]) -> str:
+    """The line that says most: an error, else the last one."""
+    return next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "")
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    """The next line; empty at the end, and if it is too long or the connection breaks."""
+    try:
+        return await reader.readline()
+    except (ValueError, OSError):
+        return b""
+
+
+def say(message: Message) -> None:
+    """Send a message to the selftest."""
+    write(encode(message))
+
+
+def write(line: bytes) -> None:
+    """Write a whole line; if the selftest is gone, standard input ends too, and with it the agent."""
+    with suppress(OSError):
+        while line:
+            line = line[os.write(1, line) :]
+
+
+async def _run() -> int:
+    mode = os.fstat(0).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        raise KitError("--agent reads its ranks from standard input", hint="start hccl-kit selftest TABLE instead")
+    loop = asyncio.get_running_loop()
+    commands = asyncio.StreamReader(limit=MAX_LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), os.fdopen(os.dup(0), "rb"))
+    order = Order.of(decode(await _line(commands)))
+    if order is None:
+        raise KitError("--agent reads its ranks from standard input", hint="start hccl-kit selftest TABLE instead")
+    agent = Agent(order)
+    serving = asyncio.create_task(agent.run(commands))
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        loop.add_signal_handler(number, serving.cancel)
+    with suppress(asyncio.CancelledError):
+        await serving
+    return EXIT_OK
+
+
+def main() -> int:
+    """Run the agent; returns its exit code."""
+    code = asyncio.run(_run())
+    sys.stdout.flush()
+    os._exit(code)  # without waiting for readers of killed processes

@@ -1,0 +1,140 @@
+"""The faults that a verdict may find, in words: what is bad, how bad, and the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from hccl_kit.selftest.measured import Collective, Link, LostRank
+from hccl_kit.selftest.names import Names
+from hccl_kit.selftest.rounds import Pair
+
+Kind = Literal[
+    "lost",
+    "stalls",
+    "slow-card",
+    "slow-port",
+    "slow-link",
+    "wrong-card",
+    "wrong-link",
+    "broken-port",
+    "broken-link",
+    "slow-fabric",
+    "collective",
+]
+
+
+class Fault(NamedTuple):
+    """Something bad: its kind, the ranks it is about (two of a link), and what the user reads."""
+
+    kind: Kind
+    ranks: tuple[int, ...]
+    message: str
+    hint: str
+
+
+class Judged(NamedTuple):
+    """A link with its quality: measured relative to its reference, 0 if it failed; `is_inside` one server."""
+
+    link: Link
+    quality: float
+    is_inside: bool
+
+    @property
+    def pair(self) -> Pair:
+        return self.link.pair
+
+
+def bad_port(ranks: tuple[int, ...], own: Sequence[Judged], names: Names) -> Fault:
+    partners = {rank for one in own for rank in one.pair} - set(ranks)
+    subject = names.of_group(ranks)
+    whom = f"with all {len(partners)} partners"
+    where = "inside its server" if own[0].is_inside else "on other servers"
+    part = max(one.quality for one in own)
+    if any(one.link.is_wrong for one in own):
+        hint = "take it out of the job: its results cannot be trusted; look for ECC errors with npu-smi info -t ecc"
+        return Fault("wrong-card", ranks, f"{subject} gives wrong results {whom} {where}", hint)
+    if all(one.link.bandwidth is None for one in own):
+        hint = f"check its cable, address and switch port; hccl-kit preflight on its server ({_problem(own)})"
+        return Fault("broken-port", ranks, f"{subject} reaches none of its {len(partners)} partners {where}", hint)
+    hint = "it computes at full speed, so check its network port, cable and switch port (hccn_tool -link_stat -g)"
+    return Fault("slow-port", ranks, f"{subject} is slow {whom} {where}: at most {part:.0%} of the others", hint)
+
+
+def bad_link(one: Judged, judged: Sequence[Judged], names: Names, slow: float) -> Fault:
+    """A bad link. If an end has no good link, it is named as one of two possible causes."""
+    first, second = map(names.of, one.pair)
+    subject = f"the link between {first} and {second}"
+    clean = all(any(rank in other.pair and other.quality >= slow for other in judged) for rank in one.pair)
+    open_end = "" if clean else "; which of the two ends or the link it is cannot be told from these pairs"
+    hint = "both ends are fast with others, so check the path between them: cable, switch ports, routes"
+    if not clean:
+        hint = "measure with more servers, or give --baseline FILE of an earlier run"
+    if one.link.is_wrong:
+        return Fault("wrong-link", one.pair, f"{subject} gives wrong results{open_end}", hint)
+    if one.link.bandwidth is None:
+        reason = f": {one.link.problem}" if one.link.problem else ""
+        return Fault("broken-link", one.pair, f"{subject} does not work{reason}{open_end}", hint)
+    message = f"{subject} has {one.link.bandwidth:.3g} GB/s, {one.quality:.0%} of its reference{open_end}"
+    return Fault("slow-link", one.pair, message, hint)
+
+
+def bad_fabric(bad: Sequence[Judged]) -> Fault:
+    """All links of a kind are bad: nobody stands out."""
+    ranks = tuple(sorted({rank for one in bad for rank in one.pair}))
+    where = "inside the servers" if bad[0].is_inside else "between the servers"
+    if all(one.link.is_wrong for one in bad):
+        return Fault(
+            "wrong-link", ranks, f"all pairs {where} give wrong results", "check the installation of the framework"
+        )
+    if all(one.link.bandwidth is None for one in bad):
+        hint = f"check the network and its firewall; one pair says: {_problem(bad)}"
+        return Fault("broken-link", ranks, f"no pair {where} could exchange data", hint)
+    best = max(one.quality for one in bad)
+    hint = "nobody stands out: check what is common to all, such as switches, MTU and other jobs"
+    return Fault("slow-fabric", ranks, f"all pairs {where} are slow: at most {best:.0%} of the baseline", hint)
+
+
+def _problem(own: Sequence[Judged]) -> str:
+    return next((one.link.problem for one in own if one.link.problem), "no reason given")
+
+
+def slow_card(rank: int, part: float, names: Names) -> Fault:
+    hint = "look at its temperature, clock and other processes: npu-smi info, npu-smi info -t common"
+    message = f"{names.of(rank)} computes at {part:.0%} of the others' speed"
+    return Fault("slow-card", (rank,), message, hint)
+
+
+def stalling(rank: int, part: float, names: Names) -> Fault:
+    hint = "look for what stops or starves its process: a debugger, a memory or CPU limit of its container, a full disk"
+    return Fault("stalls", (rank,), f"{names.of(rank)} stood still for {part:.0%} of the time", hint)
+
+
+def lost_ranks(lost: Sequence[LostRank], names: Names) -> Iterator[Fault]:
+    """One fault for a server that lost all of its ranks in the same way, otherwise one for each rank."""
+    for how in ("unreachable", "not started", "dead", "stopped"):
+        same = {one.rank: one for one in lost if one.how == how}
+        for ranks in names.groups(frozenset(same)):
+            detail = next((same[rank].detail for rank in ranks if same[rank].detail), "")
+            verb = _HOW[how][len(ranks) > 1]
+            message = f"{names.of_group(ranks)} {verb}" + (f": {detail}" if detail else "")
+            yield Fault("lost", ranks, message, _LOST_HINTS[how])
+
+
+_HOW = {
+    "unreachable": ("cannot be reached", "cannot be reached"),
+    "not started": ("did not start", "did not start"),
+    "dead": ("ended before the end of the test", "ended before the end of the test"),
+    "stopped": ("stopped responding", "stopped responding"),
+}
+_LOST_HINTS = {
+    "unreachable": "check the server and ssh to it",
+    "not started": "run the command there by hand to see why",
+    "dead": "check dmesg of its server for the killer of the process, then hccl-kit preflight",
+    "stopped": "look at the process and card of that rank: a stopped process, a hung driver or an overloaded server",
+}
+
+
+def failed_collective(one: Collective, ranks: tuple[int, ...]) -> Fault:
+    hint = "no pair shows it: run again, or with fewer servers"
+    return Fault("collective", ranks, f"{one.operator} of {one.size} bytes over all ranks: {one.problem}", hint)

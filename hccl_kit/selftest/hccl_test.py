@@ -1,0 +1,91 @@
+"""The output of hccl_test, the tester that CANN ships: its rows, and those that contradict themselves.
+
+A row has the size of the data in bytes, the time in microseconds, the bandwidth, which is size / time in GB/s, and the
+result of the check (success, failed or NULL: not checked).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.selftest.bandwidth import Operator, algorithm_bandwidth
+from hccl_kit.selftest.measured import Collective
+
+MAX_ROWS = 10_000
+TOLERANCE = 0.01
+"""Relative; hccl_test prints two decimals of the time, and published tables often fewer."""
+
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
+_GAP = r"[| \t]+"
+_ROW = re.compile(
+    rf"(?:^|[|>: \t])(?P<size>[1-9][0-9]{{0,14}}){_GAP}(?P<time>{_NUMBER}){_GAP}(?P<bandwidth>{_NUMBER}){_GAP}"
+    r"(?P<check>success|failed|NULL)[| \t\r]*$"
+)
+_MAX_LINE = 400
+
+
+class Row(NamedTuple):
+    """A row of the table; `line` counts from 1."""
+
+    line: int
+    size: int
+    seconds: float
+    bandwidth: float
+    check: Literal["success", "failed", "NULL"]
+
+    @property
+    def contradiction(self) -> str | None:
+        """Why time and bandwidth cannot both be right; None if they agree."""
+        if self.seconds == 0:
+            return f"line {self.line}: {self.size} bytes in 0 us is not possible"
+        real = algorithm_bandwidth(self.size, self.seconds)
+        rounding = 0.005  # tables are often cut to two decimals
+        if abs(real - self.bandwidth) <= max(rounding, TOLERANCE * real):
+            return None
+        return (
+            f"line {self.line}: {self.size} bytes in {self.seconds * 1e6:g} us are {real:.2f} GB/s, but the row says "
+            f"{self.bandwidth:g} GB/s"
+        )
+
+
+def read_rows(text: str, name: str) -> tuple[Row, ...]:
+    """The rows of the output in `text`, which may have other lines and the prefixes of mpirun.
+
+    Raises KitError if there is none, or more than MAX_ROWS.
+    """
+    rows: list[Row] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        found = _ROW.search(line) if len(line) <= _MAX_LINE else None
+        if not found:
+            continue
+        if len(rows) == MAX_ROWS:
+            raise KitError(f"{name} has more than {MAX_ROWS} rows of hccl_test", hint="cut it to one run")
+        seconds, bandwidth = float(found["time"]) / 1e6, float(found["bandwidth"])
+        rows.append(Row(number, int(found["size"]), seconds, bandwidth, _check(found["check"])))
+    if not rows:
+        raise KitError(
+            f"{name} has no row of hccl_test; a row has the size, time, bandwidth and check result",
+            hint="give the whole output of all_reduce_test or another test of hccl_test",
+        )
+    return tuple(rows)
+
+
+def collectives_of(rows: Sequence[Row], operator: Operator, ranks: int) -> tuple[Collective, ...]:
+    """The rows as measurements of an operator over `ranks`; what contradicts itself or failed its check is a problem.
+
+    The size in a row is taken for that of the whole array, as nccl-tests counts it.
+    """
+    return tuple(
+        Collective(operator, row.size, ranks, row.seconds or None, row.contradiction or _failure(row)) for row in rows
+    )
+
+
+def _failure(row: Row) -> str:
+    return f"line {row.line}: the check of hccl_test failed" if row.check == "failed" else ""
+
+
+def _check(text: str) -> Literal["success", "failed", "NULL"]:
+    return "success" if text == "success" else "failed" if text == "failed" else "NULL"

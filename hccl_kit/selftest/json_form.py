@@ -1,0 +1,118 @@
+"""A run as JSON, and back: the report of one run is the baseline of a later one.
+
+Its schema is `schemas/selftest_report.schema.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.errors import KitError
+from hccl_kit.selftest.faults import Fault
+from hccl_kit.selftest.measured import Collective, Compute, Link, LostRank, Measured
+from hccl_kit.selftest.rounds import Card
+
+JSON_VERSION = 1
+"""Raised when a field of the JSON form changes its meaning or goes away."""
+MAX_BYTES = 64 << 20
+"""A baseline of 8192 cards with 31 partners each has about 20 MB."""
+
+
+def as_json(measured: Measured, faults: Sequence[Fault], *, table: str, slow: float) -> str:
+    """One document; ASCII, so any pipe takes it."""
+    return json.dumps(
+        {
+            "version": JSON_VERSION,
+            "table": table,
+            "backend": measured.backend,
+            "slow": slow,
+            "ok": not faults,
+            "faults": [fault._asdict() for fault in faults],
+            "cards": [card._asdict() for card in measured.cards],
+            "collectives": [_collective(one) for one in measured.collectives],
+            "links": [
+                {"ranks": one.pair, "bandwidth": one.bandwidth, "wrong": one.is_wrong, "problem": one.problem}
+                for one in measured.links
+            ],
+            "compute": [asdict(one) for one in measured.compute],
+            "lost": [asdict(one) for one in measured.lost],
+            "skipped": measured.skipped,
+        },
+        indent=2,
+    )
+
+
+def _collective(one: Collective) -> dict[str, Any]:
+    return {**asdict(one), "algorithm_bandwidth": one.algorithm, "bus_bandwidth": one.bus}
+
+
+def read_baseline(path: Path) -> Measured:
+    """The measurements in a report of an earlier run.
+
+    Raises KitError if the file cannot be read or is not such a report.
+    """
+    return measured_of(_document(read_bounded(path, MAX_BYTES), path), str(path))
+
+
+def _document(data: bytes, path: Path) -> Any:
+    try:
+        return json.loads(data, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise KitError(f"{path} is not JSON: {str(error)[:200]}", hint=_HOW) from error
+
+
+def _refuse(name: str) -> float:
+    """A NaN would compare as bad with everything."""
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+_HOW = "hccl-kit selftest TABLE --format json > FILE writes a baseline"
+
+
+def measured_of(document: Any, name: str) -> Measured:
+    """The measurements in a document of `as_json`. Raises KitError if it does not match the schema."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, needed only with --baseline
+
+    from hccl_kit.base.schemas import load  # noqa: PLC0415
+
+    if isinstance(document, dict) and document.get("version") not in (JSON_VERSION, None):
+        found = repr(document["version"])[:40]
+        raise KitError(f"{name} has version {found} of the report; accepted: {JSON_VERSION}", hint=_HOW)
+    error = next(Draft202012Validator(load("selftest_report")).iter_errors(document), None)
+    if error is not None:
+        place = "/".join(map(str, error.absolute_path))
+        raise KitError(f"{name} is not a report of a selftest: {place}: {error.message[:200]}", hint=_HOW)
+    cards = tuple(Card(one["rank"], one["server"], one["device"]) for one in document["cards"])
+    return Measured(
+        document["backend"],
+        cards,
+        tuple(
+            Collective(one["operator"], one["size"], one["ranks"], one["seconds"], one["problem"])
+            for one in document["collectives"]
+        ),
+        tuple(
+            Link((one["ranks"][0], one["ranks"][1]), one["bandwidth"], one["wrong"], one["problem"])
+            for one in document["links"]
+        ),
+        tuple(Compute(one["rank"], one["gflops"], one["memory"], one["stalled"]) for one in document["compute"]),
+        tuple(LostRank(one["rank"], one["how"], one["detail"]) for one in document["lost"]),
+        tuple(document["skipped"]),
+    )
+
+
+def assert_comparable(measured: Measured, baseline: Measured, name: str) -> None:
+    """Raises KitError if the baseline is of another framework or of other cards: its figures would say nothing."""
+    if measured.backend != baseline.backend:
+        message = f"{name} was measured with --backend {baseline.backend}, this run with {measured.backend}"
+        raise KitError(message, hint=f"--backend {baseline.backend}, or a new baseline")
+    if set(measured.cards) != set(baseline.cards):
+        other = next(iter(sorted(set(measured.cards) ^ set(baseline.cards))))
+        message = (
+            f"{name} is of other cards: rank {other.rank} ({other.server}, card {other.device}) is in one of the two"
+        )
+        raise KitError(message, hint="give a baseline of the same table, or write a new one")

@@ -1,0 +1,80 @@
+"""What a selftest has measured. All bandwidths are in GB/s (10**9 bytes)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hccl_kit.selftest.bandwidth import Operator, algorithm_bandwidth, bus_bandwidth
+from hccl_kit.selftest.rounds import Card, Pair
+
+Loss = Literal["dead", "stopped", "unreachable", "not started"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One operator with one size over all ranks; `seconds` of one call is None if it did not come to an end.
+
+    `problem`: why there is no time, or that the result is wrong; empty if all is well.
+    """
+
+    operator: Operator
+    size: int
+    ranks: int
+    seconds: float | None
+    problem: str = ""
+
+    @property
+    def algorithm(self) -> float | None:
+        """The algorithm bandwidth."""
+        return None if self.seconds is None else algorithm_bandwidth(self.size, self.seconds)
+
+    @property
+    def bus(self) -> float | None:
+        """The bus bandwidth."""
+        return None if self.seconds is None else bus_bandwidth(self.operator, self.ranks, self.size, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A pair of ranks that exchanged data; `bandwidth` is None if they could not, `is_wrong`: with a wrong result."""
+
+    pair: Pair
+    bandwidth: float | None
+    is_wrong: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """The check of one rank beside the network: a product of matrices in GFLOP/s, and copies of memory.
+
+    `stalled`: the part of the whole test in which its process stood still.
+    """
+
+    rank: int
+    gflops: float
+    memory: float
+    stalled: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LostRank:
+    """A rank that took no part to the end, and the line that says so."""
+
+    rank: int
+    how: Loss
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The results of one run. `skipped` are operators that the framework does not have on this device."""
+
+    backend: str
+    cards: tuple[Card, ...]
+    collectives: tuple[Collective, ...] = ()
+    links: tuple[Link, ...] = ()
+    compute: tuple[Compute, ...] = ()
+    lost: tuple[LostRank, ...] = ()
+    skipped: tuple[Operator, ...] = ()

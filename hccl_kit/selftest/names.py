@@ -1,0 +1,42 @@
+"""How a verdict names ranks: by card, or a whole server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hccl_kit.base.wording import joined, listed, plural
+from hccl_kit.selftest.rounds import Card, Pair
+
+
+class Names:
+    """How ranks are named: "rank 3 (10.0.0.1, card 3)", or the whole server."""
+
+    def __init__(self, cards: Sequence[Card]) -> None:
+        self._cards = {card.rank: card for card in cards}
+        self._members: dict[str, list[int]] = {}
+        for card in sorted(cards, key=lambda card: card.rank):
+            self._members.setdefault(card.server, []).append(card.rank)
+
+    def is_inside(self, pair: Pair) -> bool:
+        return self._cards[pair[0]].server == self._cards[pair[1]].server
+
+    def of(self, rank: int) -> str:
+        card = self._cards[rank]
+        return f"rank {rank} ({card.server}, card {card.device})"
+
+    def groups(self, ranks: frozenset[int]) -> list[tuple[int, ...]]:
+        """The ranks of whole servers together, others alone. A job of one server has no whole servers."""
+        groups = []
+        for members in self._members.values():
+            if len(self._members) > 1 and ranks.issuperset(members):
+                groups.append(tuple(members))
+            else:
+                groups += [(rank,) for rank in members if rank in ranks]
+        return groups
+
+    def of_group(self, ranks: tuple[int, ...]) -> str:
+        if len(self._members) == 1 or set(ranks) != set(self._members[self._cards[ranks[0]].server]):
+            return self.of(ranks[0])
+        noun = plural("rank", len(ranks))
+        numbers = joined(ranks) if len(ranks) <= 4 else listed(ranks, 4)
+        return f"server {self._cards[ranks[0]].server} ({noun} {numbers})"

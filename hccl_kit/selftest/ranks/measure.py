@@ -1,0 +1,117 @@
+"""Measure collectives and arithmetic on one rank."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+
+from hccl_kit.selftest.bandwidth import GB, Operator
+from hccl_kit.selftest.protocol import Timing
+from hccl_kit.selftest.ranks.backend import Call, Group
+from hccl_kit.selftest.ranks.patterns import ITEM, count_of, expected, source
+
+MIN_CALLS, MAX_CALLS = 3, 2000
+_EXACT = 1 << 24
+"""Whole numbers below this are exact in float32."""
+_SIDE = 512
+"""Rows of a matrix: the product takes milliseconds, much longer than what a framework does around it."""
+_MEMORY = 32 << 20
+"""Bytes that are copied: more than the caches of a core."""
+
+
+class Seat(NamedTuple):
+    """The place of this rank in a group of `ranks`."""
+
+    group: Group
+    place: int
+    ranks: int
+
+
+def collectives(seat: Seat, operator: Operator, sizes: Sequence[int], seconds: float, limit: float) -> Iterator[Timing]:
+    """The time of one call for each size, ascending, from about `seconds` of calls; the result is checked before and
+    after. A size that would take more than `limit` seconds for one call is left out, with all above it.
+    """
+    group, place, ranks = seat
+    agree = _agreement(seat)
+    estimate, before = 0.0, 1
+    for size in sizes:
+        count = count_of(size, ranks)
+        if estimate * count / before > limit:
+            return
+        given = source(operator, place, ranks, count)
+        wanted = expected(operator, place, ranks, count)
+        call = group.call(operator, given, count)
+        began = time.perf_counter()
+        if not _once(call, wanted):  # nor could the ranks agree on a number of calls
+            spent = time.perf_counter() - began
+            yield Timing(count * ITEM, spent, spent, is_wrong=True)
+            return
+        estimate, before = agree(min(_times(call.run, MIN_CALLS))), count
+        times = _times(call.run, max(MIN_CALLS, min(MAX_CALLS, round(seconds / estimate))))
+        yield Timing(count * ITEM, fmean(times), _fast(times), is_wrong=not _once(call, wanted))
+
+
+def _once(call: Call, wanted: np.ndarray[tuple[int], np.dtype[np.float32]]) -> bool:
+    call.fill()
+    call.run()
+    return bool(np.array_equal(call.result(), wanted))
+
+
+def _times(run: Callable[[], None], calls: int) -> list[float]:
+    """Seconds of each call."""
+    clock = time.perf_counter
+    marks = [clock()]
+    for _ in range(calls):
+        run()
+        marks.append(clock())
+    return [end - begin for begin, end in pairwise(marks)]
+
+
+def _fast(times: Sequence[float]) -> float:
+    """The fastest tenth: what the hardware can do, though other programs disturb most calls."""
+    return sorted(times)[len(times) // 10]
+
+
+def _agreement(seat: Seat) -> Callable[[float], float]:
+    """The mean of a time over all ranks of the group, equal on all of them: all must do the same number of calls.
+
+    A sum of one-hot rows of whole microseconds, since sums of float32 may differ in the last bit.
+    """
+    group, place, ranks = seat
+
+    def agree(seconds: float) -> float:
+        row = np.zeros(ranks * 2, np.float32)
+        micro = max(1, round(seconds * 1e6))
+        row[2 * place], row[2 * place + 1] = micro % 4096, min(micro // 4096, _EXACT)
+        call = group.call("all_reduce", row, row.size)
+        call.run()
+        low, high = call.result().astype(np.float64).reshape(ranks, 2).T
+        return float((low + 4096 * high).mean()) / 1e6
+
+    return agree
+
+
+def arithmetic(products: Callable[[int], Callable[[], None]], seconds: float) -> tuple[float, float]:
+    """GFLOP/s of a product of matrices, and GB/s that a copy of memory reads and writes; each for `seconds`."""
+    product = products(_SIDE)
+    product()
+    one = _repeated(product, seconds)
+    given = np.ones(_MEMORY // ITEM, np.float32)
+    taken = np.empty_like(given)
+    np.copyto(taken, given)
+    other = _repeated(lambda: np.copyto(taken, given), seconds)
+    return 2 * _SIDE**3 / one / 1e9, 2 * _MEMORY / other / GB
+
+
+def _repeated(run: Callable[[], None], seconds: float) -> float:
+    """The fastest tenth of calls that take `seconds` together: a slow card is never fast."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < MIN_CALLS or time.perf_counter() < end:
+        times += _times(run, 1)
+    return _fast(times)

@@ -1,0 +1,68 @@
+"""Who is measured with whom: rounds of pairs in which everybody takes part at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+Pair = tuple[int, int]
+"""Two ranks, the lower one first."""
+
+
+class Card(NamedTuple):
+    """A rank of the job, the id of its server, and the physical id of its card."""
+
+    rank: int
+    server: str
+    device: int
+
+
+def tournament(count: int) -> list[list[tuple[int, int]]]:
+    """Rounds of pairs of 0..count-1 by the circle method: everybody meets everybody once, in as few rounds as possible.
+
+    Laws: a round has nobody twice; all rounds together have every pair once. With an odd count, one pauses in each.
+    """
+    seats: list[int | None] = [*range(count)] + ([None] if count % 2 else [])
+    rounds = []
+    for _ in range(len(seats) - 1):
+        half = len(seats) // 2
+        facing = zip(seats[:half], reversed(seats[half:]), strict=True)
+        rounds.append([(min(a, b), max(a, b)) for a, b in facing if a is not None and b is not None])
+        seats = [seats[0], seats[-1], *seats[1:-1]]  # the first stays, the others move on by one
+    return [pairs for pairs in rounds if pairs]
+
+
+def pair_rounds(cards: Sequence[Card]) -> list[tuple[Pair, ...]]:
+    """Rounds of pairs of ranks: first inside the servers, all at once, then between the servers."""
+    servers = by_server(cards)
+    return [*_inside(servers), *_between(servers)]
+
+
+def by_server(cards: Sequence[Card]) -> list[list[int]]:
+    """The ranks of each server, in the order of their first ranks."""
+    ordered = sorted(cards, key=lambda card: card.server)
+    groups = [sorted(card.rank for card in group) for _, group in groupby(ordered, key=lambda card: card.server)]
+    return sorted(groups)
+
+
+def _inside(servers: Sequence[Sequence[int]]) -> Iterator[tuple[Pair, ...]]:
+    plans = [tournament(len(ranks)) for ranks in servers]
+    for number in range(max(map(len, plans), default=0)):
+        yield tuple(
+            (ranks[a], ranks[b])
+            for ranks, plan in zip(servers, plans, strict=True)
+            for a, b in (plan[number] if number < len(plan) else ())
+        )
+
+
+def _between(servers: Sequence[Sequence[int]]) -> Iterator[tuple[Pair, ...]]:
+    """Card i of a server with card i of the other; a larger server is turned by one each round."""
+    for number, plan in enumerate(tournament(len(servers))):
+        pairs = []
+        for a, b in plan:
+            short, long = sorted((servers[a], servers[b]), key=len)
+            start = number % len(long) if len(long) > len(short) else 0
+            turned = [*long[start:], *long[:start]]
+            pairs += [(min(pair), max(pair)) for pair in zip(short, turned, strict=False)]
+        yield tuple(sorted(pairs))

@@ -1,0 +1,89 @@
+"""The servers of a plan, and how the agent of each is started: here, or over ssh."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.host_name import is_host
+from hccl_kit.launch.payload.ssh_command import LOCAL, PASSED_ON, PREFIXES
+from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.shell import words
+from hccl_kit.selftest.agent import Order
+from hccl_kit.selftest.protocol import ADDRESS
+from hccl_kit.selftest.rounds import Card
+from hccl_kit.selftest.session import Server
+
+BACKENDS: Mapping[str, str] = {"torch": "torch", "mindspore": "mindspore", "mpi": "mpi4py"}
+"""Each and the package that it needs, in the order in which they are tried."""
+SHARES_FATE = frozenset({"mpi", "mindspore"})
+"""Frameworks that end all ranks if one ends."""
+
+
+def backend_here() -> str:
+    """The first framework that is installed here. Raises KitError if there is none."""
+    found = next((name for name, package in BACKENDS.items() if find_spec(package)), None)
+    if found is None:
+        raise KitError(
+            "neither torch, mindspore nor mpi4py is installed here", hint="pip install torch, or -e '.[mpi]'"
+        )
+    return found
+
+
+def cards_of(plan: LaunchPlan) -> list[Card]:
+    """The cards of a job in the order of their ranks."""
+    return sorted(Card(worker.rank, node.id, worker.device) for node in plan.nodes for worker in node.workers)
+
+
+def server(node: Node, backend: str, command: Sequence[str], environ: Mapping[str, str]) -> Server:
+    """A node of a plan, whose agent is started by `command`; its ranks get `environ` too."""
+    workers = [worker.to_environ() for worker in node.workers]
+    address = node.workers[0].master_addr if node.workers[0].size == len(node.workers) else node.address
+    order = Order(backend, {**environ, ADDRESS: address or node.address}, workers)
+    return Server(node.id, command, node.ranks, order)
+
+
+def local_command() -> tuple[str, ...]:
+    """The command that starts the agent of this server."""
+    return (sys.executable, "-m", "hccl_kit", "selftest", "--agent")
+
+
+def remote_command(remote: str | None) -> str:
+    """The command line that starts the agent on another server: with `remote`, else with the path of this program.
+
+    Raises KitError if `remote` is not a command.
+    """
+    if remote:
+        try:
+            program = shlex.split(remote)
+        except ValueError as error:
+            raise KitError(f"--remote {remote!r} cannot be parsed as a command: {error}") from error
+    else:
+        started = Path(sys.argv[0])
+        program = [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]
+    return words([*program, "selftest", "--agent"])
+
+
+def over_ssh(ssh: Sequence[str], node: Node, line: str) -> tuple[str, ...]:
+    """The command that runs `line` on a node. Raises KitError if the table has no address of it for ssh."""
+    if not is_host(node.address):
+        message = f"server {node.id!r} has no address for ssh: {node.address!r}"
+        raise KitError(message, hint='add "host_ip", an address of that host, to it in the table')
+    return (*ssh, "--", node.address, line)
+
+
+def passed_on() -> dict[str, str]:
+    """The variables of this environment that the ranks of other servers get too, as launch scripts pass them."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if (name in PASSED_ON or name.startswith(PREFIXES))
+        and name not in LOCAL
+        and re.fullmatch(r"\w+", name, re.ASCII)
+    }

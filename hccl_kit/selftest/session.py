@@ -1,0 +1,239 @@
+"""A session with the ranks of all servers: start them, give each step to all, collect results in bounded time.
+
+A rank is dead if its process ended, stopped if it shows no sign of life while others do, and unreachable if its server
+is. A rank that waits for one of them is none of these.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from hccl_kit.selftest.agent import Order
+from hccl_kit.selftest.bandwidth import Operator
+from hccl_kit.selftest.measured import Loss, LostRank
+from hccl_kit.selftest.protocol import MAX_LINE, Message, Result, decode, encode, result_of, skipped_of, text_of
+
+SILENCE = 6.0
+"""Seconds without a sign of life after which a rank counts as stopped."""
+MARGIN = 5.0
+"""Seconds beyond the time-out of a step in which its results arrive."""
+GRACE = 3.0
+"""Seconds in which an agent ends its ranks."""
+_POLL = 0.1
+_MAX_VALUE = 1 << 18
+"""Characters that a rank may pass to others at once."""
+
+
+class Server(NamedTuple):
+    """A server: its id, the command that starts its agent, its ranks and what the agent is told."""
+
+    id: str
+    command: Sequence[str]
+    ranks: tuple[int, ...]
+    order: Order
+
+
+class Session:
+    """Use it as a context: at its end nothing runs any more, on any server."""
+
+    def __init__(self, servers: Sequence[Server], *, shares_fate: bool) -> None:
+        """`shares_fate`: if one rank is lost, so is the whole job (MPI, MindSpore), and only the first is to blame."""
+        self.servers, self.shares_fate = servers, shares_fate
+        self.lost: dict[int, LostRank] = {}
+        self.skipped: tuple[Operator, ...] = ()
+        self._home = {rank: place for place, server in enumerate(servers) for rank in server.ranks}
+        self._processes: list[Process | None] = [None] * len(servers)
+        self._readers: list[asyncio.Task[None]] = []
+        self._seen: dict[int, float] = {}
+        self._phase: dict[int, str] = {}
+        self._results: dict[int, Result] = {}
+        self._stalls: dict[int, tuple[float, float]] = {}
+        self._stuck: set[int] = set()
+        self._halted: set[int] = set()
+        self._step = 0
+        self._is_closing = False
+        self._heard = asyncio.Event()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further step makes sense."""
+        return len(self.available()) == 0 or (self.shares_fate and bool(self.lost or self._stuck))
+
+    def available(self) -> list[int]:
+        """The ranks that can take part in the next step, ascending."""
+        return sorted(self._home.keys() - self.lost.keys() - self._stuck)
+
+    def losses(self) -> tuple[LostRank, ...]:
+        """The ranks that are lost, ascending."""
+        return tuple(self.lost[rank] for rank in sorted(self.lost))
+
+    def stalled(self, rank: int) -> float:
+        """The part of its time in steps in which the process of a rank stood still."""
+        stalled, spent = self._stalls.get(rank, (0.0, 0.0))
+        return stalled / spent if spent else 0.0
+
+    async def __aenter__(self) -> Session:
+        await asyncio.gather(*(self._start(place) for place in range(len(self.servers))))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._is_closing = True
+        processes = [process for process in self._processes if process]
+        for process in processes:
+            if process.stdin:
+                process.stdin.close()  # the agents end with their input, and end their ranks
+        ends = asyncio.gather(*(process.wait() for process in processes))
+        with suppress(TimeoutError, asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.shield(ends), GRACE)
+        for process in processes:
+            if process.returncode is None:
+                _kill(process)
+        await ends
+        await asyncio.gather(*self._readers, return_exceptions=True)
+
+    async def ready(self, seconds: float) -> None:
+        """Wait until all ranks have loaded their framework; those that have not after `seconds` are lost."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self.is_over and self._waiting_for_start():
+            await self._hear()
+            self._notice_silence(self._waiting_for_start())
+        if self.shares_fate and self.lost:
+            return  # the others wait for it
+        waiting = self._waiting_for_start()
+        unloaded = [rank for rank in waiting if self._phase.get(rank) != "loaded"]
+        for rank in unloaded or waiting:
+            self._lose(rank, "not started", self._why_late(rank, seconds))
+
+    def _waiting_for_start(self) -> list[int]:
+        return [rank for rank in self.available() if self._phase.get(rank) != "ready"]
+
+    def _why_late(self, rank: int, seconds: float) -> str:
+        if self._phase.get(rank) == "loaded":
+            return f"it found no group within {seconds:g} s"
+        if rank in self._seen:
+            return f"its framework did not load within {seconds:g} s"
+        return f"no sign of it within {seconds:g} s"
+
+    async def step(self, command: Mapping[str, Any], ranks: Sequence[int], timeout: float) -> dict[int, Result]:
+        """Give a step to `ranks`; their results. A rank without one is lost, or gets a result with its problem."""
+        self._step += 1
+        self._results = {}
+        self._send({**command, "step": self._step, "timeout": timeout, "to": list(ranks)}, ranks)
+        end = time.monotonic() + timeout + MARGIN
+        while missing := self._missing(ranks):
+            if time.monotonic() > end or (self.shares_fate and self.lost):
+                break
+            await self._hear()
+            self._notice_silence(missing)
+        late = self._missing(ranks)
+        self._stuck |= set(late)
+        problem = f"no end after {timeout + MARGIN:g} s"
+        return {rank: self._results.get(rank, Result(problem=problem)) for rank in ranks if rank not in self.lost}
+
+    def _missing(self, ranks: Sequence[int]) -> list[int]:
+        return [rank for rank in ranks if rank not in self._results and rank not in self.lost]
+
+    def _notice_silence(self, ranks: Sequence[int]) -> None:
+        """A rank counts as silent relative to the last that was heard of, since this program may have been held up;
+        if nobody is heard of, all are.
+        """
+        latest = max(self._seen.values(), default=time.monotonic())
+        everybody = time.monotonic() - latest > 2 * SILENCE
+        for rank in ranks:
+            if everybody or latest - self._seen.get(rank, latest) > SILENCE:
+                halted = "its process is stopped, as by SIGSTOP"
+                self._lose(rank, "stopped", halted if rank in self._halted else f"no sign of life for {SILENCE:g} s")
+
+    async def _hear(self) -> None:
+        """Wait for a message, at most a moment."""
+        with suppress(TimeoutError, asyncio.TimeoutError):
+            await asyncio.wait_for(self._heard.wait(), _POLL)
+        self._heard.clear()
+
+    def _send(self, message: Message, ranks: Sequence[int]) -> None:
+        line = encode(message)
+        for place in sorted({self._home[rank] for rank in ranks}):
+            process = self._processes[place]
+            if process and process.stdin and not process.stdin.is_closing():
+                process.stdin.write(line)
+
+    async def _start(self, place: int) -> None:
+        server = self.servers[place]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *server.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MAX_LINE, start_new_session=True
+            )
+        except OSError as error:
+            self._lose_all(server, f"{server.command[0]} cannot be started: {error.strerror}")
+            return
+        self._processes[place] = process
+        assert process.stdin
+        process.stdin.write(encode(server.order.to_message()))
+        self._readers.append(asyncio.create_task(self._listen(server, process)))
+
+    async def _listen(self, server: Server, process: Process) -> None:
+        """Take what a server says until it ends."""
+        assert process.stdout
+        assert process.stderr
+        errors = asyncio.create_task(process.stderr.read(1 << 16))
+        with suppress(ValueError, OSError):
+            while line := await process.stdout.readline():
+                message = decode(line)
+                if message is not None and message.get("rank") in server.ranks:
+                    self._take(message["rank"], message)
+                    self._heard.set()
+        if not self._is_closing:
+            _kill(process)  # it has ended, or said a line that is too long
+        lines = (await errors).decode("utf-8", "replace").strip().splitlines()
+        self._lose_all(server, text_of(lines[-1] if lines else "its agent ended"))
+        self._heard.set()
+
+    def _take(self, rank: int, message: Message) -> None:
+        event = message.get("event")
+        if event == "halted":
+            self._halted.add(rank)
+            return
+        self._halted.discard(rank)
+        self._seen[rank] = time.monotonic()
+        if event in ("loaded", "ready"):
+            self._phase[rank] = event
+            self.skipped = skipped_of(message) if event == "ready" else self.skipped
+        elif event == "result" and message.get("step") == self._step:
+            result = self._results[rank] = result_of(message)
+            if not result.problem:  # torch holds Python's lock while it waits for a partner that never comes
+                stalled, spent = self._stalls.get(rank, (0.0, 0.0))
+                self._stalls[rank] = (stalled + result.stalled, spent + result.spent)
+        elif event == "put":
+            self._pass_on(message)
+        elif event == "gone":
+            self._lose(
+                rank, "dead" if self._phase.get(rank) == "ready" else "not started", text_of(message.get("detail"))
+            )
+
+    def _pass_on(self, message: Message) -> None:
+        key, value, to = message.get("key"), message.get("value"), message.get("to")
+        if isinstance(key, str) and isinstance(value, str) and len(value) <= _MAX_VALUE and isinstance(to, list):
+            ranks = [rank for rank in to if isinstance(rank, int) and rank in self._home]
+            self._send({"do": "put", "key": key, "value": value, "to": ranks}, ranks)
+
+    def _lose_all(self, server: Server, detail: str) -> None:
+        for rank in server.ranks:
+            self._lose(rank, "unreachable", detail)
+
+    def _lose(self, rank: int, how: Loss, detail: str) -> None:
+        """The first loss of a rank counts; of those that share their fate, only the first rank."""
+        others_died = self.shares_fate and any(one.how == "dead" for one in self.lost.values())
+        if not (self._is_closing or others_died):
+            self.lost.setdefault(rank, LostRank(rank, how, detail))
+
+
+def _kill(process: Process) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,124 @@
+"""The matrix of pairs as SVG: a row and a column for each rank, in frames by server, red where something is bad."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hccl_kit.selftest.faults import Fault
+from hccl_kit.selftest.measured import Measured
+from hccl_kit.selftest.rounds import Card, Pair
+from hccl_kit.selftest.verdict import qualities
+from hccl_kit.show.shapes import INK, PALE, WHITE, Piece, columns, label, moved, rectangle, stacked, tooltip
+from hccl_kit.show.text_width import wrapped
+
+MAX_RANKS = 96
+"""Ranks that are drawn one by one; of larger jobs, a cell stands for two servers, with its worst pair."""
+_MARGIN, _GAP, _SIDE = 28, 6, 26
+_NAME = 150
+_RED, _IDLE = "#c62828", "#eef1f5"
+_SCALE = ("#f3b8a6", "#f7d9a8", "#fbf0b8", "#d5e8b0", "#a9d99b", "#7cc77f")
+"""From slow to as fast as most."""
+
+
+class _Line(NamedTuple):
+    """A row or column: its name, its server, and the ranks that it stands for."""
+
+    name: str
+    server: str
+    ranks: frozenset[int]
+
+
+def as_svg(measured: Measured, faults: Sequence[Fault], *, table: str, slow: float) -> str:
+    """The drawing: self-contained, without scripts, readable on any background."""
+    lines = _lines(measured.cards)
+    quality = qualities(measured)
+    bad = frozenset(rank for fault in faults for rank in fault.ranks)
+    grid = _grid(lines, quality, bad, slow)
+    width = max(grid.width, 640)
+    title = _text(f"{table}: pairs of ranks, measured with {measured.backend}", width, INK, 18)
+    notes = [_text(fault.message, width, _RED, 13) for fault in faults[:20]]
+    whole = stacked([title, grid, _legend(), *(notes or [_text("no faults", width, PALE, 13)])], 14)
+    across, down = width + 2 * _MARGIN, whole.height + 2 * _MARGIN
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across:g} {down:g}" width="{across:g}"'
+        f' height="{down:g}" font-family="sans-serif">\n{tooltip(table)}\n'
+        f'<rect width="100%" height="100%" fill="{WHITE}"/>\n{moved(whole.body, _MARGIN, _MARGIN)}\n</svg>\n'
+    )
+
+
+def _lines(cards: Sequence[Card]) -> list[_Line]:
+    ordered = sorted(cards)
+    if len(ordered) <= MAX_RANKS:
+        servers = {card.server: place for place, card in reversed([*enumerate(ordered)])}
+        return [
+            _Line(f"rank {card.rank}", card.server, frozenset([card.rank]))
+            for card in sorted(ordered, key=lambda card: (servers[card.server], card.rank))
+        ]
+    members: dict[str, set[int]] = {}
+    for card in ordered:
+        members.setdefault(card.server, set()).add(card.rank)
+    return [_Line(name, name, frozenset(ranks)) for name, ranks in list(members.items())[:MAX_RANKS]]
+
+
+def _grid(lines: Sequence[_Line], quality: Mapping[Pair, float], bad: frozenset[int], slow: float) -> Piece:
+    offsets = _offsets(lines)
+    worst = _worst(lines, quality)
+    end = offsets[-1] + _SIDE if offsets else 0
+    parts = []
+    for y, row in zip(offsets, lines, strict=True):
+        is_bad = bool(bad & row.ranks)
+        name = label(f"{row.name} {row.server}" if row.name != row.server else row.name, 11, width=_NAME - 10,
+                     color=_RED if is_bad else INK, is_bold=is_bad)  # fmt: skip
+        parts.append(moved(name, 0, y + 17))
+        for x, column in zip(offsets, lines, strict=True):
+            parts.append(moved(_cell(row, column, worst, slow), _NAME + x, y))
+    return Piece("\n".join(parts), _NAME + end, end)
+
+
+def _offsets(lines: Sequence[_Line]) -> list[float]:
+    """Where each row begins: servers are apart by a gap."""
+    offsets: list[float] = []
+    place = 0.0
+    for number, line in enumerate(lines):
+        if number and line.server != lines[number - 1].server:
+            place += _GAP
+        offsets.append(place)
+        place += _SIDE
+    return offsets
+
+
+def _worst(lines: Sequence[_Line], quality: Mapping[Pair, float]) -> Mapping[frozenset[str], float]:
+    home = {rank: line.name for line in lines for rank in line.ranks}
+    worst: dict[frozenset[str], float] = {}
+    for (a, b), value in quality.items():
+        if a in home and b in home:
+            key = frozenset((home[a], home[b]))
+            worst[key] = min(value, worst.get(key, value))
+    return worst
+
+
+def _cell(row: _Line, column: _Line, worst: Mapping[frozenset[str], float], slow: float) -> str:
+    value = worst.get(frozenset((row.name, column.name)))
+    if value is None:
+        return rectangle(_SIDE - 2, _SIDE - 2, radius=3, fill=_IDLE, edge=_IDLE)
+    is_bad = value < slow
+    fill = _SCALE[min(len(_SCALE) - 1, int(value * (len(_SCALE) - 1)))]
+    box = rectangle(_SIDE - 2, _SIDE - 2, radius=3, fill=fill, edge=_RED if is_bad else fill, thick=2)
+    number = moved(label(f"{min(value, 9.99):.0%}".rstrip("%"), 9, anchor="middle"), (_SIDE - 2) / 2, 15)
+    return f"<g>{tooltip(f'{row.name} and {column.name}: {value:.0%}')}{box}{number}</g>"
+
+
+def _legend() -> Piece:
+    boxes = [moved(rectangle(_SIDE - 2, 14, radius=3, fill=fill, edge=fill), place * _SIDE, 0)
+             for place, fill in enumerate(_SCALE)]  # fmt: skip
+    caption = "percent of what most ranks reach, inside and between servers apart; framed red: bad; grey: not measured"
+    text = moved(label(caption, 12, color=PALE), len(_SCALE) * _SIDE + 10, 12)
+    return Piece("".join(boxes) + text, 640, 16)
+
+
+def _text(text: str, width: float, color: str, size: float) -> Piece:
+    rows = wrapped(text, columns(width, size))
+    body = "".join(moved(label(row, size, color=color, is_bold=size > 13), 0, (place + 1) * (size + 4))
+                   for place, row in enumerate(rows))  # fmt: skip
+    return Piece(body, width, len(rows) * (size + 4))

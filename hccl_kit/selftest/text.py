@@ -1,0 +1,116 @@
+"""The report of a selftest for a terminal: tables with bars, then what is bad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hccl_kit.base.colors import with_labels
+from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import counted, listed
+from hccl_kit.selftest.faults import Fault
+from hccl_kit.selftest.measured import Link, Measured
+from hccl_kit.selftest.names import Names
+
+MAX_ROWS = 28
+"""Pairs or ranks that are listed; of more, the slowest."""
+_BAR = 24
+_KINDS = {"torch": "torch with gloo", "mindspore": "MindSpore on the CPU", "mpi": "MPI", "hccl_test": "hccl_test"}
+
+
+def as_text(measured: Measured, faults: Sequence[Fault], *, table: str, color: bool) -> str:
+    """The whole report."""
+    servers = len({card.server for card in measured.cards})
+    size = f"{counted(len(measured.cards), 'rank')} on {counted(servers, 'server')}"
+    title = f"{table}: {size}, measured with {_KINDS.get(measured.backend, measured.backend)}"
+    parts = [[title], _compute(measured), _links(measured), _collectives(measured), _verdict(measured, faults)]
+    text = "\n".join(printable(line) for part in parts if part for line in [*part, ""]).rstrip("\n")
+    return with_labels(text) if color else text
+
+
+def _compute(measured: Measured) -> list[str]:
+    if not measured.compute:
+        return []
+    names = Names(measured.cards)
+    kept = sorted(measured.compute, key=lambda one: one.gflops)[:MAX_ROWS]
+    most = max(one.gflops for one in measured.compute)
+    rows = [
+        (names.of(one.rank), f"{one.gflops:.1f}", f"{one.memory:.2f}", _bar(one.gflops, most))
+        for one in sorted(kept, key=lambda one: one.rank)
+    ]
+    return _table(("arithmetic", "GFLOP/s", "memory GB/s", ""), rows, len(measured.compute))
+
+
+def _links(measured: Measured) -> list[str]:
+    if not measured.links:
+        return []
+    names = Names(measured.cards)
+    kept = set(sorted(measured.links, key=lambda one: one.bandwidth or 0.0)[:MAX_ROWS])
+    most = max(one.bandwidth or 0.0 for one in measured.links)
+    rows = [
+        (f"{one.pair[0]} and {one.pair[1]}", "inside" if names.is_inside(one.pair) else "between", *_figures(one, most))
+        for one in sorted(measured.links, key=lambda one: one.pair)
+        if one in kept
+    ]
+    return _table(("pair of ranks", "servers", "GB/s", ""), rows, len(measured.links))
+
+
+def _figures(one: Link, most: float) -> tuple[str, str]:
+    if one.is_wrong:
+        return "-", "wrong result"
+    if one.bandwidth is None:
+        return "-", one.problem
+    return f"{one.bandwidth:.3f}", _bar(one.bandwidth, most)
+
+
+def _collectives(measured: Measured) -> list[str]:
+    if not measured.collectives:
+        return []
+    most = max(one.bus or 0.0 for one in measured.collectives)
+    rows = []
+    for one in measured.collectives:
+        if one.seconds is None or one.algorithm is None or one.bus is None:
+            rows.append((one.operator, _bytes(one.size), "-", "-", "-", one.problem))
+        else:
+            figures = (f"{one.seconds * 1e6:.1f}", f"{one.algorithm:.3f}", f"{one.bus:.3f}")
+            rows.append((one.operator, _bytes(one.size), *figures, one.problem or _bar(one.bus, most)))
+    lines = _table(("collective", "size", "time us", "algbw GB/s", "busbw GB/s", ""), rows, len(rows))
+    if measured.skipped:
+        lines.append(f"not offered by this framework on this device: {listed(measured.skipped)}")
+    return lines
+
+
+def _verdict(measured: Measured, faults: Sequence[Fault]) -> list[str]:
+    if not faults:
+        return [f"ok: {counted(len(measured.links), 'pair')}, {counted(len(measured.collectives), 'collective')}"]
+    lines = []
+    for fault in faults[:MAX_ROWS]:
+        lines += [f"error: {fault.message}", f"  fix: {fault.hint}"]
+    if len(faults) > MAX_ROWS:
+        lines.append(f"and {counted(len(faults) - MAX_ROWS, 'more fault')}; --format json has them all")
+    return lines
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], number: int) -> list[str]:
+    """Columns under their heads: the first to the left, figures to the right, the last is a bar or a reason."""
+    widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads) - 1)]
+    lines = []
+    for row in (heads, *rows):
+        first, *figures = (cell.ljust(width) if not place else cell.rjust(width)
+                           for place, (cell, width) in enumerate(zip(row, widths, strict=False)))  # fmt: skip
+        lines.append("  ".join([first, *figures, row[-1]]).rstrip())
+    if number > len(rows):
+        lines.append(f"the slowest {len(rows)} of {number}")
+    return lines
+
+
+def _bar(value: float, most: float) -> str:
+    return "#" * max(1, round(_BAR * value / most)) if most > 0 else ""
+
+
+def _bytes(size: int) -> str:
+    """Such as 64 KiB; bytes if it is not nearly a whole number of them."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        whole = round(size / (1 << power))
+        if whole and abs(size - (whole << power)) < size / 100:
+            return f"{whole} {unit}"
+    return f"{size} B"

@@ -1,0 +1,107 @@
+"""Measuring with a network that the test makes: ranks are threads, and results may be spoiled."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from hccl_kit.selftest.bandwidth import OPERATORS, Operator
+from hccl_kit.selftest.protocol import Timing
+from hccl_kit.selftest.ranks.backend import Call
+from hccl_kit.selftest.ranks.measure import Seat, arithmetic, collectives
+from tests.selftest.ranks.test_patterns import all_at_once
+
+pytestmark = pytest.mark.train
+
+
+class Threads:
+    """A group whose ranks are threads; `delay` seconds pass in a call, and `spoil` changes what a rank gets."""
+
+    def __init__(self, ranks: int, *, delay: float = 0.0, spoil: Callable[[int, Any], Any] = lambda _, x: x) -> None:
+        self.ranks, self.delay, self.spoil = ranks, delay, spoil
+        self.given: list[Any] = [None] * ranks
+        self.barrier = threading.Barrier(ranks, timeout=2)
+        self.calls = [0] * ranks
+
+    def of(self, place: int) -> "One":
+        return One(self, place)
+
+
+class One:
+    """The group as a rank sees it."""
+
+    def __init__(self, all_ranks: Threads, place: int) -> None:
+        self.all, self.place = all_ranks, place
+
+    def call(self, operator: Operator, source: Any, _count: int) -> Call:
+        result: list[Any] = [None]
+
+        def run() -> None:
+            self.all.calls[self.place] += 1
+            self.all.given[self.place] = source
+            self.all.barrier.wait()
+            time.sleep(self.all.delay)
+            result[0] = all_at_once(operator, list(self.all.given))[self.place]
+            self.all.barrier.wait()
+
+        return Call(lambda: None, run, lambda: self.all.spoil(self.place, result[0]))
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def measured(group: Threads, operator: Operator, sizes: Sequence[int], limit: float = 10.0) -> list[list[Timing]]:
+    found: list[list[Timing]] = [[] for _ in range(group.ranks)]
+
+    def rank(place: int) -> None:
+        seat = Seat(group.of(place), place, group.ranks)
+        with suppress(threading.BrokenBarrierError):
+            for timing in collectives(seat, operator, sizes, 0.02, limit):
+                found[place].append(timing)
+
+    threads = [threading.Thread(target=rank, args=(place,)) for place in range(group.ranks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    return found
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_right_results_are_timed(operator: Operator) -> None:
+    for timings in measured(Threads(3, delay=0.002), operator, [120, 1200]):
+        assert [(one.size, one.is_wrong) for one in timings] == [(120, False), (1200, False)]
+        assert all(0.002 <= one.fast <= one.seconds < 1 for one in timings)
+
+
+def test_all_ranks_make_the_same_number_of_calls() -> None:
+    """A rank with one call less would wait for ever."""
+    group = Threads(4, delay=0.001)
+    assert all(len(timings) == 3 for timings in measured(group, "all_reduce", [16, 64, 256]))
+    assert len(set(group.calls)) == 1
+
+
+def test_a_wrong_result_is_noticed_on_its_rank() -> None:
+    def spoil(place: int, values: Any) -> Any:
+        return values + 1 if place == 1 and values.size > 8 else values
+
+    found = measured(Threads(2, spoil=spoil), "all_gather", [400])
+    assert [one.is_wrong for one in found[1]] == [True]
+
+
+def test_a_size_that_would_take_too_long_is_left_out() -> None:
+    found = measured(Threads(2, delay=0.02), "all_reduce", [64, 640, 640_000], limit=1.0)
+    assert [[one.size for one in timings] for timings in found] == [[64, 640]] * 2
+
+
+def test_arithmetic() -> None:
+    def product(side: int) -> Callable[[], None]:
+        assert side == 512
+        return lambda: time.sleep(0.004)
+
+    gflops, memory = arithmetic(product, 0.05)
+    assert 0.1 < gflops <= 2 * 512**3 / 0.004 / 1e9
+    assert memory > 0.01

@@ -1,0 +1,60 @@
+"""Results of runs that did not happen: a healthy fabric, to which tests do harm."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import chain
+
+from hccl_kit.selftest.measured import Compute, Link, Measured
+from hccl_kit.selftest.rounds import Card, Pair, pair_rounds
+
+INSIDE, BETWEEN = 20.0, 2.0
+GFLOPS, MEMORY = 100.0, 8.0
+
+
+def job(servers: int, count: int) -> tuple[Card, ...]:
+    """`count` cards on each server."""
+    return tuple(Card(rank, f"10.0.0.{1 + rank // count}", rank % count) for rank in range(servers * count))
+
+
+def healthy(servers: int, count: int, noise: Iterable[float] = ()) -> Measured:
+    """Every pair at its speed, times the next number of `noise`, which starts again at its end."""
+    cards = job(servers, count)
+    factors = list(noise) or [1.0]
+    pairs = list(chain(*pair_rounds(cards)))
+    home = {card.rank: card.server for card in cards}
+    links = [
+        Link(pair, (INSIDE if home[pair[0]] == home[pair[1]] else BETWEEN) * factors[place % len(factors)])
+        for place, pair in enumerate(pairs)
+    ]
+    compute = [
+        Compute(card.rank, GFLOPS * factors[place % len(factors)], MEMORY) for place, card in enumerate(reversed(cards))
+    ]
+    return Measured("mpi", cards, (), tuple(links), tuple(compute))
+
+
+def slowed(measured: Measured, concerns: Callable[[Pair], bool], factor: float) -> Measured:
+    """Some links with a fraction of their bandwidth."""
+    links = [
+        replace(one, bandwidth=one.bandwidth * factor) if one.bandwidth is not None and concerns(one.pair) else one
+        for one in measured.links
+    ]
+    return replace(measured, links=tuple(links))
+
+
+def broken(measured: Measured, concerns: Callable[[Pair], bool]) -> Measured:
+    """Some links that gave no result."""
+    links = [replace(one, bandwidth=None, problem="timed out") if concerns(one.pair) else one for one in measured.links]
+    return replace(measured, links=tuple(links))
+
+
+def wrong(measured: Measured, concerns: Callable[[Pair], bool]) -> Measured:
+    """Some links with wrong results."""
+    return replace(
+        measured, links=tuple(replace(one, is_wrong=True) if concerns(one.pair) else one for one in measured.links)
+    )
+
+
+def weak(measured: Measured, rank: int, factor: float) -> Measured:
+    """One rank that computes at a fraction of its speed."""
+    compute = [replace(one, gflops=one.gflops * factor) if one.rank == rank else one for one in measured.compute]
+    return replace(measured, compute=tuple(compute))

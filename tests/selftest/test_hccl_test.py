@@ -1,0 +1,85 @@
+"""Outputs of hccl_test, such as users publish them."""
+
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.selftest.hccl_test import read_rows
+
+OUTPUT = """\
+the minbytes is 8192, maxbytes is 2147483648, iters is 20, warmup_iters is 5
+data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:
+8192              | 62.10          | 0.13192              | success
+1048576           | 100.00         | 10.48576             | NULL
+33554432          | 1345.60        | 48.59                | success
+67108864          | 2691.00        | 24.94                | failed
+"""
+
+
+def test_rows_and_their_places() -> None:
+    rows = read_rows(OUTPUT, "run.log")
+    assert [(row.line, row.size, row.check) for row in rows] == [
+        (3, 8192, "success"),
+        (4, 1048576, "NULL"),
+        (5, 33554432, "success"),
+        (6, 67108864, "failed"),
+    ]
+    assert rows[1].seconds == pytest.approx(1e-4)
+
+
+def test_the_row_that_contradicts_itself_is_named() -> None:
+    found = [row.contradiction for row in read_rows(OUTPUT, "run.log")]
+    assert found == [
+        None,
+        None,
+        "line 5: 33554432 bytes in 1345.6 us are 24.94 GB/s, but the row says 48.59 GB/s",
+        None,
+    ]
+
+
+def test_a_time_of_zero() -> None:
+    (row,) = read_rows("64 | 0.00 | 1.0 | success", "run.log")
+    assert row.contradiction == "line 1: 64 bytes in 0 us is not possible"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[1,0]<stdout>:1048576 | 100.00 | 10.48576 | success",
+        "1048576 100.00 10.48576 success",
+        "|1048576|100.00|10.48576|success|",
+        "1048576\t100.00\t10.48576\tsuccess\r",
+    ],
+)
+def test_other_clothes_of_a_row(line: str) -> None:
+    (row,) = read_rows(line, "run.log")
+    assert (row.size, row.contradiction) == (1048576, None)
+
+
+def test_no_row() -> None:
+    with pytest.raises(KitError, match=r"run\.log has no row of hccl_test"):
+        read_rows("hello\n", "run.log")
+
+
+def test_too_many_rows() -> None:
+    with pytest.raises(KitError, match="more than 10000 rows"):
+        read_rows("1 1 1 success\n" * 10_001, "run.log")
+
+
+@given(st.integers(1, 1 << 36), st.floats(1, 1e8))
+def test_what_the_program_prints_never_contradicts_itself(size: int, microseconds: float) -> None:
+    time_text, bandwidth = f"{microseconds:.2f}", size / microseconds / 1e3
+    (row,) = read_rows(f"{size} | {time_text} | {bandwidth:.5f} | success", "run.log")
+    assert row.contradiction is None
+
+
+@given(st.text(alphabet="0123456789 .|\tsuceNUL:\n", max_size=3000))
+def test_hostile_text_takes_no_time(text: str) -> None:
+    began = time.perf_counter()
+    with suppress(KitError):
+        read_rows(text, "run.log")
+    assert time.perf_counter() - began < 1

@@ -1,0 +1,94 @@
+"""The report follows its schema and is read back whole; what is no report is refused with one line."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.schemas import load
+from hccl_kit.selftest.bandwidth import OPERATORS
+from hccl_kit.selftest.json_form import as_json, assert_comparable, measured_of, read_baseline
+from hccl_kit.selftest.measured import Collective, LostRank, Measured
+from hccl_kit.selftest.verdict import judge
+from tests.selftest.results import broken, healthy, slowed
+
+HARMED = replace(
+    broken(slowed(healthy(3, 2), lambda pair: 0 in pair, 0.3), lambda pair: pair == (1, 5)),
+    collectives=(Collective("all_reduce", 4, 6, None, "timed out"), Collective("broadcast", 4, 6, 0.5)),
+    lost=(LostRank(2, "dead", "signal 9"),),
+    skipped=("all_to_all",),
+)
+
+
+@pytest.mark.parametrize("measured", [healthy(1, 1), healthy(3, 2), HARMED])
+def test_there_and_back(measured: Measured) -> None:
+    document = json.loads(as_json(measured, judge(measured), table="t.json", slow=0.6))
+    Draft202012Validator(load("selftest_report")).validate(document)
+    assert measured_of(document, "b.json") == measured
+    assert document["ok"] is (measured is not HARMED)
+
+
+def test_a_baseline_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text(as_json(HARMED, (), table="t.json", slow=0.6))
+    assert read_baseline(tmp_path / "b.json") == HARMED
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "b.json is not JSON"),
+        ("[" * 100_000, "b.json is not JSON"),
+        ("[]", "is not a report of a selftest: : [] is not of type 'object'"),
+        ('{"version": NaN}', "b.json is not JSON: NaN is not a number of JSON"),
+        ('{"version": 2}', "has version 2 of the report; accepted: 1"),
+        ('{"version": 1}', "is not a report of a selftest"),
+    ],
+)
+def test_what_is_no_report(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text(text)
+    with pytest.raises(KitError) as caught:
+        read_baseline(tmp_path / "b.json")
+    assert message in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+VALUES: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just([])
+
+
+@given(st.data())
+def test_a_damaged_report_is_refused_or_means_the_same_kind_of_thing(data: st.DataObject) -> None:
+    document: Any = json.loads(as_json(HARMED, judge(HARMED), table="t.json", slow=0.6))
+    key = data.draw(st.sampled_from(sorted(document)))
+    target = document[key]
+    value = data.draw(VALUES)
+    if isinstance(target, list) and target and isinstance(target[0], dict) and data.draw(st.booleans()):
+        target[0][data.draw(st.sampled_from(sorted(target[0])))] = value
+    else:
+        document[key] = value
+    try:
+        found = measured_of(document, "b.json")
+    except KitError:
+        return
+    assert {one.operator for one in found.collectives} <= set(OPERATORS)
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1"])
+def test_a_bandwidth_that_is_no_bandwidth(number: str, tmp_path: Path) -> None:
+    text = as_json(healthy(2, 1), (), table="t.json", slow=0.6)
+    (tmp_path / "b.json").write_text(text.replace('"bandwidth": 2.0', f'"bandwidth": {number}'))
+    with pytest.raises(KitError):
+        read_baseline(tmp_path / "b.json")
+
+
+def test_a_baseline_of_something_else() -> None:
+    assert_comparable(healthy(3, 2), healthy(3, 2), "b.json")
+    with pytest.raises(KitError, match="measured with --backend torch, this run with mpi"):
+        assert_comparable(healthy(3, 2), replace(healthy(3, 2), backend="torch"), "b.json")
+    with pytest.raises(KitError, match=r"is of other cards: rank 6 \(10\.0\.0\.4, card 0\)"):
+        assert_comparable(healthy(3, 2), healthy(4, 2), "b.json")

@@ -1,0 +1,152 @@
+"""Several hosts over ssh, in a lab of network namespaces: one is slowed by tc, one loses its cable, one its ranks."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hccl_kit
+from tests.lab.hosts import Hosts, hosts, needs_hosts
+from tests.places import ROOT
+from tests.selftest.jobs import PROGRAM, report, wait_until
+
+pytestmark = [needs_hosts, pytest.mark.train, pytest.mark.long]
+
+REMOTE = f"env PYTHONPATH={shlex.quote(str(ROOT))} {shlex.quote(sys.executable)} -m hccl_kit"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Hosts]:
+    with hosts(3) as made:
+        yield made
+
+
+def table(lab: Hosts, folder: Path, count: int = 1) -> Path:
+    made = [
+        hccl_kit.generate(address, [(card, f"192.168.{100 + card}.{number + 1}") for card in range(count)])
+        for number, address in enumerate(lab.addresses)
+    ]
+    path = folder / "job.json"
+    path.write_text(hccl_kit.to_text(hccl_kit.merge(made)))
+    return path
+
+
+def start(lab: Hosts, file: Path, *options: str) -> subprocess.Popen[str]:
+    words = [*PROGRAM, str(file), "--ssh", "--remote", REMOTE, "--quick", "--format", "json", *options]
+    return lab.start(0, words, environ={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def measured(process: subprocess.Popen[str]) -> Any:
+    out, err = process.communicate(timeout=180)
+    return report(subprocess.CompletedProcess(process.args, process.returncode, out, err))
+
+
+def blamed(document: Any) -> list[tuple[str, list[int]]]:
+    return [(one["kind"], one["ranks"]) for one in document["faults"]]
+
+
+def test_a_healthy_cluster(lab: Hosts, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch", "--slow", "0.3"))
+    assert blamed(document) == []
+    home = {one["rank"]: one["server"] for one in document["cards"]}
+    assert home == {rank: lab.addresses[rank // 2] for rank in range(6)}
+    assert [one["ranks"] for one in document["links"]] == [
+        [0, 1], [0, 2], [0, 4], [1, 3], [1, 5], [2, 3], [2, 4], [3, 5], [4, 5],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["torch", "mindspore"])
+def test_a_host_slowed_by_its_cable_is_named(backend: str, lab: Hosts, tmp_path: Path) -> None:
+    pytest.importorskip(backend)
+    lab.slow(1, 20)
+    try:
+        document = measured(start(lab, table(lab, tmp_path), "--backend", backend, "--slow", "0.3"))
+    finally:
+        lab.slow(1, 40_000)
+    assert blamed(document) == [("slow-port", [1])]
+    (fault,) = document["faults"]
+    assert fault["message"].startswith(f"server {lab.addresses[1]} (rank 1) is slow with all 2 partners")
+
+
+def test_a_slow_link_within_a_whole_server_is_the_server(lab: Hosts, tmp_path: Path) -> None:
+    """Both cards of a host share its cable."""
+    pytest.importorskip("torch")
+    lab.slow(2, 20)
+    try:
+        document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch", "--slow", "0.3"))
+    finally:
+        lab.slow(2, 40_000)
+    assert blamed(document) == [("slow-port", [4, 5])]
+
+
+def test_a_host_without_network(lab: Hosts, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    lab.cut(2)
+    try:
+        document = measured(start(lab, table(lab, tmp_path), "--backend", "torch"))
+    finally:
+        lab.heal(2)
+    assert blamed(document) == [("lost", [2])]
+    assert document["lost"][0]["how"] == "unreachable"
+    assert [one["ranks"] for one in document["links"]] == [[0, 1]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_rank_on_another_host(number: signal.Signals, lab: Hosts, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    process = start(lab, table(lab, tmp_path), "--backend", "torch", "--slow", "0.1")
+    assert wait_until(lambda: bool(workers(lab, 1)) or process.poll() is not None)
+    time.sleep(1)
+    os.kill(workers(lab, 1)[0], number)
+    assert blamed(measured(process)) == [("lost", [1])]
+    assert wait_until(lambda: not workers(lab, 1), 10)
+
+
+def test_nothing_is_left_if_the_program_is_killed(lab: Hosts, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    process = start(lab, table(lab, tmp_path), "--backend", "torch")
+    assert wait_until(lambda: all(workers(lab, index) for index in range(3)) or process.poll() is not None)
+    process.kill()
+    process.communicate(timeout=60)
+    assert wait_until(lambda: not any(workers(lab, index) for index in range(3)), 20)
+
+
+def workers(lab: Hosts, index: int) -> list[int]:
+    """The ranks on a host."""
+    found = []
+    for pid in lab.processes(index):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        except OSError:  # it has ended
+            continue
+        if "hccl_kit.selftest.ranks.worker" in words:
+            found.append(pid)
+    return found
+
+
+def test_ranks_listen_on_the_address_of_their_host_only(lab: Hosts, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    process = start(lab, table(lab, tmp_path), "--backend", "torch")
+    seen: set[str] = set()
+
+    def look() -> None:
+        while process.poll() is None:
+            done = lab.run(1, ["ss", "-ltnpH"])
+            seen.update(line.split()[3] for line in done.stdout.splitlines() if "python" in line)
+            time.sleep(0.2)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    json.loads(process.communicate(timeout=180)[0])
+    watcher.join()
+    assert {place.rpartition(":")[0] for place in seen} <= {lab.addresses[1]}

@@ -1,0 +1,65 @@
+"""Messages of ranks are hostile until parsed."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.selftest.protocol import Result, Timing, decode, encode, result_of, skipped_of, text_of
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=8,
+)
+GOOD = {
+    "timings": [{"size": 4, "seconds": 0.5, "fast": 0.25, "wrong": False}],
+    "values": [1, 2.5],
+    "problem": "a\nb",
+    "stalled": 0.5,
+    "spent": 2.0,
+}
+
+
+def test_a_result() -> None:
+    assert result_of(GOOD) == Result((Timing(4, 0.5, 0.25, is_wrong=False),), (1.0, 2.5), "a b", 0.5, 2.0)
+
+
+@given(st.sampled_from(sorted(GOOD)), JSON)
+def test_any_value_in_a_result_gives_a_result(key: str, value: Any) -> None:
+    found = result_of({**GOOD, key: value})
+    assert all(0 < one.seconds < 1e12 for one in found.timings)
+    assert 0 <= found.stalled <= found.spent
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), True, "1", None])
+def test_a_time_that_is_none(seconds: object) -> None:
+    found = result_of({**GOOD, "timings": [{"size": 4, "seconds": seconds, "fast": 1, "wrong": False}]})
+    assert "cannot be read" in found.problem
+
+
+@given(st.binary(max_size=200))
+def test_any_line_is_a_message_or_none(line: bytes) -> None:
+    assert decode(line) is None or isinstance(decode(line), dict)
+
+
+def test_deep_nesting_is_none() -> None:
+    assert decode(b"[" * 100_000) is None
+
+
+def test_there_and_back() -> None:
+    line = encode(GOOD)
+    assert line.count(b"\n") == 1
+    assert decode(line) == GOOD
+
+
+@given(JSON)
+def test_texts_are_one_short_line(value: Any) -> None:
+    assert len(text_of(value)) <= 300
+    assert "\n" not in text_of(value)
+
+
+def test_skipped_operators() -> None:
+    assert skipped_of({"skipped": ["all_to_all", "nonsense", 3]}) == ("all_to_all",)
+    assert skipped_of({"skipped": 3}) == ()

@@ -1,0 +1,143 @@
+"""Real ranks with every framework, on this host: healthy, killed, stopped, stopped in pulses, interrupted."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.selftest.servers import BACKENDS
+from tests.selftest.jobs import ended, left_behind, ranks_of, report, run, start, table, wait_until
+
+pytestmark = pytest.mark.train
+
+RANKS = 4
+
+
+def _params() -> list[object]:
+    """One framework in every run of the tests, all of them in the long ones."""
+    return [pytest.param(name, marks=() if name == "mpi" else pytest.mark.long) for name in sorted(BACKENDS)]
+
+
+@pytest.fixture(params=_params())
+def backend(request: pytest.FixtureRequest) -> str:
+    name = str(request.param)
+    pytest.importorskip(BACKENDS[name])
+    return name
+
+
+@pytest.mark.long  # whoever else uses the cores may make a pair slow
+def test_a_healthy_host(backend: str, tmp_path: Path) -> None:
+    """Everything is measured and checked, and nobody is blamed. Four ranks share the cores of a busy test machine, and
+    MindSpore starts threads of its own, so pairs may differ by more than they do on a server.
+    """
+    options = ["--quick", "--format", "json", "--slow", "0.1"]
+    document = report(run(table(tmp_path, RANKS), "--backend", backend, *options))
+    assert document["faults"] == []
+    assert [one["ranks"] for one in document["links"]] == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+    assert all(one["bandwidth"] > 0 for one in document["links"])
+    assert [one["rank"] for one in document["compute"]] == [0, 1, 2, 3]
+    (found,) = document["collectives"]
+    assert (found["operator"], found["size"], found["ranks"], found["problem"]) == ("all_reduce", 1 << 20, 4, "")
+
+
+def test_all_operators(backend: str, tmp_path: Path) -> None:
+    document = report(run(table(tmp_path, 2), "--backend", backend, "--format", "json", "--slow", "0.01"))
+    skipped = ["reduce_scatter", "all_to_all"] if backend == "mindspore" else []
+    assert document["skipped"] == skipped
+    operators = {one["operator"] for one in document["collectives"]}
+    assert operators == {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"} - {*skipped}
+    assert [one["problem"] for one in document["collectives"]] == [""] * 4 * len(operators)
+
+
+def harmed(backend: str, folder: Path, harm: Callable[[int], None]) -> list[tuple[str, list[int]]]:
+    """The faults of a run whose rank 2 is harmed while it works."""
+    process = start(table(folder, RANKS), "--backend", backend, "--quick", "--format", "json", "--slow", "0.05")
+    try:
+        assert wait_until(lambda: len(ranks_of(process)) == RANKS or process.poll() is not None)
+        pids = ranks_of(process)
+        harm(pids[2])
+        done = ended(process)
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+    assert left_behind(process, [*pids.values()]) == []
+    return [(one["kind"], one["ranks"]) for one in report(done)["faults"]]
+
+
+def test_a_rank_that_drops_dead(backend: str, tmp_path: Path) -> None:
+    assert harmed(backend, tmp_path, lambda pid: os.kill(pid, signal.SIGKILL)) == [("lost", [2])]
+
+
+def test_a_rank_that_stops(backend: str, tmp_path: Path) -> None:
+    assert harmed(backend, tmp_path, lambda pid: os.kill(pid, signal.SIGSTOP)) == [("lost", [2])]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", ["mpi", "torch"], indirect=True)
+def test_a_rank_that_is_stopped_in_pulses(backend: str, tmp_path: Path) -> None:
+    def pulses(pid: int) -> None:
+        with suppress(ProcessLookupError):
+            while True:
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(0.2)
+                os.kill(pid, signal.SIGCONT)
+                time.sleep(0.3)
+
+    def harm(pid: int) -> None:
+        threading.Thread(target=pulses, args=(pid,), daemon=True).start()
+
+    assert harmed(backend, tmp_path, harm) == [("stalls", [2])]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_after_an_interrupt(number: signal.Signals, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    process = start(table(tmp_path, RANKS), "--backend", "torch")
+    assert wait_until(lambda: len(ranks_of(process)) == RANKS)
+    pids = [*ranks_of(process).values()]
+    os.kill(process.pid, number)
+    done = ended(process)
+    assert done.returncode in (130, -number)
+    assert "Traceback" not in done.stderr
+    assert left_behind(process, pids) == []
+
+
+def test_a_run_is_the_baseline_of_the_next(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    file = table(tmp_path, 2)
+    done = run(file, "--backend", "mpi", "--quick", "--format", "json")
+    (tmp_path / "good.json").write_text(done.stdout)
+    again = run(file, "--backend", "mpi", "--quick", "--baseline", tmp_path / "good.json", "--slow", "0.05")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "ok: 1 pair, 1 collective" in again.stdout
+
+
+def test_a_framework_that_is_not_there(tmp_path: Path) -> None:
+    """What Python says is shown."""
+    (tmp_path / "torch.py").write_text("raise ImportError('libnothing.so: cannot open shared object file')\n")
+    environ = {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    done = run(table(tmp_path, 2), "--backend", "torch", "--format", "json", environ=environ)
+    faults = report(done)["faults"]
+    assert [one["ranks"] for one in faults] == [[0], [1]]
+    assert all("ImportError: libnothing.so" in one["message"] for one in faults)
+
+
+def test_listening_ports(tmp_path: Path) -> None:
+    """On one host, ranks of torch listen on the loopback interface only."""
+    pytest.importorskip("torch")
+    process = start(table(tmp_path, 2), "--backend", "torch")
+    assert wait_until(lambda: len(ranks_of(process)) == 2)
+    seen = set()
+    while process.poll() is None:
+        sockets = subprocess.run(["ss", "-ltnpH"], check=False, capture_output=True, text=True).stdout
+        own = [f"pid={pid}," for pid in ranks_of(process).values()]
+        seen |= {line.split()[3].rpartition(":")[0] for line in sockets.splitlines() if any(pid in line for pid in own)}
+        time.sleep(0.3)
+    ended(process)
+    assert seen <= {"127.0.0.1", "[::1]"}

@@ -1,0 +1,86 @@
+"""How the agents are started, and what they are told."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+import hccl_kit
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.plan import plan
+from hccl_kit.runtime.worker_env import WorkerEnv
+from hccl_kit.selftest import servers
+from hccl_kit.selftest.agent import Order
+from hccl_kit.selftest.protocol import ADDRESS, decode, encode
+from hccl_kit.selftest.rounds import Card
+
+
+def tables(*addresses: str) -> hccl_kit.RankTable:
+    made = [
+        hccl_kit.generate(address, [(card, f"192.168.{card}.{number + 1}") for card in (4, 5)])
+        for number, address in enumerate(addresses)
+    ]
+    return hccl_kit.merge(made) if len(made) > 1 else made[0]
+
+
+def test_the_ranks_have_the_environment_of_workers() -> None:
+    job = plan(tables("10.0.0.1", "10.0.0.2"), ["x"])
+    found = servers.server(job.nodes[1], "torch", ["agent"], {"OMP_NUM_THREADS": "4"})
+    assert (found.id, found.ranks, list(found.command)) == ("10.0.0.2", (2, 3), ["agent"])
+    assert [WorkerEnv.from_environ(one) for one in found.order.workers] == list(job.nodes[1].workers)
+    assert found.order.environ == {"OMP_NUM_THREADS": "4", ADDRESS: "10.0.0.2"}
+
+
+def test_ranks_of_one_server_stay_on_the_loopback_interface() -> None:
+    (node,) = plan(tables("10.0.0.1"), ["x"]).nodes
+    assert servers.server(node, "torch", [], {}).order.environ == {ADDRESS: "127.0.0.1"}
+
+
+def test_cards() -> None:
+    cards = servers.cards_of(plan(tables("10.0.0.1", "10.0.0.2"), ["x"]))
+    assert cards == [Card(0, "10.0.0.1", 4), Card(1, "10.0.0.1", 5), Card(2, "10.0.0.2", 4), Card(3, "10.0.0.2", 5)]
+
+
+def test_an_order_there_and_back() -> None:
+    order = Order("torch", {"A": "1"}, [{"RANK": "0"}, {"RANK": "1"}])
+    assert Order.of(decode(encode(order.to_message()))) == order
+
+
+@pytest.mark.parametrize("message", [None, {}, {"backend": "torch", "environ": 3, "workers": []}, {"workers": [3]}])
+def test_what_is_no_order(message: dict[str, object] | None) -> None:
+    assert Order.of(message) is None
+
+
+def test_the_command_on_another_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert servers.remote_command("env A='b c' hccl-kit") == "env 'A=b c' hccl-kit selftest --agent"
+    monkeypatch.setattr(sys, "argv", ["python"])
+    assert servers.remote_command(None) == "hccl-kit selftest --agent"
+    (tmp_path / "hccl-kit").touch()
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "hccl-kit")])
+    assert shlex.split(servers.remote_command(None)) == [str(tmp_path / "hccl-kit"), "selftest", "--agent"]
+    with pytest.raises(KitError, match="cannot be parsed as a command"):
+        servers.remote_command("hccl-kit '")
+
+
+def test_an_address_that_is_an_option_is_refused() -> None:
+    (node,) = plan(tables("10.0.0.1"), ["x"]).nodes
+    assert servers.over_ssh(["ssh"], node, "agent") == ("ssh", "--", "10.0.0.1", "agent")
+    with pytest.raises(KitError, match="no address for ssh"):
+        servers.over_ssh(["ssh"], type(node)(node.id, "-oProxyCommand=x", node.workers), "agent")
+
+
+def test_variables_of_this_host_do_not_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HCCL_IF_IP", "HCCL_KIT_SSH", "OMP_NUM_THREADS", "SECRET"):
+        monkeypatch.setenv(name, "1")
+    passed = servers.passed_on()
+    assert passed["OMP_NUM_THREADS"] == "1"
+    assert passed.keys().isdisjoint({"HCCL_IF_IP", "HCCL_KIT_SSH", "SECRET"})
+
+
+def test_no_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "find_spec", lambda name: name == "mpi4py" or None)
+    assert servers.backend_here() == "mpi"
+    monkeypatch.setattr(servers, "find_spec", lambda _: None)
+    with pytest.raises(KitError, match="neither torch, mindspore nor mpi4py"):
+        servers.backend_here()

@@ -1,0 +1,184 @@
+"""A session with servers that behave badly: their agents are small programs of the test."""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.selftest import session as module
+from hccl_kit.selftest.agent import Order
+from hccl_kit.selftest.protocol import Result
+from hccl_kit.selftest.session import Server, Session
+
+GOOD = """
+import json, os, sys, threading, time
+ranks = [int(word) for word in sys.argv[1].split(",")]
+def say(rank, **message):
+    os.write(1, json.dumps({"rank": rank, **message}).encode() + b"\\n")
+def live():
+    while True:
+        for rank in ranks:
+            if rank not in silent:
+                say(rank, event="alive")
+        time.sleep(0.05)
+silent = set()
+order = json.loads(sys.stdin.readline())
+threading.Thread(target=live, daemon=True).start()
+"""
+READY = 'for rank in ranks: say(rank, event="ready", skipped=["all_to_all"])\n'
+RESULT = '{"timings": [], "values": [1, 2], "problem": "", "stalled": 0, "spent": 1}'
+OBEY = f"""
+for line in sys.stdin:
+    command = json.loads(line)
+    if command["do"] == "put":
+        continue
+    for rank in ranks:
+        if rank in command["to"]:
+            say(rank, event="result", step=command["step"], **{RESULT})
+"""
+
+
+def server(folder: Path, name: str, ranks: tuple[int, ...], program: str) -> Server:
+    path = folder / f"{name}.py"
+    path.write_text(program.replace("null", "None"))
+    command = (sys.executable, str(path), ",".join(map(str, ranks)))
+    return Server(name, command, ranks, Order("torch", {}, []))
+
+
+def played(
+    servers: list[Server], *, shares_fate: bool = False, steps: int = 1
+) -> tuple[Session, list[dict[int, Result]]]:
+    async def play() -> tuple[Session, list[dict[int, Result]]]:
+        async with Session(servers, shares_fate=shares_fate) as started:
+            await started.ready(5.0)
+            found = []
+            for _ in range(steps):
+                if not started.is_over:
+                    found.append(await started.step({"do": "compute"}, started.available(), 1.0))
+            return started, found
+
+    return asyncio.run(play())
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SILENCE", 0.6)
+    monkeypatch.setattr(module, "MARGIN", 0.5)
+
+
+def test_results_of_all_servers(tmp_path: Path) -> None:
+    programs = [server(tmp_path, "a", (0, 1), GOOD + READY + OBEY), server(tmp_path, "b", (2,), GOOD + READY + OBEY)]
+    session, (first, second) = played(programs, steps=2)
+    assert first == second == {rank: Result((), (1.0, 2.0), "", 0.0, 1.0) for rank in range(3)}
+    assert session.lost == {}
+    assert session.skipped == ("all_to_all",)
+
+
+def losses(session: Session) -> list[tuple[int, str, str]]:
+    return [(one.rank, one.how, one.detail) for one in sorted(session.lost.values(), key=lambda one: one.rank)]
+
+
+def test_a_server_that_cannot_be_reached(tmp_path: Path) -> None:
+    bad = 'import sys\nprint("banner\\nssh: connect to host b: Connection refused", file=sys.stderr)\nsys.exit(255)\n'
+    session, (found,) = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), server(tmp_path, "b", (1, 2), bad)])
+    why = "ssh: connect to host b: Connection refused"
+    assert losses(session) == [(1, "unreachable", why), (2, "unreachable", why)]
+    assert found.keys() == {0}
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    missing = Server("b", ("/nowhere/ssh",), (1,), Order("torch", {}, []))
+    session, _ = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), missing])
+    assert losses(session) == [(1, "unreachable", "/nowhere/ssh cannot be started: No such file or directory")]
+
+
+def test_a_rank_that_does_not_load(tmp_path: Path) -> None:
+    program = GOOD + 'say(0, event="ready")\nsay(1, event="gone", detail="no module named torch")\n' + OBEY
+    session, _ = played([server(tmp_path, "a", (0, 1), program)])
+    assert losses(session) == [(1, "not started", "no module named torch")]
+
+
+def test_a_rank_that_dies_in_a_step(tmp_path: Path) -> None:
+    program = (
+        GOOD
+        + READY
+        + OBEY.replace("if rank", 'if rank == 1: say(1, event="gone", detail="signal 9")\n        elif rank')
+    )
+    session, (found,) = played([server(tmp_path, "a", (0, 1), program)])
+    assert losses(session) == [(1, "dead", "signal 9")]
+    assert found.keys() == {0}
+
+
+def test_a_rank_that_stops_is_named_and_its_partner_is_not(tmp_path: Path) -> None:
+    """Rank 0 waits for rank 1, and shows signs of life."""
+    program = GOOD + READY + "for line in sys.stdin: silent.add(1)\n"
+    session, (found,) = played([server(tmp_path, "a", (0, 1), program)])
+    assert losses(session) == [(1, "stopped", "no sign of life for 0.6 s")]
+    assert found == {0: Result(problem="no end after 1.5 s")}
+    assert session.available() == []
+
+
+def test_time_lost_with_a_lost_partner_is_no_stall(tmp_path: Path) -> None:
+    """Only steps that came to an end count."""
+    slow = RESULT.replace('"stalled": 0', '"stalled": 0.4')
+    gave_up = slow.replace('"problem": ""', '"problem": "timed out"')
+    programs = [
+        server(tmp_path, name, (rank,), GOOD + READY + OBEY.replace(RESULT, result))
+        for rank, (name, result) in enumerate([("a", RESULT), ("b", slow), ("c", gave_up)])
+    ]
+    session, _ = played(programs)
+    assert [session.stalled(rank) for rank in range(3)] == [0.0, 0.4, 0.0]
+
+
+def test_a_rank_whose_process_is_stopped(tmp_path: Path) -> None:
+    program = GOOD + READY + "silent.add(1)\nwhile True: time.sleep(0.1); say(1, event='halted')\n"
+    session, _ = played([server(tmp_path, "a", (0, 1), program)])
+    assert losses(session) == [(1, "stopped", "its process is stopped, as by SIGSTOP")]
+
+
+def test_of_those_that_share_their_fate_the_first_is_to_blame(tmp_path: Path) -> None:
+    program = GOOD + READY + 'for line in sys.stdin:\n    for rank in (2, 0, 1): say(rank, event="gone", detail="x")\n'
+    session, _ = played([server(tmp_path, "a", (0, 1, 2), program)], shares_fate=True)
+    assert losses(session) == [(2, "dead", "x")]
+    assert session.is_over
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        r"os.write(1, b'hello\n')",
+        r"os.write(1, b'{}\n')",
+        r"os.write(1, b'[' * 9999 + b'\n')",
+        "say(7, event='gone')",
+        "say(0, event='result', step=99)",
+        "say(0, event='put', key=3, value=[], to='x')",
+        "say(0, event='put', key='k', value='v', to=[0, 99, None, []])",
+    ],
+)
+def test_nonsense_is_ignored(noise: str, tmp_path: Path) -> None:
+    session, (found,) = played([server(tmp_path, "a", (0,), GOOD + READY + noise + "\n" + OBEY)])
+    assert session.lost == {}
+    assert found.keys() == {0}
+
+
+def test_a_line_without_end_loses_the_server(tmp_path: Path) -> None:
+    program = GOOD + READY + "sys.stdout.write('x' * 3_000_000)\nsys.stdout.flush()\ntime.sleep(60)\n"
+    session, _ = played([server(tmp_path, "a", (0,), program)])
+    assert [how for _, how, _ in losses(session)] == ["unreachable"]
+
+
+def test_what_a_rank_puts_reaches_its_partners(tmp_path: Path) -> None:
+    giver = GOOD + 'say(0, event="put", key="k", value="v", to=[0, 1])\n' + READY + OBEY
+    taker = GOOD + 'line = json.loads(sys.stdin.readline())\nassert line["value"] == "v"\n' + READY + OBEY
+    session, (found,) = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
+    assert session.lost == {}
+    assert found.keys() == {0, 1}
+
+
+def test_an_agent_that_does_not_end_is_killed(tmp_path: Path) -> None:
+    program = GOOD + READY + OBEY + "time.sleep(600)\n"
+    began = time.monotonic()
+    played([server(tmp_path, "a", (0,), program)])
+    assert time.monotonic() - began < 20

@@ -1,0 +1,69 @@
+"""The report on a terminal."""
+
+from dataclasses import replace
+
+from hccl_kit.selftest.measured import Collective, Measured
+from hccl_kit.selftest.rounds import Card
+from hccl_kit.selftest.text import as_text
+from hccl_kit.selftest.verdict import judge
+from tests.selftest.results import broken, healthy, slowed, wrong
+
+REPORT = """\
+t.json: 3 ranks on 3 servers, measured with MPI
+
+arithmetic                 GFLOP/s  memory GB/s
+rank 0 (10.0.0.1, card 0)    100.0         8.00  ########################
+rank 1 (10.0.0.2, card 0)    100.0         8.00  ########################
+rank 2 (10.0.0.3, card 0)    100.0         8.00  ########################
+
+pair of ranks  servers   GB/s
+0 and 1        between  2.000  ########################
+0 and 2        between  0.400  #####
+1 and 2        between  0.400  #####
+
+collective     size  time us  algbw GB/s  busbw GB/s
+all_reduce    1 MiB    500.0       2.097       2.796  ########################
+all_reduce  100 MiB        -           -           -  rank 1: timed out
+
+error: server 10.0.0.3 (rank 2) is slow with all 2 partners on other servers: at most 20% of the others
+  fix: it computes at full speed, so check its network port, cable and switch port (hccn_tool -link_stat -g)"""
+
+
+def harmed() -> Measured:
+    collectives = (
+        Collective("all_reduce", 1 << 20, 3, 5e-4),
+        Collective("all_reduce", 100 << 20, 3, None, "rank 1: timed out"),
+    )
+    return replace(slowed(healthy(3, 1), lambda pair: 2 in pair, 0.2), collectives=collectives)
+
+
+def text(measured: Measured) -> str:
+    return as_text(measured, judge(measured), table="t.json", color=False)
+
+
+def test_the_report() -> None:
+    measured = harmed()
+    assert text(measured) == REPORT
+
+
+def test_nothing_is_bad() -> None:
+    assert text(healthy(4, 1)).endswith("\n\nok: 6 pairs, 0 collectives")
+
+
+def test_of_many_pairs_the_slowest_are_listed() -> None:
+    measured = slowed(healthy(12, 1), lambda pair: pair == (3, 7), 0.1)
+    lines = text(measured).split("\n")
+    assert any(line.startswith("3 and 7") for line in lines)
+    assert "the slowest 28 of 66" in lines
+    assert len(lines) < 60
+
+
+def test_failed_and_wrong_pairs_say_so() -> None:
+    shown = text(wrong(broken(healthy(4, 1), lambda pair: pair == (0, 1)), lambda pair: pair == (2, 3)))
+    assert "0 and 1        between      -  timed out" in shown
+    assert "2 and 3        between      -  wrong result" in shown
+
+
+def test_names_from_a_table_reach_the_terminal_without_escapes() -> None:
+    cards = tuple(Card(card.rank, "\x1b[31mhost", card.device) for card in healthy(1, 2).cards)
+    assert "\x1b" not in text(replace(healthy(1, 2), cards=cards))

@@ -1,0 +1,213 @@
+"""Planted faults are named, and nothing else: every kind, on fabrics of all sizes, with noise."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.selftest.faults import Fault
+from hccl_kit.selftest.measured import Collective, Link, LostRank, Measured
+from hccl_kit.selftest.rounds import Card
+from hccl_kit.selftest.verdict import judge
+from tests.selftest.results import broken, healthy, slowed, weak, wrong
+
+FABRICS = st.tuples(st.integers(3, 8), st.integers(1, 4))
+NOISE = st.lists(st.floats(0.85, 1.15), max_size=30)
+FACTORS = st.floats(0.01, 0.4)
+
+
+def names(faults: tuple[Fault, ...]) -> list[tuple[str, tuple[int, ...]]]:
+    return [(fault.kind, fault.ranks) for fault in faults]
+
+
+@given(st.tuples(st.integers(1, 8), st.integers(1, 4)), NOISE)
+def test_a_healthy_fabric_has_no_fault(shape: tuple[int, int], noise: list[float]) -> None:
+    assert judge(healthy(*shape, noise)) == ()
+
+
+@given(FABRICS, NOISE, FACTORS, st.data())
+def test_the_slow_port_of_a_server(
+    shape: tuple[int, int], noise: list[float], factor: float, data: st.DataObject
+) -> None:
+    """Only the links of one server to others are slow: the server is named, or its card if it has one."""
+    measured = healthy(*shape, noise)
+    server = data.draw(st.integers(0, shape[0] - 1))
+    own = tuple(range(server * shape[1], (server + 1) * shape[1]))
+    harmed = slowed(measured, lambda pair: (pair[0] in own) != (pair[1] in own), factor)
+    assert names(judge(harmed)) == [("slow-port", own)]
+
+
+@given(FABRICS, NOISE, FACTORS, st.data())
+def test_a_slow_card(shape: tuple[int, int], noise: list[float], factor: float, data: st.DataObject) -> None:
+    """What computes slowly is slow with everybody, and is no fault of the network."""
+    rank = data.draw(st.integers(0, shape[0] * shape[1] - 1))
+    harmed = weak(slowed(healthy(*shape, noise), lambda pair: rank in pair, factor), rank, factor)
+    assert names(judge(harmed)) == [("slow-card", (rank,))]
+
+
+@given(st.tuples(st.integers(4, 8), st.integers(1, 4)), NOISE, FACTORS, st.data())
+def test_a_slow_link(shape: tuple[int, int], noise: list[float], factor: float, data: st.DataObject) -> None:
+    measured = healthy(*shape, noise)
+    victim = data.draw(
+        st.sampled_from([one.pair for one in measured.links if one.pair[1] // shape[1] != one.pair[0] // shape[1]])
+    )
+    assert names(judge(slowed(measured, lambda pair: pair == victim, factor))) == [("slow-link", victim)]
+    assert names(judge(broken(measured, lambda pair: pair == victim))) == [("broken-link", victim)]
+    assert names(judge(wrong(measured, lambda pair: pair == victim))) == [("wrong-link", victim)]
+
+
+@given(FABRICS, NOISE, st.data())
+def test_a_card_with_wrong_results_and_one_without_any(
+    shape: tuple[int, int], noise: list[float], data: st.DataObject
+) -> None:
+    servers, _ = shape
+    measured = healthy(servers, 1, noise)
+    rank = data.draw(st.integers(0, servers - 1))
+    assert names(judge(wrong(measured, lambda pair: rank in pair))) == [("wrong-card", (rank,))]
+    assert names(judge(broken(measured, lambda pair: rank in pair))) == [("broken-port", (rank,))]
+
+
+@given(FABRICS, NOISE, st.data())
+def test_a_lost_rank_explains_its_links(shape: tuple[int, int], noise: list[float], data: st.DataObject) -> None:
+    rank = data.draw(st.integers(0, shape[0] * shape[1] - 1))
+    harmed = broken(healthy(*shape, noise), lambda pair: rank in pair)
+    assert names(judge(replace(harmed, lost=(LostRank(rank, "dead"),)))) == [("lost", (rank,))]
+
+
+@given(FABRICS, NOISE, st.randoms(use_true_random=False), st.floats(1e-3, 1e3), st.data())
+def test_order_and_unit_do_not_matter(
+    shape: tuple[int, int], noise: list[float], chance: random.Random, unit: float, data: st.DataObject
+) -> None:
+    measured = healthy(*shape, noise)
+    some = set(data.draw(st.lists(st.sampled_from(measured.links), max_size=6)))
+    harmed = slowed(measured, lambda pair: pair in {one.pair for one in some}, 0.2)
+    links, compute, cards = list(harmed.links), list(harmed.compute), list(harmed.cards)
+    chance.shuffle(links)
+    chance.shuffle(compute)
+    chance.shuffle(cards)
+    other = replace(harmed, links=tuple(links), compute=tuple(compute), cards=tuple(cards))
+    assert sorted(names(judge(other))) == sorted(names(judge(harmed)))
+    assert names(judge(slowed(harmed, lambda _: True, unit))) == names(judge(harmed))
+
+
+@given(FABRICS, NOISE, st.data())
+def test_without_a_pair_that_is_bad_nobody_is_named_for_it(
+    shape: tuple[int, int], noise: list[float], data: st.DataObject
+) -> None:
+    """Whatever links are slow: the faults are about ends of slow links, and every slow link is explained."""
+    measured = healthy(*shape, noise)
+    some = {one.pair for one in data.draw(st.lists(st.sampled_from(measured.links), max_size=8))}
+    faults = judge(slowed(measured, some.__contains__, 0.2))
+    blamed = {rank for fault in faults for rank in fault.ranks}
+    ends = {rank for pair in some for rank in pair}
+    assert blamed <= ends
+    assert bool(faults) <= bool(some)
+
+
+def test_two_servers_cannot_be_told_apart() -> None:
+    (fault,) = judge(slowed(healthy(2, 3), lambda pair: pair == (0, 3), 0.1))
+    assert (fault.kind, fault.ranks) == ("slow-link", (0, 3))
+    assert "cannot be told" in fault.message
+
+
+def test_the_words_of_a_slow_server() -> None:
+    (fault,) = judge(slowed(healthy(4, 2), lambda pair: (pair[0] in (2, 3)) != (pair[1] in (2, 3)), 0.25))
+    assert fault.message == (
+        "server 10.0.0.2 (ranks 2 and 3) is slow with all 6 partners on other servers: at most 25% of the others"
+    )
+
+
+def test_a_whole_server_that_is_lost_is_one_fault() -> None:
+    lost = tuple(LostRank(rank, "unreachable", "Connection refused") for rank in (2, 3))
+    (fault,) = judge(replace(healthy(3, 2), lost=lost))
+    assert fault.message == "server 10.0.0.2 (ranks 2 and 3) cannot be reached: Connection refused"
+
+
+def test_a_baseline_finds_what_is_slow_everywhere() -> None:
+    before = healthy(4, 1)
+    after = slowed(before, lambda _: True, 0.4)
+    assert judge(after) == ()
+    assert names(judge(after, before)) == [("slow-fabric", (0, 1, 2, 3))]
+
+
+def test_a_baseline_knows_that_a_link_was_always_slower() -> None:
+    before = slowed(healthy(4, 1), lambda pair: pair == (0, 1), 0.4)
+    assert names(judge(before)) == [("slow-link", (0, 1))]
+    assert judge(before, before) == ()
+
+
+def test_a_baseline_tells_which_of_two_ranks_computes_slower() -> None:
+    before = healthy(1, 2)
+    assert names(judge(weak(before, 1, 0.4), before)) == [("slow-card", (1,))]
+
+
+def test_memory_counts_as_arithmetic_does() -> None:
+    measured = healthy(1, 3)
+    for memory, found in ((3.0, []), (1.9, [("slow-card", (2,))])):
+        compute = tuple(replace(one, memory=memory) if one.rank == 2 else one for one in measured.compute)
+        assert names(judge(replace(measured, compute=compute))) == found
+
+
+@given(FABRICS, NOISE, st.floats(0, 0.5), st.floats(0.15, 0.5), st.data())
+def test_a_rank_that_stands_still_explains_its_links(
+    shape: tuple[int, int], noise: list[float], all_do: float, one_does: float, data: st.DataObject
+) -> None:
+    rank = data.draw(st.integers(0, shape[0] * shape[1] - 1))
+    measured = slowed(healthy(*shape, noise), lambda pair: rank in pair, 0.3)
+    parts = tuple(replace(one, stalled=all_do + (one_does if one.rank == rank else 0)) for one in measured.compute)
+    assert names(judge(replace(measured, compute=parts))) == [("stalls", (rank,))]
+
+
+def test_one_of_two_ranks_stands_still() -> None:
+    measured = healthy(1, 2)
+    compute = tuple(replace(one, stalled=0.3 * one.rank) for one in measured.compute)
+    (fault,) = judge(replace(measured, compute=compute))
+    assert fault.message == "rank 1 (10.0.0.1, card 1) stood still for 30% of the time"
+
+
+def test_one_fast_pair_does_not_make_the_others_slow() -> None:
+    assert judge(slowed(healthy(5, 1), lambda pair: pair == (0, 1), 4)) == ()
+
+
+def test_a_card_with_one_partner_only_is_not_blamed_alone() -> None:
+    """The third card of the first server meets one card of the others: its link is named, with both ends."""
+    measured = healthy(3, 1)
+    links = (*measured.links, Link((0, 3), 0.1))
+    cards = (*measured.cards, Card(3, "10.0.0.4", 0))
+    (fault,) = judge(replace(measured, links=links, cards=cards))
+    assert (fault.kind, fault.ranks) == ("slow-link", (0, 3))
+    assert "cannot be told" in fault.message
+
+
+def collective(measured: Measured, seconds: float | None, problem: str = "", size: int = 1 << 20) -> Measured:
+    return replace(measured, collectives=(Collective("all_reduce", size, len(measured.cards), seconds, problem),))
+
+
+def test_collectives_are_judged_by_the_baseline_if_all_pairs_are_well() -> None:
+    before, after = collective(healthy(4, 1), 1e-3), collective(healthy(4, 1), 3e-3)
+    (fault,) = judge(after, before)
+    assert fault.message == "all_reduce of 1048576 bytes has 0.524 GB/s, 33% of the baseline"
+    assert judge(after) == ()
+    harmed = slowed(after, lambda pair: pair == (0, 1), 0.1)
+    assert [fault.kind for fault in judge(harmed, before)] == ["slow-link"]
+
+
+def test_latency_is_not_compared() -> None:
+    before, after = (collective(healthy(4, 1), seconds, size=1024) for seconds in (1e-5, 1e-3))
+    assert judge(after, before) == ()
+
+
+def test_a_wrong_collective_is_a_fault() -> None:
+    (fault,) = judge(collective(healthy(4, 1), 1e-3, "wrong result on rank 2"))
+    assert fault.kind == "collective"
+    assert "all_reduce of 1048576 bytes over all ranks: wrong result on rank 2" in fault.message
+
+
+@pytest.mark.parametrize("harm", [broken, wrong])
+def test_nothing_works(harm: object) -> None:
+    assert callable(harm)
+    (fault,) = judge(harm(healthy(4, 1), lambda _: True))
+    assert fault.ranks == (0, 1, 2, 3)
+    assert fault.message.startswith(("no pair between the servers", "all pairs between the servers give wrong"))
