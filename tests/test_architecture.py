@@ -26,6 +26,7 @@ FLOORS = {
         "launch": 3,
         "show": 3,
         "ocr": 3,
+        "place": 4,
         "preflight": 4,
         "diagnosis": 5,
         "selftest": 5,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hccl_kit.base.wording import counted
 from hccl_kit.show.collapse import collapsed, one_by_one, with_ends
 from hccl_kit.show.layout import Card, Host, Picture, Pod, Run
+from hccl_kit.show.palette import LINKED, PLANES, RANKS, RankGroups
 from hccl_kit.show.shapes import (
     FRAME,
     INK,
@@ -35,8 +36,6 @@ _MIN_WIDTH = 840
 _CARD, _SPACE, _IN_A_ROW = 36, 5, 8
 _HEAD, _PAD, _MARK = 28, 10, 13
 """In the box of a server: the height of its name, the padding around its cards, the height of a rule's id."""
-_GROUPS = ("#cfe3f7", "#d8efd3", "#fbe7c2", "#e5d9f2")
-_PLANES = ("#2f6fad", "#3d8b37", "#c17d11", "#7b4fa3")
 _RED, _AMBER = "#c62828", "#b45309"
 _BAR, _LINK, _POD, _IDLE = "#eef1f5", "#7b8794", "#f5f7fa", "#d3dae2"
 
@@ -49,15 +48,17 @@ class _Sheet(NamedTuple):
     has_marks: bool
     planes: int
     noun: str
+    ranks: RankGroups | None
 
 
-def as_svg(picture: Picture) -> str:
+def as_svg(picture: Picture, ranks: RankGroups | None = None) -> str:
     """The drawing: super pods as frames, servers as boxes, linked cards on one bar, findings in red with their rule.
 
-    A table with more than MAX_HOSTS servers is collapsed: of uniform servers the first and the last are drawn.
+    With `ranks`, cards have the colours of their groups instead of those of linked cards. A table with more than
+    MAX_HOSTS servers is collapsed: of uniform servers the first and the last are drawn.
     """
     shown = _bounded(picture)
-    sheet = _sheet(shown)
+    sheet = _sheet(shown, ranks)
     pods = [_pod(pod, sheet, is_framed=len(shown.pods) > 1) for pod in shown.pods]
     if shown.more_pods:
         pods.append(_line(f"and {counted(shown.more_pods, 'more super pod')}", PALE))
@@ -95,10 +96,10 @@ def _line(text: str, color: str, size: float = 13) -> Piece:
     return Piece(moved(body, 0, size), 0, size + 4)
 
 
-def _sheet(picture: Picture) -> _Sheet:
+def _sheet(picture: Picture, ranks: RankGroups | None) -> _Sheet:
     hosts = [run.hosts[0] for run in picture.runs if _is_drawn(run)]
     cards = [card for host in hosts for card in host.all_cards]
-    sheet = _Sheet(0, 0, any(card.findings for card in cards), picture.planes, picture.noun)
+    sheet = _Sheet(0, 0, any(card.findings for card in cards), picture.planes, picture.noun, ranks)
     sizes = [_groups(host, sheet) for host in hosts]
     width = max([size.width for size in sizes], default=0)
     height = max([size.height for size in sizes], default=0)
@@ -170,19 +171,23 @@ def _bar(cards: Sequence[Card], sheet: _Sheet, group: int | None) -> Piece:
     bar = rectangle(width, height, radius=8, fill=_BAR, edge=_IDLE)
     link = moved(f'<rect width="{width - 2 * _SPACE}" height="4" fill="{_LINK}"/>', _SPACE, height / 2 - 2)
     drawn = [
-        moved(_card(card, group or 0, sheet.planes), _SPACE + place * (_CARD + _SPACE), _SPACE)
+        moved(_card(card, group or 0, sheet), _SPACE + place * (_CARD + _SPACE), _SPACE)
         for place, card in enumerate(cards)
     ]
     below = _MARK if sheet.has_marks else 0
     return Piece(bar + (link if group is not None else "") + "".join(drawn), width, height + below)
 
 
-def _card(card: Card, group: int, planes: int) -> str:
+def _card(card: Card, group: int, sheet: _Sheet) -> str:
     """A card: its id small, its rank large, the colour of its plane at the bottom, the first broken rule below."""
+    planes, colors = sheet.planes, LINKED
     facts = [f"card {card.id}", "no rank" if card.rank is None else f"rank {card.rank}", card.address]
     facts += [f"{finding.rule}: {finding.message}" for finding in card.findings]
+    if sheet.ranks and card.rank is not None:
+        group, colors = sheet.ranks.of_rank[card.rank], RANKS
+        facts.append(f"{sheet.ranks.kind} group {group}")
     color = _worst(card.findings) if card.findings else None
-    fill = WHITE if card.rank is None else _GROUPS[group % len(_GROUPS)]
+    fill = WHITE if card.rank is None else colors[group % len(colors)]
     edge = color or (_IDLE if card.rank is None else FRAME)
     rank = "" if card.rank is None else str(card.rank)
     pieces = [
@@ -202,7 +207,7 @@ def _card(card: Card, group: int, planes: int) -> str:
 
 
 def _plane(plane: int) -> str:
-    return _PLANES[plane % len(_PLANES)]
+    return PLANES[plane % len(PLANES)]
 
 
 def _legend(picture: Picture, sheet: _Sheet) -> Iterator[Piece]:
@@ -210,9 +215,12 @@ def _legend(picture: Picture, sheet: _Sheet) -> Iterator[Piece]:
     hosts = [run.hosts[0] for run in picture.runs if _is_drawn(run)]
     cards = [card for host in hosts for card in host.all_cards]
     if cards:
-        sample = rectangle(22, 22, radius=4, fill=_GROUPS[0])
+        sample = rectangle(22, 22, radius=4, fill=LINKED[0])
         numbers = moved(label("4", 7, color=PALE), 3, 8) + moved(label("12", 9, is_bold=True, anchor="middle"), 12, 18)
         yield _legend_entry(sample + numbers, "card 4 is rank 12")
+    if cards and sheet.ranks:
+        tints = [moved(f'<rect width="8" height="22" fill="{color}"/>', 8 * n, 0) for n, color in enumerate(RANKS[:3])]
+        yield _legend_entry("".join(tints), f"colours: {sheet.ranks.kind} groups")
     if any(card.rank is None for card in cards):
         yield _legend_entry(rectangle(22, 22, radius=4, fill=WHITE, edge=_IDLE), "not in the job")
     if any(len(host.groups) > 1 for host in hosts):

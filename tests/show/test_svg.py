@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
 from hccl_kit.show.layout import picture
+from hccl_kit.show.palette import RANKS, RankGroups
 from hccl_kit.show.svg import MAX_HOSTS, as_svg
 from hccl_kit.table.formats import write
 from hccl_kit.table.products import find_product
@@ -121,3 +122,18 @@ def test_a_large_table_is_folded(document: Any) -> None:
 
 def test_64_servers_are_all_drawn() -> None:
     assert sorted(ranks_in(as_svg(drawn(value(64, 8), "910")))) == list(range(512))
+
+
+def test_ranks_of_one_group_have_one_colour() -> None:
+    groups = [rank // 4 for rank in range(32)]
+    svg = as_svg(drawn(value(2, 16)), RankGroups("tensor", groups))
+    for number in range(8):
+        assert sum(f"tensor group {number}" in tooltip for tooltip in tooltips_in(svg)) == 4
+    drawn_in = re.findall(r'tensor group ([0-9]+)</title><rect [^>]*fill="([^"]+)"', svg)
+    assert dict(drawn_in) == {str(number): RANKS[number] for number in range(8)}
+    assert len(drawn_in) == 32
+    assert "colours: tensor groups" in words_in(svg)
+
+
+def test_without_groups_no_colour_means_one() -> None:
+    assert "colours:" not in as_svg(drawn(value(2, 8)))

@@ -1,0 +1,72 @@
+"""How a job is divided among its ranks: the sizes of its groups, and which ranks form one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hccl_kit.base.errors import KitError
+
+KINDS = ("tensor", "expert", "data", "pipeline")
+"""The kinds of groups that have a size of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The sizes of the groups: `tp` tensor, `pp` pipeline, `dp` data, `ep` expert parallel.
+
+    Ranks are numbered as Megatron-LM does it by default, in the order tp-cp-ep-dp-pp without context parallelism: rank
+    = tensor + tp * (data + dp * stage). Experts are whole (its expert_tensor_parallel_size is 1), so the tp * dp ranks
+    of a stage are divided once more, into expert groups of ep consecutive ranks.
+
+    Source: RankGenerator and initialize_model_parallel in megatron/core/parallel_state.py (00caa53a).
+    """
+
+    tp: int
+    pp: int
+    dp: int
+    ep: int
+
+    @property
+    def stage(self) -> int:
+        """The number of ranks of a pipeline stage."""
+        return self.tp * self.dp
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return self.stage * self.pp
+
+    @property
+    def copies(self) -> int:
+        """The number of ranks that have the same experts."""
+        return self.stage // self.ep
+
+    def group_of(self, kind: str, rank: int) -> int:
+        """The number of the group of a kind (KINDS) to which a rank belongs."""
+        if kind == "pipeline":
+            return rank % self.stage
+        if kind == "data":
+            return rank % self.tp + self.tp * (rank // self.stage)
+        return rank // (self.tp if kind == "tensor" else self.ep)
+
+
+def grid_of(size: int, *, tp: int = 1, pp: int = 1, dp: int | None = None, ep: int = 1) -> Grid:
+    """The grid of a job of `size` ranks; `dp` None takes all that tp and pp leave.
+
+    Raises KitError if the sizes do not fit.
+    """
+    for name, value in (("--tp", tp), ("--pp", pp), ("--dp", dp), ("--ep", ep)):
+        if value is not None and value < 1:
+            raise KitError(f"{name} must be 1 or more, got {value}")
+    if dp is None:
+        if size % (tp * pp):
+            raise KitError(f"the table has {size} ranks, which --tp {tp} times --pp {pp} does not divide")
+        dp = size // (tp * pp)
+    if tp * pp * dp != size:
+        raise KitError(
+            f"--tp {tp} x --pp {pp} x --dp {dp} are {tp * pp * dp} ranks, the table has {size}",
+            hint="leave out --dp, which then takes all ranks that --tp and --pp leave",
+        )
+    if (tp * dp) % ep:
+        raise KitError(f"--ep {ep} does not divide the {tp * dp} ranks of a pipeline stage (--tp {tp} x --dp {dp})")
+    return Grid(tp, pp, dp, ep)

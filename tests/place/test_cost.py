@@ -1,0 +1,56 @@
+"""Bytes that leave a domain, against a count of each transfer."""
+
+from collections.abc import Iterator, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.place.cost import leaving, leaving_block
+from hccl_kit.place.volumes import Pattern, Traffic
+
+PATTERNS: tuple[Pattern, ...] = ("ring", "chain", "all-to-all")
+
+
+def transfers(kind: Traffic, size: int) -> Iterator[tuple[int, int]]:
+    """Each pair of ranks of which the first sends to the second."""
+    period = kind.stride * kind.count
+    for block in range(0, size, period):
+        for first in range(block, block + kind.stride):
+            group = range(first, first + period, kind.stride)
+            for place, rank in enumerate(group):
+                if kind.pattern == "ring":
+                    yield rank, group[(place + 1) % kind.count]
+                elif kind.pattern == "chain":
+                    yield from ((rank, group[other]) for other in (place - 1, place + 1) if 0 <= other < kind.count)
+                else:
+                    yield from ((rank, other) for other in group if other != rank)
+
+
+def counted(kind: Traffic, domains: Sequence[int]) -> int:
+    return sum(kind.sent for one, two in transfers(kind, len(domains)) if domains[one] != domains[two])
+
+
+@st.composite
+def kinds(draw: st.DrawFn) -> Traffic:
+    pattern = draw(st.sampled_from(PATTERNS))
+    stride = 1 if pattern == "all-to-all" else draw(st.integers(1, 4))
+    return Traffic("x", pattern, stride, draw(st.integers(2, 5)), draw(st.integers(1, 9)))
+
+
+@given(kinds(), st.integers(1, 3), st.data())
+def test_what_leaves_is_the_sum_of_the_transfers_between_domains(
+    kind: Traffic, blocks: int, data: st.DataObject
+) -> None:
+    size = kind.stride * kind.count * blocks
+    domains = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    assert leaving(kind, domains) == counted(kind, domains)
+    assert kind.total(size) == counted(kind, range(size))
+
+
+@given(kinds(), st.integers(1, 3), st.data())
+def test_what_leaves_a_block_of_ranks(kind: Traffic, blocks: int, data: st.DataObject) -> None:
+    size = kind.stride * kind.count * blocks
+    start = data.draw(st.integers(0, size - 1))
+    end = data.draw(st.integers(start + 1, size))
+    out = sum(kind.sent for one, two in transfers(kind, size) if start <= one < end and not start <= two < end)
+    assert leaving_block([kind], start, end) == out

@@ -1,0 +1,106 @@
+"""The order that is found: as good as the best of all whole orders, and never worse than that of the table."""
+
+import random
+import time
+from collections.abc import Iterator
+from itertools import permutations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_kit.place import order
+from hccl_kit.place.blocks import Block, Cluster, cluster_of, reordered
+from hccl_kit.place.cost import leaving
+from hccl_kit.place.grid import Grid, grid_of
+from hccl_kit.place.order import Cost, costs, place
+from hccl_kit.place.volumes import Model, Traffic, model_for, traffic
+from hccl_kit.table.model import RankTable
+from tests.place.clusters import small_tables, table_of, whole
+
+
+def arrangements(blocks: tuple[Block, ...]) -> Iterator[tuple[int, ...]]:
+    """Every order of the ranks in which all blocks are whole."""
+    for ordered in permutations(blocks):
+        parts = [[*arrangements(block.parts)] if block.parts else [block.ranks] for block in ordered]
+        for chosen in product(*parts):
+            yield tuple(rank for part in chosen for rank in part)
+
+
+def cost_of(cluster: Cluster, kinds: tuple[Traffic, ...], ranks: tuple[int, ...]) -> Cost:
+    return tuple(sum(leaving(kind, [level[old] for old in ranks]) for kind in kinds) for level in cluster.domains())
+
+
+def grids(size: int) -> list[Grid]:
+    divisors = [number for number in range(1, size + 1) if size % number == 0]
+    found = [(tp, pp) for tp in divisors for pp in divisors if size % (tp * pp) == 0]
+    return [
+        grid_of(size, tp=tp, pp=pp, ep=ep) for tp, pp in found for ep in divisors if (size // pp) % ep == 0 and ep < 7
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_tables(), st.data())
+def test_all_whole_orders_tried_give_the_same_cost(table: RankTable, data: st.DataObject) -> None:
+    grid = data.draw(st.sampled_from(grids(table.world_size)))
+    kinds = traffic(grid, model_for(grid, Model(64, 8, 32, 1, 2)))
+    cluster = cluster_of(table)
+    found = place(cluster, kinds)
+    least = min(cost_of(cluster, kinds, ranks) for ranks in arrangements(cluster.blocks))
+    assert found.is_best
+    assert found.given == cost_of(cluster, kinds, tuple(range(table.world_size)))
+    assert found.cost == min(found.given, least) == cost_of(cluster, kinds, found.order)
+    assert found.is_kept == (found.given <= least)
+    assert sorted(found.order) == list(range(table.world_size))
+    again = place(cluster_of(reordered(table, found.order)), kinds)
+    assert (again.given, again.is_kept) == (found.cost, True), "the table that is written has that cost"
+
+
+def test_a_server_of_another_size_is_moved_so_that_tensor_groups_stay_whole() -> None:
+    table = table_of([[[0, 1], [0, 1, 2, 3], [0, 1], [0, 1, 2, 3]]], has_pods=False)
+    grid = grid_of(12, tp=4)
+    kinds = traffic(grid, model_for(grid, Model()))
+    cluster = cluster_of(table)
+    found = place(cluster, kinds)
+    assert found.cost[0] < found.given[0]
+    servers = dict(zip(cluster.levels, cluster.domains(), strict=True))["server"]
+    assert [len({servers[rank] for rank in found.order[start : start + 4]}) for start in (0, 4, 8)].count(1) == 2
+
+
+def test_an_order_that_no_whole_one_matches_is_kept() -> None:
+    """Pipeline neighbours on one server, which only interleaved ranks give."""
+    table = table_of(whole(1, 2, 2), [0, 2, 1, 3], has_pods=False)
+    kinds = (Traffic("pipeline", "chain", 2, 2, 5),)
+    found = place(cluster_of(table), kinds)
+    assert (found.is_kept, found.order, found.cost[0]) == (True, (0, 1, 2, 3), 0)
+
+
+def test_the_rows_of_the_kinds_add_up_to_the_cost() -> None:
+    table = table_of(whole(2, 4, 8), random.Random(3).sample(range(64), 64))
+    grid = grid_of(64, tp=4, pp=2, ep=8)
+    kinds = traffic(grid, model_for(grid, Model()))
+    cluster = cluster_of(table)
+    found = place(cluster, kinds)
+    assert len(kinds) == 5
+    assert tuple(map(sum, zip(*costs(cluster, kinds, found.order), strict=True))) == found.cost < found.given
+
+
+def test_too_many_shapes_are_not_compared_and_the_order_is_not_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "MAX_STATES", 3)
+    shape = [[list(range(cards)) for cards in (3, 1, 4, 2, 5, 1)]]
+    table = table_of(shape, random.Random(5).sample(range(16), 16), has_pods=False)
+    grid = grid_of(16, tp=4)
+    found = place(cluster_of(table), traffic(grid, Model()))
+    assert not found.is_best
+    assert found.cost < found.given
+
+
+def test_ten_thousand_cards_take_seconds() -> None:
+    """It takes less than one; the bound is for a busy machine."""
+    table = table_of(whole(13, 48, 16), random.Random(7).sample(range(9984), 9984))
+    grid = grid_of(9984, tp=8, pp=4, ep=8)
+    start = time.process_time()
+    found = place(cluster_of(table), traffic(grid, model_for(grid, Model())))
+    assert time.process_time() - start < 10
+    assert found.is_best
+    assert found.cost < found.given
