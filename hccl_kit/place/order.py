@@ -16,8 +16,8 @@ from hccl_kit.place.blocks import Block, Cluster
 from hccl_kit.place.cost import leaving, leaving_block
 from hccl_kit.place.volumes import Traffic
 
-MAX_STATES = 4000
-"""Placements of one block's parts that are compared; with more shapes, two orders are tried instead."""
+MAX_WORK = 2_000_000
+"""Placements that are compared to arrange the parts of a block, a few seconds; for more, two orders are tried."""
 
 Cost = tuple[int, ...]
 """Bytes that leave the domains of each level, the outermost first; orders are compared by the first that differs."""
@@ -65,6 +65,7 @@ class _Search:
     shapes: dict[object, int] = field(default_factory=dict)
     known: dict[tuple[int, int], tuple[Cost, tuple[int, ...]]] = field(default_factory=dict)
     shape_of: dict[int, int] = field(default_factory=dict)
+    work: dict[int, int] = field(default_factory=dict)
 
     def best(self, block: Block, start: int, level: int) -> tuple[Cost, Block]:
         """The cost of a block whose first rank is `start`, and the block with its parts in the best order."""
@@ -90,12 +91,29 @@ class _Search:
     def _arranged(self, block: Block, start: int, level: int) -> tuple[Cost, tuple[int, ...]]:
         """The least cost of the parts of a block, and the order of their shapes."""
         waiting = self._by_shape(block)
-        if prod(len(blocks) + 1 for blocks in waiting.values()) > MAX_STATES and len(waiting) > 1:
+        if len(waiting) > 1 and self._work_of_all(block) > MAX_WORK:
             self.gave_up = True
             as_given = [self._shape(part) for part in block.parts]
             by_size = sorted(as_given, key=lambda shape: -waiting[shape][0].size)
             return min(self._one_by_one(waiting, sequence, start, level) for sequence in (as_given, by_size))
         return self._compared(waiting, start, level)
+
+    def _work(self, block: Block) -> int:
+        """About how many placements are compared to arrange a block at one place."""
+        shape = self._shape(block)
+        if shape not in self.work:
+            work = self._work_of_all(block)
+            if work > MAX_WORK:
+                work = min(work, 2 * sum(map(self._work, block.parts)))
+            self.work[shape] = work
+        return self.work[shape]
+
+    def _work_of_all(self, block: Block) -> int:
+        """The same, if all orders of its parts are compared: a part stands at a rank once, however it got there."""
+        waiting = self._by_shape(block)
+        states = prod(len(blocks) + 1 for blocks in waiting.values())
+        inner = sum(self._work(blocks[0]) for blocks in waiting.values())
+        return 1 + states * len(waiting) + min(states, block.size) * inner
 
     def _one_by_one(
         self, waiting: Mapping[int, Sequence[Block]], sequence: Sequence[int], start: int, level: int

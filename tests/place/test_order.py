@@ -86,11 +86,24 @@ def test_the_rows_of_the_kinds_add_up_to_the_cost() -> None:
 
 
 def test_too_many_shapes_are_not_compared_and_the_order_is_not_worse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "MAX_STATES", 3)
+    monkeypatch.setattr(order, "MAX_WORK", 50)
     shape = [[list(range(cards)) for cards in (3, 1, 4, 2, 5, 1)]]
     table = table_of(shape, random.Random(5).sample(range(16), 16), has_pods=False)
     grid = grid_of(16, tp=4)
     found = place(cluster_of(table), traffic(grid, Model()))
+    assert not found.is_best
+    assert found.cost < found.given
+
+
+def test_super_pods_that_are_all_different_take_seconds() -> None:
+    """All of their orders would be millions."""
+    sizes = random.Random(11)
+    pods = [[list(range(sizes.randint(1, 8))) for _ in range(sizes.randint(40, 60))] for _ in range(24)]
+    size = sum(len(server) for pod in pods for server in pod)
+    table = table_of(pods, random.Random(13).sample(range(size), size))
+    start = time.process_time()
+    found = place(cluster_of(table), (Traffic("data", "ring", 1, size, 1), Traffic("tensor", "ring", 1, size, 2)))
+    assert time.process_time() - start < 20
     assert not found.is_best
     assert found.cost < found.given
 
