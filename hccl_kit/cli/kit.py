@@ -20,7 +20,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "convert": "write a table in another version",
         "diff": "compare the content of two tables",
         "show": "draw the servers, cards and ranks of a table",
-        "place": "print what an order of ranks costs, and a better one; or super pods for schedulers",
+        "place": "print what an order of ranks costs, and a better one",
         "digest": "print a digest that ignores formatting and order",
     },
     "before the start": {
