@@ -108,6 +108,7 @@ def test_nothing_is_left_after_an_interrupt(number: signal.Signals, tmp_path: Pa
     assert left_behind(process, pids) == []
 
 
+@pytest.mark.long
 def test_a_run_is_the_baseline_of_the_next(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py")
     file = table(tmp_path, 2)
