@@ -19,7 +19,12 @@ from tests.launch.pods import SHOW, command, finish, told
 from tests.launch.ways import planned, servers
 
 FAKE = Path(__file__).parents[1] / "fake_ray"
-PROGRAM = "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_path(sys.argv[2], {}, '__main__')"
+PROGRAM = """
+import runpy, sys
+fake, sys.argv[:] = sys.argv[1], sys.argv[2:]
+sys.path.insert(0, fake)
+runpy.run_path(sys.argv[0], {}, "__main__")
+"""
 ADDRESSES = ("10.0.0.10", "10.0.0.9")
 
 
@@ -77,7 +82,11 @@ def test_words_arrive_at_the_ranks_unchanged(tmp_path: Path) -> None:
 
 
 def test_the_first_server_that_fails_ends_the_others(tmp_path: Path) -> None:
-    program = "import os, sys, time; sys.exit('no data') if os.environ['RANK'] == '2' else time.sleep(60)"
+    program = (
+        "import os, sys, time\nopen(os.environ['RANK'] + '.ready', 'w').close()\n"
+        "while len([name for name in os.listdir() if name.endswith('.ready')]) < 4: time.sleep(0.05)\n"
+        "sys.exit('no data') if os.environ['RANK'] == '2' else time.sleep(60)"
+    )
     done = finish(Head(tmp_path, command(program), {}).process)
     assert done.returncode == 1
     assert "error: rank 2 failed with exit code 1; its last lines:\nno data\n" in done.stderr
@@ -121,3 +130,30 @@ def test_sigterm_ends_all_ranks(tmp_path: Path) -> None:
 )
 def test_servers_are_numbered_by_their_addresses_as_numbers(addresses: list[str], order: list[int]) -> None:
     assert ray_start.in_order(addresses) == order
+
+
+@pytest.mark.parametrize(("program", "code"), [("raise SystemExit(7)", 7), ("import os; os.kill(os.getpid(), 9)", 137)])
+def test_the_guard_has_the_exit_code_of_its_program(program: str, code: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-Iu", ray_start.__file__, *command(program)], stdin=subprocess.PIPE
+    ) as guard:
+        assert guard.wait() == code
+
+
+def test_the_guard_ends_its_program_when_its_input_is_closed_and_when_it_was_killed(tmp_path: Path) -> None:
+    program = "import signal, sys, time; signal.signal(15, lambda *_: (open('ended', 'w'), sys.exit(5))); "
+    for kill in (False, True):
+        guard = subprocess.Popen(
+            [sys.executable, "-Iu", ray_start.__file__, *command(program + "open('ready', 'w'); time.sleep(600)")],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+        )
+        assert guard.stdin
+        assert wait_until((tmp_path / "ready").exists)
+        if kill:
+            guard.kill()
+        guard.stdin.close()
+        assert guard.wait() == (-9 if kill else 5)
+        assert wait_until((tmp_path / "ended").exists)
+        (tmp_path / "ready").unlink()
+        (tmp_path / "ended").unlink()
