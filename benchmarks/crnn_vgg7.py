@@ -1,7 +1,7 @@
 """Samples per second of the training step of CRNN with VGG7, 32x100: ours against the same network in PyTorch, and two
 ranks with one thread each, whose gradients (33 MB) go over MPI, against one process with two threads.
 
-    PYTHONPATH=. python benchmarks/crnn_vgg7.py [--torch-python PYTHON]
+    python -m benchmarks.crnn_vgg7 [--torch-python PYTHON]
 
 One process each with two threads, then the two ranks, in turn. Processor time counts both threads; it is more reliable
 than wall time when other programs run. torch comes with the extra `bench`;
@@ -13,30 +13,49 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.row import Row
 from benchmarks.train_step import measure
 
 FOLDER = Path(__file__).parent
-THREADS = 2
+THREADS, BATCH = 2, 16
+
+
+Rounds = list[tuple[dict[str, float], dict[str, float], dict[str, float]]]
+"""Of each round PyTorch, ours in one process, and ours in two ranks."""
+
+
+def measured(python: str, *, batch: int, steps: int, rounds: int) -> Rounds:
+    """The three in turn."""
+    numbers = [str(batch), str(steps)]
+    theirs = [python, str(FOLDER / "torch_crnn_vgg7.py"), *numbers, str(THREADS)]
+    ours = [sys.executable, str(FOLDER / "mindspore_crnn_vgg7.py"), *numbers]
+    mpirun = ["mpirun", "-n", "2", "--bind-to", "none", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), *ours]
+    found = [(measure(theirs, 1, THREADS), measure(ours, 1, THREADS), measure(mpirun, 1, 1)) for _ in range(rounds)]
+    assert all(one["parameters"] == other["parameters"] for one, other, _ in found), "the networks differ"
+    return found
+
+
+def rows(*, full: bool) -> Iterator[Row]:
+    """For `python -m benchmarks`."""
+    found = measured(sys.executable, batch=BATCH, steps=20 if full else 10, rounds=3 if full else 1)
+    theirs, ours, ranks = (min(row[side]["seconds"] for row in found) for side in range(3))
+    what = f"training CRNN VGG7, 32 x 100, batch {BATCH}"
+    yield Row(f"{what}, two threads", "PyTorch", "images/s", BATCH / ours, BATCH / theirs)
+    yield Row(f"{what}, two ranks", "ours with two threads", "images/s", 2 * BATCH / ranks, BATCH / ours)
 
 
 def main() -> None:
     """Measure in turn and print the best of each with the ratio to PyTorch."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch-python", default=sys.executable)
-    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    numbers = [str(args.batch), str(args.steps)]
-    theirs = [args.torch_python, str(FOLDER / "torch_crnn_vgg7.py"), *numbers, str(THREADS)]
-    ours = [sys.executable, str(FOLDER / "mindspore_crnn_vgg7.py"), *numbers]
-    mpirun = ["mpirun", "-n", "2", "--bind-to", "none", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), *ours]
-    rounds = [
-        (measure(theirs, 1, THREADS), measure(ours, 1, THREADS), measure(mpirun, 1, 1)) for _ in range(args.rounds)
-    ]
-    assert all(one["parameters"] == other["parameters"] for one, other, _ in rounds), "the networks differ"
+    rounds = measured(args.torch_python, batch=args.batch, steps=args.steps, rounds=args.rounds)
     print(f"batch {args.batch}, median of {args.steps * 4 // 5} steps, best of {args.rounds} rounds, in turn")
     print(f"{'':16}{'PyTorch':>12}{'ours':>12}{'ours/PyTorch':>14}")
     for name, key in (("by the clock", "seconds"), ("by the processor", "processor")):

@@ -1,6 +1,6 @@
 """Images per second of DBNet's training pipeline, against a plain implementation.
 
-python benchmarks/detection_pipeline.py [--dataset_root DIR --data_dir IMAGES --label_file LABELS] [--size 640]
+python -m benchmarks.detection_pipeline [--dataset_root DIR --data_dir IMAGES --label_file LABELS] [--size 640]
 
 The steps are those of db_r18_icdar15 in MindOCR: decode, colour, flip, rotate, scale, crop that keeps text, the four
 target maps, normalise. The plain way does each step on the whole image with Pillow and numpy, as papers describe it;
@@ -14,7 +14,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ import shapely
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageEnhance
 
+from benchmarks.row import Row
 from hccl_kit.ocr.data.pages.page_labels import read_pages
 from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pipeline import pipeline
@@ -165,18 +166,35 @@ def rate(make: Callable[[int], object], count: int, threads: int) -> float:
     return count / (time.perf_counter() - started)
 
 
-def compare(pages: Sequence[Page], size: int) -> None:
-    """Print a row for one and for two threads."""
+def measured(pages: Sequence[Page], size: int, rounds: int) -> Iterator[tuple[int, list[dict[str, float]]]]:
+    """For one and for two threads, the images per second of both ways in each round."""
     ours = pipeline(steps(size))
     ways: dict[str, Callable[[int], object]] = {
         "plain": lambda n: plain(pages[n], np.random.default_rng(n), size),
         "ours": lambda n: ours(pages[n], np.random.default_rng(n)),
     }
-    print("threads   plain img/s   ours img/s   ratio   (medians; range of the ratio)")
     for threads in (1, 2):
-        rows = [{name: rate(make, len(pages), threads) for name, make in ways.items()} for _ in range(ROUNDS)]
-        slow, fast = (statistics.median(row[name] for row in rows) for name in ways)
-        ratios = [row["ours"] / row["plain"] for row in rows]
+        yield threads, [{name: rate(make, len(pages), threads) for name, make in ways.items()} for _ in range(rounds)]
+
+
+def rows(*, full: bool) -> Iterator[Row]:
+    """For `python -m benchmarks`."""
+    cv2.setNumThreads(0)
+    with tempfile.TemporaryDirectory() as folder:
+        pages, _ = read_pages(draw_pages(Path(folder)))
+        for threads, found in measured(pages, 640, ROUNDS if full else 2):
+            ours, plain = (statistics.median(row[name] for row in found) for name in ("ours", "plain"))
+            yield Row(
+                f"preparing pages for DBNet, threads: {threads}", "a plain implementation", "pages/s", ours, plain
+            )
+
+
+def compare(pages: Sequence[Page], size: int) -> None:
+    """Print a row for one and for two threads."""
+    print("threads   plain img/s   ours img/s   ratio   (medians; range of the ratio)")
+    for threads, found in measured(pages, size, ROUNDS):
+        slow, fast = (statistics.median(row[name] for row in found) for name in ("plain", "ours"))
+        ratios = [row["ours"] / row["plain"] for row in found]
         print(
             f"{threads:>7}{slow:>14.1f}{fast:>13.1f}{statistics.median(ratios):>8.1f}"
             f"   ({min(ratios):.1f} to {max(ratios):.1f})"

@@ -1,6 +1,6 @@
 """Time and memory to read a gigabyte of plogs, against `grep -c` over the same files.
 
-python benchmarks/diagnose.py [--megabytes 1024]
+python -m benchmarks.diagnose [--megabytes 1024]
 
 The logs are made in a temporary folder: 16 processes on two servers, run and debug. Most lines are what HCCL prints at
 level INFO with the entry log on, and errors that repeat themselves; each process ends with a time-out. Both programs
@@ -18,7 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.row import Row
 
 RANKS = 16
 ROUNDS = 3
@@ -112,10 +116,18 @@ def memory(pid: int) -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") + sum(memory(int(child)) for child in children)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=1024)
-    size = parser.parse_args().megabytes << 20
+class Measured(NamedTuple):
+    """Bytes and number of the files, seconds of `grep -c` and of the reader, and the reader's bytes of memory."""
+
+    size: int
+    files: int
+    plain: float
+    own: float
+    peak: int
+
+
+def measured(size: int) -> Measured:
+    """Both programs in turn on logs of `size` bytes."""
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), size)
         files = list(Path(folder).rglob("*.log"))
@@ -125,11 +137,25 @@ def main() -> None:
         grep = ("grep", "-c", "ERROR", *map(str, files))
         ours = (sys.executable, str(program), folder)
         timed(grep)
-        rows = [(timed(grep), timed(ours)) for _ in range(ROUNDS)]
-        plain, own = (statistics.median(row[side][0] for row in rows) for side in (0, 1))
-        peak = max(row[1][1] for row in rows)
-    print(f"{real / 1e6:.0f} MB in {len(files)} files, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    print(f"reader   {own:6.1f} s {real / own / 1e6:6.0f} MB/s {peak / 1e6:5.0f} MB of memory")
+        pairs = [(timed(grep), timed(ours)) for _ in range(ROUNDS)]
+        plain, own = (statistics.median(row[side][0] for row in pairs) for side in (0, 1))
+        return Measured(real, len(files), plain, own, max(row[1][1] for row in pairs))
+
+
+def rows(*, full: bool) -> Iterator[Row]:
+    """For `python -m benchmarks`."""
+    found = measured((1024 if full else 128) << 20)
+    ours, plain = (found.size / seconds / 1e6 for seconds in (found.own, found.plain))
+    yield Row(f"`hccl-kit diagnose` reading {found.size / 1e6:.0f} MB of plogs", "`grep -c`", "MB/s", ours, plain)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=1024)
+    found = measured(parser.parse_args().megabytes << 20)
+    real, plain, own = found.size, found.plain, found.own
+    print(f"{real / 1e6:.0f} MB in {found.files} files, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"reader   {own:6.1f} s {real / own / 1e6:6.0f} MB/s {found.peak / 1e6:5.0f} MB of memory")
     print(f"grep -c  {plain:6.1f} s {real / plain / 1e6:6.0f} MB/s, ratio {own / plain:.1f}")
 
 

@@ -1,6 +1,6 @@
 """Time from the command to the end of the first step of tools/train.py, by parts.
 
-    PYTHONPATH=. python benchmarks/first_step.py [--config configs/rec/crnn/crnn_small.yaml] [--rounds 3]
+    python -m benchmarks.first_step [--config configs/rec/crnn/crnn_small.yaml] [--rounds 3]
 
 Recognition configurations only; the words are rendered first. Lines of the program's output mark the parts, and the
 program times the first step itself. Figures are medians of the rounds.
@@ -16,29 +16,44 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+from benchmarks.row import Row
 
 ROOT = Path(__file__).parent.parent
 SAID = ("launcher ", "samples, ")
 """Lines of the program's log: the group is joined; data, network and optimizer are ready."""
+CONFIG = ROOT / "configs/rec/crnn/crnn_small.yaml"
+WHOLE = "from the command to the end of step 1"
 BARE = 'for comparison, python -c "import mindspore"'
 
 
 def main() -> None:
     """Start the trainer for one step, several times, and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--config", type=Path, default=ROOT / "configs/rec/crnn/crnn_small.yaml")
+    parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
+    for part, seconds in parts(args.config, args.rounds).items():
+        print(f"{part:44}{seconds:7.2f} s")
+
+
+def rows(*, full: bool) -> Iterator[Row]:
+    """For `python -m benchmarks`."""
+    found = parts(CONFIG, 3 if full else 1)
+    yield Row(f"crnn_small, {WHOLE}", '`python -c "import mindspore"`', "s", found[WHOLE], found[BARE])
+
+
+def parts(config: Path, rounds: int) -> dict[str, float]:
+    """The medians of all parts, and of an interpreter that only imports MindSpore."""
     with tempfile.TemporaryDirectory() as folder:
         words = Path(folder) / "words"
         render = [sys.executable, str(ROOT / "tools/render_words.py"), "--output", str(words)]
         subprocess.run([*render, "--train", "64", "--test", "4"], check=True, stdout=subprocess.DEVNULL, env=environ())
-        rounds = [measure(args.config, words, Path(folder) / f"run{number}") for number in range(args.rounds)]
-    bare = statistics.median(bare_import() for _ in range(args.rounds))
-    for part in rounds[0]:
-        print(f"{part:44}{statistics.median(row[part] for row in rounds):7.2f} s")
-    print(f"{BARE:44}{bare:7.2f} s")
+        found = [measure(config, words, Path(folder) / f"run{number}") for number in range(rounds)]
+    medians = {part: statistics.median(row[part] for row in found) for part in found[0]}
+    return {**medians, BARE: statistics.median(bare_import() for _ in range(rounds))}
 
 
 def measure(config: Path, words: Path, run: Path) -> dict[str, float]:
@@ -61,7 +76,7 @@ def measure(config: Path, words: Path, run: Path) -> dict[str, float]:
         "configuration, import of MindSpore, group": joined,
         "data, network, first weights": ready - joined,
         "first step, compilation included": first,
-        "from the command to the end of step 1": ready + first,
+        WHOLE: ready + first,
     }
 
 

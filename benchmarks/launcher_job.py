@@ -150,10 +150,10 @@ def processes(folder: Path) -> list[int]:
     """Processes with the mark of the job in their environment, the launcher included, zombies not."""
     mark = os.fsencode(f"{FOLDER}={folder}")
     found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
+    for path in Path("/proc").iterdir():  # glob fails if a process ends meanwhile
         with suppress(OSError):  # it has ended, or belongs to another user
-            if mark in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
+            if path.name.isdecimal() and mark in (path / "environ").read_bytes().split(b"\0"):
+                found.append(int(path.name))
     return found
 
 

@@ -19,12 +19,12 @@ import platform
 import signal
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import TypeVar
 
 from benchmarks.launched import END, RAISE
-from benchmarks.launcher_commands import LAUNCHERS, MINDSPORE, Launcher
+from benchmarks.launcher_commands import LAUNCHERS, MINDSPORE, TORCH, Launcher
 from benchmarks.launcher_job import (
     ENDS,
     KILL,
@@ -37,10 +37,11 @@ from benchmarks.launcher_job import (
     Start,
     run,
 )
+from benchmarks.row import Row
 
 Results = dict[tuple[str, int, str], list[Outcome]]
 """Launcher, ranks, how it ended -> one for every job that started."""
-Row = TypeVar("Row")
+T = TypeVar("T")
 NEVER = float("inf")
 NONE = "-"
 
@@ -61,6 +62,29 @@ def main() -> None:
     print(*start_table(here, args.ranks, results), sep="\n")
     print(*floor_of(here, args.ranks, results), sep="\n")
     print(*end_table(here, args.ranks[0], results), sep="\n")
+
+
+def rows(*, full: bool) -> Iterator[Row]:
+    """For `python -m benchmarks`: two ranks, against the launchers that come with the frameworks."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for framework, mine, other in ((MINDSPORE, "ours", "msrun"), (TORCH, "ours-torch", "torchrun")):
+        pair = [LAUNCHERS[name](name, sys.executable) for name in (mine, other)]
+        absent = [launcher.absent for launcher in pair if launcher.absent]
+        if absent:
+            yield Row(f"`bash ascend2p.sh`, {framework}", other, missing=absent[0])
+            continue
+        rounds = range(3 if full else 1)
+        outcomes = [[{end: run(one, 2, end) for end in (RAISE, KILL)} for one in pair] for _ in rounds]
+        sides = [[row[side] for row in outcomes] for side in (0, 1)]
+        started, others = (middle(side, lambda row: row[KILL].start.total) for side in sides)
+        yield Row(f"`bash ascend2p.sh`, {framework}: start to first all-reduce", other, "s", started, others)
+        for end, what in ((RAISE, "a rank raises"), (KILL, "a rank gets SIGKILL")):
+            ours_gone, others_gone = (statistics.median([took(row[end]) for row in side]) for side in sides)
+            title = f"`bash ascend2p.sh`, {framework}: {what}, until no process is left"
+            if max(ours_gone, others_gone) < NEVER:
+                yield Row(title, other, "s", ours_gone, others_gone)
+            else:
+                yield Row(title, other, missing=f"processes were left after {LIMIT:.0f} s")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -215,7 +239,7 @@ def starts(results: Results, name: str, size: int) -> list[Start]:
     ]
 
 
-def middle(rows: Sequence[Row], part: Callable[[Row], float]) -> float:
+def middle(rows: Sequence[T], part: Callable[[T], float]) -> float:
     """The median of a part; inf if there is none."""
     return statistics.median(map(part, rows)) if rows else NEVER
 

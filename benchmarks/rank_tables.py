@@ -1,6 +1,6 @@
 """Time to write, check and merge rank tables in one process, against simple baselines.
 
-python benchmarks/rank_tables.py [--largest 1000000]
+python -m benchmarks.rank_tables [--largest 1000000]
 
 Each ratio compares two things that are timed in turn. `table_programs.py` times whole programs.
 """
@@ -12,12 +12,13 @@ import gc
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from benchmarks.row import Row
 from benchmarks.table_shapes import CARDS, host
 from hccl_kit.base import schemas
 from hccl_kit.check.engine import check_text
@@ -27,6 +28,7 @@ from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.operations.generate import generate
 from hccl_kit.table.operations.merge import merge
 
+Pair = tuple[float, float]
 SIZES = (8, 1024, 65536, 1_000_000)
 
 
@@ -56,8 +58,8 @@ def in_turn(rounds: int, *runs: Callable[[], float]) -> list[float]:
     return [statistics.median(column) for column in zip(*([run() for run in runs] for _ in range(rounds)), strict=True)]
 
 
-def writing(size: int) -> str:
-    """A row: generate and write against json.dumps(indent=4) of the finished value."""
+def writing(size: int) -> Pair:
+    """The peer and ours: generate and write against json.dumps(indent=4) of the finished value."""
     value = to_value(table_of(size))
     assert write(table_of(size)) == json.dumps(value, indent=4, ensure_ascii=False)
     dumps, ours = in_turn(
@@ -65,11 +67,11 @@ def writing(size: int) -> str:
         partial(seconds, lambda: json.dumps(value, indent=4)),
         partial(seconds, lambda: write(table_of(size))),
     )
-    return f"{size:>9}{dumps * 1e3:>10.1f} ms{ours * 1e3:>10.1f} ms{ours / dumps:>8.2f}x"
+    return dumps, ours
 
 
-def judging(size: int) -> str:
-    """A row: check against jsonschema alone, which checks structure only."""
+def judging(size: int) -> Pair:
+    """The peer and ours: check against jsonschema alone, which checks structure only."""
     text = write(table_of(size))
     validator = Draft202012Validator(schemas.load("rank_table_1.0"))
     checked, ours = in_turn(
@@ -77,11 +79,11 @@ def judging(size: int) -> str:
         partial(seconds, lambda: validator.is_valid(json.loads(text))),
         partial(seconds, lambda: check_text(text, "t.json")),
     )
-    return f"{size:>9}{checked * 1e3:>10.1f} ms{ours * 1e3:>10.1f} ms{ours / checked:>8.3f}x"
+    return checked, ours
 
 
-def merging(size: int) -> str:
-    """A row: one text per server merged, against a script that checks nothing."""
+def merging(size: int) -> Pair:
+    """The peer and ours: one text per server merged, against a script that checks nothing."""
     parts = [
         write(generate(host(number), [(card, host(number, 100 + card)) for card in range(CARDS)]))
         for number in range(size // CARDS)
@@ -89,7 +91,7 @@ def merging(size: int) -> str:
     script, ours = in_turn(
         rounds(size), partial(seconds, lambda: known_way(parts)), partial(seconds, lambda: our_way(parts))
     )
-    return f"{size:>9}{script * 1e3:>10.1f} ms{ours * 1e3:>10.1f} ms{ours / script:>8.2f}x"
+    return script, ours
 
 
 def known_way(parts: list[str]) -> str:
@@ -105,6 +107,18 @@ def our_way(parts: list[str]) -> str:
     """Check each, merge, write."""
     tables = [report.table for report in (check_text(text, "t.json") for text in parts)]
     return write(merge([table for table in tables if table]))
+
+
+def rows(*, full: bool) -> Iterator[Row]:
+    """For `python -m benchmarks`; table_programs has the rest."""
+    size = 65536 if full else 8192
+    gc.disable()
+    for title, measured, peer in (
+        (f"generating and writing {size:,} devices", writing, "`json.dumps(indent=4)` of the value"),
+        (f"checking {size:,} devices in one process", judging, "jsonschema"),
+    ):
+        theirs, ours = measured(size)
+        yield Row(title, peer, "ms", ours * 1e3, theirs * 1e3)
 
 
 def rounds(size: int) -> int:
@@ -126,7 +140,8 @@ def main() -> None:
         print(f"{title}\n  devices     theirs        ours    ratio")
         for size in sizes:
             if size <= most:
-                print(row(size))
+                theirs, ours = row(size)
+                print(f"{size:>9}{theirs * 1e3:>10.1f} ms{ours * 1e3:>10.1f} ms{ours / theirs:>8.3f}x")
 
 
 if __name__ == "__main__":

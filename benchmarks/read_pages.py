@@ -1,6 +1,6 @@
 """Pages read by hccl-kit's networks in MindSpore and by rapidocr in onnxruntime: the same texts, and in what time.
 
-    PYTHONPATH=. python benchmarks/read_pages.py FOLDER [--limit 50] [--threads 2]
+    python -m benchmarks.read_pages FOLDER [--limit 50] [--threads 2]
 
 FOLDER holds images. Both programs have the weights of the package rapidocr, run in turns in this process on the same
 cores, and read a first page that is not timed: it includes the compilation of the networks. Printed are, line by line,
@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.row import Row
 from hccl_kit.base import progress
 from hccl_kit.ocr.data.image_paths import find_images
 from hccl_kit.ocr.run.start import start_alone
@@ -30,6 +34,7 @@ class Found(NamedTuple):
     height: float
 
 
+OURS, PEER = "hccl-kit", "rapidocr"
 Reader = Callable[[Any], list[Found]]
 
 
@@ -40,39 +45,68 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=50)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: args.threads])
     images = find_images([args.folder], limit=args.limit)
-    start_alone()
-    readers = {"hccl-kit": ours(), "rapidocr": theirs(args.threads)}
-    from hccl_kit.ocr.serve.predict import decoded  # noqa: PLC0415  # after MindSpore's environment is complete
-
-    for read in readers.values():
-        read(decoded(images[0]))
     before = os.getloadavg()[0]
-    seconds: dict[str, list[float]] = {name: [] for name in readers}
+    seconds: dict[str, list[float]] = {OURS: [], PEER: []}
     texts = same = placed = own = 0
-    with progress.track(images, len(images), "reading pages") as pages:
-        for number, path in enumerate(pages):
-            image = decoded(path)
-            found = {}
-            for name in list(readers)[:: 1 if number % 2 else -1]:
-                began = time.perf_counter()
-                found[name] = readers[name](image)
-                seconds[name].append(time.perf_counter() - began)
-            pairs = [(one, nearest(one, found["hccl-kit"])) for one in found["rapidocr"]]
+    with progress.track(read_in_turn(images, args.threads), len(images), "reading pages") as pages:
+        for path, found, took in pages:
+            for name, one_page in took.items():
+                seconds[name].append(one_page)
+            pairs = [(one, nearest(one, found[OURS])) for one in found[PEER]]
             for one, other in pairs:
                 if other is None or other.text != one.text:
                     progress.say(f"{path.name}: {one.text!r}, here {other.text if other else None!r}")
             texts += len(pairs)
-            own += len(found["hccl-kit"])
+            own += len(found[OURS])
             placed += sum(other is not None for _, other in pairs)
             same += sum(other is not None and other.text == one.text for one, other in pairs)
     print(f"{len(images)} pages, {texts} texts of rapidocr, {own} of hccl-kit")
     print(f"found by hccl-kit too: {placed / texts:.2%}; read the same: {same / texts:.2%}")
     for name, each in seconds.items():
         print(f"{name}: {sorted(each)[len(each) // 2]:.2f} s a page (median), {sum(each):.1f} s in all")
-    ratio = sum(seconds["hccl-kit"]) / sum(seconds["rapidocr"])
+    ratio = sum(seconds[OURS]) / sum(seconds[PEER])
     print(f"hccl-kit / rapidocr: {ratio:.2f} on {args.threads} cores, load {before:.1f} to {os.getloadavg()[0]:.1f}")
+
+
+class Page(NamedTuple):
+    """A page, and of both programs the texts that they found and the seconds that they took."""
+
+    path: Path
+    found: dict[str, list[Found]]
+    seconds: dict[str, float]
+
+
+def read_in_turn(images: Sequence[Path], threads: int) -> Iterator[Page]:
+    """The pages as both programs read them; they take turns to be the first."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    start_alone()
+    readers = {OURS: ours(), PEER: theirs(threads)}
+    from hccl_kit.ocr.serve.predict import decoded  # noqa: PLC0415  # after MindSpore's environment is complete
+
+    for read in readers.values():
+        read(decoded(images[0]))
+    for number, path in enumerate(images):
+        image, page = decoded(path), Page(path, {}, {})
+        for name in list(readers)[:: 1 if number % 2 else -1]:
+            began = time.perf_counter()
+            page.found[name] = readers[name](image)
+            page.seconds[name] = time.perf_counter() - began
+        yield page
+
+
+def rows(*, full: bool) -> Iterator[Row]:
+    """For `python -m benchmarks`: drawn pages."""
+    with tempfile.TemporaryDirectory() as folder:
+        # In another process: what draws loads libraries before MindSpore's environment is complete.
+        draw = "import sys; from pathlib import Path; from benchmarks.detection_pipeline import draw_pages as draw; "
+        subprocess.run([sys.executable, "-c", f"{draw}draw(Path(sys.argv[1]))", folder], check=True)
+        images = find_images([Path(folder, "images")], limit=24 if full else 6)
+        seconds = [page.seconds for page in read_in_turn(images, threads=2)]
+    mine, other = (sum(took[name] for took in seconds) / len(seconds) for name in (OURS, PEER))
+    yield Row(
+        "`hccl-kit read`, drawn pages of 20 texts, two threads", "rapidocr in onnxruntime", "s a page", mine, other
+    )
 
 
 def ours() -> Reader:

@@ -2,6 +2,7 @@
 
     python -m benchmarks.real_faults --runs 100 --seed 1            small programs of real_faults_program.py
     python -m benchmarks.real_faults --runs 12 --train              hccl-kit train of a small CRNN, two ranks
+    python -m benchmarks.real_faults --runs 100 --torch             programs of torch with gloo, real_faults_torch.py
 
 A run starts a job by the script that `hccl-kit launch --to bash` writes, plants a fault at a random moment in a random
 rank, waits for the job to die (a rank that stands still by --heartbeat-timeout) and reads the run folder. Right: the
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,8 +57,18 @@ KINDS = {
     "host": r"was lost with its server",
 }
 """What is planted, and what the diagnosis must call it."""
-OF_TRAINING = ("kill", "stop", "full", "starve", "cut", "check")
+OF_TRAINING = ("kill", "stop", "full", "starve", "delay", "cut", "check")
 """Those of `hccl-kit train`: the last two are a step that diverges, and a difference that the ranks find themselves."""
+OF_TORCH = ("kill", "stop", "delay", "starve", "operator", "size", "skip", "raise", "exit", "early")
+"""Those of the programs of torch."""
+TORCH_KINDS = {
+    **KINDS,
+    "operator": r"entered all_gather where the others entered all_reduce of Float \[1024\]",
+    "size": r"entered all_reduce of Float \[1025\] where the others entered all_reduce of Float \[1024\]",
+    "skip": r"entered all_reduce of Float \[2\] where the others entered all_reduce of Float \[1024\]",
+}
+for _kind in ("operator", "size", "skip"):  # gloo has ended the rank, or all that could say what it entered
+    TORCH_KINDS[_kind] += r"|entered another collective than all_reduce|, which was not due"
 FULL = ("full", "full-logs")
 """The disk of checkpoints is full; the logs are on it, or not."""
 TIMEOUT = 8
@@ -65,6 +76,9 @@ TIMEOUT = 8
 PATIENCE = 240.0
 KIT = (sys.executable, "-m", "hccl_kit")
 PROGRAM = Path(__file__).with_name("real_faults_program.py")
+TORCH_PROGRAM = Path(__file__).with_name("real_faults_torch.py")
+TORCH_TIMEOUT = 20
+"""Of the heartbeat: torch's recording is written after 3 s, on a busy machine later."""
 
 
 class Fault(NamedTuple):
@@ -116,6 +130,21 @@ def run_small(fault: Fault) -> Result:
         job.communicate(timeout=PATIENCE)
         step = _truth(folder) if step is None else step
         return _score(fault, folder, step)
+
+
+def run_torch(fault: Fault) -> Result:
+    """A job of torch programs, whose collectives torch's own recorder has."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="real_faults-")))
+        environ = _environ(folder, fault)
+        script = _script(folder, fault.ranks, [sys.executable, "-u", str(TORCH_PROGRAM)])
+        job = _start(script, environ, timeout=TORCH_TIMEOUT)
+        stack.callback(_kill_all, folder)
+        _wait(lambda: _steps(folder) >= 1, job)
+        step = _plant(folder, fault, fault.moment)
+        job.communicate(timeout=PATIENCE)
+        step = _truth(folder) if step is None else step
+        return _score(fault, folder, step, TORCH_KINDS)
 
 
 def run_train(fault: Fault, words: Path) -> Result:
@@ -233,6 +262,17 @@ if os.environ.get("RANK") == rank and kind == "starve":
 if os.environ.get("RANK") == rank and kind == "check":
     import hccl_kit.ocr.run.consistency as consistency
     consistency.code_digest = lambda: "ab" * 32
+if os.environ.get("RANK") == rank and kind == "delay":
+    import hccl_kit.ocr.train.step as step
+    own, count = step.TrainStep._join, 0
+    def join(self, loss, gradients):
+        global count
+        count += 1
+        if count == int(at) + 1:
+            note(count - 1)
+            time.sleep(3600)
+        return own(self, loss, gradients)
+    step.TrainStep._join = join
 if os.environ.get("RANK") == rank and kind == "cut":
     import hccl_kit.ocr.train.step as step
     own, count = step.TrainStep._join, 0
@@ -291,7 +331,7 @@ def _kill_all(folder: Path) -> None:
                 os.kill(int(path.parent.name), signal.SIGKILL)
 
 
-def _score(fault: Fault, folder: Path, step: int | None) -> Result:
+def _score(fault: Fault, folder: Path, step: int | None, kinds: Mapping[str, str] = KINDS) -> Result:
     """Ask the diagnosis, and compare."""
     (run,) = {path.resolve() for path in folder.glob("hccl_logs/*")}
     began = time.monotonic()
@@ -309,7 +349,7 @@ def _score(fault: Fault, folder: Path, step: int | None) -> Result:
         named = re.search(r"step ([0-9]+)", first["kind"])
         off = 6 if fault.kind in FULL else 1  # a checkpoint every five steps
         is_step = step is None or (named is not None and abs(int(named[1]) - step) <= off)
-        verdict = "right" if is_rank and is_step and re.search(KINDS[fault.kind], first["kind"]) else "wrong"
+        verdict = "right" if is_rank and is_step and re.search(kinds[fault.kind], first["kind"]) else "wrong"
     if verdict != "right" and os.environ.get("KEEP"):
         shutil.copytree(run, Path(os.environ["KEEP"], f"{fault.kind}-{time.time():.0f}"))
     return Result(verdict, fault, step, said, seconds)
@@ -334,10 +374,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--train", action="store_true", help="hccl-kit train of two ranks instead of small programs")
+    parser.add_argument("--torch", action="store_true", help="programs of torch with gloo instead")
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS))
     args = parser.parse_args()
     dice = random.Random(args.seed)
-    kinds = args.kinds or (OF_TRAINING if args.train else [kind for kind in KINDS if kind not in ("cut", "check")])
+    small = [kind for kind in KINDS if kind not in ("cut", "check")]
+    kinds = args.kinds or (OF_TRAINING if args.train else OF_TORCH if args.torch else small)
     results = []
     with tempfile.TemporaryDirectory() as words:
         if args.train:
@@ -347,7 +389,9 @@ def main() -> None:
             if args.train:
                 fault = fault._replace(ranks=2, rank=fault.rank % 2, step=5 + fault.step % 20)
             try:
-                result = run_train(fault, Path(words)) if args.train else run_small(fault)
+                result = (
+                    run_train(fault, Path(words)) if args.train else (run_torch if args.torch else run_small)(fault)
+                )
             except Exception as error:
                 result = Result("no run", fault, None, repr(error), 0.0)
             results.append(result)

@@ -1,6 +1,6 @@
 """Samples per second of the training step: ours against PyTorch, one process with two threads and two ranks with one.
 
-    python benchmarks/train_step.py [--torch-python PYTHON]
+    python -m benchmarks.train_step [--torch-python PYTHON]
 
 Both train the same network on the same batches, in turn; PyTorch with as many ranks is the baseline.
 torch comes with the extra `bench`; --torch-python names an interpreter that has it.
@@ -14,10 +14,13 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.row import Row
+
 FOLDER = Path(__file__).parent
-ROWS = (("one process, two threads", 1, 2), ("two ranks, one thread each", 2, 1))
+KINDS = (("one process, two threads", 1, 2), ("two ranks, one thread each", 2, 1))
 
 
 def measure(argv: list[str], ranks: int, threads: int) -> dict[str, float]:
@@ -44,6 +47,25 @@ def measure(argv: list[str], ranks: int, threads: int) -> dict[str, float]:
     return result
 
 
+def compared(python: str, ranks: int, threads: int, *, batch: int, steps: int, rounds: int) -> list[dict[str, float]]:
+    """The best of PyTorch and the best of ours, in turn."""
+    numbers = [str(batch), str(steps)]
+    theirs = [python, str(FOLDER / "torch_crnn.py"), *numbers, str(threads)]
+    ours = [sys.executable, str(FOLDER / "mindspore_crnn.py"), *numbers]
+    pairs = [(measure(theirs, ranks, threads), measure(ours, ranks, threads)) for _ in range(rounds)]
+    best = [min((pair[side] for pair in pairs), key=lambda found: found["seconds"]) for side in (0, 1)]
+    assert best[0]["parameters"] == best[1]["parameters"], "the networks differ"
+    return best
+
+
+def rows(*, full: bool) -> Iterator[Row]:
+    """For `python -m benchmarks`."""
+    for name, ranks, threads in KINDS:
+        best = compared(sys.executable, ranks, threads, batch=16, steps=100, rounds=3 if full else 1)
+        theirs, ours = (16 * ranks / found["seconds"] for found in best)
+        yield Row(f"training crnn_small, batch 16, {name}", "PyTorch", "samples/s", ours, theirs)
+
+
 def main() -> None:
     """Measure in turn, three rounds, and print the best of each with the ratio to PyTorch."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -54,14 +76,10 @@ def main() -> None:
     args = parser.parse_args()
     print(f"batch {args.batch} per rank, median of {args.steps * 4 // 5} steps, best of {args.rounds} rounds, in turn")
     print(f"{'':28}{'PyTorch':>12}{'ours':>12}{'ours/PyTorch':>14}{'all-reduce':>12}")
-    for name, ranks, threads in ROWS:
-        numbers = [str(args.batch), str(args.steps)]
-        theirs = [args.torch_python, str(FOLDER / "torch_crnn.py"), *numbers, str(threads)]
-        ours = [sys.executable, str(FOLDER / "mindspore_crnn.py"), *numbers]
-        rounds = [(measure(theirs, ranks, threads), measure(ours, ranks, threads)) for _ in range(args.rounds)]
-        baseline = min((row[0] for row in rounds), key=lambda row: row["seconds"])
-        best = min((row[1] for row in rounds), key=lambda row: row["seconds"])
-        assert baseline["parameters"] == best["parameters"], "the networks differ"
+    for name, ranks, threads in KINDS:
+        baseline, best = compared(
+            args.torch_python, ranks, threads, batch=args.batch, steps=args.steps, rounds=args.rounds
+        )
         speed = [args.batch * ranks / row["seconds"] for row in (baseline, best)]
         share = best["communication"] / best["seconds"]
         print(f"{name:28}{speed[0]:>8.0f} /s{speed[1]:>9.0f} /s{speed[1] / speed[0]:>13.2f}x{share:>11.0%}")

@@ -11,8 +11,9 @@
 #
 # The rank table next to this script is checked first. Logs go to hccl_logs/RUN/rank_N.log in the current
 # folder; hccl_logs/latest is the last RUN. MASTER_PORT is used if it is set, otherwise a free port.
-# Logs of CANN go to hccl_logs/RUN/plog, unless ASCEND_PROCESS_LOG_PATH is set. After a failure the script
-# runs hccl-kit diagnose over the folder of the run, if the kit is there; HCCL_KIT_DIAGNOSE=0: never.
+# Logs of CANN go to hccl_logs/RUN/plog, unless ASCEND_PROCESS_LOG_PATH is set, and what the
+# flight recorders of torch and torch_npu dump to hccl_logs/RUN, unless their variables are. After a failure
+# the script runs hccl-kit diagnose over the folder of the run, if the kit is there; HCCL_KIT_DIAGNOSE=0: never.
 # The first rank that fails ends the job: its last lines are printed last, and the script exits with its code
 # (128 + signal). Other exit codes: 0 success, 2 could not start, 124 a rank makes no progress, 130 Ctrl-C,
 # 143 SIGTERM, 129 SIGHUP, 137 a process of the script was killed. No process that a rank starts outlives the
@@ -33,6 +34,7 @@ first_port=20000 ports=12000 # below 32768, where Linux starts to assign ports t
 server=${HCCL_KIT_SERVER:-}
 given_plogs=${ASCEND_PROCESS_LOG_PATH:-}
 diagnose_s=${HCCL_KIT_DIAGNOSE:-60}
+spares=()
 
 die() { # LINE ...
     printf '%s\n' "$@" >&2
@@ -66,21 +68,30 @@ help() { # the comment at the top of this file
 }
 
 max_restarts=0 heartbeat=0 log_limit=1024 shown=first lifeline='' over_ssh='' run='' own_options=()
+preflight='' replaced=() expected_sha256='' first_attempt=0
 while (($# > 0)); do
     given=("$1")
     case $1 in
-        --server | --max-restarts | --heartbeat-timeout | --log-limit | --run)
+        --preflight | --replace | --attempt | --table-sha256) # without spares, they are arguments for the command
+            ((${#spares[@]} > 0)) || break ;;&
+        --server | --max-restarts | --heartbeat-timeout | --log-limit | --run | --replace | --attempt | --table-sha256)
             (($# > 1)) || die "error: $1 needs a value"
             given+=("$2") ;;&
-        --max-restarts | --heartbeat-timeout | --log-limit)
+        --max-restarts | --heartbeat-timeout | --log-limit | --attempt)
             is_number "$2" 9999999 || die "error: $1 is '$2'; accepted: a number from 0 to 9999999" ;;&
         --server) server=$2 ;;
         --run) run=$2 ;; # with --lifeline, from the script on another server that was started with --ssh
         --lifeline) lifeline=1 ;;
+        --attempt) first_attempt=$2 ;; # this and the next one too
+        --table-sha256)
+            # shellcheck disable=SC2034  # for take_spares
+            expected_sha256=$2 ;;
         --max-restarts) max_restarts=$2 ;;
         --heartbeat-timeout) heartbeat=$2 ;;
         --log-limit) log_limit=$2 ;;
         --prefix) shown=all ;;
+        --preflight) preflight=1 && shift && continue ;; # --ssh passes these two on by itself
+        --replace) replaced+=("$2") && shift 2 && continue ;;
         --ssh) over_ssh=1 && shift && continue ;;
         -h | --help) help ;;
         --) shift && break ;;
@@ -185,6 +196,32 @@ note() { # WORDS: with the time, into the file of this server
     printf '%(%s)T %s\n' -1 "$*" >>"$logs/launcher_${node:-0}" || :
 } 2>/dev/null
 
+recorder_rows=(
+    '2000 TORCH_HCCL_TRACE_BUFFER_SIZE'
+    '1 TORCH_HCCL_ENABLE_MONITORING HCCL_ENABLE_MONITORING TORCH_HCCL_TRACE_BUFFER_SIZE'
+    '1 TORCH_HCCL_DUMP_ON_TIMEOUT'
+    './hccl_trace_rank_ TORCH_HCCL_DEBUG_INFO_TEMP_FILE'
+    '2000 TORCH_FR_BUFFER_SIZE TORCH_NCCL_TRACE_BUFFER_SIZE'
+    '1 TORCH_NCCL_DUMP_ON_TIMEOUT TORCH_FR_DUMP_ON_TIMEOUT'
+    './torch_trace_rank_ TORCH_FR_DUMP_TEMP_FILE TORCH_NCCL_DEBUG_INFO_TEMP_FILE'
+)
+
+recorders=() # NAME=VALUE of those of which the user has set no name
+for row in "${recorder_rows[@]}"; do
+    read -ra row_words <<<"$row"
+    for row_name in "${row_words[@]:1}"; do [[ -z ${!row_name+set} ]] || continue 2; done
+    recorders+=("${row_words[1]}=${row_words[0]}")
+done
+
+switch_recorders_on() { # needs logs
+    local one value
+    for one in ${recorders[@]+"${recorders[@]}"}; do
+        value=${one#*=}
+        [[ $value != ./* ]] || value=$logs/${value#./}
+        export "${one%%=*}=$value"
+    done
+}
+
 # Left over from other launchers, these would override what is set below.
 earlier_restarts=${HCCL_KIT_RESTART:-0}
 is_number "$earlier_restarts" 999999 || earlier_restarts=0
@@ -200,6 +237,7 @@ job_environment() {
     export MASTER_PORT="$port"
     export HCCL_KIT_LOG_DIR="$logs"
     [[ -z $plogs ]] || export ASCEND_PROCESS_LOG_PATH="$plogs"
+    switch_recorders_on
     ((attempt + earlier_restarts == 0)) || export HCCL_KIT_RESTART=$((attempt + earlier_restarts))
     own_run=$run${node:+.$node}
     mark=HCCL_KIT_RUN_ID=$own_run # only the ranks and what they start have this in their environment
@@ -617,7 +655,7 @@ wait_for_ranks() { # PID ...: of the ranks, then of their helpers. Returns 0 whe
 
 # A job that could not start (2) would fail again. Without its starter, a job over ssh has no user.
 may_restart() { # CODE
-    ((attempt < max_restarts && $1 != 2)) && [[ -z $ended_by_user ]] || return 1
+    ((attempt - first_attempt < max_restarts && $1 != 2)) && [[ -z $ended_by_user ]] || return 1
     [[ -z $lifeline ]] || kill -0 "$lifeline" 2>/dev/null
 }
 
@@ -629,14 +667,15 @@ give_up() { # CODE
 
 # Ranks take their steps together, so only the first server compares, and all servers do the same.
 is_stuck() { # STEP: the last one of the ranks of this server, empty if they count none
-    ((node == 0 && attempt > 0)) && [[ -n $last_step && ${1:-0} -le $last_step ]] || return 1
+    ((node == 0)) && [[ -n $last_step && ${1:-0} -le $last_step ]] || return 1
     echo "giving up after restart $attempt: no progress (step ${1:-0}, previously step $last_step)" >&2
 }
 
 exec 6<> <(:) 8<> <(:)
 trap_signals
-attempt=0 last_step='' last_code='' gives_up='' guard=''
+attempt=$first_attempt last_step='' last_code='' gives_up='' guard=''
 [[ -z $lifeline ]] || take_lifeline
+[[ -z $preflight ]] || preflight_server
 while :; do
     join_servers
     ((port > 0)) || exit "${last_code:-2}" # the first server gave up
@@ -653,8 +692,9 @@ while :; do
     fi
     last_step=$step last_code=$code
     attempt=$((attempt + 1))
-    pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
-    [[ -n $gives_up ]] || echo "restart $attempt of $max_restarts in $pause s" >&2
+    restart=$((attempt - first_attempt))
+    pause=$((restart < 6 ? 2 ** (restart - 1) : 30))
+    [[ -n $gives_up ]] || echo "restart $restart of $max_restarts in $pause s" >&2
     before_pause=$!
     sleep "$pause" >/dev/null 2>&1 7>&- &
     wait $! || :

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,14 @@ class Page:
         self.call("Page.navigate", url=path.as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._take()
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Wait for something that the page causes."""
+        end = time.monotonic() + TIMEOUT
+        while not condition():
+            assert time.monotonic() < end
+            self.value("1")  # takes the events
+            time.sleep(0.05)
 
     def value(self, expression: str) -> Any:
         """What an expression is on the page. The debugger may run it although the page may run nothing."""

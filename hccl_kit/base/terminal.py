@@ -29,6 +29,8 @@ def wants_color(stream: TextIO | None) -> bool:
 
 def printable(text: str) -> str:
     """The text without control characters, each replaced by one character."""
+    if text.isprintable():  # nearly every text
+        return text
     return "".join(
         char if char.isprintable() else " " if char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text
     )
@@ -48,6 +50,8 @@ def marked(line: str, start: int, width: int) -> tuple[str, str]:
 
 def text_width(text: str) -> int:
     """The width of a text in terminal cells: Chinese characters take two, combining marks none."""
+    if text.isascii():
+        return len(text)
     return sum(0 if category(char) in ("Mn", "Me") else 1 + (east_asian_width(char) in "WF") for char in text)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from hccl_kit.table.columns import Columns
     from hccl_kit.table.finding import Finding
     from hccl_kit.table.model import RankTable
 
@@ -17,10 +18,20 @@ class Content:
     """The table of a document with the number of its servers and devices, which are known before it is built.
 
     A check of a valid table needs the two numbers only; `read` builds the table, an object per device, on first use.
+    Of a table that was proven valid there is more, without objects: `value`, that of its file, and `columns`, its
+    devices; None if they hold more than `Columns`.
     """
 
-    def __init__(self, servers: int, devices: int, read: Callable[[], RankTable]) -> None:
+    def __init__(
+        self,
+        servers: int,
+        devices: int,
+        read: Callable[[], RankTable],
+        value: Mapping[str, Any] | None = None,
+        columns: Callable[[], Columns] | None = None,
+    ) -> None:
         self.servers, self.devices, self._read = servers, devices, read
+        self.value, self._columns = value, columns
 
     @classmethod
     def of(cls, table: RankTable) -> Content:
@@ -31,6 +42,11 @@ class Content:
     def table(self) -> RankTable:
         """The table."""
         return self._read()
+
+    @property
+    def columns(self) -> Columns | None:
+        """The devices as columns."""
+        return self._columns() if self._columns else None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Content) and self.table == other.table

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.terminal import printable
+from hccl_kit.check.quick.proof import table_of
+from hccl_kit.check.result import Content
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.tables import read_any_table
-from hccl_kit.table.operations.digest import digest
+from hccl_kit.cli.tables import read_any_content
+from hccl_kit.table.operations.digest import digest, digest_of_columns
 
 _EPILOG = """\
 examples:
@@ -22,7 +24,7 @@ Exit code: 0 done, 2 a table could not be read.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print a line for each table; the exit code is 0, or 2 if one cannot be read."""
-    return run(lambda: _digest(make_parser().parse(argv).tables))
+    return run(lambda: _print(make_parser().parse(argv).tables))
 
 
 def make_parser() -> Parser:
@@ -38,15 +40,23 @@ def make_parser() -> Parser:
     return parser
 
 
-def _digest(files: Sequence[str]) -> int:
+def _print(files: Sequence[str]) -> int:
     code = EXIT_OK
     for file in files:
         try:
-            print(f"{digest(read_any_table(file))}  {printable(file)}")
+            print(f"{_digest_of(read_any_content(file))}  {printable(file)}")
         except KitError as error:
             complain(error.render())
             code = error.exit_code
     return code
+
+
+def _digest_of(content: Content) -> str:
+    """The digest of a table; if it was proven valid, without an object for each device."""
+    value, columns = content.value, content.columns
+    if value is None or columns is None:
+        return digest(content.table)
+    return digest_of_columns(table_of({**value, "group_list" if columns.groups else "server_list": []}), columns)
 
 
 if __name__ == "__main__":

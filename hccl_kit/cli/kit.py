@@ -32,6 +32,9 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "starting": {
         "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",
     },
+    "while it runs": {
+        "watch": "show what the ranks of a job do, which is slowest, and by how much",
+    },
     "after a failure": {
         "diagnose": "tell which rank broke a job, from its logs",
         "explain": "explain a rule, an error code of HCCL or a line of its log",

@@ -23,6 +23,7 @@ Everything after -- is the command that each rank runs; the default is that of h
 
 examples:
   hccl-kit launch hccl_2s_16p.json --to bash -- python -u train.py --epochs 3
+  hccl-kit launch hccl_2s_16p.json --to bash --spares "10.0.0.[9-10]"
   hccl-kit launch hccl_2s_16p.json --to slurm --partition npu --gres npu:8 -o jobs
   hccl-kit launch hccl_2s_16p.json --to ascendjob --image registry/train:1 --dry-run
   hccl-kit launch hccl_2s_16p.json --to jobset --image registry/train:1 --kueue-queue team

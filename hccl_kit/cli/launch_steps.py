@@ -50,16 +50,24 @@ def write_launch_files(request: LaunchRequest) -> int:
     check_folder(folder)
     table, file, doubt = _table_file(request.table, request.product)
     made, warnings = _checked_plan(table, file, request)
+    options, notes = request.options, []
+    if options.keys() & {"spares", "inventory"}:
+        from hccl_kit.cli.launch_spares import describe, with_spares  # noqa: PLC0415 - most jobs have none
+
+        options = with_spares(options, table, file, request.product)
+        notes = [describe(options["spares"])]
     for warning in [*([doubt] if doubt else []), *warnings]:
         complain(warning)
-    files = [
-        OutputFile(folder / name, text, mode) for name, text, mode in emit(launcher.name, made, file, **request.options)
-    ]
+    files = [OutputFile(folder / name, text, mode) for name, text, mode in emit(launcher.name, made, file, **options)]
     if launcher.reads_table:
         files.append(OutputFile(folder / file.name, file.text))
     several = len(made.nodes) > 1
     secret = secret_of(files[0].path) if several and launcher.needs_secret else None
+    if launcher.prints_plan and request.output is None and not request.dry_run:
+        print(f"{files[-1].text}\nnext: -o DIR writes this plan and {files[0].path.name}, which starts it")
+        return EXIT_OK
     if request.dry_run:
+        print(*notes, sep="\n", end="\n" if notes else "")
         show_files(files, force=request.force)
         if secret and not secret.exists():
             print(f"would write: {secret} (a random secret)")
@@ -68,7 +76,12 @@ def write_launch_files(request: LaunchRequest) -> int:
     if secret and make_secret(secret):
         written.append(f"wrote: {secret}")
     step = (several and launcher.next_step_of_several) or launcher.next_step
-    print(*written, f"next: {step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret)))}", sep="\n")
+    print(
+        *notes,
+        *written,
+        f"next: {step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret)))}",
+        sep="\n",
+    )
     return EXIT_OK
 
 
@@ -92,7 +105,8 @@ def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFi
 def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> tuple[LaunchPlan, list[str]]:
     """The plan, and warnings about it. Raises KitError if a rule says that the launcher cannot start it."""
     made = plan(table, request.command, script_variables(table, request.job, request.jobs))
-    findings = [*check_plan(made, file, request.launcher.name)]
+    settled = {option.settles for option in request.launcher.options if option.name in request.options}
+    findings = [found for found in check_plan(made, file, request.launcher.name) if found.rule not in settled]
     errors = [found for found in findings if found.severity == "error"]
     if errors:
         first, more = errors[0], len(errors) - 1

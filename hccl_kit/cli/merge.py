@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -124,7 +125,7 @@ def _in_folder(folder: str, given: str) -> list[str]:
 
 def _matching(pattern: str, given: str, hint: str | None = None) -> list[str]:
     found = sorted(glob(pattern), key=natural)  # noqa: PTH207 - pathlib takes no absolute pattern
-    merged = [file for file in found if is_merged(Path(file).name)]
+    merged = [file for file in found if is_merged(os.path.basename(file))]  # noqa: PTH119 - ten times as fast
     for file in merged:
         complain(f"note: {file} is left out, an earlier merge wrote it")
     rest = [file for file in found if file not in set(merged)]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES, product_or_auto
 
 
@@ -40,14 +38,3 @@ def add_ssh_option(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument(
         "--ssh-option", metavar="OPTION", action="append", default=[], help="value for ssh -o; repeatable"
     )
-
-
-def seconds(text: str) -> float:
-    """The value of --timeout. Raises KitError if it is not greater than 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise KitError(f"--timeout must be greater than 0 seconds, got {text}")
-    return number

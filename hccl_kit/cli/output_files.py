@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
@@ -15,8 +14,7 @@ from hccl_kit.base.errors import KitError
 State = Literal["new", "same", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class OutputFile:
+class OutputFile(NamedTuple):
     """A file to write: its path, its whole text, its permission bits."""
 
     path: Path

@@ -83,7 +83,7 @@ def make_parser() -> Parser:
     group.add_argument(
         "--nodes",
         metavar="LIST",
-        help="names of the nodes, such as node[01-32], if server ids are none; in their order",
+        help="names of the nodes, such as node[01-32], in the order of the servers (default: server ids)",
     )
     group = parser.add_argument_group("output")
     group.add_argument(

@@ -27,8 +27,8 @@ from hccl_kit.cli.tables import read_table
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
 from hccl_kit.selftest.measured import Measured
+from hccl_kit.selftest.quality import SLOW
 from hccl_kit.selftest.servers import BACKENDS, SHARES_FATE, cards_of
-from hccl_kit.selftest.verdict import SLOW
 
 _MAX_OUTPUT = 8 << 20
 """Bytes of an output of hccl_test that is read."""
@@ -37,6 +37,7 @@ examples:
   hccl-kit selftest hccl_8p.json --quick
   hccl-kit selftest hccl_2s_16p.json --ssh --format json > good.json
   hccl-kit selftest hccl_2s_16p.json --ssh --baseline good.json --svg pairs.svg
+  salloc --nodes=2 hccl-kit selftest hccl_2s_16p.json --slurm
   hccl-kit selftest hccl_8p.json --hccl-test all_reduce=all_reduce.log
 
 The ranks run on the CPUs of the table's servers and use their host network; the network of the
@@ -60,6 +61,8 @@ class SelftestRequest(NamedTuple):
     svg: Path | None
     force: bool
     ssh: bool
+    mpi: bool
+    slurm: bool
     ssh_option: Sequence[str]
     remote: str | None
 
@@ -109,7 +112,10 @@ def make_parser() -> Parser:
     group.add_argument("--svg", metavar="FILE", type=_svg, help="also draw the matrix of pairs")
     group.add_argument("--force", action="store_true", help="overwrite a file with other content")
     group = parser.add_argument_group("several servers")
-    group.add_argument("--ssh", action="store_true", help="start the ranks on every server over ssh")
+    how = group.add_mutually_exclusive_group()
+    how.add_argument("--ssh", action="store_true", help="start the ranks on every server over ssh")
+    how.add_argument("--mpi", action="store_true", help="start them with mpirun")
+    how.add_argument("--slurm", action="store_true", help="start them with srun, inside an allocation")
     add_ssh_option(group)
     group.add_argument(
         "--remote", metavar="COMMAND", help="hccl-kit on the other servers (default: the path of this one)"
@@ -181,38 +187,53 @@ def _read(job: LaunchPlan, operator: Operator, path: Path) -> Measured:
 
 def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
     several = len(job.nodes) > 1
-    if several and not request.ssh:
+    if several and not (request.ssh or request.mpi or request.slurm):
         message = f"the table has {len(job.nodes)} servers, and this program would start ranks on this one only"
-        raise KitError(message, hint="--ssh starts them on every server")
+        raise KitError(message, hint="--ssh, --mpi or --slurm starts them on every server")
     if several and request.backend == "mpi":
         message = "--backend mpi measures one server; accepted for several: torch, mindspore"
         raise KitError(message, hint="hccl-kit split TABLE writes a table for each server")
 
 
 def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | None) -> Measured:
-    from hccl_kit.preflight import over_ssh  # noqa: PLC0415
     from hccl_kit.selftest import servers  # noqa: PLC0415
-    from hccl_kit.selftest.run import FULL, QUICK, Judge, measure  # noqa: PLC0415 - after the request is known to be valid
+    from hccl_kit.selftest.run import FULL, QUICK, Selftest  # noqa: PLC0415 - after the request is known to be valid
     from hccl_kit.selftest.session import Session  # noqa: PLC0415
-    from hccl_kit.selftest.verdict import judge  # noqa: PLC0415
 
     backend = request.backend or servers.backend_here()
-    cards = cards_of(job)
-    _assert_comparable(request, Measured(backend, tuple(cards)), baseline)
-    if request.ssh:
-        ssh = over_ssh.ssh_command(os.environ, request.ssh_option)
-        line, passed = servers.remote_command(request.remote), servers.passed_on()
-        agents = [servers.server(node, backend, servers.over_ssh(ssh, node, line), passed) for node in job.nodes]
-    else:
-        agents = [servers.server(node, backend, servers.local_command(), {}) for node in job.nodes]
+    nothing = Measured(backend, tuple(cards_of(job)))
+    _assert_comparable(request, nothing, baseline)
+    passed = servers.passed_on() if request.ssh or request.mpi else {}
+    agents = [
+        servers.server(node, backend, command, passed)
+        for node, command in zip(job.nodes, _commands(job, request), strict=True)
+    ]
 
     async def session() -> Measured:
         async with Session(agents, shares_fate=backend in SHARES_FATE) as started:
             effort = QUICK if request.quick else FULL
-            judging = Judge(lambda found: judge(found, baseline, slow=request.slow), _note)
-            return await measure(started, cards, backend, effort, judging)
+            return await Selftest(started, effort, nothing, baseline=baseline, slow=request.slow, note=_note).run()
 
     return asyncio.run(session())
+
+
+def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[str, ...]]:
+    """The command that starts the agent of each server."""
+    from hccl_kit.preflight import over_ssh  # noqa: PLC0415
+    from hccl_kit.selftest import allocation, servers  # noqa: PLC0415
+
+    if not (request.ssh or request.mpi or request.slurm):
+        return [servers.local_command() for _ in job.nodes]
+    agent = servers.remote_command(request.remote)
+    if request.ssh:
+        ssh = over_ssh.ssh_command(os.environ, request.ssh_option)
+        return [servers.over_ssh(ssh, node, agent) for node in job.nodes]
+    if request.mpi:
+        mpirun = servers.program_here("mpirun")
+        return [servers.over_mpirun(mpirun, node, agent) for node in job.nodes]
+    names = allocation.matched(job.nodes, allocation.nodes_of(os.environ))
+    srun = servers.program_here("srun")
+    return [servers.over_srun(srun, names[node.id], agent) for node in job.nodes]
 
 
 def _note(text: str) -> None:
@@ -221,24 +242,25 @@ def _note(text: str) -> None:
 
 
 def _report(request: SelftestRequest, measured: Measured, baseline: Measured | None) -> int:
+    from hccl_kit.selftest.evidence import weigh  # noqa: PLC0415
     from hccl_kit.selftest.json_form import as_json  # noqa: PLC0415
     from hccl_kit.selftest.verdict import judge  # noqa: PLC0415
 
-    faults = judge(measured, baseline, slow=request.slow)
+    weighed = weigh(judge(measured, baseline, slow=request.slow), measured, baseline, slow=request.slow)
     if request.format == "json":
-        print(as_json(measured, faults, table=request.table, slow=request.slow))
+        print(as_json(measured, weighed, table=request.table, slow=request.slow))
     else:
         from hccl_kit.selftest.text import as_text  # noqa: PLC0415
 
-        print(as_text(measured, faults, table=request.table, color=wants_color(sys.stdout)))
+        print(as_text(measured, weighed, table=request.table, color=wants_color(sys.stdout)))
     if request.svg:
         from hccl_kit.selftest.svg import as_svg  # noqa: PLC0415 - only with --svg
 
-        drawing = as_svg(measured, faults, table=request.table, slow=request.slow)
+        drawing = as_svg(measured, weighed.faults, table=request.table, slow=request.slow)
         lines = write_files([OutputFile(request.svg, drawing)], force=request.force)
         if request.format == "text":
             print(*lines, sep="\n")
-    return EXIT_FINDINGS if faults else EXIT_OK
+    return EXIT_FINDINGS if weighed.faults else EXIT_OK
 
 
 if __name__ == "__main__":

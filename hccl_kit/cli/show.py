@@ -16,7 +16,7 @@ from hccl_kit.check.engine import check_text
 from hccl_kit.cli import run
 from hccl_kit.cli.options import add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
-from hccl_kit.show.layout import picture
+from hccl_kit.show.sound import picture_of
 from hccl_kit.show.svg import as_svg
 from hccl_kit.show.text import MIN_WIDTH, as_text
 from hccl_kit.table.products import Product
@@ -84,13 +84,13 @@ def _show(request: ShowRequest) -> int:
     data, name = load(request.table)
     report = check_text(data, name, request.product)
     color = wants_color(sys.stdout)
-    if report.table is None:
+    drawn = picture_of(report)
+    if drawn is None:
         from hccl_kit.check.report.text import as_text as report_as_text  # noqa: PLC0415 - it loads all rules
         from hccl_kit.table.document import decode  # noqa: PLC0415
 
         print(report_as_text(report, decode(data), color))
         return EXIT_FINDINGS
-    drawn = picture(report, report.table)
     print(as_text(drawn, request.width or shutil.get_terminal_size().columns, color=color))
     if request.output:
         print(*write_files([OutputFile(request.output, as_svg(drawn))], force=request.force), sep="\n")

@@ -7,7 +7,7 @@ import shlex
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.result import Report
+from hccl_kit.check.result import Content, Report
 from hccl_kit.cli import complain
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable
@@ -44,6 +44,14 @@ def topology_warning(data: bytes, name: str) -> str | None:
 def read_any_table(file: str) -> RankTable:
     """The table in `file`, valid or not. Raises KitError if the file contains no readable table."""
     return _table(file, _report(file))
+
+
+def read_any_content(file: str) -> Content:
+    """As `read_any_table`, before the table is built."""
+    report = _report(file)
+    if report.content is None:
+        raise _refused(file, report, report.findings[0])
+    return report.content
 
 
 def valid_text(table: RankTable, name: str, product: Product | None = None, *, strict_topology: bool = False) -> str:

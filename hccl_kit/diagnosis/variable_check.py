@@ -20,6 +20,7 @@ from hccl_kit.launch.hccl_variables import (
     IF_IP,
     IF_NAME,
     OF_A_SERVER,
+    RECORDER_SWITCHES,
     VariablePlan,
 )
 from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Ports, job_ports
@@ -29,8 +30,9 @@ from hccl_kit.table.document import shown
 
 _DEFAULTS = {CONNECT_TIMEOUT: "120", EXEC_TIMEOUT: "1836", BASE_PORT: str(DEFAULT_BASE)}
 """What HCCL takes if a variable is not set."""
-_ONLY_IF_SET = (*NAMES["master_port"], LINK_PORT, HOST_RANGE)
-"""Scripts choose the first two themselves, and not all ranks have them; without a range, the base port counts."""
+_ONLY_IF_SET = (*NAMES["master_port"], LINK_PORT, HOST_RANGE, *RECORDER_SWITCHES)
+"""Scripts choose the first two themselves, and not all ranks have them; without a range, the base port counts. The
+flight recorders are for torch."""
 _EQUAL = (CONNECT_TIMEOUT, EXEC_TIMEOUT)
 """Of the variables of a plan, those that are wrong just because ranks differ."""
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")

@@ -16,6 +16,7 @@ from hccl_kit.base.network import is_loopback
 from hccl_kit.discovery.server_id import Interface
 from hccl_kit.launch.job_ports import JOBS, JobPorts, Kernel, job_ports
 from hccl_kit.launch.plan import address_of
+from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.runtime.worker_env import LINK_PORT, NAMES
 from hccl_kit.table.model import RankTable, Server
 
@@ -26,6 +27,8 @@ CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
 IF_IP, IF_NAME, FAMILY = "HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_SOCKET_FAMILY"
 OF_A_SERVER = (IF_IP, IF_NAME, FAMILY)
 """What may differ between servers; the rest is equal on all ranks."""
+RECORDER_SWITCHES = tuple(one.name for one in RECORDERS if not one.value.startswith("./"))
+"""Those of the flight recorders that are no file."""
 (MASTER_PORT,) = NAMES["master_port"]
 
 LEAST_CONNECT, MOST_CONNECT = 120, 7200
@@ -96,7 +99,12 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
     return VariablePlan(
         wanted,
         ports,
-        (*_of_ports(ports), *_of_timeouts(wanted, several=several), *_of_rendezvous(ports, several=several)),
+        (
+            *_of_ports(ports),
+            *_of_timeouts(wanted, several=several),
+            *_of_rendezvous(ports, several=several),
+            *_of_recorders(),
+        ),
         tuple(_of_server(server, hosts.get(server.id)) for server in table.servers),
         kernels,
         assumes_linux,
@@ -107,6 +115,7 @@ def script_variables(table: RankTable, job: int | None, jobs: int | None = None)
     """What the scripts of a job set unless their user did; nothing without a number of the job.
 
     They start one process for each card, for which the base port is enough; the range would beat one that a user sets.
+    The flight recorders they switch on in any case, with files in the folder of the run.
 
     The kernels of its servers are not known here, so those of Linux by default are assumed (HK605 checks it there), and
     the interfaces are left to HCCL. Raises KitError as `plan_variables`.
@@ -116,7 +125,8 @@ def script_variables(table: RankTable, job: int | None, jobs: int | None = None)
             raise KitError(f"--jobs-per-host {jobs} without --job", hint="--job K, from 0: which of them this is")
         return []
     planned = plan_variables(table, Wanted(job, JOBS if jobs is None else jobs), {}).variables
-    return [(one.name, one.value) for one in planned if one.name != HOST_RANGE]
+    apart = {HOST_RANGE, *RECORDER_SWITCHES}
+    return [(one.name, one.value) for one in planned if one.name not in apart]
 
 
 def _of_ports(ports: JobPorts) -> tuple[Variable, ...]:
@@ -169,6 +179,10 @@ def _of_rendezvous(ports: JobPorts, *, several: bool) -> tuple[Variable, ...]:
     master = Variable(MASTER_PORT, str(ports.master), "where rank 0 listens for torch and our scripts")
     link = Variable(LINK_PORT, str(ports.link), "where our scripts on the servers meet")
     return (master, link) if several else (master,)
+
+
+def _of_recorders() -> tuple[Variable, ...]:
+    return tuple(Variable(one.name, one.value, one.reason) for one in RECORDERS if one.name in RECORDER_SWITCHES)
 
 
 def _of_server(server: Server, host: Host | None) -> ServerVariables:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from hccl_kit.base.network import derived_port
+from hccl_kit.launch.recorders import rows
 from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS
 
 
@@ -97,6 +98,11 @@ def port_range() -> str:
 def from_user() -> list[str]:
     """What users may set for any script, as variables of the script: see the fragments `plogs` and `diagnose`."""
     return [f"given_plogs=${{{PLOGS}:-}}", f"diagnose_s=${{{DIAGNOSE}:-60}}"]
+
+
+def recorders() -> list[str]:
+    """The flight recorders of torch, of which `switch_recorders_on` switches on those that the user left alone."""
+    return ["", *array("recorder_rows", rows()), *fragment("common/recorders")]
 
 
 def wrapped(command: str) -> str:

@@ -53,6 +53,10 @@ class Charset:
         """The class numbers of `text`; characters that are not in the dictionary are dropped, as in MindOCR."""
         return [self._numbers[c] for c in (text.lower() if lower else text) if c in self._numbers]
 
+    def other_case(self) -> list[int]:
+        """For each class of a character that of its other case, or its own if the dictionary has no other."""
+        return [self._numbers.get(_other_case(character), number) for number, character in enumerate(self.characters)]
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {character: number for number, character in enumerate(self.characters)}
@@ -60,6 +64,12 @@ class Charset:
     def decode(self, numbers: list[int]) -> str:
         """The text of class numbers without the blank."""
         return "".join(self.characters[number] for number in numbers)
+
+
+def _other_case(character: str) -> str:
+    """The character itself if its other case has more characters or is that of another too, such as of dotless i."""
+    other = character.swapcase()
+    return other if other.swapcase() == character else character
 
 
 def _listed(path: str) -> Iterable[str]:

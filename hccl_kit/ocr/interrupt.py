@@ -1,5 +1,7 @@
 """SIGINT and SIGTERM end a program at once, with a message and an exit code; a file in writing is completed first.
 
+SIGUSR2 asks a training to save a checkpoint after its step and to end then, as a scheduler does before a time limit.
+
 MindSpore installs its own handler when it compiles, which ends the process by SIGTERM, and an exception inside its
 compiler leaves a dump and a folder `rank_0`. So all threads block both signals, and one thread waits for them.
 MindSpore releases the GIL while it computes (measured: within 0.5 s, also while it compiles).
@@ -24,6 +26,21 @@ PATIENCE = 20.0
 _ENDINGS = {signal.SIGINT: ("interrupted", EXIT_INTERRUPTED), signal.SIGTERM: ("terminated", EXIT_TERMINATED)}
 _WRITING = threading.RLock()
 _SCRATCH: set[str] = set()
+_SAVE = threading.Event()
+
+
+class SavedError(Exception):
+    """A training has saved a checkpoint and ends, because it was asked to by SIGUSR2."""
+
+
+def save_on_usr2() -> None:
+    """From now on, SIGUSR2 does not end this process: `save_is_wanted` tells of it."""
+    signal.signal(signal.SIGUSR2, lambda *_: _SAVE.set())
+
+
+def save_is_wanted() -> bool:
+    """Whether SIGUSR2 has come since `save_on_usr2`."""
+    return _SAVE.is_set()
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer],
     others = [one for one in job.table.servers if one is not this.server]
     refused = {one.id: why for one in others if (why := over_ssh.refusal(address_of(one)))}
     asked = [one for one in others if one.id not in refused]
-    program = _program(ssh.remote)
+    program = program_there(ssh.remote)
     commands = [(address_of(one), _command(program, job, one)) for one in asked]
     start = over_ssh.ssh_command(os.environ, ssh.options)
 
@@ -72,7 +72,7 @@ def _command(program: Sequence[str], job: Job, server: Server) -> str:
     return words([*program, "preflight", "-", f"--server={server.id}", product, "--format=json", *path, *ignore])
 
 
-def _program(remote: str | None) -> list[str]:
+def program_there(remote: str | None) -> list[str]:
     """The command of hccl-kit on the other servers: `remote`, else the path of the program that runs here."""
     if remote:
         try:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.hostlist import fold
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import counted, listed
 from hccl_kit.check.rule import Rule, run
 from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
 from hccl_kit.preflight.facts import FRAMEWORK, HOST, TLS
@@ -18,6 +18,8 @@ from hccl_kit.table.products import ANY_PRODUCT
 
 SKEW = 1.0
 """Maximum difference of two clocks in seconds."""
+MAX_VALUES = 4
+"""Values of one fact in a message, the most frequent ones; the JSON form has all."""
 _UNSET = "not set"
 
 
@@ -115,11 +117,16 @@ def clocks_differ(found: Round) -> Iterator[Finding]:
     Fix:            start chronyd or ntpd there.
     HCCL:           no code.
     """
-    for name, seconds in found.ahead.items():
-        if abs(seconds) > SKEW:
-            side = "ahead of" if seconds > 0 else "behind"
-            message = f"the clock of {folded([name])} is {abs(seconds):.1f} s {side} the clock of this machine"
+    for side, sign in (("ahead of", 1), ("behind", -1)):
+        by_server = {name: sign * seconds for name, seconds in found.ahead.items() if sign * seconds > SKEW}
+        least, most = (f"{end(by_server.values(), default=0.0):.1f}" for end in (min, max))
+        if len(by_server) == 1:
+            message = f"the clock of {folded([*by_server])} is {most} s {side} the clock of this machine"
             yield Finding(message, "start chronyd or ntpd there")
+        elif by_server:
+            seconds = most if least == most else f"{least} to {most}"
+            message = f"the clocks of {folded([*by_server])} are {seconds} s {side} the clock of this machine"
+            yield Finding(message, "start chronyd or ntpd there, or here if this clock is wrong")
 
 
 def frameworks_differ(found: Round) -> Iterator[Finding]:
@@ -188,7 +195,13 @@ def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Finding]:
         by_value.setdefault(value, []).append(server)
     if len(by_value) > 1:
         groups = sorted(by_value.items(), key=lambda pair: -len(pair[1]))
-        parts = [f"{value if value == _UNSET else shown(value)} on {folded(servers)}" for value, servers in groups]
+        parts = [
+            f"{value if value == _UNSET else shown(value)} on {folded(servers)}"
+            for value, servers in groups[:MAX_VALUES]
+        ]
+        rest = [server for _, servers in groups[MAX_VALUES:] for server in servers]
+        if rest:
+            parts.append(f"{counted(len(groups) - MAX_VALUES, 'other value')} on {folded(rest)}")
         yield Finding(f"{name} differs: {'; '.join(parts)}", f"set {name} to the same value on all servers")
 
 

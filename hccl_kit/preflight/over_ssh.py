@@ -18,13 +18,16 @@ from hccl_kit.base.host_name import is_host
 from hccl_kit.base.progress import track
 from hccl_kit.discovery.driver_tool import killed_on_error
 
-AT_ONCE = 32
+AT_ONCE = 64
+"""Connections; each is a process here."""
 TIMEOUT = 60.0
 """Seconds for one server; the tools take a few for 16 cards."""
 CONNECT = 10
 """Seconds until ssh gives up connecting."""
 MAX_OUTPUT = 4 << 20
 """Bytes; the report on 64 cards with every possible finding is some hundred KB."""
+MAX_OUTPUTS, LEAST_OUTPUT = 1 << 30, 256 << 10
+"""Bytes of all servers together, and what each may always print."""
 MAX_STDERR = 4096
 SSH_VARIABLE = "HCCL_KIT_SSH"
 OPTIONS = ("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}", "-o", "ServerAliveInterval=5")
@@ -56,22 +59,28 @@ def ssh_command(environ: Mapping[str, str], options: Sequence[str]) -> tuple[str
 
 
 def run_on_all(
-    ssh: Sequence[str], commands: Sequence[tuple[str, str]], stdin: bytes, *, timeout: float = TIMEOUT
+    ssh: Sequence[str],
+    commands: Sequence[tuple[str, str]],
+    stdin: bytes,
+    *,
+    timeout: float = TIMEOUT,
+    quiet: bool = False,
 ) -> list[Reply]:
     """The replies to pairs of an address and a shell command, in their order; each command reads `stdin`.
 
-    If this is interrupted, no ssh is left running.
+    `quiet` shows no progress. If this is interrupted, no ssh is left running.
     """
     stop = Event()
+    most = max(LEAST_OUTPUT, min(MAX_OUTPUT, MAX_OUTPUTS // max(1, len(commands))))
     with tempfile.NamedTemporaryFile() as file, ThreadPoolExecutor(AT_ONCE) as pool:
         file.write(stdin)
         file.flush()
         started = [
-            pool.submit(_run, (*ssh, "--", address, command), Path(file.name), timeout, stop)
+            pool.submit(_run, (*ssh, "--", address, command), Path(file.name), timeout, stop, most)
             for address, command in commands
         ]
         try:
-            with track(as_completed(started), len(started), "checking servers") as replies:
+            with track(as_completed(started), len(started), "checking servers", quiet=quiet) as replies:
                 for _ in replies:
                     pass
             return [one.result() for one in started]
@@ -85,7 +94,7 @@ def refusal(address: str) -> str | None:
     return None if is_host(address) else "not a valid address or host name for ssh"
 
 
-def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event) -> Reply:
+def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most: int) -> Reply:
     started = time.time()
     try:
         with stdin.open("rb") as source:
@@ -94,7 +103,7 @@ def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event) -> Re
         return Reply("", started, time.time(), f"{command[0]} cannot be started: {error.strerror}")
     try:
         with killed_on_error(process):
-            text, stderr = _output(process, time.monotonic() + timeout, stop)
+            text, stderr = _output(process, time.monotonic() + timeout, stop, most)
     except TimeoutExpired:
         return Reply("", started, time.time(), f"no answer in {timeout:g} s")
     line = _error_line(stderr)
@@ -103,13 +112,13 @@ def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event) -> Re
     return Reply("", started, time.time(), line or f"it printed nothing, exit code {process.returncode}")
 
 
-def _output(process: Popen[bytes], deadline: float, stop: Event) -> tuple[str, str]:
-    """Standard output and error until the process ends.
+def _output(process: Popen[bytes], deadline: float, stop: Event, most_output: int) -> tuple[str, str]:
+    """Standard output and error until the process ends, of which so much is kept.
 
     Raises TimeoutExpired at `deadline` (monotonic), or if `stop` is set.
     """
     kept = {process.stdout: bytearray(), process.stderr: bytearray()}
-    most = {process.stdout: MAX_OUTPUT, process.stderr: MAX_STDERR}
+    most = {process.stdout: most_output, process.stderr: MAX_STDERR}
     with DefaultSelector() as selector:
         for stream in kept:
             assert stream is not None

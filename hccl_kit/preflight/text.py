@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -15,6 +16,10 @@ from hccl_kit.table.finding import Finding
 
 MAX_MESSAGES = 3
 """Maximum messages of one rule over all servers; the JSON form has all."""
+MAX_REASONS = 8
+"""Maximum reasons why servers did not answer, and why checks were not made."""
+_ADDRESS = re.compile(r"(connect to host |resolve hostname )\S+?(?= port|: )")
+"""What ssh prints before the address of a server."""
 
 
 def as_text(answer: Answer, color: bool = False) -> str:
@@ -28,7 +33,7 @@ def as_text(answer: Answer, color: bool = False) -> str:
 def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color: bool = False) -> str:
     """All servers: which did not answer, what differs, and each finding once with the servers that have it."""
     there = [one for one in answers if one.error is None]
-    lines = [printable(f"{name_of(one)} did not answer: {one.error}") for one in answers if one.error is not None]
+    lines = _unanswered([one for one in answers if one.error is not None])
     lines += [line for found in differences for line in as_lines(found, color)]
     pairs = [(found, name_of(one)) for one in there for found in one.report.findings]
     pairs.sort(key=lambda pair: pair[0].rule)
@@ -44,6 +49,26 @@ def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color
 def name_of(answer: Answer) -> str:
     """A server by its id in the table; another machine by its host name."""
     return answer.server or answer.machine
+
+
+def _unanswered(answers: Sequence[Answer]) -> list[str]:
+    """Servers that did not answer for one reason are one line; those of the most frequent reasons come first."""
+    by_reason: dict[str, list[Answer]] = {}
+    for one in answers:
+        by_reason.setdefault(_without_address(one.error or "", name_of(one)), []).append(one)
+    groups = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
+    lines = []
+    for reason, some in groups[:MAX_REASONS]:
+        why = some[0].error if len(some) == 1 else reason
+        lines.append(printable(f"{folded([name_of(one) for one in some])} did not answer: {why}"))
+    rest = sum(len(some) for _, some in groups[MAX_REASONS:])
+    return lines + ([f"{rest} more servers did not answer, for other reasons; --format json lists all"] if rest else [])
+
+
+def _without_address(error: str, name: str) -> str:
+    """A reason in which servers do not differ."""
+    own = rf"(?<![\w.:-]){re.escape(name)}(?![\w.-])"
+    return _ADDRESS.sub(r"\1ADDRESS", re.sub(own, "ADDRESS", error))
 
 
 def _summary(name: str, report: Report) -> list[str]:
@@ -82,7 +107,9 @@ def _not_made(answers: Sequence[Answer]) -> list[str]:
     groups: dict[tuple[str, str], list[str]] = {}
     for (rule, reason), names in servers.items():
         groups.setdefault((reason, folded(names)), []).append(rule)
-    return [printable(f"not checked on {names}: {_rules(rules)} ({why})") for (why, names), rules in groups.items()]
+    lines = [printable(f"not checked on {names}: {_rules(rules)} ({why})") for (why, names), rules in groups.items()]
+    more = len(lines) - MAX_REASONS
+    return lines[:MAX_REASONS] + ([f"and for {more} more reasons; --format json lists all"] if more > 0 else [])
 
 
 def _rules(rules: Iterable[str]) -> str:

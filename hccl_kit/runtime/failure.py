@@ -26,13 +26,14 @@ import socket
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime.flight_recorder import DONE, recorder
+from hccl_kit.runtime.termination import before_termination
 from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer
 
 VERSION = 1
@@ -45,19 +46,21 @@ MAX_TRACEBACK = 32_000
 def recorded() -> Iterator[None]:
     """Record an exception that leaves the block, and raise it again. Ctrl-C and sys.exit() are not failures.
 
-    The flight recorder notes how the block ended, whatever that is.
+    The flight recorder notes how the block ended, whatever that is. SIGTERM ends the process with exit code 143, after
+    the recorder has written the collectives of torch.
     """
     flight = recorder()
-    try:
-        yield
-    except Exception as error:
-        record(error)
-        raise
-    except BaseException as error:
-        is_success = isinstance(error, SystemExit) and error.code in (None, 0)
-        flight.ended(DONE if is_success else type(error).__name__, str(error))
-        raise
-    flight.ended(DONE)
+    with before_termination(flight.killed) if flight.is_on else nullcontext():
+        try:
+            yield
+        except Exception as error:
+            record(error)
+            raise
+        except BaseException as error:
+            is_success = isinstance(error, SystemExit) and error.code in (None, 0)
+            flight.ended(DONE if is_success else type(error).__name__, str(error))
+            raise
+        flight.ended(DONE)
 
 
 def record(error: BaseException, *, env: WorkerEnv | None = None, environ: Mapping[str, str] = os.environ) -> None:

@@ -13,13 +13,20 @@ has lines of fixed length, each an object or blank, and is written whole when it
 even where the disk is full, and is there even after SIGKILL.
 
     {"version": 1, "rank": 3, "ranks": 8, "host": "n1", "device": 7, "pid": 4711, "start": 1767225600.25}
-    {"alive": 1767225731.5, "step": 2705, "doing": "data", "since": 1767225730.1}
+    {"alive": 1767225731.5, "step": 2705, "doing": "data", "since": 1767225730.1, "idle": 0.2, "loss": 0.31, "memory":
+     536870912, "windows": [[2700, 10, 2.0, 0.1, 1.5, 0.4], ...]}
     {"ended": "ValueError", "message": "...", "time": 1767225732.0}
     {"n": 2706, "op": "all_reduce", "bytes": 4096, "step": 2705, "begun": 1767225731.2, "left": null}
+    {"curve": [1767225600.0, 1200, 10, 2.0, 0.1, 1.5, 0.4, 0.35, 536870912]}
 
 The second line is written every second by a thread: it stands still if the process is stopped or dead, but not if the
-rank only waits. "ended" is "done" at the end of the block, or the name of an exception. The other lines are a ring of
-the last RING collectives, the n-th at n % RING; "left" is null while the rank is inside.
+rank only waits. "idle" is the seconds since the last beat (`Heartbeat`), and a window is: last step, number of steps,
+their seconds, and of these data, compute and communication. "ended" is "done" at the end of the block, or the name of
+an exception. Then comes a ring of the last RING collectives, the n-th at n % RING; "left" is null while the rank is
+inside. At the end are up to POINTS points of the curve of the run: time, a window, mean loss, bytes of memory.
+
+A program of torch need not name its collectives: those that torch's own recorder has are written beside this file (see
+torch_trace).
 """
 
 from __future__ import annotations
@@ -37,13 +44,18 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
+from hccl_kit.runtime import torch_trace
+from hccl_kit.runtime.pulse import POINTS, Point, Pulse
+from hccl_kit.runtime.torch_trace import TorchTrace
 from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer
 
 VERSION = 1
 RING = 256
 """Collectives that are kept."""
 ENTRY, HEAD = 192, 1024
-"""Bytes of a line of the ring, and of each of the three lines before it."""
+"""Bytes of a line of the ring and of the curve, and of each of the three lines before the ring."""
+CURVE_AT = 3 * HEAD + RING * ENTRY
+"""Where the curve begins."""
 INTERVAL = 1.0
 """Seconds between two signs of life."""
 MAX_NAME = 40
@@ -58,11 +70,20 @@ class FlightRecorder:
         self.step = 0
         self._count = 0
         self._doing: tuple[str, float] | None = None
+        self._pulse = Pulse()
+        self._points: tuple[Point, ...] = ()
         self._is_over = threading.Event()
+        self._torch = None if path is None else TorchTrace(path.with_name(torch_trace.NAME.format(head["rank"])))
         self._file = None if path is None else _make(path, head)
         if self._file is not None:
             self._sign_of_life()
             _start(self._stay_alive)
+
+    def beat(self, step: int, loss: float | None = None, parts: tuple[float, float, float] | None = None) -> None:
+        """Record that `step` steps are done: see `Pulse.beat`."""
+        self.step = step
+        if self._file is not None:
+            self._pulse.beat(step, loss, parts)
 
     @contextmanager
     def collective(self, operator: str, size: int | None = None) -> Iterator[None]:
@@ -73,7 +94,7 @@ class FlightRecorder:
             f'{{"n": {self._count}, "op": {_name(operator)}, "bytes": {"null" if size is None else size}, '
             f'"step": {self.step}, "begun": {time.time():.6f}, "left": '
         )
-        with self.waiting(operator):
+        with self._inside(operator, "communication"):
             self._write(f"{entry}null}}".encode().ljust(ENTRY - 1) + b"\n", at)
             yield
         self._write(f"{entry}{time.time():.6f}}}".encode().ljust(ENTRY - 1) + b"\n", at)
@@ -81,11 +102,20 @@ class FlightRecorder:
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
         """Record what this rank waits for, such as "data"; it is written with the next sign of life."""
+        with self._inside(what, "data" if what == "data" else "other"):
+            yield
+
+    @contextmanager
+    def _inside(self, what: str, part: str) -> Iterator[None]:
+        """The block is of this part of a step, unless it stands in another block."""
         before, self._doing = self._doing, (what, time.time())
+        began = time.perf_counter()
         try:
             yield
         finally:
             self._doing = before
+            if before is None:
+                self._pulse.spent(part, time.perf_counter() - began)
 
     def ended(self, how: str, message: str = "") -> None:
         """Record how the rank ended; the first time counts."""
@@ -98,15 +128,44 @@ class FlightRecorder:
             length //= 2
         self._sign_of_life()
         self._write(line, 2 * HEAD)
+        if self._torch is not None and self._file is not None:
+            self._torch.done() if how == DONE else self._torch.failed()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is recorded."""
+        return self._file is not None
+
+    def killed(self) -> None:
+        """Record what there is to record before a signal ends the process."""
+        self._sign_of_life()
+        if self._torch is not None:
+            self._torch.failed()
 
     def _stay_alive(self) -> None:
         while not self._is_over.wait(INTERVAL):
             self._sign_of_life()
+            if self._torch is not None:
+                self._torch.look()
 
     def _sign_of_life(self) -> None:
         doing, since = self._doing or (None, None)
         row = {"alive": time.time(), "step": self.step, "doing": doing and doing[:MAX_NAME], "since": since}
-        self._write(_line(row, HEAD), HEAD)
+        line = _line(row | self._pulse.row(), HEAD)
+        self._write(line if len(line) == HEAD else _line(row, HEAD), HEAD)
+        self._draw()
+
+    def _draw(self) -> None:
+        """Write the points of the curve that are new; all of them after each two have become one."""
+        before, self._points = self._points, self._pulse.points
+        if self._points is before:
+            return
+        is_longer = len(self._points) > len(before)
+        blank = b" " * (ENTRY - 1) + b"\n"
+        rows = (_line({"curve": point.row()}, ENTRY) for point in self._points)
+        lines = [line if len(line) == ENTRY else blank for line in rows]  # absurd numbers do not fit
+        first = len(before) if is_longer else 0
+        self._write(b"".join(lines[first:]) + blank * (len(before) - len(lines)), CURVE_AT + first * ENTRY)
 
     def _write(self, line: bytes, at: int) -> None:
         if self._file is not None:
@@ -129,7 +188,7 @@ def _line(row: Mapping[str, object], length: int) -> bytes:
 
 def _make(path: Path, head: Mapping[str, object]) -> int | None:
     """The file, written whole; None if that is not possible."""
-    blank = (b" " * (HEAD - 1) + b"\n") * 2 + (b" " * (ENTRY - 1) + b"\n") * RING
+    blank = (b" " * (HEAD - 1) + b"\n") * 2 + (b" " * (ENTRY - 1) + b"\n") * (RING + POINTS)
     text = _line(head, HEAD) + blank
     file = None
     try:

@@ -22,8 +22,8 @@ class Heartbeat:
     """Writes `step_<rank>`: the step in decimal, a newline.
 
     Every beat updates the time of the file, also with the same number: an evaluation beats with the current step. It
-    costs one system call (2 microseconds) and never fails: after a write error, such as a full disk, the next beat
-    opens the file again. What the flight recorder writes has the step too.
+    costs one system call (a few microseconds) and never fails: after a write error, such as a full disk, the next beat
+    opens the file again. What the flight recorder writes has the step too, with what `hccl-kit watch` shows.
     """
 
     def __init__(self, path: Path | None, recorder: FlightRecorder = OFF) -> None:
@@ -42,11 +42,15 @@ class Heartbeat:
         path = Path(folder) / f"step_{rank}" if folder and rank is not None else None
         return cls(path, recorder(environ, rank=rank))
 
-    def beat(self, step: int) -> None:
-        """Report that `step` steps are done. Steps must not decrease, so a line covers the previous one."""
+    def beat(self, step: int, *, loss: float | None = None, parts: tuple[float, float, float] | None = None) -> None:
+        """Report that `step` steps are done. Steps must not decrease, so a line covers the previous one.
+
+        `parts`: seconds of data, compute and communication since the last beat. Without them they are measured: data is
+        the time in `waiting("data")`, communication that in `collective(...)`, compute the rest outside such blocks.
+        """
         if self.path is None:
             return
-        self.recorder.step = step
+        self.recorder.beat(step, loss, parts)
         try:
             if self._file is None:
                 self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | self._empty, 0o644)

@@ -19,6 +19,7 @@ import struct
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,8 +32,12 @@ from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode
 _ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Unless the user has set them: the ranks of a server share its cores."""
 _ROOT_MAY_RUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-_LOOK = 1.0
+_LOOK = 0.05
 """Seconds between two looks at the states of the processes."""
+_LOOKS = 20
+"""Looks between two reports of them."""
+_LAST = 1.0
+"""Seconds in which killed processes end."""
 _GRACE = 0.5
 """Seconds in which the last words of a dead rank arrive."""
 
@@ -86,7 +91,7 @@ class Agent:
                     writer.write(line)
         finally:
             server.close()
-            self.end()
+            await self.end()
 
     async def start(self, path: str) -> None:
         """Start a process for each rank, or one mpirun for all."""
@@ -143,13 +148,16 @@ class Agent:
         say({"rank": rank, "event": "gone", "detail": self.why(rank)})
 
     async def tell_states(self) -> None:
-        """Say for each rank whether its process runs or is stopped by a signal. The rank itself cannot: frameworks hold
-        Python's lock while they load, connect, or wait for a partner.
+        """Say of each rank in which part of the looks its process was stopped by a signal. The rank itself cannot know:
+        a clock does not tell a process that is stopped from one that waits for a busy core.
         """
         while True:
-            await asyncio.sleep(_LOOK)
-            for rank, writer in list(self.writers.items()):
-                say({"rank": rank, "event": "halted" if _is_halted(writer) else "alive"})
+            stopped: Counter[int] = Counter()
+            for _ in range(_LOOKS):
+                await asyncio.sleep(_LOOK)
+                stopped.update(rank for rank, writer in self.writers.items() if _is_stopped(writer))
+            for rank in list(self.writers):
+                say({"rank": rank, "event": "state", "stopped": stopped[rank] / _LOOKS})
 
     def why(self, rank: int) -> str:
         """How the process of a rank ended."""
@@ -161,17 +169,19 @@ class Agent:
             return f"killed by {signal.Signals(-code).name}"
         return self.tails.get(rank, "")
 
-    def end(self) -> None:
-        """Kill all ranks; the group of a process, since mpirun and frameworks start more of them."""
+    async def end(self) -> None:
+        """Kill all ranks and wait for their end; the group of a process, since mpirun and frameworks start more."""
         for writer in self.writers.values():
             writer.close()
         for process in self.processes:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
+        with suppress(TimeoutError, asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*(process.wait() for process in self.processes)), _LAST)
 
 
-def _is_halted(writer: asyncio.StreamWriter) -> bool:
+def _is_stopped(writer: asyncio.StreamWriter) -> bool:
     """Whether the process at the other end of a Unix socket is stopped (T in its status)."""
     try:
         credentials = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.wording import counted, listed
 from hccl_kit.selftest.measured import Collective, Link, LostRank
 from hccl_kit.selftest.names import Names
 from hccl_kit.selftest.rounds import Pair
@@ -15,30 +16,37 @@ Kind = Literal[
     "slow-card",
     "slow-port",
     "slow-link",
+    "slow-uplink",
     "wrong-card",
     "wrong-link",
     "broken-port",
     "broken-link",
+    "broken-uplink",
     "slow-fabric",
     "collective",
 ]
 
 
 class Fault(NamedTuple):
-    """Something bad: its kind, the ranks it is about (two of a link), and what the user reads."""
+    """Something bad: its kind, its ranks (two of a link), what the user reads, and the pairs of ranks that show it."""
 
     kind: Kind
     ranks: tuple[int, ...]
     message: str
     hint: str
+    pairs: tuple[Pair, ...] = ()
 
 
 class Judged(NamedTuple):
-    """A link with its quality: measured relative to its reference, 0 if it failed; `is_inside` one server."""
+    """A link with its quality: measured relative to its reference, 0 if it failed; `is_inside` one server.
+
+    `ratios`: the same in each pass.
+    """
 
     link: Link
     quality: float
     is_inside: bool
+    ratios: tuple[float, ...] = ()
 
     @property
     def pair(self) -> Pair:
@@ -51,14 +59,16 @@ def bad_port(ranks: tuple[int, ...], own: Sequence[Judged], names: Names) -> Fau
     whom = f"with all {len(partners)} partners"
     where = "inside its server" if own[0].is_inside else "on other servers"
     part = max(one.quality for one in own)
+    pairs = _pairs(own)
     if any(one.link.is_wrong for one in own):
         hint = "take it out of the job: its results cannot be trusted; look for ECC errors with npu-smi info -t ecc"
-        return Fault("wrong-card", ranks, f"{subject} gives wrong results {whom} {where}", hint)
+        return Fault("wrong-card", ranks, f"{subject} gives wrong results {whom} {where}", hint, pairs)
     if all(one.link.bandwidth is None for one in own):
         hint = f"check its cable, address and switch port; hccl-kit preflight on its server ({_problem(own)})"
-        return Fault("broken-port", ranks, f"{subject} reaches none of its {len(partners)} partners {where}", hint)
+        message = f"{subject} reaches none of its {len(partners)} partners {where}"
+        return Fault("broken-port", ranks, message, hint, pairs)
     hint = "it computes at full speed, so check its network port, cable and switch port (hccn_tool -link_stat -g)"
-    return Fault("slow-port", ranks, f"{subject} is slow {whom} {where}: at most {part:.0%} of the others", hint)
+    return Fault("slow-port", ranks, f"{subject} is slow {whom} {where}: at most {part:.0%} of the others", hint, pairs)
 
 
 def bad_link(one: Judged, judged: Sequence[Judged], names: Names, slow: float) -> Fault:
@@ -71,12 +81,43 @@ def bad_link(one: Judged, judged: Sequence[Judged], names: Names, slow: float) -
     if not clean:
         hint = "measure with more servers, or give --baseline FILE of an earlier run"
     if one.link.is_wrong:
-        return Fault("wrong-link", one.pair, f"{subject} gives wrong results{open_end}", hint)
+        return Fault("wrong-link", one.pair, f"{subject} gives wrong results{open_end}", hint, (one.pair,))
     if one.link.bandwidth is None:
         reason = f": {one.link.problem}" if one.link.problem else ""
-        return Fault("broken-link", one.pair, f"{subject} does not work{reason}{open_end}", hint)
+        return Fault("broken-link", one.pair, f"{subject} does not work{reason}{open_end}", hint, (one.pair,))
     message = f"{subject} has {one.link.bandwidth:.3g} GB/s, {one.quality:.0%} of its reference{open_end}"
-    return Fault("slow-link", one.pair, message, hint)
+    return Fault("slow-link", one.pair, message, hint, (one.pair,))
+
+
+def bad_uplink(groups: Sequence[Sequence[str]], crossing: Sequence[Judged]) -> Fault:
+    """All pairs between groups of servers are bad, and each group is fast inside."""
+    ranks = tuple(sorted({rank for one in crossing for rank in one.pair}))
+    between = " and ".join(_group(servers) for servers in groups)
+    number = counted(len(crossing), "pair")
+    if all(one.link.bandwidth is None for one in crossing):
+        message = f"none of the {number} between {between} could exchange data; inside these groups pairs work"
+        return Fault("broken-uplink", ranks, message, _UPLINK, _pairs(crossing))
+    best = max(one.quality for one in crossing)
+    message = f"the {number} between {between} are slow, at most {best:.0%} of the pairs inside these groups"
+    return Fault("slow-uplink", ranks, message, _UPLINK, _pairs(crossing))
+
+
+def uneven_halves(groups: Sequence[Sequence[str]], ranks: tuple[int, ...], part: float) -> Fault:
+    """Each half of the servers is fast, and mixed halves are slow."""
+    first, second = map(_group, groups)
+    message = f"all-reduces inside {first} and inside {second} are fast; those of mixed halves have {part:.0%} of that"
+    return Fault("slow-uplink", ranks, message, _UPLINK)
+
+
+_UPLINK = "check what joins the groups: uplinks between switches, link aggregation, oversubscription"
+
+
+def _group(servers: Sequence[str]) -> str:
+    return f"({listed(servers, 4)})"
+
+
+def _pairs(judged: Sequence[Judged]) -> tuple[Pair, ...]:
+    return tuple(sorted(one.pair for one in judged))
 
 
 def bad_fabric(bad: Sequence[Judged]) -> Fault:
@@ -85,14 +126,19 @@ def bad_fabric(bad: Sequence[Judged]) -> Fault:
     where = "inside the servers" if bad[0].is_inside else "between the servers"
     if all(one.link.is_wrong for one in bad):
         return Fault(
-            "wrong-link", ranks, f"all pairs {where} give wrong results", "check the installation of the framework"
+            "wrong-link",
+            ranks,
+            f"all pairs {where} give wrong results",
+            "check the installation of the framework",
+            _pairs(bad),
         )
     if all(one.link.bandwidth is None for one in bad):
         hint = f"check the network and its firewall; one pair says: {_problem(bad)}"
-        return Fault("broken-link", ranks, f"no pair {where} could exchange data", hint)
+        return Fault("broken-link", ranks, f"no pair {where} could exchange data", hint, _pairs(bad))
     best = max(one.quality for one in bad)
     hint = "nobody stands out: check what is common to all, such as switches, MTU and other jobs"
-    return Fault("slow-fabric", ranks, f"all pairs {where} are slow: at most {best:.0%} of the baseline", hint)
+    message = f"all pairs {where} are slow: at most {best:.0%} of the baseline"
+    return Fault("slow-fabric", ranks, message, hint, _pairs(bad))
 
 
 def _problem(own: Sequence[Judged]) -> str:
@@ -106,8 +152,8 @@ def slow_card(rank: int, part: float, names: Names) -> Fault:
 
 
 def stalling(rank: int, part: float, names: Names) -> Fault:
-    hint = "look for what stops or starves its process: a debugger, a memory or CPU limit of its container, a full disk"
-    return Fault("stalls", (rank,), f"{names.of(rank)} stood still for {part:.0%} of the time", hint)
+    hint = "look for what sends it SIGSTOP: a debugger, a scheduler that suspends jobs, a person"
+    return Fault("stalls", (rank,), f"{names.of(rank)} was stopped by a signal for {part:.0%} of the time", hint)
 
 
 def lost_ranks(lost: Sequence[LostRank], names: Names) -> Iterator[Fault]:

@@ -6,16 +6,18 @@ Its schema is `schemas/selftest_report.schema.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
-from hccl_kit.selftest.faults import Fault
-from hccl_kit.selftest.measured import Collective, Compute, Link, LostRank, Measured
+from hccl_kit.selftest.evidence import Weighed
+from hccl_kit.selftest.measured import Collective, Compute, Link, LostRank, Measured, Split
 from hccl_kit.selftest.rounds import Card
+
+_Value = TypeVar("_Value")
 
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
@@ -23,7 +25,7 @@ MAX_BYTES = 64 << 20
 """A baseline of 8192 cards with 31 partners each has about 20 MB."""
 
 
-def as_json(measured: Measured, faults: Sequence[Fault], *, table: str, slow: float) -> str:
+def as_json(measured: Measured, weighed: Weighed, *, table: str, slow: float) -> str:
     """One document; ASCII, so any pipe takes it."""
     return json.dumps(
         {
@@ -31,20 +33,33 @@ def as_json(measured: Measured, faults: Sequence[Fault], *, table: str, slow: fl
             "table": table,
             "backend": measured.backend,
             "slow": slow,
-            "ok": not faults,
-            "faults": [fault._asdict() for fault in faults],
+            "ok": not weighed.faults,
+            "faults": [fault._asdict() for fault in weighed.faults],
+            "doubts": [fault._asdict() for fault in weighed.doubts],
             "cards": [card._asdict() for card in measured.cards],
             "collectives": [_collective(one) for one in measured.collectives],
             "links": [
-                {"ranks": one.pair, "bandwidth": one.bandwidth, "wrong": one.is_wrong, "problem": one.problem}
+                {
+                    "ranks": one.pair,
+                    "bandwidth": one.bandwidth,
+                    "wrong": one.is_wrong,
+                    "problem": one.problem,
+                    "ratios": _rounded(one.ratios),
+                }
                 for one in measured.links
             ],
-            "compute": [asdict(one) for one in measured.compute],
+            "compute": [{**asdict(one), "ratios": _rounded(one.ratios)} for one in measured.compute],
+            "splits": [asdict(one) for one in measured.splits],
             "lost": [asdict(one) for one in measured.lost],
             "skipped": measured.skipped,
         },
         indent=2,
     )
+
+
+def _rounded(ratios: Sequence[float]) -> list[float]:
+    """Four digits say enough of them, and keep the file of a large job small."""
+    return [round(ratio, 4) for ratio in ratios]
 
 
 def _collective(one: Collective) -> dict[str, Any]:
@@ -96,13 +111,27 @@ def measured_of(document: Any, name: str) -> Measured:
             for one in document["collectives"]
         ),
         tuple(
-            Link((one["ranks"][0], one["ranks"][1]), one["bandwidth"], one["wrong"], one["problem"])
+            Link(_two(one["ranks"]), one["bandwidth"], one["wrong"], one["problem"], tuple(one["ratios"]))
             for one in document["links"]
         ),
-        tuple(Compute(one["rank"], one["gflops"], one["memory"], one["stalled"]) for one in document["compute"]),
+        tuple(
+            Compute(one["rank"], one["gflops"], one["memory"], one["stalled"], tuple(one["ratios"]))
+            for one in document["compute"]
+        ),
+        tuple(_split(one) for one in document["splits"]),
         tuple(LostRank(one["rank"], one["how"], one["detail"]) for one in document["lost"]),
         tuple(document["skipped"]),
     )
+
+
+def _split(one: Mapping[str, Any]) -> Split:
+    first, second = map(tuple, one["halves"])
+    return Split((first, second), tuple(map(_two, one["bandwidths"])))
+
+
+def _two(values: Sequence[_Value]) -> tuple[_Value, _Value]:
+    first, second = values
+    return first, second
 
 
 def assert_comparable(measured: Measured, baseline: Measured, name: str) -> None:

@@ -37,25 +37,43 @@ class Collective:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A pair of ranks that exchanged data; `bandwidth` is None if they could not, `is_wrong`: with a wrong result."""
+    """A pair of ranks that exchanged data; `bandwidth` is None if they could not, `is_wrong`: with a wrong result.
+
+    The bandwidth is the best of all passes; `ratios` has an entry for each pass: the bandwidth then, relative to that
+    of most ranks in the same pass, or to the baseline.
+    """
 
     pair: Pair
     bandwidth: float | None
     is_wrong: bool = False
     problem: str = ""
+    ratios: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Compute:
     """The check of one rank beside the network: a product of matrices in GFLOP/s, and copies of memory.
 
-    `stalled`: the part of the whole test in which its process stood still.
+    Both are the best of all passes, with `ratios` as those of a link. `stalled`: the part of the test in which its
+    process was stopped by a signal.
     """
 
     rank: int
     gflops: float
     memory: float
     stalled: float = 0.0
+    ratios: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The servers in two halves, each of which did an all-reduce of its own at the same time as the other.
+
+    `bandwidths` has the bus bandwidths of both halves in each pass, 0 if it failed.
+    """
+
+    halves: tuple[tuple[str, ...], tuple[str, ...]]
+    bandwidths: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,5 +94,6 @@ class Measured:
     collectives: tuple[Collective, ...] = ()
     links: tuple[Link, ...] = ()
     compute: tuple[Compute, ...] = ()
+    splits: tuple[Split, ...] = ()
     lost: tuple[LostRank, ...] = ()
     skipped: tuple[Operator, ...] = ()

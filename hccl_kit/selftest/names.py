@@ -20,6 +20,21 @@ class Names:
     def is_inside(self, pair: Pair) -> bool:
         return self._cards[pair[0]].server == self._cards[pair[1]].server
 
+    def server(self, rank: int) -> str:
+        return self._cards[rank].server
+
+    def joined(self, pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
+        """The groups of servers, in the order of their ranks, that pairs of ranks join directly or through others."""
+        groups = {server: {server} for server in self._members}
+        for first, second in pairs:
+            one, other = groups[self.server(first)], groups[self.server(second)]
+            if one is not other:
+                one |= other
+                groups.update(dict.fromkeys(other, one))
+        places = {server: place for place, server in enumerate(self._members)}
+        distinct = dict.fromkeys(tuple(sorted(group, key=places.__getitem__)) for group in groups.values())
+        return [group for group in distinct if len(group) > 1]
+
     def of(self, rank: int) -> str:
         card = self._cards[rank]
         return f"rank {rank} ({card.server}, card {card.device})"

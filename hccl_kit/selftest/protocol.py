@@ -4,6 +4,7 @@ To a rank:    {"do": "collective", "step": 3, "operator": ..., "sizes": [...], "
               {"do": "compute", "step": 4, "seconds": 0.3}
               {"do": "put", "key": ..., "value": ..., "to": [0, 1]}          what another rank has put
 From a rank:  {"rank": 0, "event": "alive" | "loaded" | "ready" | "result" | "put" | "gone", ...}
+From an agent: {"rank": 0, "event": "state", "stopped": 0.5}             the part of the last second
 
 Ranks find each other through these messages too ("put"), so no store listens at a port.
 """
@@ -47,16 +48,11 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a rank measured in a step; `values` of a compute step: GFLOP/s and GB/s. `problem` ended it early.
-
-    Of the `spent` seconds, the process stood still for `stalled`.
-    """
+    """What a rank measured in a step; `values` of a compute step: GFLOP/s and GB/s. `problem` ended it early."""
 
     timings: tuple[Timing, ...] = ()
     values: tuple[float, ...] = ()
     problem: str = ""
-    stalled: float = 0.0
-    spent: float = 0.0
 
 
 def encode(message: Message) -> bytes:
@@ -81,8 +77,7 @@ def result_of(message: Message) -> Result:
             for one in message["timings"]
         )
         values = tuple(map(_number, message["values"]))
-        spent = _number(message["spent"])
-        return Result(timings, values, text_of(message["problem"]), min(spent, abs(float(message["stalled"]))), spent)
+        return Result(timings, values, text_of(message["problem"]))
     except (KeyError, TypeError, ValueError):
         return Result(problem="its result cannot be read; is another version of hccl-kit there?")
 
@@ -91,6 +86,12 @@ def skipped_of(message: Message) -> tuple[Operator, ...]:
     """The operators that a rank does not have."""
     found = message.get("skipped")
     return tuple(name for name in OPERATORS if isinstance(found, Sequence) and name in found)
+
+
+def stopped_of(message: Message) -> float:
+    """The part of the last second in which a process was stopped; 0 if the message does not say."""
+    value = message.get("stopped")
+    return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else 0.0
 
 
 def text_of(value: object) -> str:

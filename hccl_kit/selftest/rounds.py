@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
 
 Pair = tuple[int, int]
@@ -33,10 +33,43 @@ def tournament(count: int) -> list[list[tuple[int, int]]]:
     return [pairs for pairs in rounds if pairs]
 
 
-def pair_rounds(cards: Sequence[Card]) -> list[tuple[Pair, ...]]:
-    """Rounds of pairs of ranks: first inside the servers, all at once, then between the servers."""
+def some_rounds(count: int, most: int | None) -> list[list[tuple[int, int]]]:
+    """At most `most` rounds of a tournament. If these are not all, the first have partners at distances 1, 2, 4 and so
+    on: then pairs also join the numbers of each half, and a slow path between halves does not look like slow servers.
+    """
+    everything = tournament(count)
+    if most is None or len(everything) <= most:
+        return everything
+    distances = [1 << power for power in range(max(1, most - 2))]
+    rounds = [[(a, a + d) for a in range(count - d) if not a & d] for d in distances if d < count]
+    met = set(chain(*rounds))
+    free = most - len(rounds)
+    for pairs in everything[:: len(everything) // max(1, free)][:free]:
+        rounds.append([pair for pair in pairs if pair not in met])
+        met.update(pairs)
+    return [pairs for pairs in rounds if pairs]
+
+
+def pair_rounds(cards: Sequence[Card], most: int | None = None) -> list[tuple[Pair, ...]]:
+    """Rounds of pairs of ranks, at most `most` of a kind: first inside the servers, all at once, then between them."""
     servers = by_server(cards)
-    return [*_inside(servers), *_between(servers)]
+    return [*_inside(servers, most), *_between(servers, most)]
+
+
+def halves(count: int) -> list[tuple[list[int], list[int]]]:
+    """Splits of 0..count-1 into two halves: first the lower and the upper numbers, then ever finer stripes.
+
+    Laws: every number is in one half of each split; any two numbers are apart in at least one split; neither half has
+    less than a third of them.
+    """
+    splits = []
+    parts = 2
+    while parts < 2 * count:
+        stripes = [number * parts // count % 2 for number in range(count)]
+        lower, upper = ([number for number in range(count) if stripes[number] == side] for side in (0, 1))
+        splits.append((lower, upper))
+        parts *= 2
+    return splits
 
 
 def by_server(cards: Sequence[Card]) -> list[list[int]]:
@@ -46,8 +79,8 @@ def by_server(cards: Sequence[Card]) -> list[list[int]]:
     return sorted(groups)
 
 
-def _inside(servers: Sequence[Sequence[int]]) -> Iterator[tuple[Pair, ...]]:
-    plans = [tournament(len(ranks)) for ranks in servers]
+def _inside(servers: Sequence[Sequence[int]], most: int | None) -> Iterator[tuple[Pair, ...]]:
+    plans = [some_rounds(len(ranks), most) for ranks in servers]
     for number in range(max(map(len, plans), default=0)):
         yield tuple(
             (ranks[a], ranks[b])
@@ -56,9 +89,9 @@ def _inside(servers: Sequence[Sequence[int]]) -> Iterator[tuple[Pair, ...]]:
         )
 
 
-def _between(servers: Sequence[Sequence[int]]) -> Iterator[tuple[Pair, ...]]:
+def _between(servers: Sequence[Sequence[int]], most: int | None) -> Iterator[tuple[Pair, ...]]:
     """Card i of a server with card i of the other; a larger server is turned by one each round."""
-    for number, plan in enumerate(tournament(len(servers))):
+    for number, plan in enumerate(some_rounds(len(servers), most)):
         pairs = []
         for a, b in plan:
             short, long = sorted((servers[a], servers[b]), key=len)

@@ -1,25 +1,39 @@
-"""The steps of a selftest: arithmetic of each rank, rounds of pairs, collectives; what looks slow is measured again."""
+"""The steps of a selftest: passes of arithmetic and pairs, halves of the servers, collectives; then what looks slow,
+again, until it is certain.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
-from hccl_kit.selftest.bandwidth import OPERATORS, Operator, bus_bandwidth
+from hccl_kit.selftest.bandwidth import OPERATORS, Operator
+from hccl_kit.selftest.evidence import weigh
 from hccl_kit.selftest.faults import Fault
-from hccl_kit.selftest.measured import Collective, Compute, Link, Measured
-from hccl_kit.selftest.protocol import Result, Timing
-from hccl_kit.selftest.rounds import Card, Pair, pair_rounds
+from hccl_kit.selftest.measured import Compute, Link, Measured, Split
+from hccl_kit.selftest.names import Names
+from hccl_kit.selftest.results import collectives_of, half_of, link_of, with_collectives, with_compute, with_links
+from hccl_kit.selftest.rounds import Pair, by_server, halves, pair_rounds
 from hccl_kit.selftest.session import Session
+from hccl_kit.selftest.verdict import judge
 
 KIB, MIB = 1 << 10, 1 << 20
+AGAIN = 10
+"""How often what looks slow is measured again, at most."""
+MOST_NEAR = 7
+"""Rounds of other pairs of a suspect that are measured with it."""
+MIN_SPLIT = 4
+"""Servers from which there are halves: of fewer, a half is one server."""
+
+_Round = tuple[Pair, ...]
 
 
 class Effort(NamedTuple):
-    """How thoroughly: seconds of calls for each measurement, sizes in bytes, operators, rounds of pairs of a kind."""
+    """How thoroughly: passes, seconds of calls for each measurement, sizes in bytes, operators, rounds of a kind."""
 
+    passes: int
     seconds: float
     pair_sizes: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -29,174 +43,156 @@ class Effort(NamedTuple):
     start: float
 
 
-QUICK = Effort(0.25, (64 * KIB, MIB), (MIB,), ("all_reduce",), 7, 10.0, 120.0)
-FULL = Effort(0.5, (64 * KIB, 4 * MIB), (KIB, 64 * KIB, MIB, 16 * MIB), OPERATORS, None, 30.0, 180.0)
-AGAIN = 2
-"""How often what looks slow is measured again: load by other programs passes, a fault stays."""
+QUICK = Effort(3, 0.1, (64 * KIB, MIB), (MIB,), ("all_reduce",), 7, 10.0, 180.0)
+FULL = Effort(3, 0.25, (64 * KIB, 4 * MIB), (KIB, 64 * KIB, MIB, 16 * MIB), OPERATORS, None, 30.0, 180.0)
 
 
-class Judge(NamedTuple):
-    """How results are judged while more can be measured, and who is told what is done next."""
+class Selftest:
+    """One run with the ranks of a session; `measured` is what is known so far. `note` is told what is done next."""
 
-    faults: Callable[[Measured], Sequence[Fault]]
-    note: Callable[[str], None]
+    def __init__(
+        self,
+        session: Session,
+        effort: Effort,
+        nothing: Measured,
+        *,
+        baseline: Measured | None,
+        slow: float,
+        note: Callable[[str], None],
+    ) -> None:
+        self._session, self._effort, self._note = session, effort, note
+        self._baseline, self._slow = baseline, slow
+        self.measured = nothing
+        self._names = Names(nothing.cards)
+        self._rounds = pair_rounds(nothing.cards, effort.rounds)
+        self._servers = by_server(nothing.cards)
 
+    async def run(self) -> Measured:
+        """Measure everything; what looks slow, again."""
+        self._note("starting the ranks")
+        await self._session.ready(self._effort.start)
+        for number in range(self._effort.passes):
+            which = f"pass {number + 1} of {self._effort.passes}"
+            self._note(f"{which}: arithmetic of each rank")
+            await self._arithmetic()
+            self._note(f"{which}: {len(self._rounds)} rounds of pairs")
+            await self._pairs(self._rounds)
+            self._note(f"{which}: halves of the servers")
+            await self._halves()
+        for number in range(AGAIN):
+            if not (suspects := weigh(self._faults(), self.measured, self._baseline, slow=self._slow).doubts):
+                break
+            self._note(f"measuring again what looks slow ({number + 1} of {AGAIN} at most)")
+            await self._again(suspects)
+        self._note("collectives over all ranks")
+        for number in range(AGAIN):
+            if number >= self._effort.passes and not any(fault.kind == "collective" for fault in self._faults()):
+                break
+            await self._collectives()
+        return self.measured
 
-async def measure(session: Session, cards: Sequence[Card], backend: str, effort: Effort, judge: Judge) -> Measured:
-    """Measure everything; what looks slow, again."""
-    judge.note("starting the ranks")
-    await session.ready(effort.start)
-    measured = Measured(backend, tuple(cards))
-    rounds = bounded(pair_rounds(cards), {card.rank: card.server for card in cards}, effort.rounds)
-    measured = await _pairs(session, measured, rounds, effort, judge.note)
-    for number in range(AGAIN):
-        blamed = {rank for fault in judge.faults(measured) if fault.kind.startswith("slow") for rank in fault.ranks}
-        if not blamed:
-            break
-        judge.note(f"measuring again what looks slow ({number + 1} of {AGAIN})")
-        again = [pairs for pairs in rounds if any(blamed.intersection(pair) for pair in pairs)]  # with the same load
-        measured = await _pairs(session, measured, again, effort, lambda _: None)
-    judge.note("collectives over all ranks")
-    for _ in range(1 + AGAIN):
-        measured = await _collectives(session, measured, effort)
-        has_problem = any(one.problem for one in measured.collectives)
-        if has_problem or not any(fault.kind == "collective" for fault in judge.faults(measured)):
-            break
-    return measured
+    def _faults(self) -> tuple[Fault, ...]:
+        return judge(self.measured, self._baseline, slow=self._slow)
 
+    async def _again(self, suspects: Sequence[Fault]) -> None:
+        """The rounds of the suspects, with the same load as before; the other pairs in them show what is usual now."""
+        if any(fault.kind == "slow-card" for fault in suspects):
+            await self._arithmetic()
+        pairs = {pair for fault in suspects for pair in fault.pairs}
+        for is_inside in (True, False):
+            ranks = {rank for pair in pairs if self._names.is_inside(pair) == is_inside for rank in pair}
+            kind = [one for one in self._rounds if self._names.is_inside(one[0]) == is_inside]
+            own = [one for one in kind if pairs.intersection(one)]
+            near = [one for one in kind if one not in own and ranks.intersection(chain(*one))]
+            if own:  # all partners of both ends: their links tell a link from a port
+                await self._pairs([*own, *near[:MOST_NEAR]])
+        if any(fault.kind == "slow-uplink" and not fault.pairs for fault in suspects):
+            await self._halves()
 
-def bounded(rounds: Iterable[tuple[Pair, ...]], home: Mapping[int, str], most: int | None) -> list[tuple[Pair, ...]]:
-    """At most `most` rounds inside servers, and as many between them."""
-    kept: list[tuple[Pair, ...]] = []
-    numbers = {True: 0, False: 0}
-    for pairs in rounds:
-        is_inside = home[pairs[0][0]] == home[pairs[0][1]]
-        numbers[is_inside] += 1
-        if most is None or numbers[is_inside] <= most:
-            kept.append(pairs)
-    return kept
+    async def _arithmetic(self) -> None:
+        if self._session.is_over:
+            return
+        ranks = self._session.available()
+        results = await self._session.step(
+            {"do": "compute", "seconds": self._effort.seconds}, ranks, self._effort.timeout
+        )
+        found = [Compute(rank, *one.values) for rank, one in sorted(results.items()) if len(one.values) == 2]
+        self.measured = with_compute(self.measured, found, self._baseline)
+        self._take_losses()
 
+    async def _pairs(self, rounds: Sequence[_Round]) -> None:
+        """Rounds of pairs, one after the other: a pass."""
+        links: list[Link] = []
+        broken = {one.pair for one in self.measured.links if one.bandwidth is None and len(one.ratios) > 1}
+        for pairs in rounds:
+            available = set(self._session.available())
+            groups = [pair for pair in pairs if available.issuperset(pair) and pair not in broken]
+            if groups and not self._session.is_over:
+                results = await self._all_reduce(groups)
+                links += [
+                    link_of(pair, [results[rank] for rank in pair]) for pair in groups if results.keys() >= set(pair)
+                ]
+        self.measured = with_links(self.measured, links, self._baseline)
+        self._take_losses()
 
-async def _pairs(
-    session: Session,
-    measured: Measured,
-    rounds: Sequence[tuple[Pair, ...]],
-    effort: Effort,
-    note: Callable[[str], None],
-) -> Measured:
-    """Arithmetic and rounds of pairs, joined with what is there: the better one counts."""
-    compute = {one.rank: one for one in measured.compute}
-    links = {one.pair: one for one in measured.links}
-    if not session.is_over:
-        note("arithmetic of each rank")
-        ranks = session.available()
-        results = await session.step({"do": "compute", "seconds": effort.seconds}, ranks, effort.timeout)
-        for rank, result in results.items():
-            if len(result.values) == 2:
-                one = Compute(rank, result.values[0], result.values[1])
-                compute[rank] = _better_compute(one, compute.get(rank))
-    for number, pairs in enumerate(rounds, 1):
-        if session.is_over:
-            break
-        note(f"round {number} of {len(rounds)}: {len(pairs)} pairs")
-        for link in await _round(session, pairs, effort):
-            links[link.pair] = _better(link, links.get(link.pair))
-    return replace(
-        measured,
-        compute=tuple(replace(compute[rank], stalled=session.stalled(rank)) for rank in sorted(compute)),
-        links=tuple(links[pair] for pair in sorted(links)),
-        lost=session.losses(),
-        skipped=session.skipped,
-    )
+    async def _halves(self) -> None:
+        """An all-reduce in both halves at once, for each split of the servers; nothing if ranks or links are lost."""
+        is_broken = self.measured.lost or any(one.bandwidth is None for one in self.measured.links)
+        if len(self._servers) < MIN_SPLIT or self._session.is_over or is_broken:
+            return
+        splits = self.measured.splits or tuple(Split(self._named(sides), ()) for sides in halves(len(self._servers)))
+        found = []
+        for split in splits:
+            groups = [self._ranks_of(half) for half in split.halves]
+            results = await self._all_reduce(groups)
+            first, second = (
+                half_of([results[rank] for rank in group]) if results.keys() >= set(group) else 0.0 for group in groups
+            )
+            found.append(replace(split, bandwidths=(*split.bandwidths, (first, second))))
+            if self._session.losses() or self._session.is_over:
+                break
+        else:
+            self.measured = replace(self.measured, splits=tuple(found))
+        self._take_losses()
 
+    def _named(self, sides: tuple[list[int], list[int]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The servers of both sides by their ids."""
+        first, second = (tuple(self._names.server(self._servers[place][0]) for place in side) for side in sides)
+        return first, second
 
-async def _round(session: Session, pairs: Sequence[Pair], effort: Effort) -> list[Link]:
-    """The pairs that can be measured, all at once."""
-    available = set(session.available())
-    groups = [pair for pair in pairs if available.issuperset(pair)]
-    if not groups:
-        return []
-    command = _command("all_reduce", effort.pair_sizes, groups, effort)
-    ranks = sorted(rank for pair in groups for rank in pair)
-    results = await session.step(command, ranks, effort.timeout)
-    return [link_of(pair, [results[rank] for rank in pair]) for pair in groups if results.keys() >= set(pair)]
+    def _ranks_of(self, half: Sequence[str]) -> list[int]:
+        return sorted(card.rank for card in self.measured.cards if card.server in half)
 
+    async def _collectives(self) -> None:
+        """The operators over all ranks that are left."""
+        if any(one.problem for one in self.measured.collectives):
+            return  # a problem stays one
+        for operator in self._effort.operators:
+            ranks = self._session.available()
+            if self._session.is_over or len(ranks) < 2 or operator in self._session.skipped:
+                continue
+            command = self._command(operator, self._effort.sizes, [ranks])
+            results = await self._session.step(command, ranks, self._effort.timeout)
+            self.measured = with_collectives(self.measured, collectives_of(operator, self._effort.sizes, results))
+        self._take_losses()
 
-async def _collectives(session: Session, measured: Measured, effort: Effort) -> Measured:
-    """The operators over all ranks that are left, joined with what is there: the faster one counts."""
-    found = {(one.operator, one.size, one.ranks): one for one in measured.collectives}
-    for operator in effort.operators:
-        ranks = session.available()
-        if session.is_over or len(ranks) < 2 or operator in session.skipped:
-            continue
-        command = _command(operator, effort.sizes, [ranks], effort)
-        results = await session.step(command, ranks, effort.timeout)
-        for one in collectives_of(operator, effort.sizes, results):
-            key = (one.operator, one.size, one.ranks)
-            found[key] = _faster(one, found.get(key))
-    compute = tuple(replace(one, stalled=session.stalled(one.rank)) for one in measured.compute)
-    lost, skipped = session.losses(), session.skipped
-    return replace(measured, collectives=tuple(found.values()), compute=compute, lost=lost, skipped=skipped)
+    async def _all_reduce(self, groups: Sequence[Sequence[int]]) -> Mapping[int, Any]:
+        """An all-reduce in each group, all at once; the results of their ranks."""
+        command = self._command("all_reduce", self._effort.pair_sizes, groups)
+        return await self._session.step(command, sorted(chain(*groups)), self._effort.timeout)
 
+    def _command(self, operator: Operator, sizes: Sequence[int], groups: Sequence[Sequence[int]]) -> dict[str, Any]:
+        return {
+            "do": "collective",
+            "operator": operator,
+            "sizes": sizes,
+            "groups": groups,
+            "seconds": self._effort.seconds,
+            "limit": self._effort.timeout / 8,
+        }
 
-def _command(
-    operator: Operator, sizes: Sequence[int], groups: Sequence[Sequence[int]], effort: Effort
-) -> dict[str, Any]:
-    return {
-        "do": "collective",
-        "operator": operator,
-        "sizes": sizes,
-        "groups": groups,
-        "seconds": effort.seconds,
-        "limit": effort.timeout / 8,
-    }
-
-
-def link_of(pair: Pair, results: Sequence[Result]) -> Link:
-    """The link between two ranks by what both measured: the bandwidth of the largest size that both have."""
-    problem = next((one.problem for one in results if one.problem), "")
-    is_wrong = any(timing.is_wrong for one in results for timing in one.timings)
-    common = list(zip(*(one.timings for one in results), strict=False))
-    if is_wrong:
-        return Link(pair, _bandwidth(common[-1]) if common else None, is_wrong=True)
-    if problem or not common:
-        return Link(pair, None, problem=problem or "no result")
-    return Link(pair, _bandwidth(common[-1]))
-
-
-def _bandwidth(timings: Sequence[Timing]) -> float:
-    return bus_bandwidth("all_reduce", 2, timings[0].size, max(one.fast for one in timings))
-
-
-def collectives_of(operator: Operator, sizes: Sequence[int], results: Mapping[int, Result]) -> Iterator[Collective]:
-    """The collectives by what all ranks measured; the slowest rank counts."""
-    problem = next((f"rank {rank}: {one.problem}" for rank, one in sorted(results.items()) if one.problem), "")
-    common = list(zip(*(results[rank].timings for rank in sorted(results)), strict=False))
-    for timings in common:
-        wrong = [rank for rank, timing in zip(sorted(results), timings, strict=True) if timing.is_wrong]
-        trouble = f"wrong result on rank {wrong[0]}" if wrong else ""
-        yield Collective(operator, timings[0].size, len(results), max(one.seconds for one in timings), trouble)
-    if problem and len(common) < len(sizes):
-        yield Collective(operator, sizes[len(common)], len(results), None, problem)
-
-
-def _better(link: Link, before: Link | None) -> Link:
-    """What was measured now or before; a wrong result stays wrong."""
-    if before is None:
-        return link
-    if link.is_wrong or before.is_wrong:
-        return link if link.is_wrong else before
-    return max(link, before, key=lambda one: one.bandwidth or 0.0)
-
-
-def _faster(one: Collective, before: Collective | None) -> Collective:
-    """What was measured now or before; a problem stays one."""
-    if before is None or one.problem or before.problem:
-        return before if before and before.problem else one
-    return min(one, before, key=lambda each: each.seconds or math.inf)
-
-
-def _better_compute(one: Compute, before: Compute | None) -> Compute:
-    if before is None:
-        return one
-    return Compute(one.rank, max(one.gflops, before.gflops), max(one.memory, before.memory))
+    def _take_losses(self) -> None:
+        """What the session knows of the ranks by now."""
+        compute = tuple(replace(one, stalled=self._session.stalled(one.rank)) for one in self.measured.compute)
+        lost, skipped = self._session.losses(), self._session.skipped
+        self.measured = replace(self.measured, compute=compute, lost=lost, skipped=skipped)

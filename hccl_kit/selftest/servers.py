@@ -1,10 +1,11 @@
-"""The servers of a plan, and how the agent of each is started: here, or over ssh."""
+"""The servers of a plan, and how the agent of each is started: here, over ssh, by mpirun or by srun."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -54,8 +55,8 @@ def local_command() -> tuple[str, ...]:
     return (sys.executable, "-m", "hccl_kit", "selftest", "--agent")
 
 
-def remote_command(remote: str | None) -> str:
-    """The command line that starts the agent on another server: with `remote`, else with the path of this program.
+def remote_command(remote: str | None) -> tuple[str, ...]:
+    """The command that starts the agent on another server: with `remote`, else with the path of this program.
 
     Raises KitError if `remote` is not a command.
     """
@@ -67,15 +68,42 @@ def remote_command(remote: str | None) -> str:
     else:
         started = Path(sys.argv[0])
         program = [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]
-    return words([*program, "selftest", "--agent"])
+    return (*program, "selftest", "--agent")
 
 
-def over_ssh(ssh: Sequence[str], node: Node, line: str) -> tuple[str, ...]:
-    """The command that runs `line` on a node. Raises KitError if the table has no address of it for ssh."""
+def over_ssh(ssh: Sequence[str], node: Node, agent: Sequence[str]) -> tuple[str, ...]:
+    """The command that runs `agent` on a node. Raises KitError if the table has no address of it."""
+    return (*ssh, "--", _address(node), words(agent))
+
+
+def over_mpirun(mpirun: str, node: Node, agent: Sequence[str]) -> tuple[str, ...]:
+    """The same by an mpirun of its own, which passes on standard input and output, so that a lost server ends no other.
+
+    Raises KitError if the table has no address of the node.
+    """
+    as_root = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
+    return (mpirun, *as_root, "-n", "1", "--host", _address(node), "--bind-to", "none", *agent)
+
+
+def over_srun(srun: str, name: str, agent: Sequence[str]) -> tuple[str, ...]:
+    """The same by a step of its own on the node of that name in this allocation, beside others."""
+    where = ("--nodes=1", "--ntasks=1", f"--nodelist={name}")
+    return (srun, *where, "--overlap", "--cpu-bind=none", "--unbuffered", "--quiet", *agent)
+
+
+def program_here(name: str) -> str:
+    """The path of a program. Raises KitError if it is not on PATH."""
+    found = shutil.which(name)
+    if found is None:
+        raise KitError(f"{name} is not on PATH", hint="--ssh starts the ranks without it")
+    return found
+
+
+def _address(node: Node) -> str:
     if not is_host(node.address):
-        message = f"server {node.id!r} has no address for ssh: {node.address!r}"
+        message = f"server {node.id!r} has no address for ssh or mpirun: {node.address!r}"
         raise KitError(message, hint='add "host_ip", an address of that host, to it in the table')
-    return (*ssh, "--", node.address, line)
+    return node.address
 
 
 def passed_on() -> dict[str, str]:

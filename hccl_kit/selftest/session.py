@@ -13,12 +13,23 @@ import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from hccl_kit.selftest.agent import Order
 from hccl_kit.selftest.bandwidth import Operator
 from hccl_kit.selftest.measured import Loss, LostRank
-from hccl_kit.selftest.protocol import MAX_LINE, Message, Result, decode, encode, result_of, skipped_of, text_of
+from hccl_kit.selftest.protocol import (
+    MAX_LINE,
+    Message,
+    Result,
+    decode,
+    encode,
+    result_of,
+    skipped_of,
+    stopped_of,
+    text_of,
+)
 
 SILENCE = 6.0
 """Seconds without a sign of life after which a rank counts as stopped."""
@@ -54,9 +65,9 @@ class Session:
         self._seen: dict[int, float] = {}
         self._phase: dict[int, str] = {}
         self._results: dict[int, Result] = {}
-        self._stalls: dict[int, tuple[float, float]] = {}
+        self._state: dict[int, float] = {}
+        self._stopped: dict[int, list[float]] = {}
         self._stuck: set[int] = set()
-        self._halted: set[int] = set()
         self._step = 0
         self._is_closing = False
         self._heard = asyncio.Event()
@@ -75,9 +86,9 @@ class Session:
         return tuple(self.lost[rank] for rank in sorted(self.lost))
 
     def stalled(self, rank: int) -> float:
-        """The part of its time in steps in which the process of a rank stood still."""
-        stalled, spent = self._stalls.get(rank, (0.0, 0.0))
-        return stalled / spent if spent else 0.0
+        """The part of the time since it was ready in which the process of a rank was stopped by a signal."""
+        parts = self._stopped.get(rank)
+        return fmean(parts) if parts else 0.0
 
     async def __aenter__(self) -> Session:
         await asyncio.gather(*(self._start(place) for place in range(len(self.servers))))
@@ -99,11 +110,14 @@ class Session:
         await asyncio.gather(*self._readers, return_exceptions=True)
 
     async def ready(self, seconds: float) -> None:
-        """Wait until all ranks have loaded their framework; those that have not after `seconds` are lost."""
+        """Wait until all ranks have loaded their framework. If for `seconds` none has come further, they are lost."""
         end = time.monotonic() + seconds
+        before = dict(self._phase)
         while time.monotonic() < end and not self.is_over and self._waiting_for_start():
             await self._hear()
             self._notice_silence(self._waiting_for_start())
+            if self._phase != before:  # busy servers load their frameworks one after the other
+                before, end = dict(self._phase), time.monotonic() + seconds
         if self.shares_fate and self.lost:
             return  # the others wait for it
         waiting = self._waiting_for_start()
@@ -148,8 +162,9 @@ class Session:
         everybody = time.monotonic() - latest > 2 * SILENCE
         for rank in ranks:
             if everybody or latest - self._seen.get(rank, latest) > SILENCE:
-                halted = "its process is stopped, as by SIGSTOP"
-                self._lose(rank, "stopped", halted if rank in self._halted else f"no sign of life for {SILENCE:g} s")
+                is_stopped = self._state.get(rank) == 1.0
+                why = "its process is stopped, as by SIGSTOP" if is_stopped else f"no sign of life for {SILENCE:g} s"
+                self._lose(rank, "stopped", why)
 
     async def _hear(self) -> None:
         """Wait for a message, at most a moment."""
@@ -192,24 +207,24 @@ class Session:
         if not self._is_closing:
             _kill(process)  # it has ended, or said a line that is too long
         lines = (await errors).decode("utf-8", "replace").strip().splitlines()
-        self._lose_all(server, text_of(lines[-1] if lines else "its agent ended"))
+        telling = next((line for line in reversed(lines) if line.strip("- ")), "its agent ended")  # mpirun draws lines
+        self._lose_all(server, text_of(telling))
         self._heard.set()
 
     def _take(self, rank: int, message: Message) -> None:
         event = message.get("event")
-        if event == "halted":
-            self._halted.add(rank)
-            return
-        self._halted.discard(rank)
+        if event == "state":
+            part = self._state[rank] = stopped_of(message)
+            if self._phase.get(rank) == "ready":
+                self._stopped.setdefault(rank, []).append(part)
+            if part == 1.0:
+                return  # no sign of life
         self._seen[rank] = time.monotonic()
         if event in ("loaded", "ready"):
             self._phase[rank] = event
             self.skipped = skipped_of(message) if event == "ready" else self.skipped
         elif event == "result" and message.get("step") == self._step:
-            result = self._results[rank] = result_of(message)
-            if not result.problem:  # torch holds Python's lock while it waits for a partner that never comes
-                stalled, spent = self._stalls.get(rank, (0.0, 0.0))
-                self._stalls[rank] = (stalled + result.stalled, spent + result.spent)
+            self._results[rank] = result_of(message)
         elif event == "put":
             self._pass_on(message)
         elif event == "gone":

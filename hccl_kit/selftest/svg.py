@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from hccl_kit.selftest.faults import Fault
 from hccl_kit.selftest.measured import Measured
+from hccl_kit.selftest.quality import judged_links
 from hccl_kit.selftest.rounds import Card, Pair
-from hccl_kit.selftest.verdict import qualities
 from hccl_kit.show.shapes import INK, PALE, WHITE, Piece, columns, label, moved, rectangle, stacked, tooltip
 from hccl_kit.show.text_width import wrapped
 
@@ -32,7 +32,7 @@ class _Line(NamedTuple):
 def as_svg(measured: Measured, faults: Sequence[Fault], *, table: str, slow: float) -> str:
     """The drawing: self-contained, without scripts, readable on any background."""
     lines = _lines(measured.cards)
-    quality = qualities(measured)
+    quality = {one.pair: one.quality for one in judged_links(measured)}
     bad = frozenset(rank for fault in faults for rank in fault.ranks)
     grid = _grid(lines, quality, bad, slow)
     width = max(grid.width, 640)

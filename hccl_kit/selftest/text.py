@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.selftest.faults import Fault
+from hccl_kit.selftest.evidence import Weighed
 from hccl_kit.selftest.measured import Link, Measured
 from hccl_kit.selftest.names import Names
 
@@ -17,12 +17,13 @@ _BAR = 24
 _KINDS = {"torch": "torch with gloo", "mindspore": "MindSpore on the CPU", "mpi": "MPI", "hccl_test": "hccl_test"}
 
 
-def as_text(measured: Measured, faults: Sequence[Fault], *, table: str, color: bool) -> str:
+def as_text(measured: Measured, weighed: Weighed, *, table: str, color: bool) -> str:
     """The whole report."""
     servers = len({card.server for card in measured.cards})
     size = f"{counted(len(measured.cards), 'rank')} on {counted(servers, 'server')}"
     title = f"{table}: {size}, measured with {_KINDS.get(measured.backend, measured.backend)}"
-    parts = [[title], _compute(measured), _links(measured), _collectives(measured), _verdict(measured, faults)]
+    tables = [_compute(measured), _links(measured), _splits(measured), _collectives(measured)]
+    parts = [[title], *tables, _verdict(measured, weighed)]
     text = "\n".join(printable(line) for part in parts if part for line in [*part, ""]).rstrip("\n")
     return with_labels(text) if color else text
 
@@ -79,14 +80,28 @@ def _collectives(measured: Measured) -> list[str]:
     return lines
 
 
-def _verdict(measured: Measured, faults: Sequence[Fault]) -> list[str]:
-    if not faults:
-        return [f"ok: {counted(len(measured.links), 'pair')}, {counted(len(measured.collectives), 'collective')}"]
+def _splits(measured: Measured) -> list[str]:
+    """Both halves of each split in their best pass."""
+    sides = [
+        (listed(half, 3), max(found))
+        for split in measured.splits
+        for half, found in zip(split.halves, zip(*split.bandwidths, strict=True), strict=True)
+    ][:MAX_ROWS]
+    most = max((best for _, best in sides), default=0.0)
+    rows = [(name, f"{best:.3f}", _bar(best, most)) for name, best in sides]
+    return _table(("half of the servers", "GB/s", ""), rows, 2 * len(measured.splits)) if rows else []
+
+
+def _verdict(measured: Measured, weighed: Weighed) -> list[str]:
+    faults, doubts = weighed
     lines = []
-    for fault in faults[:MAX_ROWS]:
-        lines += [f"error: {fault.message}", f"  fix: {fault.hint}"]
-    if len(faults) > MAX_ROWS:
-        lines.append(f"and {counted(len(faults) - MAX_ROWS, 'more fault')}; --format json has them all")
+    for label, found in (("warning", doubts), ("error", faults)):
+        for fault in found[:MAX_ROWS]:
+            lines += [f"{label}: {fault.message}", f"  fix: {fault.hint}"]
+        if len(found) > MAX_ROWS:
+            lines.append(f"and {counted(len(found) - MAX_ROWS, f'more {label}')}; --format json has them all")
+    if not faults:
+        lines.append(f"ok: {counted(len(measured.links), 'pair')}, {counted(len(measured.collectives), 'collective')}")
     return lines
 
 

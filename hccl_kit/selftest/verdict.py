@@ -1,11 +1,10 @@
 """Who is bad: a server, a card, its port, or a link, from what was measured. Pure functions.
 
-A link is bad if it failed, gave a wrong result, or has less than a fraction of its reference: of the same link in a
-baseline, else of what most cards reach with their best partner. Links inside servers and between servers are judged
-apart, since they are made of different hardware.
+A link is bad if it failed, gave a wrong result, or has less than a fraction of its reference (`quality`).
 
 - A card whose links are all bad is bad itself, if one of its partners is fast with somebody else. The check of its
   arithmetic tells whether it is the card or its port.
+- If good links join the servers to several groups, and the links between two groups are bad, the path is.
 - A link is bad by itself if both of its ends are fast with somebody else.
 - What cannot be told apart is not guessed: the message names both ends.
 
@@ -15,7 +14,7 @@ if all links of a kind are alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from hccl_kit.selftest.faults import (
     Fault,
@@ -23,19 +22,21 @@ from hccl_kit.selftest.faults import (
     bad_fabric,
     bad_link,
     bad_port,
+    bad_uplink,
     failed_collective,
     lost_ranks,
     slow_card,
     stalling,
+    uneven_halves,
 )
-from hccl_kit.selftest.measured import Link, Measured
+from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.names import Names
-from hccl_kit.selftest.rounds import Pair
+from hccl_kit.selftest.quality import SLOW, judged_links, judged_ranks
 
-SLOW = 0.5
-"""Below this fraction of its reference, something is slow."""
-STALL = 0.1
-"""A rank that stands still for this part of the time, more than the others, is at fault."""
+STALL = 0.05
+"""A rank whose process is stopped for this part of the time is at fault."""
+MIXED = 2
+"""Slow halves with servers of both sides that prove a slow path between them: a single one may have another cause."""
 LARGE = 1 << 20
 """Bytes from which a collective is compared with the baseline: below, latency and its noise dominate."""
 
@@ -45,88 +46,47 @@ def judge(measured: Measured, baseline: Measured | None = None, *, slow: float =
     names = Names(measured.cards)
     lost = {one.rank for one in measured.lost}
     faults = [*lost_ranks(measured.lost, names)]
-    stalls = {rank: part for rank, part in _stalling(measured).items() if part > STALL}
+    stalls = {one.rank: one.stalled for one in measured.compute if one.stalled > STALL and one.rank not in lost}
     faults += [stalling(rank, part, names) for rank, part in sorted(stalls.items())]
-    slow_cards = {rank: part for rank, part in _computing(measured, baseline).items() if part < slow}
+    slow_cards = {rank: one.quality for rank, one in judged_ranks(measured, baseline).items() if one.quality < slow}
     faults += [slow_card(rank, part, names) for rank, part in sorted(slow_cards.items()) if rank not in stalls]
     weak = stalls.keys() | slow_cards.keys()
-    alive = [one for one in measured.links if not lost.intersection(one.pair)]
-    known = _references(baseline) if baseline else {}
+    alive = [one for one in judged_links(measured, baseline) if not lost.intersection(one.pair)]
     for is_inside in (False, True):
-        kind = [one for one in alive if names.is_inside(one.pair) == is_inside]
-        faults += _of_links(_judged(kind, known, is_inside=is_inside), frozenset(weak), names, slow)
-    return tuple(faults) or tuple(_of_collectives(measured, baseline, slow))
-
-
-def qualities(measured: Measured, baseline: Measured | None = None) -> Mapping[Pair, float]:
-    """The bandwidth of each pair relative to its reference; 0 if it failed or its result was wrong."""
-    names = Names(measured.cards)
-    known = _references(baseline) if baseline else {}
-    found: dict[Pair, float] = {}
-    for is_inside in (False, True):
-        kind = [one for one in measured.links if names.is_inside(one.pair) == is_inside]
-        found |= {one.pair: one.quality for one in _judged(kind, known, is_inside=is_inside)}
-    return found
-
-
-def _judged(links: Sequence[Link], known: Mapping[Pair, float], *, is_inside: bool) -> list[Judged]:
-    common = _common(links)
-    judged = []
-    for one in links:
-        reference = known.get(one.pair, common)
-        usable = one.bandwidth is not None and not one.is_wrong and reference > 0
-        judged.append(Judged(one, (one.bandwidth or 0.0) / reference if usable else 0.0, is_inside))
-    return judged
-
-
-def _common(links: Iterable[Link]) -> float:
-    """What most ranks reach with their best partner: one slow rank of three spoils two of three links, but few bests.
-
-    The upper median, so that two healthy ranks outvote two bad ones.
-    """
-    best: dict[int, float] = {}
-    for one in links:
-        for rank in one.pair:
-            best[rank] = max(best.get(rank, 0.0), 0.0 if one.is_wrong else one.bandwidth or 0.0)
-    ordered = sorted(best.values())
-    return ordered[len(ordered) // 2] if ordered else 0.0
-
-
-def _references(baseline: Measured) -> Mapping[Pair, float]:
-    return {one.pair: one.bandwidth for one in baseline.links if one.bandwidth and not one.is_wrong}
-
-
-def _computing(measured: Measured, baseline: Measured | None) -> Mapping[int, float]:
-    """The arithmetic and memory of each rank relative to its baseline, else to the upper median of all.
-
-    Ranks of a server share its memory, so half the speed of memory counts as little as all of that of arithmetic.
-    """
-    before = {one.rank: one for one in baseline.compute} if baseline else {}
-    parts: dict[int, float] = {}
-    for value, weight in (("gflops", 1), ("memory", 2)):
-        ordered = sorted(getattr(one, value) for one in measured.compute)
-        for one in measured.compute:
-            reference = getattr(before[one.rank], value) if one.rank in before else ordered[len(ordered) // 2]
-            if reference > 0:
-                parts[one.rank] = min(parts.get(one.rank, 1.0), weight * getattr(one, value) / reference)
-    return parts
-
-
-def _stalling(measured: Measured) -> Mapping[int, float]:
-    """The part of the time in which each rank stood still, beyond the lower median of all."""
-    ordered = sorted(one.stalled for one in measured.compute)
-    return {one.rank: one.stalled - ordered[(len(ordered) - 1) // 2] for one in measured.compute}
+        kind = [one for one in alive if one.is_inside == is_inside]
+        faults += _of_links(kind, frozenset(weak), names, slow)
+    return tuple(faults) or tuple(_of_splits(measured, slow)) or tuple(_of_collectives(measured, baseline, slow))
 
 
 def _of_links(judged: Sequence[Judged], weak: frozenset[int], names: Names, slow: float) -> list[Fault]:
-    """The bad ports, then the bad links that they do not explain."""
+    """The bad ports, the bad paths between groups of servers, then the bad links that they do not explain."""
     bad = [one for one in judged if one.quality < slow]
     if len(bad) == len(judged) and len(bad) > 1:
         return [] if weak else [bad_fabric(bad)]
     suspects = _suspects(judged, slow)
     explained = suspects | weak
-    faults = _ports(judged, suspects - weak, names)
-    return faults + [bad_link(one, judged, names, slow) for one in bad if not explained.intersection(one.pair)]
+    open_links = [one for one in bad if not explained.intersection(one.pair)]
+    uplinks = list(_uplinks(judged, open_links, names, slow))
+    crossing = {pair for fault in uplinks for pair in fault.pairs}
+    links = [bad_link(one, judged, names, slow) for one in open_links if one.pair not in crossing]
+    return [*_ports(judged, suspects - weak, names), *uplinks, *links]
+
+
+def _uplinks(judged: Sequence[Judged], bad: Sequence[Judged], names: Names, slow: float) -> Iterator[Fault]:
+    """The bad links between groups of servers that are joined inside by good ones. One link is not a path: at least two
+    servers of each group must have a bad one.
+    """
+    groups = names.joined([one.pair for one in judged if one.quality >= slow and not one.is_inside])
+    group_of = {server: place for place, group in enumerate(groups) for server in group}
+    crossing: dict[tuple[int, ...], list[Judged]] = {}
+    for one in bad:
+        places = tuple(sorted({group_of[server] for server in map(names.server, one.pair) if server in group_of}))
+        if len(places) == 2 and not one.link.is_wrong:
+            crossing.setdefault(places, []).append(one)
+    for places, links in sorted(crossing.items()):
+        ends = {names.server(rank) for one in links for rank in one.pair}
+        if all(len(ends.intersection(groups[place])) > 1 for place in places):
+            yield bad_uplink([groups[place] for place in places], links)
 
 
 def _suspects(judged: Sequence[Judged], slow: float) -> frozenset[int]:
@@ -153,6 +113,25 @@ def _ports(judged: Sequence[Judged], suspects: frozenset[int], names: Names) -> 
         own = [one for one in judged if set(ranks).intersection(one.pair)]
         faults.append(bad_port(ranks, own, names))
     return faults
+
+
+def _of_splits(measured: Measured, slow: float) -> Iterator[Fault]:
+    """A split whose halves are fast, while all halves of other splits with servers of both are slow, in each pass."""
+    for split in measured.splits:
+        first, second = split.halves
+        mixed = [
+            [found[side] for found in other.bandwidths]
+            for other in measured.splits
+            for side, half in enumerate(other.halves)
+            if set(half).intersection(first) and set(half).intersection(second)
+        ]
+        if len(mixed) < MIXED:
+            continue
+        passes = zip(split.bandwidths, zip(*mixed, strict=False), strict=False)
+        parts = [max(others) / min(own) if min(own) > slow * max(own) else 1.0 for own, others in passes]
+        if parts and max(parts) < slow:
+            ranks = tuple(sorted(card.rank for card in measured.cards))
+            yield uneven_halves(split.halves, ranks, max(parts))
 
 
 def _of_collectives(measured: Measured, baseline: Measured | None, slow: float) -> Iterator[Fault]:

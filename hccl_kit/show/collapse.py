@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import chain, groupby
 
-from hccl_kit.show.layout import Host, Picture, Run
+from hccl_kit.show.hosts import Host, Run, joined
+from hccl_kit.show.layout import Picture
 
 
 def one_by_one(picture: Picture) -> Picture:
@@ -24,9 +25,9 @@ def collapsed(picture: Picture, most: int) -> Picture:
     Runs with findings are kept first, then the first run of every super pod, the second one and so on.
     """
     rows = [
-        (not ((pod.findings and place == 0) or any(host.has_findings for host in hosts)), place, number)
+        (not ((pod.findings and place == 0) or run.has_findings), place, number)
         for number, pod in enumerate(picture.pods)
-        for place, hosts in enumerate([run.hosts for run in pod.runs] or [()])
+        for place, run in enumerate(pod.runs or [Run(())])
     ]
     kept: dict[int, set[int]] = {}
     for _, place, number in sorted(rows)[:most]:
@@ -46,11 +47,15 @@ def _kept(runs: tuple[Run, ...], kept: Set[int]) -> Iterator[Run]:
         if is_kept:
             yield from some
         else:
-            yield Run(tuple([host for run in some for host in run.hosts]), is_uniform=False)
+            yield Run(joined([run.hosts for run in some]), is_uniform=False)
 
 
-def _in_parts(picture: Picture, parts: Callable[[tuple[Host, ...]], Iterable[tuple[Host, ...]]]) -> Picture:
+def _in_parts(picture: Picture, parts: Callable[[Sequence[Host]], Iterable[Sequence[Host]]]) -> Picture:
     pods = [
-        pod._replace(runs=tuple([Run(part) for run in pod.runs for part in parts(run.hosts)])) for pod in picture.pods
+        pod._replace(runs=tuple(chain.from_iterable([_parts(run, parts) for run in pod.runs]))) for pod in picture.pods
     ]
     return picture._replace(pods=tuple(pods))
+
+
+def _parts(run: Run, parts: Callable[[Sequence[Host]], Iterable[Sequence[Host]]]) -> Sequence[Run]:
+    return (run,) if len(run.hosts) == 1 else [Run(part) for part in parts(run.hosts)]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.wording import counted
 from hccl_kit.check.result import Report
+from hccl_kit.show.hosts import Card, Host, Run
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
@@ -17,56 +18,6 @@ MAX_NETWORKS = 8
 """Networks of the outer layers that are listed (version 2.0)."""
 MAX_FINDINGS = 12
 """Findings that are listed one by one."""
-
-
-class Card(NamedTuple):
-    """A card of a server; `rank` is None if it is not in the job. `findings` are the findings on it, one per rule."""
-
-    id: int
-    rank: int | None
-    address: str = ""
-    findings: tuple[Finding, ...] = ()
-
-
-class Host(NamedTuple):
-    """A server with its cards, in groups of linked cards."""
-
-    id: str
-    groups: tuple[tuple[Card, ...], ...]
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def all_cards(self) -> tuple[Card, ...]:
-        """Its cards, also those without rank, by id."""
-        return tuple([card for group in self.groups for card in group])
-
-    @property
-    def cards(self) -> tuple[Card, ...]:
-        """Its cards with a rank, by id."""
-        return tuple([card for card in self.all_cards if card.rank is not None])
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Its ranks in ascending order."""
-        return tuple(sorted([card.rank for card in self.cards if card.rank is not None]))
-
-    @property
-    def has_findings(self) -> bool:
-        """Whether there are findings on it or on one of its cards."""
-        return bool(self.findings) or any(card.findings for card in self.all_cards)
-
-
-class Run(NamedTuple):
-    """Consecutive servers; `is_uniform`: with the same cards, and ranks that continue from one to the next."""
-
-    hosts: tuple[Host, ...]
-    is_uniform: bool = True
-
-    @property
-    def ranks(self) -> str:
-        """Its lowest and highest rank, such as "0-31"; empty without ranks."""
-        ranks = [rank for host in (self.hosts[0], self.hosts[-1]) for rank in host.ranks]
-        return "" if not ranks else str(ranks[0]) if len(set(ranks)) == 1 else f"{min(ranks)}-{max(ranks)}"
 
 
 class Pod(NamedTuple):
@@ -113,12 +64,12 @@ class Picture(NamedTuple):
 
 def picture(report: Report, table: RankTable) -> Picture:
     """The picture of the table of a report, without its notes."""
-    product = next((one for one in PRODUCTS if one.name == report.product), None)
+    product = product_of(report)
     findings = [found for found in report.findings if found.severity != "note"]
     marks = _marks(findings, table)
-    hosts = [_host(server, product, marks) for server in table.servers]
+    hosts = [host_of(server, product, marks) for server in table.servers]
     return Picture(
-        title=_title(report, table),
+        title=title(report, table.form, len(table.servers), table.world_size, len(table.super_pods or ())),
         noun="network" if table.version == "2.0" else "server",
         pods=tuple(_pods(table, hosts, marks)),
         findings=tuple(_finding_lines(findings)),
@@ -127,11 +78,17 @@ def picture(report: Report, table: RankTable) -> Picture:
     )
 
 
-def _title(report: Report, table: RankTable) -> str:
-    noun = "innermost network" if table.version == "2.0" else "server"
-    facts = [table.form, counted(len(table.servers), noun), counted(table.world_size, "device")]
-    if table.super_pods:
-        facts.append(counted(len(table.super_pods), "super pod"))
+def product_of(report: Report) -> Product | None:
+    """The product that a table was checked for; None for what all products have in common."""
+    return next((one for one in PRODUCTS if one.name == report.product), None)
+
+
+def title(report: Report, form: str, servers: int, devices: int, pods: int) -> str:
+    """The title of a picture; `form` is that of the table ("version 1.0")."""
+    noun = "innermost network" if report.format == "2.0" else "server"
+    facts = [form, counted(servers, noun), counted(devices, "device")]
+    if pods:
+        facts.append(counted(pods, "super pod"))
     assumed = " (derived from the version)" if report.is_assumed else ""
     return f"{report.name}: {', '.join(facts)}, product {report.product}{assumed}"
 
@@ -177,7 +134,8 @@ def _marks(findings: Sequence[Finding], table: RankTable) -> Mapping[Pointer, tu
     return {place: tuple(by_rule.values()) for place, by_rule in marks.items()}
 
 
-def _host(server: Server, product: Product | None, marks: Mapping[Pointer, tuple[Finding, ...]]) -> Host:
+def host_of(server: Server, product: Product | None, marks: Mapping[Pointer, tuple[Finding, ...]]) -> Host:
+    """A server as it is drawn: its cards in the groups that the product links, with the findings at their places."""
     if not (marks or (product and product.groups)):
         return Host(server.id, (tuple([Card(device.id, device.rank, _address(device)) for device in _by_id(server)]),))
     cards: dict[int, list[Card]] = {}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Literal, NamedTuple
-from xml.sax.saxutils import escape
 
 from hccl_kit.base.terminal import printable
 from hccl_kit.show.text_width import cut
@@ -41,7 +41,7 @@ def label(
     anchor: Literal["start", "middle", "end"] = "start",
 ) -> str:
     """A line of text at (0, 0), cut to `width`, without control characters and escaped for XML."""
-    shown = escape(printable(text if width is None else cut(text, columns(width, size))))
+    shown = escape(printable(text if width is None else cut(text, columns(width, size))), quote=False)
     weight = ' font-weight="bold"' if is_bold else ""
     aligned = f' text-anchor="{anchor}"' if anchor != "start" else ""
     return f'<text font-size="{size:g}" fill="{color}"{weight}{aligned}>{shown}</text>' if shown else ""
@@ -54,7 +54,7 @@ def columns(width: float, size: float) -> int:
 
 def tooltip(text: str) -> str:
     """The tooltip of its group, of which it must be the first element; at most MAX_TOOLTIP cells."""
-    return f"<title>{escape(printable(cut(text, MAX_TOOLTIP)))}</title>"
+    return f"<title>{escape(printable(cut(text, MAX_TOOLTIP)), quote=False)}</title>"
 
 
 def moved(body: str, x: float, y: float) -> str:

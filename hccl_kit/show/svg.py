@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from hccl_kit.base.wording import counted
 from hccl_kit.show.collapse import collapsed, one_by_one, with_ends
-from hccl_kit.show.layout import Card, Host, Picture, Pod, Run
+from hccl_kit.show.hosts import Card, Host, Run
+from hccl_kit.show.layout import Picture, Pod
 from hccl_kit.show.palette import LINKED, PLANES, RANKS, RankGroups
 from hccl_kit.show.shapes import (
     FRAME,
@@ -79,7 +80,8 @@ def as_svg(picture: Picture, ranks: RankGroups | None = None) -> str:
 def _bounded(picture: Picture) -> Picture:
     """The drawn part of a picture: at most MAX_HOSTS servers and about _MAX_CARDS cards."""
     parts = one_by_one(picture) if picture.size <= MAX_HOSTS else with_ends(picture)
-    most = max([len(run.hosts[0].cards) for run in parts.runs], default=0)
+    largest = collapsed(parts, MAX_HOSTS)
+    most = max([len(run.hosts[0].cards) for run in largest.runs], default=0)
     return collapsed(parts, max(1, min(MAX_HOSTS, _MAX_CARDS // max(1, most))))
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from hccl_kit.base.terminal import printable, text_width
 from hccl_kit.base.wording import counted, plural, spans
 from hccl_kit.show.collapse import collapsed, one_by_one
-from hccl_kit.show.layout import Card, FindingLine, Host, Picture, Pod, Run
+from hccl_kit.show.hosts import Card, Host, Run
+from hccl_kit.show.layout import FindingLine, Picture, Pod
 from hccl_kit.show.text_width import cut, padded, wrapped
 from hccl_kit.table.finding import Finding
 
@@ -66,8 +67,9 @@ def as_text(picture: Picture, width: int, *, color: bool = False) -> str:
 
 def _bounded(picture: Picture, width: int) -> Picture:
     """The part of a picture that fits on a screen: the more lines a server takes, the fewer servers."""
-    columns = _columns(picture, width)
-    alone = [run.hosts[0] for run in picture.runs if len(run.hosts) == 1]
+    largest = collapsed(picture, _MAX_LINES)  # no more servers than lines
+    columns = _columns(largest, width)
+    alone = [run.hosts[0] for run in largest.runs if len(run.hosts) == 1]
     lines = max([1 + 2 * min(_MAX_ROWS, len(_rows(host, columns.in_row(width)))) for host in alone], default=1)
     lines += any(pod.id is not None for pod in picture.pods)
     return collapsed(picture, max(_FEW, _MAX_LINES // lines))

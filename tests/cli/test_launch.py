@@ -17,7 +17,11 @@ from tests.launch.nodes import table_of
 from tests.places import ROOT
 
 TABLE = "hccl_2s_4p.json"
-NEEDED = {name: ("--image", "registry/train:1") for name, row in LAUNCHERS.items() if row.runs_pods}
+COMMANDS = {"vllm": ("vllm", "serve", "train.py", "--port", "8001")}
+"""What a launcher starts that does not start any command."""
+NEEDED = {name: ("--image", "registry/train:1") for name, row in LAUNCHERS.items() if row.runs_pods} | {
+    "vllm": ("-o", ".")
+}
 
 
 @pytest.fixture
@@ -37,7 +41,9 @@ def files(folder: Path) -> list[str]:
 def test_every_launcher_writes_its_files_and_says_what_is_next(
     table: Path, launcher: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--", "python", "-u", "train.py"]) == 0
+    arguments = [TABLE, "--to", launcher, *NEEDED.get(launcher, ())]
+    arguments += ["--", *COMMANDS.get(launcher, ("python", "-u", "train.py"))]
+    assert main(arguments) == 0
     printed = capsys.readouterr()
     written = [line.removeprefix("wrote: ") for line in printed.out.splitlines() if line.startswith("wrote: ")]
     assert files(table.parent) == sorted([TABLE, *written])
@@ -45,16 +51,38 @@ def test_every_launcher_writes_its_files_and_says_what_is_next(
     assert written[0] in printed.out.splitlines()[-1]
     first = (table.parent / written[0]).read_text(encoding="utf-8")
     assert "train.py" in first
-    again = main([TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--", "python", "-u", "train.py"])
-    assert again == 0
+    assert main(arguments) == 0
     assert f"unchanged: {written[0]}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_dry_run_writes_nothing(table: Path, launcher: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--dry-run", "--", "true"]) == 0
+    command = COMMANDS.get(launcher, ("true",))
+    assert main([TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--dry-run", "--", *command]) == 0
     assert files(table.parent) == [TABLE]
     assert "would write: " in capsys.readouterr().out
+
+
+def test_a_plan_is_printed_and_not_written_without_a_folder(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([TABLE, "--to", "vllm", "--", "vllm", "serve", "m"]) == 0
+    assert files(table.parent) == [TABLE]
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "2 data parallel ranks of 2 cards each on 2 servers; the API is on 10.0.0.1, port 8000"
+    assert last == "next: -o DIR writes this plan and vllm4p.sh, which starts it"
+
+
+def test_a_plan_without_a_command_of_vllm_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([TABLE, "--to", "vllm"]) == 2
+    assert "; accepted: vllm serve MODEL [OPTION ...]\n" in capsys.readouterr().err
+
+
+def test_an_option_settles_the_rule_that_asks_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = ROOT / "tests/launch/rules/golden/HK521/bad.json"
+    arguments = [str(path), "--to", "slurm", "-o", str(tmp_path), "--dry-run"]
+    assert main([*arguments, "--", "true"]) == 0
+    assert "warning: HK521: " in capsys.readouterr().err
+    assert main([*arguments, "--hetjob", "--", "true"]) == 0
+    assert "HK521" not in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -220,10 +248,10 @@ def test_the_secret_of_a_job_is_written_once(table: Path, launcher: str, capsys:
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_job_with_a_number_has_ports_of_its_own(table: Path, launcher: str) -> None:
-    arguments = [TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--force", "--", "true"]
+    arguments = [TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--force", "--jobs-per-host", "2"]
     texts = []
     for number in ("0", "1"):
-        assert main([*arguments[:-2], "--job", number, "--jobs-per-host", "2", *arguments[-2:]]) == 0
+        assert main([*arguments, "--job", number, "--", *COMMANDS.get(launcher, ("true",))]) == 0
         texts.append("".join(path.read_text() for path in sorted(table.parent.iterdir())))
     assert ["65408" in text for text in texts] == [True, False]
     assert ["65280" in text for text in texts] == [False, True]

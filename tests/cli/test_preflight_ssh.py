@@ -130,14 +130,14 @@ def test_who_is_interrupted_leaves_no_ssh_behind(cluster: Cluster) -> None:
 def test_a_server_without_the_kit_is_named(cluster: Cluster) -> None:
     done = preflight("t.json", "--all", "--remote", "/none/hccl-kit", folder=cluster.folder, environ=cluster.variables)
     assert done.returncode == 2
-    assert "10.0.0.2 did not answer: " in done.stdout
+    assert "10.0.0.[2-4] did not answer: " in done.stdout
     assert "/none/hccl-kit: No such file or directory\n" in done.stdout
 
 
 def test_what_the_kit_says_there_is_the_reason(cluster: Cluster) -> None:
     code, out, _ = cluster.all("--remote", f"{REMOTE} --none")
     assert code == 2
-    assert "10.0.0.4 did not answer: error: '--none' is not a verb; accepted: " in out
+    assert "10.0.0.[2-4] did not answer: error: '--none' is not a verb; accepted: " in out
 
 
 def test_the_json_form_has_everything(cluster: Cluster) -> None:
@@ -179,7 +179,7 @@ def test_a_nasty_table_runs_nothing(tmp_path: Path) -> None:
         str(nasty / "t.json"), "--all", "--remote", REMOTE, *HOST_SIDE, folder=tmp_path, environ=cluster.variables
     )
     assert done.returncode == 2
-    assert "-oProxyCommand=touch x did not answer: not a valid address or host name" in done.stdout
+    assert '"-oProxyCommand=touch x" did not answer: not a valid address or host name' in done.stdout
     assert "2 of 3 servers answered" in done.stdout, done.stdout
     assert not [name for name in "xyz" if (tmp_path / name).exists() or (nasty / name).exists()]
 

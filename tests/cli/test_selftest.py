@@ -93,9 +93,26 @@ def test_several_servers_need_ssh(two_servers: Path) -> None:
     done = run(two_servers)
     assert done.returncode == 2
     assert "the table has 2 servers" in done.stderr
-    assert "--ssh starts them on every server" in done.stderr
+    assert "--ssh, --mpi or --slurm starts them on every server" in done.stderr
     done = run(two_servers, "--ssh", "--backend", "mpi")
     assert (done.returncode, "--backend mpi measures one server" in done.stderr) == (2, True)
+
+
+def test_slurm_needs_an_allocation(two_servers: Path) -> None:
+    done = run(two_servers, "--slurm", "--backend", "torch", environ={"SLURM_JOB_NODELIST": ""})
+    assert done.returncode == 2
+    assert "--slurm works inside an allocation of Slurm" in done.stderr
+    done = run(two_servers, "--slurm", "--backend", "torch", environ={"SLURM_JOB_NODELIST": "localhost"})
+    assert done.returncode == 2
+    assert "server '10.0.0.1' is none of the nodes of this allocation by name or address: localhost (127.0.0.1" in (
+        done.stderr.replace("::1, ", "")
+    )
+
+
+def test_without_mpirun(two_servers: Path, tmp_path: Path) -> None:
+    done = run(two_servers, "--mpi", "--backend", "torch", environ={"PATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert "mpirun is not on PATH" in done.stderr
 
 
 def test_an_address_that_ssh_would_take_for_an_option(two_servers: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real_faults import KINDS, Fault, run_small
+from benchmarks.real_faults import KINDS, OF_TORCH, Fault, run_small, run_torch
 from hccl_kit.runtime.worker_env import DIAGNOSE
 from tests.lab.hosts import needs_hosts
 from tests.launch.jobs import python_job
@@ -29,6 +29,23 @@ def test_a_planted_fault_is_named(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in (*QUICK, *NEEDS_ROOT, *OF_TRAINING, "host")])
 def test_any_other_is_named_too(kind: str) -> None:
     assert_right(kind)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["operator", pytest.param("delay", marks=pytest.mark.long)])
+def test_a_job_of_torch_that_names_no_collective(kind: str) -> None:
+    pytest.importorskip("torch")
+    result = run_torch(Fault(kind, 3, 1, step=6, moment=0.3))
+    assert result.verdict == "right", result
+
+
+@pytest.mark.long
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", [kind for kind in OF_TORCH if kind not in ("operator", "delay")])
+def test_other_jobs_of_torch(kind: str) -> None:
+    pytest.importorskip("torch")
+    result = run_torch(Fault(kind, 4, 2, step=6, moment=0.3))
+    assert result.verdict == "right" or (result.verdict == "cannot tell" and kind in ("size", "skip")), result
 
 
 @pytest.mark.long

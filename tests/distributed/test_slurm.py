@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -27,10 +28,10 @@ def lab() -> Iterator[Cluster]:
         yield made
 
 
-def submit(job: Job, lab: Cluster) -> str:
+def submit(job: Job, lab: Cluster, **options: Any) -> str:
     """Our script for a table whose first server is the second node; the output of the job is in the file `out`."""
     plan, file = planned(servers((0,), (0,), ids=("n2", "n1")), *job.train(*LONG))
-    script = write(job.folder, slurm.emit(plan, file))
+    script = write(job.folder, slurm.emit(plan, file, **options))
     (job.folder / file.name).write_text(file.text)
     return lab.submit(["--output=out", CPUS, script], folder=job.folder, environ=ENVIRON)
 
@@ -75,5 +76,18 @@ def test_a_job_that_is_queued_again_goes_on_from_its_checkpoint(job: Job, by_scr
     assert done.returncode == 0, done.stderr
     assert lab.exit_code(number, PATIENCE) == 0, (job.folder / "out").read_text()
     assert f"restart 1: resumed from {job.folder}/run/train_resume.ckpt after step " in (job.folder / "out").read_text()
+    assert_trained(job, "script")
+    assert job.summary["parameters_sha256"] == by_script.summary["parameters_sha256"]
+
+
+@pytest.mark.long
+def test_a_job_whose_time_is_nearly_over_saves_and_goes_on_from_there(job: Job, by_script: Job, lab: Cluster) -> None:
+    number = submit(job, lab, signal="USR2@60", max_restarts="1")
+    assert wait_until(lambda: step_of(job) >= 8, seconds=60)
+    lab.run(["scancel", "--batch", "--signal=USR2", number])
+    assert lab.exit_code(number, PATIENCE) == 0, (job.folder / "out").read_text()
+    output = (job.folder / "out").read_text()
+    assert " by SIGUSR2; continue with -o system.resume=auto\n" in output
+    assert f"restart 1: resumed from {job.folder}/run/train_resume.ckpt after step " in output
     assert_trained(job, "script")
     assert job.summary["parameters_sha256"] == by_script.summary["parameters_sha256"]

@@ -77,7 +77,7 @@ def assert_ranks(desk: Path, *, cards: tuple[int, ...] = (0, 1, 0, 1)) -> None:
     assert [(row[0], row[2]) for row in rows] == [(str(len(cards)), str(card)) for card in cards]
 
 
-@pytest.mark.parametrize("launcher", ["bash", "mpirun", "msrun", "slurm", "kubernetes", "numbered", "torch"])
+@pytest.mark.parametrize("launcher", ["bash", "mpirun", "msrun", "slurm", "kubernetes", "numbered", "vllm", "torch"])
 def test_a_launcher_takes_five_lines_at_most_in_both_languages(launcher: str) -> None:
     lines = [shown(launcher, page) for page in PAGES]
     assert lines[0] == lines[1]
@@ -153,6 +153,21 @@ def test_kubernetes(desk: Path, launcher: str, wanted: set[str]) -> None:
         assert done.returncode == 0, done.stderr
     kinds = [document["kind"] for document in yaml.safe_load_all((desk / "applied.yaml").read_text()) if document]
     assert set(kinds) == wanted
+
+
+@needs_hosts
+def test_vllm(desk: Path, lab: Hosts) -> None:
+    """There is no vLLM: a program in its place notes its options."""
+    program = desk / "bin" / "vllm"
+    program.write_text('#!/bin/sh\necho "$ASCEND_RT_VISIBLE_DEVICES $*" >"$HCCL_IF_IP"\n')
+    program.chmod(0o755)
+    write, start = shown("vllm")
+    assert_runs(on_host(lab, desk, write))
+    for host in range(2):
+        assert_runs(on_host(lab, desk, start, host=host))
+    first, second = ((desk / address).read_text().split() for address in lab.addresses)
+    assert first[:6] == ["0,1", "serve", "/models/m", "--max-model-len", "16384", "--tensor-parallel-size"]
+    assert second[-3:] == ["--headless", "--data-parallel-start-rank", "1"]
 
 
 @pytest.mark.torch

@@ -27,7 +27,9 @@ import pytest
 
 MAX_HOSTS = 16
 PATIENCE = 10.0
-"""Seconds in which an sshd listens and a killed process is gone."""
+"""Seconds in which a killed process is gone."""
+SSHD_PATIENCE = 60.0
+"""Seconds in which an sshd answers; on a busy machine, a login alone takes many."""
 NETNS = Path("/etc/netns")
 PREFIX = "hk"
 
@@ -117,6 +119,31 @@ class Hosts:
         limit = ["rate", f"{megabits}mbit", "burst", "64kb", "latency", "50ms"]
         _tc(_namespace(self.tag, index), "qdisc", "replace", "dev", "eth0", "root", "tbf", *limit)
 
+    def full_speed(self, index: int) -> None:
+        """Take the limit of `slow` away; a high one would still be a limit."""
+        _tc(_namespace(self.tag, index), "qdisc", "del", "dev", "eth0", "root")
+
+    @contextmanager
+    def uplink(self, indexes: Sequence[int], megabits: int) -> Iterator[None]:
+        """Put some hosts on a second bridge, which a cable of `megabits` per second joins with the first."""
+        bridge, ends = f"{self.tag}b", (f"{self.tag}v98", f"{self.tag}v99")
+        _ip("link", "add", bridge, "type", "bridge")
+        _ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
+        for name, end in zip((self.tag, bridge), ends, strict=True):
+            _ip("link", "set", end, "master", name, "up")
+            limit = ["rate", f"{megabits}mbit", "burst", "64kb", "latency", "50ms"]
+            subprocess.run(["tc", "qdisc", "replace", "dev", end, "root", "tbf", *limit], check=True)
+        _ip("link", "set", bridge, "up")
+        try:
+            for index in indexes:
+                _ip("link", "set", _cable(self.tag, index), "master", bridge)
+            yield
+        finally:
+            for index in indexes:
+                _ip("link", "set", _cable(self.tag, index), "master", self.tag)
+            _ip("link", "del", ends[0])
+            _ip("link", "del", bridge)
+
     def heal(self, index: int) -> None:
         """Put the cable back."""
         _ip("link", "set", _cable(self.tag, index), "up")
@@ -186,6 +213,9 @@ def _set_up(lab: Hosts, index: int) -> None:
         f"HostKey={lab.folder / 'key'}",
         f"AuthorizedKeysFile={lab.folder / 'key.pub'}",
         *("PidFile=none", "PermitRootLogin=prohibit-password", "UsePAM=no", "StrictModes=no", "MaxStartups=100"),
+        # A bash that is not the first one of a login reads no ~/.bashrc, whose programs are slow and may leave locks
+        # behind when their host is lost.
+        "SetEnv=SHLVL=1",
     ]
     log = lab.folder / f"sshd_{index}.log"
     start = [sshd, "-f", "/dev/null", "-E", str(log), *(f"-o{option}" for option in options)]
@@ -213,17 +243,23 @@ def _write_ssh_files(lab: Hosts) -> None:
 
 
 def _wait_for_sshd(lab: Hosts, name: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while True:
-        done = subprocess.run(
-            ["ssh", "-F", lab.ssh_config, name, "true"], check=False, capture_output=True, text=True, timeout=PATIENCE
-        )
-        if done.returncode == 0:
-            return
-        if time.monotonic() > end:
-            logs = "\n".join(log.read_text() for log in lab.folder.glob("sshd_*.log"))
-            raise RuntimeError(f"no sshd answers on {name}: {done.stderr}{logs}")
+    end = time.monotonic() + SSHD_PATIENCE
+    said = ""
+    while time.monotonic() < end:
+        with suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(
+                ["ssh", "-F", lab.ssh_config, name, "true"],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=SSHD_PATIENCE / 4,
+            )
+            if done.returncode == 0:
+                return
+            said = done.stderr
         time.sleep(0.05)
+    logs = "\n".join(log.read_text() for log in lab.folder.glob("sshd_*.log"))
+    raise RuntimeError(f"no sshd answers on {name}: {said}{logs}")
 
 
 def _tear_down(tag: str) -> None:
@@ -234,7 +270,8 @@ def _tear_down(tag: str) -> None:
             _ip("netns", "del", namespace)
     for cable in re.findall(rf"^[0-9]+: ({tag}v[0-9]+)@", _ip("-o", "link").stdout, re.MULTILINE):
         _ip("link", "del", cable, check=False)  # those of the namespaces are going on their own
-    _ip("link", "del", tag, check=False)  # it is not there where setting up has failed
+    for bridge in (tag, f"{tag}b"):
+        _ip("link", "del", bridge, check=False)  # it is not there where setting up has failed
     for folder in (*NETNS.glob(f"{tag}n*"), *Path(tempfile.gettempdir()).glob(f"{tag}-*")):
         shutil.rmtree(folder)
     with suppress(OSError):  # it is not empty, or not there

@@ -44,7 +44,7 @@ SlurmctldPort={ports[0]}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket,cred_expire=5
+AuthInfo=socket={folder}/munge.socket,cred_expire=10
 CredType=cred/munge
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
@@ -141,13 +141,20 @@ class Cluster:
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
-    """A cluster whose two nodes are idle; at the end its jobs, its daemons and its folder are gone."""
+def cluster(topology: str | None = None) -> Iterator[Cluster]:
+    """A cluster whose two nodes are idle; at the end its jobs, its daemons and its folder are gone.
+
+    `topology` is the text of topology.conf.
+    """
     _sweep()
     made = Cluster(Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")))
     daemons: list[subprocess.Popen[bytes]] = []
     try:
         _write_files(made)
+        if topology is not None:
+            (made.folder / "topology.conf").write_text(topology)
+            with (made.folder / "slurm.conf").open("a") as conf:
+                conf.write("TopologyPlugin=topology/tree\n")
         daemons.append(_start(made, "munged", _munged(made.folder)))
         daemons.append(_start(made, "slurmctld", ["slurmctld", "-D"], host=_host()))
         daemons += [_start(made, node, ["slurmd", "-D", "-N", node], host=node) for node in NODES]

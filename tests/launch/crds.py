@@ -72,6 +72,7 @@ RAY_SPEC = record(
     "",
     entrypoint=TEXT,
     shutdownAfterJobFinishes=BOOLEAN,
+    backoffLimit=COUNT,
     rayClusterSpec=record(
         "headGroupSpec",
         headGroupSpec=record("rayStartParams template", **RAY_GROUP),

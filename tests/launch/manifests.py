@@ -5,6 +5,8 @@ And a cluster of one host: a pod of a manifest is played by a process, with its 
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 import subprocess
@@ -107,7 +109,7 @@ def _check_metadata(documents: Sequence[Value]) -> Iterator[str]:
             yield f"{metadata['name']} is in another namespace"
         if not all(_LABEL_VALUE.fullmatch(value) for value in metadata.get("labels", {}).values()):
             yield f"labels of {metadata['name']}"
-        if sum(len(text.encode()) for text in document.get("data", {}).values()) > 1 << 20:
+        if sum(map(len, data_of(document).values())) > 1 << 20:
             yield f"{metadata['name']} is larger than 1 MiB"
     if not job["labels"].get("ring-controller.atlas"):
         yield "the job does not say which chip it wants"
@@ -159,7 +161,7 @@ def _check_volcano(job: Value, documents: Sequence[Value]) -> Iterator[str]:
         yield "the table is not mounted"
         return
     name, ring = config["metadata"]["name"], config["metadata"].get("labels", {}).get("ring-controller.atlas")
-    table = json.loads(config["data"]["hccl.json"])
+    table = table_in(config)
     if table == {"status": "initializing"}:
         if (
             name != f"rings-config-{job['metadata']['name']}"
@@ -168,6 +170,19 @@ def _check_volcano(job: Value, documents: Sequence[Value]) -> Iterator[str]:
             yield "the operator does not find the table that it is to write"
     elif table.get("status") != "completed" or name.startswith("rings-config-"):
         yield "the operator would write over the table"
+
+
+def data_of(config: Value) -> dict[str, bytes]:
+    """The files of a ConfigMap."""
+    plain = {key: text.encode() for key, text in config.get("data", {}).items()}
+    return plain | {key: base64.b64decode(text) for key, text in config.get("binaryData", {}).items()}
+
+
+def table_in(config: Value) -> Value:
+    """The rank table in a ConfigMap."""
+    ((key, data),) = data_of(config).items()
+    assert key in ("hccl.json", "hccl.json.gz")
+    return dict(json.loads(gzip.decompress(data) if key.endswith(".gz") else data))
 
 
 def _cards(template: Value) -> Value:
@@ -242,9 +257,11 @@ class Cluster:
     def mount(self, name: str, place: str) -> Path:
         """The ConfigMap at a place, as Kubernetes does it: every file a link to a link, so that all change at once."""
         folder = self.folder / place.strip("/").replace("/", "_")
-        maps = {d["metadata"]["name"]: d["data"] for d in self.documents if d["kind"] == "ConfigMap"}
-        data = maps.get(name, {})  # one that the cluster writes later
-        self.write(folder, {key: self.here(text) for key, text in data.items()})
+        maps = {d["metadata"]["name"]: d for d in self.documents if d["kind"] == "ConfigMap"}
+        config = maps.get(name, {})  # one that the cluster writes later
+        self.write(folder, {key: self.here(text) for key, text in config.get("data", {}).items()})
+        for key, data in data_of({**config, "data": {}}).items():
+            (folder / key).write_bytes(data)
         return folder
 
     def here(self, text: str) -> str:

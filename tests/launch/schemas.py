@@ -64,10 +64,16 @@ POD = record(
     restartPolicy={"enum": ["Always", "OnFailure", "Never"]},
     volumes=items(VOLUME),
 )
-TEMPLATE = record("", metadata=record("", labels=TEXTS), spec=POD)
+TEMPLATE = record("", metadata=record("", labels=TEXTS, annotations=TEXTS), spec=POD)
 
+BASE64: Schema = {"type": "string", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"}
 CONFIG_MAP = record(
-    "apiVersion kind metadata", apiVersion={"const": "v1"}, kind={"const": "ConfigMap"}, metadata=METADATA, data=TEXTS
+    "apiVersion kind metadata",
+    apiVersion={"const": "v1"},
+    kind={"const": "ConfigMap"},
+    metadata=METADATA,
+    data=TEXTS,
+    binaryData={"type": "object", "additionalProperties": BASE64},
 )
 REPLICAS = record(
     "",

@@ -116,9 +116,10 @@ def test_a_script_leaves_the_range_of_the_host_to_the_base_port() -> None:
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_every_launcher_gives_the_job_its_ports(launcher: str) -> None:
     text = formats.write(TWO)
+    command = ["vllm", "serve", "m", "--port", "8000"] if launcher == "vllm" else ["true"]
     options = {"image": "a"} if "image" in {one.name for one in LAUNCHERS[launcher].options} else {}
     with_job, other, without = (
-        emit(launcher, plan(TWO, ["true"], script_variables(TWO, job)), TableFile("t.json", text), **options)[0].text
+        emit(launcher, plan(TWO, command, script_variables(TWO, job)), TableFile("t.json", text), **options)[0].text
         for job in (0, 1, None)
     )
     assert "HCCL_IF_BASE_PORT" not in without

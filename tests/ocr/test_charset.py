@@ -24,6 +24,11 @@ def refusal(folder: Path, content: bytes) -> str:
     return caught.value.message
 
 
+def test_the_other_case_of_a_class_is_itself_where_there_is_none() -> None:
+    assert Charset("aA1bıIß\u00e9É").other_case() == [1, 0, 2, 3, 4, 5, 6, 8, 7]
+    assert Charset("").other_case() == []
+
+
 def test_the_default_is_the_blank_after_36_characters() -> None:
     assert DEFAULT.characters == ALPHANUMERIC
     assert DEFAULT.blank == 36

@@ -1,5 +1,6 @@
 """Ctrl-C at a moment that the program itself reports: a message, exit code 130, and nothing half written."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -117,3 +118,21 @@ def test_ctrl_c_ends_a_training_and_leaves_no_dump(line: str, words: Path, tmp_p
     assert (code, stderr) == (130, "interrupted; continue with -o system.resume=auto\n")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.train
+def test_usr2_saves_a_checkpoint_after_the_step_and_ends(words: Path, tmp_path: Path) -> None:
+    """As a scheduler sends it before the time limit; the run continues from there."""
+    places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
+    options = ["-o", *places, "train.ckpt_save_dir=run", "scheduler.num_epochs=100000", "system.log_interval=1"]
+    command = [sys.executable, "-u", str(ROOT / "tools" / "train.py"), "-c", str(CONFIG), *options]
+    command += ["train.resume_interval_steps=1000000"]
+    code, stderr = signalled_at("step 3/", command, tmp_path, signal.SIGUSR2)
+    assert code == 143
+    found = re.search(r"saved after step (\d+) by SIGUSR2; continue with -o system.resume=auto\n", stderr)
+    assert found, stderr
+    step = int(found[1])
+    done = start([*command, f"train.max_steps={step + 1}", "system.resume=auto"], tmp_path)
+    out, stderr = done.communicate(timeout=PATIENCE)
+    assert f"train_resume.ckpt after step {step}\n" in out, out + stderr
+    assert done.returncode == 0

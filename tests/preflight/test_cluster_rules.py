@@ -82,6 +82,27 @@ def test_clocks_may_differ_by_a_second(seconds: float, words: str | None) -> Non
     assert words is None or words in told[0][1]
 
 
+def test_clocks_that_are_off_alike_are_one_finding() -> None:
+    told = found(answers(), ahead={"node1": 3.0, "node2": -2.0, "node3": 5.5, "node4": 0.5})
+    assert told == [
+        ("HK619", "the clocks of node[1,3] are 3.0 to 5.5 s ahead of the clock of this machine"),
+        ("HK619", "the clock of node2 is 2.0 s behind the clock of this machine"),
+    ]
+
+
+def test_the_most_frequent_of_many_values_are_shown() -> None:
+    names = [f"node{number}" for number in range(1, 21)]
+    values = {name: {"HCCL_BUFFSIZE": "400" if number > 14 else str(number)} for number, name in enumerate(names)}
+    servers = [Answer(name, variables=values[name]) for name in names]
+    assert found(servers) == [
+        (
+            "HK618",
+            'HCCL_BUFFSIZE differs: "400" on node[16-20]; "0" on node1; "1" on node2; "2" on node3;'
+            " 12 other values on node[4-15]",
+        )
+    ]
+
+
 def test_servers_are_folded_where_they_can_be() -> None:
     assert folded(["10.0.0.1", "10.0.0.2", "10.0.0.4"]) == "10.0.0.[1-2,4]"
     assert folded(["rack 1, left", "node1"]) == '"rack 1, left", "node1"'

@@ -79,7 +79,15 @@ def test_so_many_at_once_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyP
         running += 1 if line == "+" else -1
         most = max(most, running)
     assert most == 3
-    assert AT_ONCE == 32
+    assert AT_ONCE == 64
+
+
+def test_many_servers_together_do_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(over_ssh, "MAX_OUTPUTS", 4 * 300_000)
+    monkeypatch.setattr(over_ssh, "LEAST_OUTPUT", 200_000)
+    ssh = fake_ssh(tmp_path, "head -c 1000000 /dev/zero")
+    for count, size in ((4, 300_000), (10, 200_000)):
+        assert [len(one.text) for one in ask(ssh, [("node1", "")] * count)] == [size] * count
 
 
 def test_ssh_is_as_the_user_says() -> None:

@@ -73,6 +73,33 @@ def test_who_does_not_answer_comes_first_and_differences_before_findings() -> No
     )
 
 
+def test_servers_that_do_not_answer_for_one_reason_are_one_line() -> None:
+    no_route = "ssh: connect to host {} port 22: No route to host"
+    unanswered = [Answer(f"10.0.0.{n}", error=no_route.format(f"10.0.0.{n}")) for n in range(1, 200)]
+    unknown = "ssh: Could not resolve hostname {}: Name or service not known"
+    unanswered += [Answer(f"rack-{n}", error=unknown.format(f"rack-{n}.site")) for n in range(1, 9)]
+    unanswered += [Answer("node1", error="node10 is not node1")]
+    assert all_as_text([server("node2"), *unanswered], []) == (
+        "10.0.0.[1-199] did not answer: ssh: connect to host ADDRESS port 22: No route to host\n"
+        "rack-[1-8] did not answer: ssh: Could not resolve hostname ADDRESS: Name or service not known\n"
+        "node1 did not answer: node10 is not node1\n"
+        "1 of 209 servers answered: 0 errors, 0 differences"
+    )
+
+
+def test_many_reasons_are_cut() -> None:
+    unanswered = [Answer(f"node{n}", error=f"reason {n}") for n in range(1000)]
+    lines = all_as_text(unanswered, []).splitlines()
+    assert lines[7:] == [
+        "node7 did not answer: reason 7",
+        "992 more servers did not answer, for other reasons; --format json lists all",
+        "0 of 1000 servers answered: 0 errors, 0 differences",
+    ]
+    skipped = [server(f"node{n}", skipped=(("HK620", f"reason {n}"),)) for n in range(1000)]
+    lines = all_as_text(skipped, []).splitlines()
+    assert (len(lines), lines[8]) == (10, "and for 992 more reasons; --format json lists all")
+
+
 def test_nothing_of_others_moves_the_cursor_and_colors_are_for_terminals() -> None:
     nasty = Finding("held by \x1b[2J", "kill\nit\x07", rule="HK604", severity="error")
     answers = [server("\x1b]0;x", nasty), server("b", nasty._replace(message="\x1b[3J"))]

@@ -20,9 +20,10 @@ from hccl_kit.runtime import flight_recorder
 from hccl_kit.runtime.failure import record
 from hccl_kit.runtime.flight_recorder import ENTRY, HEAD, RING, recorder
 from hccl_kit.runtime.heartbeat import Heartbeat
+from hccl_kit.runtime.pulse import POINTS
 from hccl_kit.runtime.worker_env import LOG_DIR
 
-SIZE = 3 * HEAD + RING * ENTRY
+SIZE = 3 * HEAD + (RING + POINTS) * ENTRY
 
 
 def environ(folder: Path, rank: int = 3) -> dict[str, str]:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain
 
-from hccl_kit.selftest.measured import Compute, Link, Measured
+from hccl_kit.selftest.measured import Compute, Link, Measured, Split
+from hccl_kit.selftest.quality import compute_ratios, link_ratios
 from hccl_kit.selftest.rounds import Card, Pair, pair_rounds
 
 INSIDE, BETWEEN = 20.0, 2.0
@@ -41,6 +42,17 @@ def slowed(measured: Measured, concerns: Callable[[Pair], bool], factor: float) 
     return replace(measured, links=tuple(links))
 
 
+def in_passes(measured: Measured, number: int) -> Measured:
+    """The same, measured in so many passes that all gave the same."""
+    links = link_ratios(measured.links, measured.cards, None)
+    compute = compute_ratios(measured.compute, None)
+    return replace(
+        measured,
+        links=tuple(replace(one, ratios=(round(links[one.pair], 4),) * number) for one in measured.links),
+        compute=tuple(replace(one, ratios=(round(compute[one.rank], 4),) * number) for one in measured.compute),
+    )
+
+
 def broken(measured: Measured, concerns: Callable[[Pair], bool]) -> Measured:
     """Some links that gave no result."""
     links = [replace(one, bandwidth=None, problem="timed out") if concerns(one.pair) else one for one in measured.links]
@@ -58,3 +70,14 @@ def weak(measured: Measured, rank: int, factor: float) -> Measured:
     """One rank that computes at a fraction of its speed."""
     compute = [replace(one, gflops=one.gflops * factor) if one.rank == rank else one for one in measured.compute]
     return replace(measured, compute=tuple(compute))
+
+
+def halved(*passes: tuple[tuple[float, float], tuple[float, float]]) -> Measured:
+    """Two splits of four servers, with the bandwidths of their halves in each pass."""
+    servers = [f"10.0.0.{number}" for number in range(1, 5)]
+    halves = [((0, 1), (2, 3)), ((0, 2), (1, 3))]
+    named = [tuple(tuple(servers[place] for place in half) for half in split) for split in halves]
+    splits = [
+        Split((first, second), tuple(found[place] for found in passes)) for place, (first, second) in enumerate(named)
+    ]
+    return replace(healthy(4, 1), splits=tuple(splits))

@@ -13,13 +13,15 @@ from jsonschema import Draft202012Validator
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.schemas import load
 from hccl_kit.selftest.bandwidth import OPERATORS
+from hccl_kit.selftest.evidence import Weighed, weigh
 from hccl_kit.selftest.json_form import as_json, assert_comparable, measured_of, read_baseline
-from hccl_kit.selftest.measured import Collective, LostRank, Measured
+from hccl_kit.selftest.measured import Collective, LostRank, Measured, Split
 from hccl_kit.selftest.verdict import judge
-from tests.selftest.results import broken, healthy, slowed
+from tests.selftest.results import broken, healthy, in_passes, slowed
 
 HARMED = replace(
-    broken(slowed(healthy(3, 2), lambda pair: 0 in pair, 0.3), lambda pair: pair == (1, 5)),
+    in_passes(broken(slowed(healthy(3, 2), lambda pair: 0 in pair, 0.3), lambda pair: pair == (1, 5)), 3),
+    splits=(Split((("10.0.0.1",), ("10.0.0.2", "10.0.0.3")), ((1.0, 0.0), (2.0, 3.5))),),
     collectives=(Collective("all_reduce", 4, 6, None, "timed out"), Collective("broadcast", 4, 6, 0.5)),
     lost=(LostRank(2, "dead", "signal 9"),),
     skipped=("all_to_all",),
@@ -28,14 +30,14 @@ HARMED = replace(
 
 @pytest.mark.parametrize("measured", [healthy(1, 1), healthy(3, 2), HARMED])
 def test_there_and_back(measured: Measured) -> None:
-    document = json.loads(as_json(measured, judge(measured), table="t.json", slow=0.6))
+    document = json.loads(as_json(measured, weigh(judge(measured), measured), table="t.json", slow=0.6))
     Draft202012Validator(load("selftest_report")).validate(document)
     assert measured_of(document, "b.json") == measured
     assert document["ok"] is (measured is not HARMED)
 
 
 def test_a_baseline_is_a_file(tmp_path: Path) -> None:
-    (tmp_path / "b.json").write_text(as_json(HARMED, (), table="t.json", slow=0.6))
+    (tmp_path / "b.json").write_text(as_json(HARMED, Weighed((), ()), table="t.json", slow=0.6))
     assert read_baseline(tmp_path / "b.json") == HARMED
 
 
@@ -63,7 +65,7 @@ VALUES: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers() | st.
 
 @given(st.data())
 def test_a_damaged_report_is_refused_or_means_the_same_kind_of_thing(data: st.DataObject) -> None:
-    document: Any = json.loads(as_json(HARMED, judge(HARMED), table="t.json", slow=0.6))
+    document: Any = json.loads(as_json(HARMED, weigh(judge(HARMED), HARMED), table="t.json", slow=0.6))
     key = data.draw(st.sampled_from(sorted(document)))
     target = document[key]
     value = data.draw(VALUES)
@@ -80,7 +82,7 @@ def test_a_damaged_report_is_refused_or_means_the_same_kind_of_thing(data: st.Da
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1"])
 def test_a_bandwidth_that_is_no_bandwidth(number: str, tmp_path: Path) -> None:
-    text = as_json(healthy(2, 1), (), table="t.json", slow=0.6)
+    text = as_json(healthy(2, 1), Weighed((), ()), table="t.json", slow=0.6)
     (tmp_path / "b.json").write_text(text.replace('"bandwidth": 2.0', f'"bandwidth": {number}'))
     with pytest.raises(KitError):
         read_baseline(tmp_path / "b.json")

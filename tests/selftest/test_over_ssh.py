@@ -1,4 +1,6 @@
-"""Several hosts over ssh, in a lab of network namespaces: one is slowed by tc, one loses its cable, one its ranks."""
+"""Hosts over ssh and by mpirun, in a lab of network namespaces: a slow one, one without cable, one that loses its
+rank, and two behind a slow path.
+"""
 
 import json
 import os
@@ -17,7 +19,7 @@ import pytest
 import hccl_kit
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.places import ROOT
-from tests.selftest.jobs import PROGRAM, report, wait_until
+from tests.selftest.jobs import PATIENCE, PROGRAM, report, wait_until
 
 pytestmark = [needs_hosts, pytest.mark.train, pytest.mark.long]
 
@@ -40,13 +42,13 @@ def table(lab: Hosts, folder: Path, count: int = 1) -> Path:
     return path
 
 
-def start(lab: Hosts, file: Path, *options: str) -> subprocess.Popen[str]:
-    words = [*PROGRAM, str(file), "--ssh", "--remote", REMOTE, "--quick", "--format", "json", *options]
+def start(lab: Hosts, file: Path, *options: str, by: str = "--ssh") -> subprocess.Popen[str]:
+    words = [*PROGRAM, str(file), by, "--remote", REMOTE, "--quick", "--format", "json", *options]
     return lab.start(0, words, environ={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def measured(process: subprocess.Popen[str]) -> Any:
-    out, err = process.communicate(timeout=180)
+    out, err = process.communicate(timeout=PATIENCE)
     return report(subprocess.CompletedProcess(process.args, process.returncode, out, err))
 
 
@@ -56,7 +58,7 @@ def blamed(document: Any) -> list[tuple[str, list[int]]]:
 
 def test_a_healthy_cluster(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch", "--slow", "0.3"))
+    document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch"))
     assert blamed(document) == []
     home = {one["rank"]: one["server"] for one in document["cards"]}
     assert home == {rank: lab.addresses[rank // 2] for rank in range(6)}
@@ -65,14 +67,39 @@ def test_a_healthy_cluster(lab: Hosts, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_by_mpirun(lab: Hosts, tmp_path: Path) -> None:
+    """The same over mpirun, one for each host; the loss of one is named, and the others go on."""
+    pytest.importorskip("torch")
+    if not Path(sys.executable).with_name("mpirun").exists():
+        pytest.skip("needs mpirun beside this Python")
+    process = start(lab, table(lab, tmp_path), "--backend", "torch", by="--mpi")
+    assert wait_until(lambda: all(workers(lab, index) for index in range(3)) or process.poll() is not None)
+    os.kill(workers(lab, 2)[0], signal.SIGKILL)
+    document = measured(process)
+    assert blamed(document) == [("lost", [2])]
+    assert [one["ranks"] for one in document["links"]] == [[0, 1]]
+    assert wait_until(lambda: not any(workers(lab, index) for index in range(3)), 20)
+
+
+def test_a_slow_path_between_two_groups_of_hosts(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    with hosts(4) as four, four.uplink([2, 3], 20):
+        document = measured(start(four, table(four, tmp_path), "--backend", "torch"))
+    assert blamed(document) == [("slow-uplink", [0, 1, 2, 3])]
+    assert [one["halves"][0] for one in document["splits"]] == [
+        [four.addresses[0], four.addresses[1]],
+        [four.addresses[0], four.addresses[2]],
+    ]
+
+
 @pytest.mark.parametrize("backend", ["torch", "mindspore"])
 def test_a_host_slowed_by_its_cable_is_named(backend: str, lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip(backend)
     lab.slow(1, 20)
     try:
-        document = measured(start(lab, table(lab, tmp_path), "--backend", backend, "--slow", "0.3"))
+        document = measured(start(lab, table(lab, tmp_path), "--backend", backend))
     finally:
-        lab.slow(1, 40_000)
+        lab.full_speed(1)
     assert blamed(document) == [("slow-port", [1])]
     (fault,) = document["faults"]
     assert fault["message"].startswith(f"server {lab.addresses[1]} (rank 1) is slow with all 2 partners")
@@ -83,9 +110,9 @@ def test_a_slow_link_within_a_whole_server_is_the_server(lab: Hosts, tmp_path: P
     pytest.importorskip("torch")
     lab.slow(2, 20)
     try:
-        document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch", "--slow", "0.3"))
+        document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch"))
     finally:
-        lab.slow(2, 40_000)
+        lab.full_speed(2)
     assert blamed(document) == [("slow-port", [4, 5])]
 
 
@@ -104,7 +131,7 @@ def test_a_host_without_network(lab: Hosts, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_rank_on_another_host(number: signal.Signals, lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    process = start(lab, table(lab, tmp_path), "--backend", "torch", "--slow", "0.1")
+    process = start(lab, table(lab, tmp_path), "--backend", "torch")
     assert wait_until(lambda: bool(workers(lab, 1)) or process.poll() is not None)
     time.sleep(1)
     os.kill(workers(lab, 1)[0], number)
@@ -147,6 +174,6 @@ def test_ranks_listen_on_the_address_of_their_host_only(lab: Hosts, tmp_path: Pa
 
     watcher = threading.Thread(target=look)
     watcher.start()
-    json.loads(process.communicate(timeout=180)[0])
+    json.loads(process.communicate(timeout=PATIENCE)[0])
     watcher.join()
     assert {place.rpartition(":")[0] for place in seen} <= {lab.addresses[1]}

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.selftest.rounds import Card, by_server, pair_rounds, tournament
+from hccl_kit.selftest.names import Names
+from hccl_kit.selftest.rounds import Card, by_server, halves, pair_rounds, some_rounds, tournament
 
 
 @pytest.mark.parametrize("count", range(40))
@@ -44,6 +45,41 @@ def test_equal_servers_meet_with_all_their_cards(count: int, servers: int) -> No
     assert len(between) == servers - (servers % 2 == 0)
     met = {(rank, home[other]) for a, b in chain(*between) for rank, other in ((a, b), (b, a))}
     assert len(met) == len(job) * (servers - 1)
+
+
+@given(st.integers(1, 40), st.integers(1, 9))
+def test_some_rounds(count: int, most: int) -> None:
+    everything = tournament(count)
+    rounds = some_rounds(count, most)
+    assert len(rounds) <= most
+    assert rounds == everything or len(everything) > most
+    for pairs in rounds:
+        assert len(set(chain(*pairs))) == 2 * len(pairs) > 0
+    met = [*chain(*rounds)]
+    assert len(set(met)) == len(met)
+    assert set(met) <= set(chain(*everything))
+    if count > 2 and most > 2:
+        assert all(sum(number in pair for pair in met) > 1 for number in range(count))
+
+
+@pytest.mark.parametrize("count", [9, 16, 64])
+def test_some_rounds_join_each_half(count: int) -> None:
+    """Otherwise a slow path between the halves would look like many slow servers."""
+    names = Names([Card(number, str(number), 0) for number in range(count)])
+    for half in halves(count)[0]:
+        pairs = [pair for pair in chain(*some_rounds(count, 7)) if set(pair) <= set(half)]
+        assert [len(group) for group in names.joined(pairs)] == [len(half)]
+
+
+@pytest.mark.parametrize("count", range(2, 70))
+def test_halves(count: int) -> None:
+    splits = halves(count)
+    for lower, upper in splits:
+        assert sorted([*lower, *upper]) == [*range(count)]
+        assert min(len(lower), len(upper)) >= count // 3
+    for one, other in combinations(range(count), 2):
+        assert any((one in lower) != (other in lower) for lower, _ in splits)
+    assert splits[0] == ([*range((count + 1) // 2)], [*range((count + 1) // 2, count)])
 
 
 def test_the_servers_are_in_the_order_of_their_first_ranks() -> None:

@@ -1,63 +1,131 @@
-"""What is made of the results of ranks."""
+"""Whole runs with a fabric that the test makes: its noise is that of a busy machine, and a fault is planted or not."""
 
-from itertools import chain
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, combinations
+from typing import Any, cast
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from hccl_kit.selftest.bandwidth import bus_bandwidth
-from hccl_kit.selftest.measured import Collective, Link
+from hccl_kit.selftest.evidence import Weighed, weigh
+from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.protocol import Result, Timing
-from hccl_kit.selftest.rounds import pair_rounds
-from hccl_kit.selftest.run import bounded, collectives_of, link_of
+from hccl_kit.selftest.run import QUICK, Selftest
+from hccl_kit.selftest.session import Session
+from hccl_kit.selftest.verdict import judge
 from tests.selftest.results import job
 
+Noise = Callable[[random.Random], float]
 
-def timing(size: int, seconds: float, *, wrong: bool = False) -> Timing:
-    return Timing(size, 2 * seconds, seconds, wrong)
-
-
-def test_the_slower_rank_and_the_largest_size_make_the_bandwidth() -> None:
-    one, other = Result((timing(8, 1), timing(800, 1.0))), Result((timing(8, 1), timing(800, 4.0)))
-    assert link_of((0, 1), [one, other]) == Link((0, 1), bus_bandwidth("all_reduce", 2, 800, 4.0))
-
-
-def test_a_problem_of_one_rank_is_that_of_the_link() -> None:
-    assert link_of((0, 1), [Result((timing(8, 1),)), Result(problem="timed out")]) == Link(
-        (0, 1), None, problem="timed out"
-    )
-    assert link_of((0, 1), [Result(), Result()]) == Link((0, 1), None, problem="no result")
+NOISE: dict[str, Noise] = {
+    "quiet": lambda dice: dice.lognormvariate(0, 0.1),
+    "busy": lambda dice: dice.lognormvariate(0, 0.7),
+    "drops": lambda dice: 0.1 if dice.random() < 0.4 else 1.0,
+}
+"""What other programs do to a measurement: half or twice the speed is usual, or two of five have a tenth."""
 
 
-def test_a_wrong_result_is_wrong_even_if_the_partner_gave_up() -> None:
-    link = link_of((0, 1), [Result((timing(8, 1, wrong=True),)), Result(problem="timed out")])
-    assert link.is_wrong
-    assert link.bandwidth is None
+class Fabric:
+    """A session whose links have the speed that `speed` says, times noise."""
+
+    skipped = ()
+    is_over = False
+
+    def __init__(self, ranks: int, dice: random.Random, noise: Noise, speed: Callable[[int, int], float]) -> None:
+        self.ranks, self.dice, self.noise, self.speed = ranks, dice, noise, speed
+        self.steps: list[Mapping[str, Any]] = []
+
+    async def ready(self, _seconds: float) -> None:
+        """At once."""
+
+    def available(self) -> list[int]:
+        return [*range(self.ranks)]
+
+    def losses(self) -> tuple[()]:
+        return ()
+
+    def stalled(self, _rank: int) -> float:
+        return 0.0
+
+    async def step(self, command: Mapping[str, Any], ranks: Sequence[int], _timeout: float) -> dict[int, Result]:
+        self.steps.append(command)
+        if command["do"] == "compute":
+            return {rank: Result((), (100 * self.noise(self.dice), 8 * self.noise(self.dice))) for rank in ranks}
+        found: dict[int, Result] = {}
+        for group in command["groups"]:
+            bandwidth = min(self.speed(*pair) for pair in combinations(group, 2)) * self.noise(self.dice)
+            size = command["sizes"][-1]
+            seconds = size / bandwidth / 1e9
+            found |= {rank: Result((Timing(size, seconds, seconds, is_wrong=False),)) for rank in group}
+        return found
 
 
-def test_collectives() -> None:
-    results = {
-        0: Result((timing(8, 1), timing(80, 1))),
-        2: Result((timing(8, 3), timing(80, 1, wrong=True)), problem="connection reset"),
-    }
-    assert [*collectives_of("broadcast", (8, 80, 800), results)] == [
-        Collective("broadcast", 8, 2, 6.0),
-        Collective("broadcast", 80, 2, 2.0, "wrong result on rank 2"),
-        Collective("broadcast", 800, 2, None, "rank 2: connection reset"),
-    ]
+def run(fabric: Fabric, servers: int) -> Weighed:
+    nothing = Measured("torch", job(servers, fabric.ranks // servers))
+    session = cast(Session, fabric)
+    test = Selftest(session, QUICK, nothing, baseline=None, slow=0.5, note=lambda _: None)
+    measured = asyncio.run(test.run())
+    return weigh(judge(measured), measured)
 
 
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4))
-def test_few_rounds_are_some_of_all(servers: int, count: int, most: int) -> None:
-    cards = job(servers, count)
-    home = {card.rank: card.server for card in cards}
-    everything = pair_rounds(cards)
-    assert bounded(everything, home, None) == everything
-    some = bounded(everything, home, most)
-    inside = [pairs for pairs in some if home[pairs[0][0]] == home[pairs[0][1]]]
-    assert len(inside) <= most
-    assert len(some) - len(inside) <= most
-    assert set(chain(*some)) <= set(chain(*everything))
-    if servers > 2 and most > 1:
-        partners = {rank: sum(rank in pair for pair in chain(*some)) for rank in home}
-        assert min(partners.values()) >= 1
+def blamed(weighed: Weighed) -> list[tuple[str, tuple[int, ...]]]:
+    return [(fault.kind, fault.ranks) for fault in weighed.faults]
+
+
+@pytest.mark.parametrize("noise", sorted(NOISE))
+@pytest.mark.parametrize(("servers", "ranks"), [(1, 4), (3, 3), (4, 4), (4, 8)])
+def test_nobody_is_named_falsely(servers: int, ranks: int, noise: str) -> None:
+    for seed in range(30):
+        fabric = Fabric(ranks, random.Random(seed), NOISE[noise], lambda *_: 1.0)
+        assert blamed(run(fabric, servers)) == []
+
+
+@pytest.mark.parametrize(("noise", "wanted"), [("quiet", 20), ("busy", 10)])
+@pytest.mark.parametrize("servers", [3, 4])
+def test_a_slow_server_is_named(servers: int, noise: str, wanted: int) -> None:
+    """Always on a quiet machine; on a busy one mostly, and never another one."""
+    found = 0
+    for seed in range(20):
+        victim = seed % servers
+
+        def speed(one: int, other: int, victim: int = victim) -> float:
+            return 0.1 if victim in (one, other) else 1.0
+
+        named = blamed(run(Fabric(servers, random.Random(seed), NOISE[noise], speed), servers))
+        assert set(chain(*(ranks for _, ranks in named))) <= {victim}
+        found += named == [("slow-port", (victim,))]
+    assert found >= wanted
+
+
+def test_a_slow_path_between_halves_is_named() -> None:
+    def speed(one: int, other: int) -> float:
+        return 1.0 if (one < 2) == (other < 2) else 0.1
+
+    for seed in range(20):
+        named = blamed(run(Fabric(4, random.Random(seed), NOISE["quiet"], speed), 4))
+        assert named == [("slow-uplink", (0, 1, 2, 3))]
+
+
+def test_a_path_that_only_many_pairs_fill_is_named_by_the_halves() -> None:
+    """Five servers: a half of three is no pair. What crosses from 0, 1, 2 to 3, 4 is slow, but for pairs."""
+
+    def speed(one: int, other: int) -> float:
+        return 1.0 if (one < 3) == (other < 3) else 0.1
+
+    class Contended(Fabric):
+        async def step(self, command: Mapping[str, Any], ranks: Sequence[int], timeout: float) -> dict[int, Result]:
+            are_pairs = all(len(group) == 2 for group in command.get("groups", ()))
+            self.speed = (lambda *_: 1.0) if are_pairs else speed
+            return await super().step(command, ranks, timeout)
+
+    fabric = Contended(5, random.Random(1), NOISE["quiet"], speed)
+    assert blamed(run(fabric, 5)) == [("slow-uplink", (0, 1, 2, 3, 4))]
+
+
+def test_halves_need_four_servers() -> None:
+    for servers, wanted in ((3, 0), (4, 2 * QUICK.passes), (5, 3 * QUICK.passes)):
+        fabric = Fabric(servers, random.Random(1), NOISE["quiet"], lambda *_: 1.0)
+        assert blamed(run(fabric, servers)) == []
+        sizes = [sorted(map(len, step["groups"])) for step in fabric.steps if step["do"] == "collective"]
+        assert sum(len(one) == 2 and sum(one) == servers and servers > 3 for one in sizes) >= wanted

@@ -1,6 +1,5 @@
 """How the agents are started, and what they are told."""
 
-import shlex
 import sys
 from pathlib import Path
 
@@ -53,21 +52,26 @@ def test_what_is_no_order(message: dict[str, object] | None) -> None:
 
 
 def test_the_command_on_another_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert servers.remote_command("env A='b c' hccl-kit") == "env 'A=b c' hccl-kit selftest --agent"
+    assert servers.remote_command("env A='b c' hccl-kit") == ("env", "A=b c", "hccl-kit", "selftest", "--agent")
     monkeypatch.setattr(sys, "argv", ["python"])
-    assert servers.remote_command(None) == "hccl-kit selftest --agent"
+    assert servers.remote_command(None) == ("hccl-kit", "selftest", "--agent")
     (tmp_path / "hccl-kit").touch()
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "hccl-kit")])
-    assert shlex.split(servers.remote_command(None)) == [str(tmp_path / "hccl-kit"), "selftest", "--agent"]
+    assert servers.remote_command(None) == (str(tmp_path / "hccl-kit"), "selftest", "--agent")
     with pytest.raises(KitError, match="cannot be parsed as a command"):
         servers.remote_command("hccl-kit '")
 
 
 def test_an_address_that_is_an_option_is_refused() -> None:
     (node,) = plan(tables("10.0.0.1"), ["x"]).nodes
-    assert servers.over_ssh(["ssh"], node, "agent") == ("ssh", "--", "10.0.0.1", "agent")
+    agent = ("env", "A=b c", "agent")
+    assert servers.over_ssh(["ssh"], node, agent) == ("ssh", "--", "10.0.0.1", "env 'A=b c' agent")
+    assert servers.over_mpirun("mpirun", node, agent)[-3:] == agent
+    bad = type(node)(node.id, "-oProxyCommand=x", node.workers)
     with pytest.raises(KitError, match="no address for ssh"):
-        servers.over_ssh(["ssh"], type(node)(node.id, "-oProxyCommand=x", node.workers), "agent")
+        servers.over_ssh(["ssh"], bad, agent)
+    with pytest.raises(KitError, match="no address for ssh or mpirun"):
+        servers.over_mpirun("mpirun", bad, agent)
 
 
 def test_variables_of_this_host_do_not_travel(monkeypatch: pytest.MonkeyPatch) -> None:

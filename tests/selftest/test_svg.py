@@ -5,8 +5,9 @@ from xml.etree import ElementTree
 import pytest
 
 from hccl_kit.selftest.measured import Measured
+from hccl_kit.selftest.quality import SLOW
 from hccl_kit.selftest.svg import as_svg
-from hccl_kit.selftest.verdict import SLOW, judge
+from hccl_kit.selftest.verdict import judge
 from tests.selftest.results import healthy
 from tests.selftest.test_text import harmed
 

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from hccl_kit.selftest.measured import Collective, Measured
+from hccl_kit.selftest.evidence import weigh
+from hccl_kit.selftest.measured import Collective, Measured, Split
 from hccl_kit.selftest.rounds import Card
 from hccl_kit.selftest.text import as_text
 from hccl_kit.selftest.verdict import judge
-from tests.selftest.results import broken, healthy, slowed, wrong
+from tests.selftest.results import broken, healthy, in_passes, slowed, wrong
 
 REPORT = """\
 t.json: 3 ranks on 3 servers, measured with MPI
@@ -38,7 +39,7 @@ def harmed() -> Measured:
 
 
 def text(measured: Measured) -> str:
-    return as_text(measured, judge(measured), table="t.json", color=False)
+    return as_text(measured, weigh(judge(measured), measured), table="t.json", color=False)
 
 
 def test_the_report() -> None:
@@ -62,6 +63,28 @@ def test_failed_and_wrong_pairs_say_so() -> None:
     shown = text(wrong(broken(healthy(4, 1), lambda pair: pair == (0, 1)), lambda pair: pair == (2, 3)))
     assert "0 and 1        between      -  timed out" in shown
     assert "2 and 3        between      -  wrong result" in shown
+
+
+def test_halves_of_the_servers() -> None:
+    halves = (("10.0.0.1", "10.0.0.2"), ("10.0.0.3", "10.0.0.4"))
+    shown = text(replace(healthy(4, 1), splits=(Split(halves, ((1.0, 0.5), (0.9, 2.0))),)))
+    assert (
+        """
+half of the servers   GB/s
+10.0.0.1, 10.0.0.2   1.000  ############
+10.0.0.3, 10.0.0.4   2.000  ########################
+"""
+        in shown
+    )
+
+
+def test_a_doubt_is_a_warning() -> None:
+    measured = in_passes(slowed(healthy(3, 1), lambda pair: 2 in pair, 0.2), 1)
+    *_, warning, hint, last = text(measured).split("\n")
+    assert warning.startswith("warning: cannot tell, the machine is busy: server 10.0.0.3 (rank 2) is slow with all 2")
+    assert warning.endswith("; healthy ones were slow in 0 of 1 measurements")
+    assert hint.startswith("  fix: other programs use these servers")
+    assert last == "ok: 3 pairs, 0 collectives"
 
 
 def test_names_from_a_table_reach_the_terminal_without_escapes() -> None:

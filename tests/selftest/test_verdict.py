@@ -11,7 +11,7 @@ from hccl_kit.selftest.faults import Fault
 from hccl_kit.selftest.measured import Collective, Link, LostRank, Measured
 from hccl_kit.selftest.rounds import Card
 from hccl_kit.selftest.verdict import judge
-from tests.selftest.results import broken, healthy, slowed, weak, wrong
+from tests.selftest.results import broken, halved, healthy, slowed, weak, wrong
 
 FABRICS = st.tuples(st.integers(3, 8), st.integers(1, 4))
 NOISE = st.lists(st.floats(0.85, 1.15), max_size=30)
@@ -150,21 +150,66 @@ def test_memory_counts_as_arithmetic_does() -> None:
         assert names(judge(replace(measured, compute=compute))) == found
 
 
-@given(FABRICS, NOISE, st.floats(0, 0.5), st.floats(0.15, 0.5), st.data())
-def test_a_rank_that_stands_still_explains_its_links(
-    shape: tuple[int, int], noise: list[float], all_do: float, one_does: float, data: st.DataObject
+@given(FABRICS, NOISE, st.floats(0.06, 1), st.data())
+def test_a_rank_that_is_stopped_explains_its_links(
+    shape: tuple[int, int], noise: list[float], part: float, data: st.DataObject
 ) -> None:
     rank = data.draw(st.integers(0, shape[0] * shape[1] - 1))
     measured = slowed(healthy(*shape, noise), lambda pair: rank in pair, 0.3)
-    parts = tuple(replace(one, stalled=all_do + (one_does if one.rank == rank else 0)) for one in measured.compute)
+    parts = tuple(replace(one, stalled=part if one.rank == rank else 0) for one in measured.compute)
     assert names(judge(replace(measured, compute=parts))) == [("stalls", (rank,))]
 
 
-def test_one_of_two_ranks_stands_still() -> None:
+def test_one_of_two_ranks_is_stopped() -> None:
     measured = healthy(1, 2)
     compute = tuple(replace(one, stalled=0.3 * one.rank) for one in measured.compute)
     (fault,) = judge(replace(measured, compute=compute))
-    assert fault.message == "rank 1 (10.0.0.1, card 1) stood still for 30% of the time"
+    assert fault.message == "rank 1 (10.0.0.1, card 1) was stopped by a signal for 30% of the time"
+    lost = (LostRank(1, "stopped"),)
+    assert names(judge(replace(measured, compute=compute, lost=lost))) == [("lost", (1,))]
+
+
+@given(st.integers(2, 4), st.integers(2, 4), st.integers(1, 3), NOISE, FACTORS)
+def test_a_slow_path_between_groups_of_servers(
+    one: int, other: int, count: int, noise: list[float], factor: float
+) -> None:
+    """Every server has good partners in its own group: none is slow by itself."""
+    measured = healthy(one + other, count, noise)
+
+    def crosses(pair: tuple[int, int]) -> bool:
+        return (pair[0] < one * count) != (pair[1] < one * count)
+
+    everybody = tuple(range((one + other) * count))
+    assert names(judge(slowed(measured, crosses, factor))) == [("slow-uplink", everybody)]
+    assert names(judge(broken(measured, crosses))) == [("broken-uplink", everybody)]
+
+
+def test_the_words_of_a_slow_path() -> None:
+    (fault,) = judge(slowed(healthy(4, 1), lambda pair: pair not in ((0, 1), (2, 3)), 0.25))
+    assert fault.message == (
+        "the 4 pairs between (10.0.0.1, 10.0.0.2) and (10.0.0.3, 10.0.0.4) are slow, "
+        "at most 25% of the pairs inside these groups"
+    )
+    assert fault.pairs == ((0, 2), (0, 3), (1, 2), (1, 3))
+
+
+def test_a_slow_server_beside_a_slow_path() -> None:
+    measured = slowed(healthy(5, 1), lambda pair: pair not in ((0, 1), (2, 3)), 0.25)
+    assert names(judge(measured)) == [("slow-port", (4,)), ("slow-uplink", (0, 1, 2, 3))]
+
+
+def test_halves_tell_a_slow_path_from_a_slow_server() -> None:
+    """A path: both halves on one side of it are fast, all mixed ones are slow. A server: one half of each is slow."""
+    (fault,) = judge(halved(((1.0, 0.9), (0.2, 0.3))))
+    assert (fault.kind, fault.ranks) == ("slow-uplink", (0, 1, 2, 3))
+    assert fault.message == (
+        "all-reduces inside (10.0.0.1, 10.0.0.2) and inside (10.0.0.3, 10.0.0.4) are fast; "
+        "those of mixed halves have 33% of that"
+    )
+    assert judge(halved(((1.0, 0.2), (0.2, 1.0)))) == ()
+    assert judge(halved(((1.0, 0.9), (0.2, 0.3)), ((0.3, 0.9), (0.2, 0.3)))) == ()
+    assert judge(halved(((0.0, 0.0), (0.0, 0.0)))) == ()
+    assert judge(halved()) == ()
 
 
 def test_one_fast_pair_does_not_make_the_others_slow() -> None:

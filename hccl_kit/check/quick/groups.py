@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hccl_kit.check.quick.cards import (
     are_short,
@@ -13,16 +13,19 @@ from hccl_kit.check.quick.cards import (
     require_ranks,
     require_server_ids,
 )
-from hccl_kit.check.quick.plain import Counted, arrays, flat, require
+from hccl_kit.check.quick.plain import Counted, Proven, arrays, flat, require
 from hccl_kit.table.products import Product
+
+if TYPE_CHECKING:
+    from hccl_kit.table.columns import Columns
 
 _LAB, _LOCATION, _CHIP = "deploy_mode", "para_plane_nic_location", "chip_info"
 _NIC_COUNT, _NICS = "para_plane_nic_num", "para_plane_nic_name"
 _LAB_TEXTS = (_LAB, _LOCATION, _CHIP, "board_id", _NIC_COUNT)
 
 
-def prove(value: Mapping[str, Any], product: Product, counted: Counted) -> tuple[int, int]:
-    """The numbers of servers and devices of a table. Raises one of DOUBTS if it may not be valid."""
+def prove(value: Mapping[str, Any], product: Product, counted: Counted) -> Proven:
+    """The servers and devices of a table. Raises one of DOUBTS if it may not be valid."""
     is_lab = _LAB in value
     keys = ("status", "group_count", "group_list", *((_LAB, _LOCATION) if is_lab else ()))
     require(not counted.top(value, keys, (*_LAB_TEXTS, _NICS) if is_lab else ()))
@@ -57,7 +60,28 @@ def prove(value: Mapping[str, Any], product: Product, counted: Counted) -> tuple
     require_server_ids([*by_server])
     require_cards(map(tuple, by_server.values()), product, servers=len(by_server))
     require_addresses(counted, ips)
-    return len(by_server), len(ids)
+    changes = sum(server != before for server, before in zip(servers, (None, *servers), strict=False))
+    if changes > len(by_server):  # the devices of a server are in several places
+        return len(by_server), len(ids), None
+    of_instances = labels, servers, cards
+    return len(by_server), len(ids), lambda: _columns(by_server, ips, names, of_instances, sizes, is_lab=is_lab)
+
+
+def _columns(
+    by_server: Mapping[str, Sequence[str]],
+    ips: Sequence[str],
+    names: Sequence[str],
+    instances: tuple[Sequence[Any], ...],
+    sizes: Sequence[int],
+    *,
+    is_lab: bool,
+) -> Columns:
+    from hccl_kit.table.columns import Columns, GroupColumns  # noqa: PLC0415 - a check does not need them
+
+    groups = zip(names, *(groups_of(column, sizes) for column in instances), strict=True)
+    cards = list(map(tuple, by_server.values()))
+    ranks = instances[0] if is_lab else ()
+    return Columns([*by_server], cards, ips, ranks, groups=[GroupColumns(*group) for group in groups])
 
 
 def _require_lab_head(value: Mapping[str, Any], counted: Counted) -> None:

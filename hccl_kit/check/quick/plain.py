@@ -10,12 +10,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from operator import itemgetter
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from hccl_kit.table.source import MAX_BYTES, MAX_CONTAINERS
+
+if TYPE_CHECKING:
+    from hccl_kit.table.columns import Columns
+
+Proven: TypeAlias = "tuple[int, int, Callable[[], Columns] | None]"
+"""The numbers of servers and devices of a valid table, and its devices, None if they hold more than `Columns`.
+
+No class, and a function: a check needs the numbers only."""
 
 _MARK = "\ufeff"
 _MAX_DIGITS = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hccl_kit.check.quick.plain import DOUBTS, Counted, UnprovenError, read, require
+from hccl_kit.check.quick.plain import DOUBTS, Counted, Proven, UnprovenError, read, require
 from hccl_kit.check.result import Content, Report
 from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, find_product
 from hccl_kit.table.source import HCCL_MAX_BYTES, is_name_for_hccl
@@ -46,14 +46,14 @@ def _valid(data: bytes | str, name: str, product: Product | None) -> Report:
     require(version == "2.0" or value["status"] == "completed")
     require(version == _GROUPS or value.keys() <= _NAMES[version] or _is_known(value, version))
     counted = Counted()
-    servers, devices = _prover(version)(value, basis, counted)
+    servers, devices, columns = _prover(version)(value, basis, counted)
     counted.require_unique_keys(colons)
     report = Report(
         name=name,
         format=version or _GROUPS_NAME,
         product=basis.name,
         findings=(),
-        content=Content(servers, devices, lambda: _table(value)),
+        content=Content(servers, devices, lambda: table_of(value), value, columns),
         is_assumed=product is None and basis.name != ANY_PRODUCT,
     )
     if len(data) <= HCCL_MAX_BYTES or version == "2.0":
@@ -71,17 +71,17 @@ def _version(value: object) -> str:
     return version
 
 
-def _prover(version: str) -> Callable[[Mapping[str, Any], Product, Counted], tuple[int, int]]:
-    """The proof of a version, loaded on demand."""
+def _prover(version: str) -> Callable[[Mapping[str, Any], Product, Counted], Proven]:
+    """The proof of a version; those of other versions are not loaded, which a check of a good table need not pay."""
     if version == "2.0":
-        from hccl_kit.check.quick import ranks  # noqa: PLC0415
+        from hccl_kit.check.quick import ranks  # noqa: PLC0415 - see above
 
         return ranks.prove
     if version == _GROUPS:
-        from hccl_kit.check.quick import groups  # noqa: PLC0415
+        from hccl_kit.check.quick import groups  # noqa: PLC0415 - see above
 
         return groups.prove
-    from hccl_kit.check.quick import servers  # noqa: PLC0415
+    from hccl_kit.check.quick import servers  # noqa: PLC0415 - see above
 
     return servers.prove
 
@@ -100,9 +100,8 @@ def _is_known(value: Mapping[str, Any], version: str) -> bool:
     return _kind(value).version == version
 
 
-def _table(value: Mapping[str, Any]) -> RankTable:
+def table_of(value: Mapping[str, Any]) -> RankTable:
+    """The table in a value that was proven valid."""
     from hccl_kit.table import formats  # noqa: PLC0415 - only for callers that need the devices
 
-    kind = _kind(value)
-    assert kind.version is not None
-    return formats.READERS[kind.version](value)
+    return formats.READERS[_version(value)](value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hccl_kit.check.optional_keys import OPTIONAL
 from hccl_kit.check.quick.cards import groups_of, require_no_typo
-from hccl_kit.check.quick.plain import Counted, arrays, flat, require
+from hccl_kit.check.quick.plain import Counted, Proven, arrays, flat, require
 from hccl_kit.table.hccl_parser import bounds
 from hccl_kit.table.ip import AF_INET, AF_INET6, EID_DIGITS, HEX, PORT, inet_pton
 from hccl_kit.table.products import Product
@@ -21,7 +21,7 @@ _PORTS = ("device_port", "host_port")
 _INNERMOST = "TOPO_FILE_DESC"
 
 
-def prove(value: Mapping[str, Any], _product: Product, counted: Counted) -> tuple[int, int]:
+def prove(value: Mapping[str, Any], _product: Product, counted: Counted) -> Proven:
     """The numbers of servers and devices of a table. Raises one of DOUBTS if it may not be valid."""
     optional = OPTIONAL["2.0"]["table"]
     extra = counted.top(value, ("version", "rank_count", "rank_list"), optional)
@@ -42,7 +42,7 @@ def prove(value: Mapping[str, Any], _product: Product, counted: Counted) -> tupl
     require(min(sizes) >= 1, max(sizes) <= bounds.MAX_LEVELS)
     inner = _require_levels(flat(lists), sizes, counted)
     require(len(set(zip(inner, places, strict=True))) == len(ranks))
-    return len(set(inner)), len(ranks)
+    return len(set(inner)), len(ranks), None
 
 
 def _require_levels(levels: Sequence[Any], sizes: Sequence[int], counted: Counted) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hccl_kit.check.optional_keys import OPTIONAL
 from hccl_kit.check.quick.cards import (
@@ -19,9 +19,12 @@ from hccl_kit.check.quick.cards import (
     require_ranks,
     require_server_ids,
 )
-from hccl_kit.check.quick.plain import Counted, arrays, flat, require
+from hccl_kit.check.quick.plain import Counted, Proven, arrays, flat, require
 from hccl_kit.table.ip import AF_INET, UNSPECIFIED, inet_pton
 from hccl_kit.table.products import Product
+
+if TYPE_CHECKING:
+    from hccl_kit.table.columns import Columns
 
 _SERVER_KEYS = frozenset(("server_id", "device"))
 _DEVICE_KEYS = ("device_id", "device_ip", "rank_id")
@@ -31,8 +34,8 @@ _BACKUP, _SDID, _PODS = "backup_device_ip", "super_device_id", "super_pod_list"
 _SDIDS_OF_SERVER, _SMALL_SDID, _NO_SDID = 2**22, 2**16, 2**32 - 1
 
 
-def prove(value: Mapping[str, Any], product: Product, counted: Counted) -> tuple[int, int]:
-    """The numbers of servers and devices of a table. Raises one of DOUBTS if it may not be valid."""
+def prove(value: Mapping[str, Any], product: Product, counted: Counted) -> Proven:
+    """The servers and devices of a table. Raises one of DOUBTS if it may not be valid."""
     optional = OPTIONAL[value["version"]]
     require_no_typo(counted.top(value, ("version", "status", "server_list"), optional["table"]), optional["table"])
     servers = value["server_list"]
@@ -56,13 +59,23 @@ def prove(value: Mapping[str, Any], product: Product, counted: Counted) -> tuple
     if _BACKUP in more:
         counted.texts(more[_BACKUP])
         _require_backups(more[_BACKUP], ips, cards)
+    pods: Sequence[tuple[str, int]] = ()
     if value["version"] == "1.2":
         require(product.has_super_pods)
-        pods = _pods(value[_PODS], names, counted) if _PODS in value else []
+        pods = _pods(value[_PODS], names, counted) if _PODS in value else ()
         require(not pods or len(sdids) == 1)
         for column in sdids:
-            _require_sdids(column, ids, [*map(sum, groups_of(sizes, pods or [len(sizes)]))])
-    return len(servers), len(devices)
+            of_pods = [size for _, size in pods]
+            _require_sdids(column, ids, [*map(sum, groups_of(sizes, of_pods or [len(sizes)]))])
+    has_more = more or any(len(column) < len(servers) for column in hosts.values())
+    columns = names, cards, ips, ranks, sdids[0] if sdids else (), hosts, pods
+    return len(servers), len(devices), None if has_more else lambda: _columns(*columns)
+
+
+def _columns(*columns: Any) -> Columns:
+    from hccl_kit.table.columns import Columns  # noqa: PLC0415 - a check does not need them
+
+    return Columns(*columns)
 
 
 def _require_ports(more: Mapping[str, Sequence[Any]]) -> None:
@@ -80,8 +93,8 @@ def _require_backups(backups: Sequence[Any], ips: Sequence[str], cards: Sequence
         require(backups[place :: len(places)] == ips[places[card ^ 1] :: len(places)])
 
 
-def _pods(value: Any, names: Sequence[str], counted: Counted) -> list[int]:
-    """The number of servers of each super pod; `server_list` has the same servers in the same order."""
+def _pods(value: Any, names: Sequence[str], counted: Counted) -> list[tuple[str, int]]:
+    """The id and the number of servers of each super pod; `server_list` has the same servers in the same order."""
     require(isinstance(value, list), len(value) > 0)
     (ids, lists), _ = counted.columns(value, ("super_pod_id", "server_list"))
     counted.texts(ids)
@@ -90,7 +103,7 @@ def _pods(value: Any, names: Sequence[str], counted: Counted) -> list[int]:
     (listed,), _ = counted.columns(flat(lists), ("server_id",))
     counted.texts(listed)
     require(min(sizes) > 0, listed == names)
-    return sizes
+    return list(zip(ids, sizes, strict=True))
 
 
 def _require_sdids(sdids: Sequence[Any], ids: Sequence[str], pods: Sequence[int]) -> None:

@@ -38,7 +38,7 @@ MAX_OPEN = 1024
 
 _KEYS = ("total connected num", "need connect rankNum", "connected rankinfo", "Traceback (most recent", "(local_rank:")
 _SHARED = (
-    rb"E(?:[IJL][09]|E[19]|Z99|39|RR02|ntry-Hccl|nv config)",
+    rb"E(?:[IJL][09]|E[19]|Z99|39|RR02|ntry-Hccl|nv config|nforceNotMet)",
     rb"S(?:etupAgent|WITCH|tage\]\[)",
     rb"T(?:raceback \(|he wait execution)",
     rb"C(?:ommInit|luster Exc)",

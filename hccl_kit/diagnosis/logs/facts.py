@@ -331,6 +331,30 @@ class Collective(NamedTuple):
     step: int | None = None
 
 
+class Traced(NamedTuple):
+    """A collective that torch's flight recorder has of a rank; the event's time is when the rank entered it.
+
+    `group` is the process group with its backend, `members` its ranks if the dump names them. `sequence` counts the
+    collectives of the group. `shape` is what all ranks must give alike, None if they need not.
+    """
+
+    rank: int
+    group: str
+    members: tuple[int, ...] | None
+    sequence: int
+    operator: str
+    shape: str | None
+    left: bool
+    started: bool = False
+
+
+class Dumped(NamedTuple):
+    """The rank left a dump of torch's flight recorder; `size` is the number of ranks of the job, if it names them."""
+
+    rank: int
+    size: int | None
+
+
 class Alive(NamedTuple):
     """The last sign of life of a process of ours, at the event's time; it comes every second, whatever the rank does.
 
@@ -403,6 +427,8 @@ Fact = (
     | Exited
     | Step
     | Collective
+    | Traced
+    | Dumped
     | Alive
     | ProgramEnded
     | JobEnding

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import PurePath
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs import archives, kinds
+from hccl_kit.diagnosis.logs import archives, kinds, torch_dump
 from hccl_kit.diagnosis.logs.assembling import SEARCH, Assembler
 from hccl_kit.diagnosis.logs.facts import Event, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.logs.noted import Noted
@@ -66,8 +67,12 @@ def read_log(log: Log) -> Found:
         noted = list(kind.read(_lines(counted), about))
         file = LogFile(process, log.name, counted.size, None, None, counted.cut)
         return Found(file, events_of(log.name, process, noted))
+    pieces = iter(counted)
+    first = next(pieces, b"")
+    if torch_dump.is_dump(log.path.name, first):
+        return _of_dump(log, counted, process, chain([first], pieces))
     assembler = Assembler()
-    scanned = scan(counted, SEARCH, assembler.take)
+    scanned = scan(chain([first], pieces), SEARCH, assembler.take)
     noted = assembler.end()
     notes = [f"{log.name} was not read to its end: {counted.cut}"] if counted.cut else []
     if b"\0" in scanned.head and not noted:
@@ -83,6 +88,16 @@ def read_log(log: Log) -> Found:
     has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line))
     file = LogFile(process, log.name, counted.size, _time(head), _time(reversed(tail)), cut, has_error)
     return Found(file, events_of(log.name, process, noted), tuple(notes))
+
+
+def _of_dump(log: Log, counted: _Counted, process: Process, pieces: Iterator[bytes]) -> Found:
+    """What a dump of torch's flight recorder states; one that cannot be read is noted, and no log."""
+    noted, why = torch_dump.read(log.path.name, pieces)
+    why = counted.cut or why
+    if why:
+        return Found(None, (), (f"{log.name} is not a readable dump of torch's flight recorder: {why}",))
+    file = LogFile(process, log.name, counted.size, None, None)
+    return Found(file, events_of(log.name, process, noted))
 
 
 def events_of(name: str, process: Process, noted: list[Noted]) -> tuple[Event, ...]:

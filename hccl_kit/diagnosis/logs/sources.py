@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import counted
+from hccl_kit.diagnosis.logs import torch_dump
 from hccl_kit.diagnosis.logs.archives import PIECE
 
 MAX_FILES = 100_000
@@ -23,7 +24,8 @@ MAX_DEPTH = 40
 
 OF_LOGS = re.compile(
     r".*\.(?:log|out|err|txt|jsonl)(?:\.[0-9]{1,4})?(?:\.(?:gz|xz))?|.*\.(?:tar|tgz|txz)|.*\.tar\.(?:gz|xz)"
-    r"|stdout|stderr|failed|(?:end|step|launcher)_[0-9]{1,8}|error_[0-9]{1,8}\.json",
+    r"|stdout|stderr|failed|(?:end|step|launcher)_[0-9]{1,8}|error_[0-9]{1,8}\.json"
+    rf"|{torch_dump.NAME.pattern}",
     re.DOTALL,
 )
 """Names of files that are read when a folder is given. A file that the user names is always read."""

@@ -18,6 +18,8 @@ class Option(NamedTuple):
     help: str
     metavar: str | None = None
     choices: tuple[str, ...] | None = None
+    settles: str | None = None
+    """The rule HK5 that has nothing to report if this option is given."""
 
 
 class Launcher(NamedTuple):
@@ -37,6 +39,8 @@ class Launcher(NamedTuple):
     """Scripts on several servers authenticate each other."""
     needs_product: bool = False
     """`emit` takes the product."""
+    prints_plan: bool = False
+    """Without a folder to write to, the last file is printed and nothing is written."""
 
     @property
     def runs_pods(self) -> bool:
@@ -54,7 +58,10 @@ _FRAMEWORK = Option(
     "framework", "framework (default: mindspore; of a pytorchjob: pytorch)", choices=("mindspore", "pytorch")
 )
 _HOST_NETWORK = Option("host_network", "run pods in the network of their hosts")
-_FIXED_TABLE = Option("fixed_table", "ranks read TABLE; without it, the cluster selects servers and cards")
+_FIXED_TABLE = Option(
+    "fixed_table", "ranks read TABLE; without it, the cluster selects servers and cards", settles="HK532"
+)
+_MAX_RESTARTS = Option("max_restarts", "start the job again after a failure, at most N times (default: 0)", "N")
 _NUMBERED = (
     *_PODS,
     _FRAMEWORK,
@@ -62,6 +69,8 @@ _NUMBERED = (
     _FIXED_TABLE,
     Option("resource", "resource of the cards (default: huawei.com/Ascend910)", "NAME"),
     Option("kueue_queue", "LocalQueue of Kueue that admits the job", "NAME"),
+    Option("kueue_topology", "required=LABEL, preferred=LABEL or unconstrained: where Kueue puts the pods", "LEVEL"),
+    _MAX_RESTARTS,
     Option("table_map", "ConfigMap of the table that the cluster writes, which pods wait for", "NAME"),
 )
 
@@ -69,6 +78,10 @@ _ROWS = (
     Launcher(
         "bash",
         "bash {0}",
+        (
+            Option("spares", "servers that take the place of a lost one, such as 10.0.0.[9-10]", "LIST"),
+            Option("inventory", "YAML file with the cards of the spares (default: ask each over ssh)", "FILE"),
+        ),
         next_step_of_several="copy both files to one path on every server, then: bash {0} --ssh",
         reads_table=True,
         needs_secret=True,
@@ -86,8 +99,18 @@ _ROWS = (
         (
             Option("job_name", "job name in squeue", "NAME"),
             Option("partition", "partition of the job", "NAME"),
+            Option("nodelist", "nodes of the servers, in the order of the table", "LIST"),
+            Option("switches", "most switches of topology.conf that the nodes are on", "N[@TIME]"),
             Option("time", "time limit, such as 12:00:00", "LIMIT"),
-            Option("gres", "cards to request on each node, such as npu:8", "GRES"),
+            Option("signal", "signal to the ranks before the limit, such as USR2@120", "SIG@SECONDS"),
+            Option("array", "submit an array of such jobs, such as 0-9%%1", "LIST"),
+            Option("gres", "cards of each node by the site's name, such as npu (or npu:8)", "GRES"),
+            Option("hetjob", "a part of the job for each number of cards of a server", settles="HK521"),
+            _MAX_RESTARTS,
+            Option("mpi", "let ranks use MPI over this type of srun --mpi, such as pmix", "TYPE"),
+            Option("container_image", "run the ranks in this image with pyxis and enroot", "IMAGE"),
+            Option("apptainer_image", "run the ranks in this image with apptainer", "IMAGE"),
+            Option("container_mounts", "further folders of the image, SOURCE:TARGET[:ro],...", "LIST"),
         ),
         reads_table=True,
     ),
@@ -112,6 +135,16 @@ _ROWS = (
     Launcher("lws", "kubectl apply -f {0}", _NUMBERED),
     Launcher("trainjob", "kubectl apply -f {0}", _NUMBERED),
     Launcher("rayjob", "kubectl apply -f {0}", _NUMBERED),
+    Launcher(
+        "vllm",
+        "bash {0}",
+        (
+            Option("tensor_parallel_size", "cards of a model (default: those of the smallest server)", "N"),
+            Option("nic", "network interface (default: the one with the address of the server)", "NAME"),
+        ),
+        next_step_of_several="copy {0} to every server, then there: bash {0}",
+        prints_plan=True,
+    ),
 )
 
 LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}

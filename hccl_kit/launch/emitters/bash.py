@@ -6,6 +6,8 @@ Lines that depend on the job are made here, with every value quoted by `shell.wo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
@@ -18,19 +20,21 @@ from hccl_kit.launch.shell import (
     from_user,
     port_range,
     program,
+    recorders,
     set_unless_set,
     word,
     words,
     wrapped,
 )
+from hccl_kit.launch.spares import Spare
 from hccl_kit.runtime.worker_env import DIAGNOSE, KEY_FILE, LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
 
 
-def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
-    """The launch script, which needs the rank table in its folder on every server."""
-    return (LaunchFile(script_name(plan), script(plan, table), EXECUTABLE),)
+def emit(plan: LaunchPlan, table: TableFile, *, spares: Sequence[Spare] = ()) -> tuple[LaunchFile, ...]:
+    """The launch script, which needs the rank table in its folder on every server, also on the spare ones."""
+    return (LaunchFile(script_name(plan), script(plan, table, spares), EXECUTABLE),)
 
 
 def script_name(plan: LaunchPlan) -> str:
@@ -38,7 +42,7 @@ def script_name(plan: LaunchPlan) -> str:
     return f"ascend{plan.size}p.sh"
 
 
-def script(plan: LaunchPlan, table: TableFile) -> str:
+def script(plan: LaunchPlan, table: TableFile, spares: Sequence[Spare] = ()) -> str:
     """The script that starts `plan`; it checks the SHA-256 of the rank table first.
 
     Raises KitError if the name of the table is a path.
@@ -46,13 +50,15 @@ def script(plan: LaunchPlan, table: TableFile) -> str:
     table.assert_is_name()
     several = len(plan.nodes) > 1
     lines = [
-        *_header(plan),
+        *_header(plan, spares),
         *fragment("common/strict_mode"),
         *_job(plan, table),
+        *_spares(spares),
         *fragment("common/die", "common/values", "common/exit_status"),
         *fragment("bash/options", "bash/check_table", "common/python", "common/port"),
-        *(_nodes(plan, table) if several else _one_node(plan)),
+        *(_nodes(plan, table, has_spares=bool(spares)) if several else _one_node(plan)),
         *fragment("common/plogs", "bash/logs"),
+        *recorders(),
         *_environment(plan),
         *fragment("bash/guard", "common/events", "common/own_session", "bash/run_rank", "bash/watch"),
         *fragment("common/signals", "bash/report", "common/diagnose", "bash/main"),
@@ -60,7 +66,7 @@ def script(plan: LaunchPlan, table: TableFile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _header(plan: LaunchPlan) -> list[str]:
+def _header(plan: LaunchPlan, spares: Sequence[Spare]) -> list[str]:
     several = len(plan.nodes) > 1
     first = plan.nodes[0]
     where = f"devices {', '.join(map(str, first.devices))} of this server"
@@ -79,11 +85,13 @@ def _header(plan: LaunchPlan) -> list[str]:
         "# --prefix                 print the output of all ranks, prefixed with [host:rank], instead of rank 0 only",
         "# --log-limit MIB          cut logs that grow beyond this size; 0: never (default: 1024)",
         *(_header_of_several(plan) if several else []),
+        *(_header_of_spares(spares) if spares else []),
         "#",
         "# The rank table next to this script is checked first. Logs go to hccl_logs/RUN/rank_N.log in the current",
         f"# folder; hccl_logs/latest is the last RUN. {_PORT} is used if it is set, otherwise a free port.",
-        f"# Logs of CANN go to hccl_logs/RUN/plog, unless {PLOGS} is set. After a failure the script",
-        f"# runs hccl-kit diagnose over the folder of the run, if the kit is there; {DIAGNOSE}=0: never.",
+        f"# Logs of CANN go to hccl_logs/RUN/plog, unless {PLOGS} is set, and what the",
+        "# flight recorders of torch and torch_npu dump to hccl_logs/RUN, unless their variables are. After a failure",
+        f"# the script runs hccl-kit diagnose over the folder of the run, if the kit is there; {DIAGNOSE}=0: never.",
         "# The first rank that fails ends the job: its last lines are printed last, and the script exits with its code",
         "# (128 + signal). Other exit codes: 0 success, 2 could not start, 124 a rank makes no progress, 130 Ctrl-C,",
         "# 143 SIGTERM, 129 SIGHUP, 137 a process of the script was killed. No process that a rank starts outlives the",
@@ -102,6 +110,17 @@ def _header_of_several(plan: LaunchPlan) -> list[str]:
     ]
 
 
+def _header_of_spares(spares: Sequence[Spare]) -> list[str]:
+    return [
+        "#",
+        f"# {len(spares)} spare servers, {spares[0].id} to {spares[-1].id}: with --ssh, one takes the place and ranks",
+        "# of a server that is lost; started by hand, --replace names it.",
+        "# --preflight              check each server with hccl-kit preflight before its ranks start; with errors, a",
+        "#                          spare takes its place with --ssh, otherwise exit code 3",
+        "# --replace SERVER=SPARE   start with a spare in the place of a server, the same on all servers",
+    ]
+
+
 def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
     return [
         "",
@@ -113,6 +132,18 @@ def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
         f"server=${{{SERVER}:-}}",
         *from_user(),
         *set_unless_set(plan.variables),
+    ]
+
+
+def _spares(spares: Sequence[Spare]) -> list[str]:
+    """The arrays `spares` (ids), and of each spare its names, its address and its entry in a table."""
+    if not spares:
+        return ["spares=()"]
+    return [
+        *array("spares", [spare.id for spare in spares]),
+        *array("spare_names", ["\n".join(servers.names(spare.id, spare.address)) for spare in spares]),
+        *array("spare_addresses", [spare.address for spare in spares]),
+        *array("spare_entries", [spare.entry for spare in spares]),
     ]
 
 
@@ -129,7 +160,7 @@ def _one_node(plan: LaunchPlan) -> list[str]:
     ]
 
 
-def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
+def _nodes(plan: LaunchPlan, table: TableFile, *, has_spares: bool) -> list[str]:
     """The servers of the job, and the programs by which they communicate."""
     return [
         "",
@@ -141,6 +172,7 @@ def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
         "",
         "find_python 8",
         "need_python",
+        *([*program("take_spare"), *fragment("bash/spares"), "", "take_spares"] if has_spares else []),
         '[[ -z $over_ssh ]] || start_over_ssh "$@"',
         "find_server",
         'read -ra ranks <<<"${all_ranks[node]}"',
@@ -161,10 +193,11 @@ def _environment(plan: LaunchPlan) -> list[str]:
         "    " + export("local_size", '"${#ranks[@]}"'),
         "    " + export("size", str(plan.size)),
         "    " + export("table", '"$table"'),
-        "    " + export("master_addr", word(plan.master)),
+        "    " + export("master_addr", '"$master"' if len(plan.nodes) > 1 else word(plan.master)),
         "    " + export("master_port", '"$port"'),
         f'    export {LOG_DIR}="$logs"',
         f'    [[ -z $plogs ]] || export {PLOGS}="$plogs"',
+        "    switch_recorders_on",
         f"    ((attempt + earlier_restarts == 0)) || export {RESTART}=$((attempt + earlier_restarts))",
         "    own_run=$run${node:+.$node}",
         f"    mark={RUN_ID}=$own_run # only the ranks and what they start have this in their environment",

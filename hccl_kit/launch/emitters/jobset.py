@@ -11,23 +11,20 @@ from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.emitters.numbered import Kind, Pods, emitter
 
 JOB = "node"
+_ADDRESS = (
+    from_field("JOBSET_NAME", "metadata.labels['jobset.sigs.k8s.io/jobset-name']"),
+    {"name": "MASTER_ADDR", "value": f"$(JOBSET_NAME)-{JOB}-0-0.$(JOBSET_NAME)"},
+)
+"""The variables of a pod by which it knows the name of pod 0."""
 
 
-def address_of_jobset() -> tuple[Value, ...]:
-    """The variables of a pod by which it knows the name of pod 0."""
-    return (
-        from_field("JOBSET_NAME", "metadata.labels['jobset.sigs.k8s.io/jobset-name']"),
-        {"name": "MASTER_ADDR", "value": f"$(JOBSET_NAME)-{JOB}-0-0.$(JOBSET_NAME)"},
-    )
-
-
-def jobs(job: Value, metadata: Value | None = None) -> Value:
-    """The spec of a JobSet with one Job: it fails when a pod fails, and then ends the others."""
+def jobs(job: Value, restarts: int, metadata: Value | None = None) -> Value:
+    """The spec of a JobSet with one Job: it fails when a pod fails, and then ends the others, or makes all anew."""
     whole = {"completionMode": "Indexed", "backoffLimit": 0, **job}
     template = {"metadata": metadata, "spec": whole} if metadata else {"spec": whole}
     return {
         "network": {"enableDNSHostnames": True},
-        "failurePolicy": {"maxRestarts": 0},
+        "failurePolicy": {"maxRestarts": restarts},
         "replicatedJobs": [{"name": JOB, "replicas": 1, "template": template}],
     }
 
@@ -39,18 +36,19 @@ def suffix(pods: int) -> str:
 
 def _objects(pods: Pods) -> list[Value]:
     count = pods.job.pods
-    spec = jobs({"parallelism": count, "completions": count, "template": pods.template(restart="Never")})
+    job = {"parallelism": count, "completions": count, "template": pods.template(restart="Never")}
+    spec = jobs(job, pods.restarts)
     return [{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": pods.metadata, "spec": spec}]
 
 
-emit = emitter(
-    Kind(
-        name="jobset",
-        title="the Job controller of a JobSet",
-        pod_index="JOB_COMPLETION_INDEX",
-        address="MASTER_ADDR",
-        env=address_of_jobset(),
-        objects=_objects,
-        suffix=suffix,
-    )
+KIND = Kind(
+    name="jobset",
+    title="the Job controller of a JobSet",
+    pod_index="JOB_COMPLETION_INDEX",
+    address="MASTER_ADDR",
+    env=_ADDRESS,
+    objects=_objects,
+    suffix=suffix,
+    restarts_all=True,
 )
+emit = emitter(KIND)

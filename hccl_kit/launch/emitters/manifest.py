@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ Value = dict[str, Any]
 """An object of a manifest."""
 
 MAX_MAP = 1 << 20
-"""Bytes of the values of a ConfigMap."""
+"""Bytes of the values of a ConfigMap; those in Base64 count by what they stand for."""
 MAX_APPLIED = 256 << 10
 """Bytes of all annotations of an object; `kubectl apply` puts the whole object into one."""
 _WORD = re.compile("-{0,2}[A-Za-z_/].+")
@@ -25,11 +26,26 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 def config_map(name: str, namespace: str, data: Mapping[str, str], labels: Mapping[str, str] | None = None) -> Value:
     """A ConfigMap. Raises KitError if it is larger than Kubernetes accepts."""
-    size = sum(len(text.encode()) for text in data.values())
+    _assert_fits(name, [text.encode() for text in data.values()])
+    return {**_config_map(name, namespace, labels), "data": dict(data)}
+
+
+def binary_map(name: str, namespace: str, data: Mapping[str, bytes]) -> Value:
+    """A ConfigMap of files that are not text. Raises KitError if it is larger than Kubernetes accepts."""
+    _assert_fits(name, [*data.values()])
+    coded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+    return {**_config_map(name, namespace), "binaryData": coded}
+
+
+def _config_map(name: str, namespace: str, labels: Mapping[str, str] | None = None) -> Value:
+    metadata = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+def _assert_fits(name: str, values: Sequence[bytes]) -> None:
+    size = sum(map(len, values))
     if size > MAX_MAP:
         raise KitError(f"ConfigMap {name} would have {size} bytes; Kubernetes accepts {MAX_MAP}")
-    metadata = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
 
 
 def applied_size(document: Value) -> int:

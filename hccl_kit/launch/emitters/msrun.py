@@ -13,7 +13,17 @@ from hccl_kit.launch.emitters.mpirun import visible
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
-from hccl_kit.launch.shell import fragment, from_user, port_range, set_unless_set, source_of, word, words, wrapped
+from hccl_kit.launch.shell import (
+    fragment,
+    from_user,
+    port_range,
+    recorders,
+    set_unless_set,
+    source_of,
+    word,
+    words,
+    wrapped,
+)
 from hccl_kit.runtime.worker_env import (
     KEY_FILE,
     LOG_DIR,
@@ -41,6 +51,7 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         *fragment("common/die", "common/values", "common/exit_status", "msrun/options", "common/python", "common/port"),
         *(_nodes(plan, table) if len(plan.nodes) > 1 else _one_node(plan)),
         *fragment("common/events", "common/signals", "common/plogs", "msrun/setup"),
+        *recorders(),
         *_environment(),
         *fragment("msrun/guard", "common/own_session", "msrun/report", "common/diagnose", "msrun/main"),
     ]
@@ -137,5 +148,6 @@ def _environment() -> list[str]:
         wrapped(" ".join(["unset -v", *MISLEADING, *contract, RUN_ID, RESTART, SERVER])),
         f'[[ -z $visible ]] || export {VISIBLE_DEVICES}="$visible" # msrun counts devices from 0 on',
         f'[[ -z $plogs ]] || export {PLOGS}="$plogs"',
+        "switch_recorders_on",
         f"mark={LOG_DIR}=$logs # only msrun and what it starts have this in their environment",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import ipaddress
 import json
 from collections.abc import Mapping
@@ -17,11 +18,13 @@ from hccl_kit.table.document import shown
 
 FOLDER = "/user/serverid/devindex/config"
 KEY = "hccl.json"
+PACKED_KEY = f"{KEY}.gz"
+"""The table compressed, for `pod_start`; ranks read what it writes."""
 
 
-def programs(job: PodJob, port: int, extra: Mapping[str, str] | None = None) -> Value:
-    """The ConfigMap with the programs of pods that find their ranks in the table, and `extra` files."""
-    table = f"{FOLDER}/{KEY}"
+def programs(job: PodJob, port: int, extra: Mapping[str, str] | None = None, *, key: str = KEY) -> Value:
+    """The ConfigMap with the programs of pods that find their ranks in the table `key`, and `extra` files."""
+    table = f"{FOLDER}/{key}"
     return kubernetes.programs(job, "table", extra, table=table, port=port, server=SERVER, timeout=TABLE_TIMEOUT)
 
 
@@ -31,12 +34,40 @@ def env() -> Value:
 
 
 def given(job: PodJob, plan: LaunchPlan, table: TableFile) -> Value:
-    """The ConfigMap of the given table.
+    """The ConfigMap of the given table, which is compressed if `kubectl apply` would not take it as it is.
 
     Raises KitError if pods could not find their host in it, or if it is larger than a ConfigMap.
     """
     _assert_usable(plan, table)
-    return manifest.config_map(f"{job.name}-table", job.namespace, {KEY: manifest.compact(table.text)})
+    name, text = f"{job.name}-table", manifest.compact(table.text)
+    if len(text.encode()) <= manifest.MAX_MAP:
+        plain = manifest.config_map(name, job.namespace, {KEY: text})
+        if manifest.applied_size(plain) <= manifest.MAX_APPLIED:
+            return plain
+    packed = gzip.compress(text.encode(), mtime=0)
+    if len(packed) > manifest.MAX_MAP:
+        raise KitError(
+            f"the rank table for {plan.size} ranks has {len(text.encode())} bytes without whitespace, {len(packed)}"
+            f" compressed; a ConfigMap holds {manifest.MAX_MAP}",
+            hint="leave out --fixed-table, or start the job with --to slurm",
+        )
+    return manifest.binary_map(name, job.namespace, {PACKED_KEY: packed})
+
+
+def key_of(config: Value) -> str:
+    """The file in which `given` has put the table."""
+    return PACKED_KEY if "binaryData" in config else KEY
+
+
+def assert_can_be_written(plan: LaunchPlan, table: TableFile) -> None:
+    """Raises KitError if no ConfigMap would hold a table of as many cards that the cluster writes."""
+    size = len(manifest.compact(table.text).encode())
+    if size > manifest.MAX_MAP:
+        raise KitError(
+            f"a rank table for {plan.size} ranks has {size} bytes without whitespace; the ConfigMap that the cluster"
+            f" writes holds {manifest.MAX_MAP}",
+            hint="leave out --table-map: pods are numbered, and ranks need no table",
+        )
 
 
 def about_given(table: TableFile) -> list[str]:

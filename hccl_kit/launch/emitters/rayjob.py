@@ -58,6 +58,7 @@ def _objects(pods: Pods) -> list[Value]:
     spec = {
         "entrypoint": f"python3 -Iu {PROGRAM_FOLDER}/ray_start.py",
         "shutdownAfterJobFinishes": True,  # Kueue requires it, and the cards are free again
+        **({"backoffLimit": pods.restarts} if pods.restarts else {}),  # each time with a cluster of its own
         "rayClusterSpec": cluster,
     }
     return [{"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": pods.metadata, "spec": spec}]
@@ -94,6 +95,7 @@ emit = emitter(
         address=ADDRESS,
         objects=_objects,
         suffix=suffix,
+        restarts_all=True,
         programs=_programs,
         notes=("The image needs Ray. Servers are numbered in the order of their addresses.",),
     )

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from hccl_kit.base.network import port_of_digest
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
 from hccl_kit.launch.shell import array, fragment, program, word
 from hccl_kit.runtime.worker_env import KEY_FILE, LINK_PORT
@@ -17,16 +17,16 @@ def described(plan: LaunchPlan) -> list[str]:
     """The arrays `servers` (ids), `names`, `all_ranks` and `all_devices`, with an element for each server."""
     return [
         *array("servers", [node.id for node in plan.nodes]),
-        *array("names", ["\n".join(names(node)) for node in plan.nodes]),
+        *array("names", ["\n".join(names(node.id, node.address)) for node in plan.nodes]),
         *array("all_ranks", [" ".join(map(str, node.ranks)) for node in plan.nodes]),
         *array("all_devices", [" ".join(map(str, node.devices)) for node in plan.nodes]),
     ]
 
 
-def names(node: Node) -> tuple[str, ...]:
+def names(server: str, address: str) -> tuple[str, ...]:
     """The names of a server: id and address, as in the table and as the system writes them."""
-    found = [node.id, node.address]
-    for text in (node.id, node.address):
+    found = [server, address]
+    for text in (server, address):
         with suppress(ValueError):
             found.append(str(ipaddress.ip_address(text)))
     return tuple(dict.fromkeys(found))

@@ -2,33 +2,35 @@
 
 Slurm may allocate the nodes in another order than the table has them, so a task finds the server that its node is, and
 takes rank and card from the table by its local number. If nodes have different numbers of cards, Slurm starts as many
-tasks on each as the largest needs, and the surplus tasks end at once.
+tasks on each as the largest needs, and the surplus tasks end at once; or the job is heterogeneous, and has none. Under
+MPI, Slurm numbers the ranks itself: there the nodes are asked for their servers first, and the tasks are placed by a
+file of hosts in the order of the ranks.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import servers
+from hccl_kit.launch.emitters import servers, slurm_options
+from hccl_kit.launch.emitters.mpirun import OF_THE_RANKS
+from hccl_kit.launch.emitters.slurm_options import Options
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import export, fragment, from_user, port_range, set_unless_set, word, words, wrapped
+from hccl_kit.launch.shell import (
+    export,
+    fragment,
+    from_user,
+    port_range,
+    recorders,
+    set_unless_set,
+    word,
+    words,
+    wrapped,
+)
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
-
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}"
-_OPTIONS = {
-    "job-name": (_NAME, "letters, digits and . _ + -"),
-    "partition": (rf"{_NAME}(,{_NAME})*", "names with commas between them"),
-    "time": (
-        r"([0-9]{1,9}-)?[0-9]{1,9}(:[0-9]{1,2}){0,2}|UNLIMITED",
-        'minutes, "12:00:00", "2-12:00:00" (days-hours:minutes:seconds) or "UNLIMITED"',
-    ),
-    "gres": (rf"{_NAME}(:{_NAME})?(:[0-9]{{1,9}})?(,{_NAME}(:{_NAME})?(:[0-9]{{1,9}})?)*", '"npu:8" or "npu:910b:8"'),
-}
-"""Option of sbatch: the pattern of its values, and the same in words. No value contains line breaks or quotes."""
+_DRIVER = "/usr/local/Ascend/driver"
 
 
 def emit(
@@ -37,52 +39,66 @@ def emit(
     *,
     job_name: str | None = None,
     partition: str | None = None,
+    nodelist: str | None = None,
+    switches: str | None = None,
     time: str | None = None,
+    signal: str | None = None,
+    array: str | None = None,
     gres: str | None = None,
+    hetjob: bool = False,
+    max_restarts: str | None = None,
+    mpi: str | None = None,
+    container_image: str | None = None,
+    apptainer_image: str | None = None,
+    container_mounts: str | None = None,
 ) -> tuple[LaunchFile, ...]:
     """The batch script, which needs the rank table in its folder, on a disk that all nodes share.
 
-    The options are those of sbatch; `gres` is per node. Raises KitError if a value is not accepted.
+    The options are those of sbatch, srun and pyxis; `gres` is per node. Raises KitError if a value is not accepted, or
+    two options exclude each other.
     """
     table.assert_is_name()
-    options = {"job-name": job_name, "partition": partition, "time": time, "gres": gres}
-    lines = [
+    given = {
+        "job-name": job_name,
+        "partition": partition,
+        "nodelist": nodelist,
+        "switches": switches,
+        "time": time,
+        "signal": signal,
+        "array": array,
+        "gres": gres,
+        "max-restarts": max_restarts,
+        "mpi": mpi,
+        "container-image": container_image,
+        "apptainer-image": apptainer_image,
+        "container-mounts": container_mounts,
+    }
+    options = slurm_options.checked(plan, given, hetjob=hetjob)
+    text = "\n".join(_script(plan, table, options)) + "\n"
+    return (LaunchFile(f"slurm{plan.size}p.sbatch", text, EXECUTABLE),)
+
+
+def _script(plan: LaunchPlan, table: TableFile, options: Options) -> list[str]:
+    return [
         "#!/usr/bin/env bash",
-        *_directives(plan, {option: value for option, value in options.items() if value is not None}),
-        *_header(plan),
+        *slurm_options.directives(options),
+        *_header(plan, options),
         *fragment("common/strict_mode"),
-        *_job(plan, table),
+        *_job(plan, table, options),
         *fragment("common/die", "common/values", "common/exit_status", "common/match_server"),
         *fragment("common/python", "common/diagnose", "common/plogs"),
-        *fragment("slurm/check_table", "slurm/job", "slurm/report", "slurm/find_server"),
-        *_environment(plan),
+        *recorders(),
+        *fragment("slurm/check_table", "slurm/start", "slurm/job", "slurm/restart", "slurm/report"),
+        *fragment("slurm/find_server"),
+        *_step(options),
+        *_environment(plan, options),
         *fragment("slurm/task"),
         "",
         f'if [[ ${{{RUN_ID}:-}} == "$run" && -n ${{SLURM_STEP_ID:-}} ]]; then task "$@"; else job "$@"; fi',
     ]
-    return (LaunchFile(f"slurm{plan.size}p.sbatch", "\n".join(lines) + "\n", EXECUTABLE),)
 
 
-def _directives(plan: LaunchPlan, options: dict[str, str]) -> list[str]:
-    for option, value in options.items():
-        pattern, accepted = _OPTIONS[option]
-        if not re.fullmatch(pattern, value):
-            raise KitError(f"--{option} is {value!r}; accepted: {accepted}")
-    return [
-        f"#SBATCH --nodes={len(plan.nodes)}",
-        f"#SBATCH --ntasks-per-node={_tasks(plan)}",
-        "#SBATCH --requeue",
-        "#SBATCH --open-mode=append",
-        *(f"#SBATCH --{option}={value}" for option, value in options.items()),
-    ]
-
-
-def _tasks(plan: LaunchPlan) -> int:
-    """The number of tasks that srun starts on every node."""
-    return max(len(node.workers) for node in plan.nodes)
-
-
-def _header(plan: LaunchPlan) -> list[str]:
+def _header(plan: LaunchPlan, options: Options) -> list[str]:
     """A comment without text from outside, because sbatch looks for directives in comments."""
     several = len(plan.nodes) > 1
     nodes = f"{len(plan.nodes)} nodes" if several else "one node"
@@ -100,35 +116,102 @@ def _header(plan: LaunchPlan) -> list[str]:
         f"# of the job also has that of rank 0. {_PORT} is used if it is set, otherwise the job's number gives a port.",
         "# The first rank that fails ends the job: its last lines are printed last, and the script exits with its code",
         "# (128 + signal). Other exit codes: 0 success, 2 could not start, 143 SIGTERM. Slurm gives the ranks KillWait",
-        "# seconds to end; sbatch --signal=B:TERM@120 sends them SIGTERM 120 s before the time limit, and",
-        "# scancel --signal=USR1 makes tools/train.py write the stacks of all ranks. After a requeue, the ranks have",
-        f"# {RESTART} in their environment.",
+        "# seconds to end; sbatch --signal=B:USR2@120 sends them SIGUSR2 120 s before the time limit, at which",
+        "# hccl-kit train saves a checkpoint and ends (other programs may take TERM), and scancel --signal=USR1 makes",
+        f"# tools/train.py write the stacks of all ranks. After a requeue, the ranks have {RESTART} in",
+        "# their environment.",
+        *_about_restarts(options),
         "#",
-        "# By default, Slurm allocates one CPU per rank; request more with sbatch --cpus-per-task=24.",
-        "# Needs bash 4.3, coreutils, grep and sed on all nodes.",
+        *_about_cpus(options),
+        *_about_image(options),
     ]
 
 
-def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
+def _about_restarts(options: Options) -> list[str]:
+    most = options.values.get("max-restarts", "0")
+    if most == "0":
+        return []
+    lines = [
+        "#",
+        f"# After a failure, the ranks start again in the same allocation, at most {most} times with those by Slurm.",
+    ]
+    if options.limit_signal:
+        lines.append(f"# After SIG{options.limit_signal} before the limit, the job is queued again; that counts too.")
+    return lines
+
+
+def _about_cpus(options: Options) -> list[str]:
+    if options.is_het:
+        return [
+            "# By default, Slurm allocates one CPU per rank; request more with a line #SBATCH --cpus-per-task=24 in",
+            "# every part of the job above.",
+        ]
+    return ["# By default, Slurm allocates one CPU per rank; request more with sbatch --cpus-per-task=24."]
+
+
+def _about_image(options: Options) -> list[str]:
+    needs = "# Needs bash 4.3, coreutils, grep and sed on all nodes"
+    if "container-image" in options.values:
+        return [f"{needs}, and in the image; pyxis and enroot for srun."]
+    if "apptainer-image" in options.values:
+        return [f"{needs}, and apptainer."]
+    return [f"{needs}."]
+
+
+def _job(plan: LaunchPlan, table: TableFile, options: Options) -> list[str]:
     return [
         "",
         f"command=({words(plan.command)})",
         f"table_name={word(table.name)}",
         f"table_sha256={table.sha256}",
-        f"tasks={_tasks(plan)} # of a node",
         *servers.described(plan),
+        f"step=({words(_placement(plan, options))}) # how srun places the ranks",
+        f"mpi={options.values.get('mpi', 'none')}",
+        f"max_restarts={int(options.values.get('max-restarts', '0'))}",
+        f"limit_signal={options.limit_signal} # before the time limit",
         f"port_name={_PORT}",
         port_range(),
         f"server_name={SERVER}",
         f"server=${{{SERVER}:-}}",
-        "run=slurm-${SLURM_JOB_ID:-}",
+        "run=slurm-${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-}}${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}",
         *from_user(),
         *set_unless_set(plan.variables),
     ]
 
 
-def _environment(plan: LaunchPlan) -> list[str]:
+def _placement(plan: LaunchPlan, options: Options) -> list[str]:
+    if options.is_het:
+        return [f"--het-group=0-{len(options.parts) - 1}"]
+    if "mpi" in options.values:
+        return [f"--ntasks={plan.size}", "--distribution=arbitrary"]
+    tasks = options.parts[0].tasks
+    return [f"--ntasks={len(plan.nodes) * tasks}", f"--ntasks-per-node={tasks}"]
+
+
+def _step(options: Options) -> Iterator[str]:
+    """What differs between ranks on the host, in a container, and under MPI."""
+    calls = []
+    image = options.values.get("container-image")
+    apptainer = options.values.get("apptainer-image")
+    if image or apptainer:
+        given = options.values.get("container-mounts", "")
+        yield from ("", f"image={word(image or apptainer or '')}")
+        yield f"given_mounts=({words([f'{_DRIVER}:{_DRIVER}:ro', *filter(None, given.split(','))])})"
+        yield from fragment("slurm/mounts", "slurm/pyxis" if image else "slurm/apptainer")
+        calls += ["check_mounts", *(["enter_image"] if image else [])]
+    if not apptainer:
+        yield from ("", "enter_container() { # of a task", "    :", "}")
+    if "mpi" in options.values:
+        yield from fragment("slurm/hosts")
+        calls.append("order_hosts")
+    yield from ("", "prepare_step() { # of the batch script, before the ranks start")
+    yield from (f"    {call}" for call in calls or [":"])
+    yield "}"
+
+
+def _environment(plan: LaunchPlan, options: Options) -> list[str]:
     """The environment of the ranks, under every name that a framework reads."""
+    misleading = [name for name in MISLEADING if "mpi" not in options.values or name not in OF_THE_RANKS]
     return [
         "",
         "job_environment() { # of the batch script; srun passes it on to the tasks",
@@ -140,11 +223,12 @@ def _environment(plan: LaunchPlan) -> list[str]:
         "    " + export("table", '"$table"'),
         "    " + export("master_addr", word(plan.master)),
         "    " + export("master_port", '"$port"'),
+        "    switch_recorders_on",
         "}",
         "",
         "rank_environment() { # of a task, after what the site sets for it",
         "    # Left over from other launchers, these would override what is set below.",
-        "    " + wrapped(" ".join(["unset -v", *MISLEADING, SERVER])).replace("\n", "\n    "),
+        "    " + wrapped(" ".join(["unset -v", *misleading, SERVER])).replace("\n", "\n    "),
         "    " + export("rank", '"$rank"'),
         "    " + export("local_rank", '"$SLURM_LOCALID"'),
         "    " + export("local_size", '"${#ranks[@]}"'),

@@ -10,9 +10,9 @@ Source: kubeflow/trainer, API trainer.kubeflow.org/v1alpha1: trainingruntime_typ
 
 from __future__ import annotations
 
-from hccl_kit.launch.emitters.jobset import address_of_jobset, jobs, suffix
+from hccl_kit.launch.emitters import jobset
 from hccl_kit.launch.emitters.manifest import Value
-from hccl_kit.launch.emitters.numbered import Kind, Pods, emitter
+from hccl_kit.launch.emitters.numbered import Pods, emitter
 
 VERSION = "trainer.kubeflow.org/v1alpha1"
 
@@ -20,7 +20,7 @@ VERSION = "trainer.kubeflow.org/v1alpha1"
 def _objects(pods: Pods) -> list[Value]:
     runtime = {"name": f"{pods.job.name}-runtime", "namespace": pods.job.namespace}
     labels = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
-    job_set = jobs({"template": pods.template(restart="Never")}, {"labels": labels})
+    job_set = jobset.jobs({"template": pods.template(restart="Never")}, pods.restarts, {"labels": labels})
     policy = {"numNodes": pods.job.pods}
     spec = {
         "runtimeRef": {"apiGroup": VERSION.partition("/")[0], "kind": "TrainingRuntime", "name": runtime["name"]},
@@ -38,14 +38,10 @@ def _objects(pods: Pods) -> list[Value]:
 
 
 emit = emitter(
-    Kind(
+    jobset.KIND._replace(
         name="trainjob",
         title="the Job controller of a TrainJob",
-        pod_index="JOB_COMPLETION_INDEX",
-        address="MASTER_ADDR",
-        env=address_of_jobset(),
         objects=_objects,
-        suffix=suffix,
         container="node",
         notes=("If the TrainJob is refused because its runtime is not known yet, run the command again.",),
     )

@@ -41,7 +41,8 @@ def emit(
     )
     config = _config(job, plan, table if fixed_table else None)
     port = plan.master_port or job.port
-    documents = [config, pod_table.programs(job, port), _job(job, port, config["metadata"]["name"])]
+    programs = pod_table.programs(job, port, key=pod_table.key_of(config))
+    documents = [config, programs, _job(job, port, config["metadata"]["name"])]
     file = f"volcano{plan.size}p.yaml"
     verb = manifest.verb(documents)
     written = pod_table.about_selected(table, "its Ascend Operator writes the table that the ranks read.")

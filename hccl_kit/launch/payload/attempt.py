@@ -30,6 +30,11 @@ class Attempt:
         self.changed = asyncio.Event()
 
     @property
+    def is_complete(self) -> bool:
+        """Whether all nodes are ready."""
+        return len(self.ready) == self.count
+
+    @property
     def missing(self) -> list[int]:
         """The nodes that are not ready."""
         return [node for node in range(self.count) if node not in self.ready]
@@ -66,12 +71,12 @@ class Attempt:
         While it waits, it calls `remind` with the missing nodes from time to time.
         """
         began = reminded = time.monotonic()
-        while self.missing and not self.failures:
+        while not self.is_complete and not self.failures:
             await self.change()
             now = time.monotonic()
-            if self.missing and now > began + timeout:
+            if not self.is_complete and now > began + timeout:
                 return False
-            if self.missing and now > reminded + REMIND:
+            if not self.is_complete and now > reminded + REMIND:
                 reminded = now
                 remind(self.missing)
         return True

@@ -26,13 +26,11 @@ def diagnose(folder: Path) -> None:
     """Print the first lines of the diagnosis; nothing without the kit, without an answer, or if that is late."""
     given = os.environ.get(DIAGNOSE, "")
     seconds = int(given) if re.fullmatch("[0-9]{1,5}", given, re.ASCII) else SECONDS
-    installed = shutil.which("hccl-kit")
-    kit = [installed] if installed else [sys.executable, "-m", "hccl_kit"]
     if not seconds or not folder.is_dir():
         return
     with suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(
-            [*kit, "diagnose", str(folder)],
+            [*kit_command(), "diagnose", str(folder)],
             check=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -41,3 +39,9 @@ def diagnose(folder: Path) -> None:
         )
         if done.stdout:
             write(2, b"\n" + b"".join(done.stdout.splitlines(keepends=True)[:SHOWN]))
+
+
+def kit_command() -> list[str]:
+    """The command of hccl-kit, which may not be there."""
+    installed = shutil.which("hccl-kit")
+    return [installed] if installed else [sys.executable, "-m", "hccl_kit"]

@@ -33,7 +33,7 @@ LOG = re.compile(
     rb"(?:\./)?((?:restart_[0-9]{1,7}/)?)"
     rb"(?:(plog/\w[\w.-]{0,39}/(?:debug|run)/(?:plog|device-[0-9]{1,3})/)((?:plog|device)-[0-9]{1,10}_[0-9]{1,20}\.log)"
     rb"|(rank_[0-9]{1,7}\.log(?:\.1)?|error_[0-9]{1,7}\.json|step_[0-9]{1,7}|facts_[0-9]{1,7}\.jsonl|failed"
-    rb"|launcher_[0-9]{1,7}))"
+    rb"|launcher_[0-9]{1,7}|(?:hccl|torch)_trace_rank_[0-9]{1,7}(?:\.json)?))"
 )
 """The files of a run that are fetched: folder of the restart, of plogs, name of a plog or name of another file."""
 BLOCK = 512

@@ -4,6 +4,7 @@
     node 0   answer TABLE_SHA256 NONCE PROOF      HMAC-SHA256 by the secret over all of the above, as "node 0"
     node     proof PROOF                          the same as "node"
     both     MAC LINE                             HMAC-SHA256 by a session key over direction, count of lines and LINE
+    node 0   MAC                                  the first of these, empty: the node is in
 
 The secret is never sent, and node 0 authenticates first, so an impostor learns nothing. Both sides use fresh nonces, so
 proofs and lines cannot be replayed. All nodes share the secret and trust each other: one can join in the place of
@@ -130,16 +131,26 @@ class Channel:
 
     def send(self, line: str) -> None:
         """Send a line; an empty one is a heartbeat. A broken connection is detected by the reader."""
+        if self.writer.is_closing():  # asyncio would print a line for each
+            return
         with suppress(OSError, RuntimeError):
             self.writer.write(f"{self.sent.next(line.encode())} {line}\n".encode())
 
+    async def next(self) -> bytes:
+        """The next line, empty if it is a heartbeat. Raises EOFError if the connection ends, Malformed."""
+        line = await self.reader.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError("the connection ended")
+        mac, _, text = line[:-1].partition(b" ")
+        if not hmac.compare_digest(mac, self.received.next(text).encode()):
+            raise Malformed(printable(line[:-1]))
+        return text
+
     async def lines(self, silence: float) -> AsyncIterator[bytes]:
         """Lines other than heartbeats, until the connection ends or is silent for too long. Raises Malformed."""
-        with suppress(OSError, asyncio.TimeoutError, ValueError):
-            while (line := await asyncio.wait_for(self.reader.readline(), silence)).endswith(b"\n"):
-                mac, _, text = line[:-1].partition(b" ")
-                if not hmac.compare_digest(mac, self.received.next(text).encode()):
-                    raise Malformed(printable(line[:-1]))
+        with suppress(OSError, EOFError, asyncio.TimeoutError, ValueError):
+            while True:
+                text = await asyncio.wait_for(self.next(), silence)
                 if text:
                     yield text
 

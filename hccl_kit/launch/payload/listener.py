@@ -20,7 +20,7 @@ from hccl_kit.launch.payload.messages import Malformed, printable
 DEADLINE = 5.0
 """Seconds from the connection to the proof."""
 MAX_UNKNOWN, MAX_OF_ADDRESS = 256, 16
-"""Connections that are not authenticated yet, in total and per address."""
+"""Connections that are not authenticated yet, in total beside those of the servers, and per address."""
 MAX_WARNINGS = 8
 """Warnings about wrong proofs."""
 BACKLOG = 1024
@@ -57,7 +57,7 @@ class Listener:
         address = _network(str((writer.get_extra_info("peername") or ("?",))[0]))
         counted = Counter(self.unknown.values())
         busiest = address if counted[address] >= MAX_OF_ADDRESS else None
-        if busiest is None and len(self.unknown) >= MAX_UNKNOWN:
+        if busiest is None and len(self.unknown) >= MAX_UNKNOWN + self.servers:
             ((busiest, _),) = counted.most_common(1)
         if busiest is not None:
             oldest = next(other for other, origin in self.unknown.items() if origin == busiest)
@@ -78,7 +78,9 @@ class Listener:
                 address = printable(str((writer.get_extra_info("peername") or ("?",))[0]))
                 self.log(f"warning: {address} tried to join without the secret of this job")
             raise Malformed(printable(line))
-        return Channel(reader, writer, proof_of(self.secret, "session", *exchanged), is_node_0=True), hello
+        channel = Channel(reader, writer, proof_of(self.secret, "session", *exchanged), is_node_0=True)
+        channel.send("")  # until then the connection may have been dropped to make room
+        return channel, hello
 
 
 def _network(address: str) -> str:

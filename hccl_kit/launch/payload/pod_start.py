@@ -14,6 +14,7 @@ import socket
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -43,7 +44,8 @@ class Settings(NamedTuple):
     `mark`: further variables of ranks that get all fields of a worker. `port` of rank 0. `timeout`: the variable with
     the seconds to wait.
 
-    For the source "table": `table`, its path, and `server`, the variable with the address of this host.
+    For the source "table": `table`, its path (".gz": compressed), and `server`, the variable with the address of this
+    host.
 
     For "number": `controller`, which sets the variables `pod_index` (of this pod), `address` (of pod 0) and `pod_count`
     (unless it is empty); the `pods` and the `cards` of each; whether pod 0 also runs a `scheduler` of MindSpore.
@@ -258,10 +260,14 @@ def read(path: Path) -> tuple[str, bytes, Any]:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         return f"not readable ({error.strerror})", b"", None
-    if len(data) > MAX_BYTES:
-        return f"larger than {MAX_BYTES >> 20} MiB", b"", None
     try:
+        if path.suffix == ".gz":
+            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            return f"larger than {MAX_BYTES >> 20} MiB", b"", None
         value = json.loads(data)
+    except zlib.error:
+        return "not valid gzip", b"", None
     except ValueError:
         return "not valid JSON", b"", None
     status = value.get("status") if isinstance(value, dict) else None

@@ -118,7 +118,7 @@ def guard(command: Sequence[str]) -> int:
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
     def watch() -> None:
-        os.read(0, 1)  # nobody writes: this returns at the end
+        os.read(0, 1)  # nothing is ever written: this returns at the end
         process.terminate()
 
     threading.Thread(target=watch, daemon=True).start()

@@ -62,6 +62,8 @@ class Relay:
     def __init__(self, servers: Sequence[str], send: Callable[[int, str], None], log: Callable[[str], None]) -> None:
         self.servers, self.send, self.log = [printable(name) for name in servers], send, log
         self.gone: set[int] = set()
+        self.came: set[int] = set()  # the servers that were ready once
+        self.starts = 0
         self.attempt = Attempt(len(servers))
 
     def receive(self, node: int, line: bytes) -> None:
@@ -77,6 +79,7 @@ class Relay:
         elif isinstance(message, Here) and is_ready:
             self.attempt.fail(Over(RANK_LOST, LOST_CODE, node))
         elif isinstance(message, Here) or is_ready:
+            self.came.add(node)
             self.attempt.receive(node, message)
 
     def leave(self, node: int) -> None:
@@ -90,6 +93,7 @@ class Relay:
         while True:
             await self.gather(timeout)
             if not self.attempt.failures:
+                self.starts += 1
                 self.broadcast(Start(*self.attempt.ready[0]))
             result = await self.attempt.result()
             self.attempt = Attempt(len(self.servers))

@@ -17,18 +17,21 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
-import resource
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from hccl_kit.launch.payload.descriptors import allow_open_files
 from hccl_kit.launch.payload.handshake import SecretError, read_secret
+from hccl_kit.launch.payload.listener import MAX_UNKNOWN
 from hccl_kit.launch.payload.messages import printable
 from hccl_kit.launch.payload.node import Options, Stop, log
 from hccl_kit.launch.payload.rendezvous_client import join
 from hccl_kit.launch.payload.rendezvous_server import serve
 
+OWN_FILES = 64
+"""Open files of node 0 beside the connections: to a node, and to one that is not authenticated yet."""
 PR_SET_PDEATHSIG = 1
 """Linux: the signal that this process gets when its parent dies."""
 
@@ -40,14 +43,16 @@ def main(argv: Sequence[str]) -> int:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     for deadly in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(deadly, signal.SIG_IGN)  # the script handles them, and reports the result here
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
     node, address, port, port_name, sha256, timeout, run, master_port, secret_file, *servers = argv
     options = Options(
         *(int(node), address, int(port), port_name, sha256, float(timeout), run, int(master_port), secret_file),
         servers=tuple(map(printable, servers)),
         script=script,
     )
+    refused = "" if options.node else allow_open_files(2 * len(servers) + MAX_UNKNOWN + OWN_FILES)
+    if refused:
+        log(refused)
+        return 2
     try:
         secret = read_secret(secret_file)
         asyncio.run(join(options, secret) if options.node else serve(options, secret))

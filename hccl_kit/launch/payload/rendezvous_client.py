@@ -6,6 +6,7 @@ Part of programs that launch scripts contain.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 
 from hccl_kit.launch.payload.attempt import REMIND
@@ -23,6 +24,10 @@ from hccl_kit.launch.payload.messages import (
     printable,
 )
 from hccl_kit.launch.payload.node import SILENCE, Options, Stop, log, read_script, send_heartbeats, send_to_script
+
+FIRST_PAUSE, LAST_PAUSE = 0.1, 1.0
+"""Seconds between two attempts to connect. They grow while nobody listens: a thousand nodes may wait for node 0. A node
+that was dropped comes back at once: in a flood, who tries more often gets in."""
 
 
 async def join(options: Options, secret: bytes) -> None:
@@ -64,6 +69,7 @@ def reason(refused: Refused, options: Options) -> str:
 async def connect(options: Options, secret: bytes) -> Channel:
     """A connection to node 0, which may be started later than this node. Raises Stop after the timeout."""
     began = reminded = time.monotonic()
+    pause = FIRST_PAUSE
     while True:
         options.exit_without_script()
         try:
@@ -86,7 +92,8 @@ async def connect(options: Options, secret: bytes) -> Channel:
             if now > reminded + REMIND:
                 reminded = now
                 log(f"waiting for {options.node_0}; start this script there too")
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - so that they do not come together
+            pause = min(LAST_PAUSE, pause * 1.3) if isinstance(error, ConnectionRefusedError) else FIRST_PAUSE
 
 
 async def authenticate(options: Options, secret: bytes) -> Channel:
@@ -103,7 +110,9 @@ async def authenticate(options: Options, secret: bytes) -> Channel:
         if not equal(answer.proof, proof_of(secret, "node 0", *exchanged)):
             raise Malformed(printable(line.rstrip(b"\n")))
         writer.write(f"proof {proof_of(secret, 'node', *exchanged)}\n".encode())
-        return Channel(reader, writer, proof_of(secret, "session", *exchanged), is_node_0=False)
+        channel = Channel(reader, writer, proof_of(secret, "session", *exchanged), is_node_0=False)
+        await channel.next()
+        return channel
     except BaseException:
         writer.close()
         raise

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from hccl_kit.launch.payload.attempt import Attempt, listed
 from hccl_kit.launch.payload.handshake import Channel, Hello
-from hccl_kit.launch.payload.listener import Listener, listening_socket
+from hccl_kit.launch.payload.listener import BACKLOG, Listener, listening_socket
 from hccl_kit.launch.payload.messages import (
     MAX_LINE,
     OTHER_TABLE,
@@ -91,7 +91,10 @@ async def serve(options: Options, secret: bytes) -> None:
     listener = Listener(secret, options.sha256, len(options.servers), node.serve, log)
     try:
         server = await asyncio.start_server(
-            listener.accept, sock=listening_socket(options.address, options.port, log), limit=MAX_LINE
+            listener.accept,
+            sock=listening_socket(options.address, options.port, log),
+            limit=MAX_LINE,
+            backlog=BACKLOG,  # asyncio sets it again
         )
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
@@ -117,8 +120,11 @@ async def serve(options: Options, secret: bytes) -> None:
 
 async def close(peers: Iterable[Channel]) -> None:
     """Close the connections, after the other nodes have received what was sent."""
-    for channel in peers:
+
+    async def close_one(channel: Channel) -> None:
         with suppress(OSError, asyncio.TimeoutError):
             await asyncio.wait_for(channel.writer.drain(), 1.0)
             channel.writer.close()
             await asyncio.wait_for(channel.writer.wait_closed(), 1.0)
+
+    await asyncio.gather(*map(close_one, peers))

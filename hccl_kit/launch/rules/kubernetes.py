@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hccl_kit.base.wording import counted, listed, plural
 from hccl_kit.check.rule import Rule
-from hccl_kit.launch.emitters import LAUNCHERS, manifest, pod_table
+from hccl_kit.launch.emitters import LAUNCHERS, manifest
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.document import shown
@@ -59,10 +59,10 @@ def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Finding]:
     """The rank table does not fit into a ConfigMap.
 
     What:           the table, without whitespace, is larger than 1 MiB.
-    Why it matters: a ConfigMap holds no more, so the table cannot go to the pods, and the Ascend Operator could not
-                    write one for as many cards.
+    Why it matters: a ConfigMap holds no more, so the Ascend Operator could not write a table for as many cards.
     Example:        a table of version 1.0 with about 15,000 devices.
-    Fix:            start an AscendJob, which needs no table, or start the job with bash or Slurm.
+    Fix:            start an AscendJob, which needs no table; or give the pods this table (--fixed-table), which is
+                    compressed; or start the job with bash or Slurm.
     HCCL:           no code; the pods would wait for the table until they time out.
     """
     size = len(manifest.compact(table.text).encode())
@@ -70,29 +70,7 @@ def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Finding]:
         yield Finding(
             f"the rank table for {plan.size} ranks has {size} bytes without whitespace; a ConfigMap holds "
             f"{manifest.MAX_MAP}",
-            "start it with --to ascendjob, which needs no table",
-        )
-
-
-def table_too_large_to_apply(plan: LaunchPlan, table: TableFile) -> Iterator[Finding]:
-    """The rank table is too large for `kubectl apply`.
-
-    What:           a ConfigMap with the table is larger than 256 KiB.
-    Why it matters: `kubectl apply` keeps a copy of each object in an annotation of it, and annotations hold no more. In
-                    that copy every quotation mark of the table takes two bytes.
-    Example:        a table of version 1.0 with about 3,200 devices, given to the pods unchanged.
-    Fix:            kubectl create -f FILE, or kubectl apply --server-side -f FILE. If the cluster writes the table, no
-                    action is needed.
-    HCCL:           no code; kubectl refuses: "metadata.annotations: Too long".
-    """
-    text = manifest.compact(table.text)
-    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": {pod_table.KEY: text}}
-    size = manifest.applied_size(document)
-    if size > manifest.MAX_APPLIED and len(text.encode()) <= manifest.MAX_MAP:
-        yield Finding(
-            f"a ConfigMap with the rank table for {plan.size} ranks has {size} bytes; kubectl apply takes "
-            f"{manifest.MAX_APPLIED}",
-            "kubectl create -f FILE, if the pods get this table",
+            "start it with --to ascendjob, which needs no table, or with --fixed-table, which compresses this one",
         )
 
 
@@ -104,5 +82,4 @@ RULES = (
     Rule("HK530", "unequal-pods", nodes_not_equal, kinds=KINDS),
     Rule("HK531", "ignored-card-choice", choice_not_kept, kinds=KINDS, severity="warning"),
     Rule("HK532", "table-too-large-for-configmap", table_too_large, kinds=("volcano",)),
-    Rule("HK533", "table-too-large-for-apply", table_too_large_to_apply, kinds=("volcano",), severity="warning"),
 )

@@ -1,4 +1,4 @@
-"""Rules HK501 to HK519: what mpirun and msrun require of a plan, and which addresses the ranks need."""
+"""Rules HK501 to HK519: what mpirun, msrun and vLLM require of a plan, and which addresses the ranks need."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def cards_not_ascending(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding
     """The cards of a node do not ascend with its ranks.
 
     What:           a lower rank of a node has a card with a higher physical id.
-    Why it matters: mpirun and msrun give local rank i the i-th visible card, and ASCEND_RT_VISIBLE_DEVICES must ascend.
+    Why it matters: mpirun, msrun and vLLM give local rank i the i-th visible card, and ASCEND_RT_VISIBLE_DEVICES must
+                    ascend.
     Example:        rank 0 on card 1 and rank 1 on card 0.
     Fix:            number the ranks by device id, or start the job with bash, which gives each rank its own card.
     HCCL:           no code; the ranks would use each other's cards.
@@ -128,7 +129,7 @@ def _cards(node: Node) -> str:
 
 RULES = (
     Rule("HK501", "different-cards", cards_differ, kinds=("mpirun",)),
-    Rule("HK502", "card-order", cards_not_ascending, kinds=("mpirun", "msrun")),
+    Rule("HK502", "card-order", cards_not_ascending, kinds=("mpirun", "msrun", "vllm")),
     Rule("HK503", "unequal-rank-counts", nodes_not_equal, kinds=("msrun",)),
     Rule("HK504", "scattered-ranks", ranks_not_together, kinds=("mpirun", "msrun")),
     Rule("HK505", "unreachable-rank-0", no_way_to_rank_0, kinds=("bash", "msrun", "slurm")),

@@ -37,7 +37,8 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     Why it matters: Slurm starts the same number of tasks on every node: as many as the largest server has ranks. The
                     extra ones end at once, but their CPUs are reserved, and a --gres counts for each node.
     Example:        8 ranks on the first server and 4 on the second, which is asked for 8 tasks as well.
-    Fix:            none if the nodes have enough CPUs; else take the same number of cards on every server.
+    Fix:            none if the nodes have enough CPUs; else --hetjob, which asks each node for its own number, or take
+                    the same number of cards on every server.
     HCCL:           no code; sbatch refuses the job if a node is too small.
     """
     counts = [len(node.workers) for node in plan.nodes]
@@ -45,7 +46,8 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
         few, many = (plan.nodes[counts.index(number)].id for number in (min(counts), max(counts)))
         yield Finding(
             f"server {shown(few)} has {counted(min(counts), 'rank')} and server {shown(many)} {max(counts)}: "
-            f"Slurm is asked for {max(counts)} tasks on every node"
+            f"Slurm is asked for {max(counts)} tasks on every node",
+            "--hetjob asks each node for its own number",
         )
 
 

@@ -51,7 +51,8 @@ class Inference:
         tasks = [numbers[start : start + self.batch_size] for start in range(0, len(numbers), self.batch_size)]
         make = partial(loader.eval_rows, samples, transform=self.transform, blank=self.task.blank)
         network.set_train(False)
-        if self.widths and getattr(network, "any_width", False):
+        any_size = bool(self.widths) and getattr(network, "any_width", False)
+        if any_size:
             network.set_inputs(Tensor(shape=(None, 3, None, None), dtype=ms.float32))
         waiting: dict[int | None, list[tuple[int, loader.Row]]] = {}
         for number, row in enumerate(chain.from_iterable(loader.prefetch(tasks, make, self.workers))):
@@ -59,9 +60,9 @@ class Inference:
             batch = waiting.setdefault(width, [])
             batch.append((number, row))
             if len(batch) == self.batch_size:
-                yield self._predicted(network, waiting.pop(width), width)
+                yield self._predicted(network, waiting.pop(width), width, self.batch_size)
         for width, batch in waiting.items():
-            yield self._predicted(network, batch, width)
+            yield self._predicted(network, batch, width, len(batch) if any_size else self.batch_size)
 
     def _width(self, sample: Any) -> int | None:
         """The width to which the image of a line is cropped; None: it stays as it is."""
@@ -70,11 +71,13 @@ class Inference:
         return next((width for width in self.widths if width >= sample.columns), None)
 
     def _predicted(
-        self, network: nn.Cell, batch: Sequence[tuple[int, loader.Row]], width: int | None
+        self, network: nn.Cell, batch: Sequence[tuple[int, loader.Row]], width: int | None, size: int
     ) -> list[Prediction]:
+        """The predictions for a batch, which is filled up to `size` with repeats: a static graph is compiled anew for
+        each shape.
+        """
         samples = [row.sample for _, row in batch]
-        # Repeats keep the shape: each shape is compiled once.
-        images = loader.stack_images([*samples, *[samples[-1]] * (self.batch_size - len(samples))])
+        images = loader.stack_images([*samples, *[samples[-1]] * (size - len(samples))])
         outputs = network(Tensor(np.ascontiguousarray(images[..., :width]))).asnumpy()
         # A network in mixed precision may end in float16, which OpenCV does not know.
         values = self.task.decode(outputs.astype(np.float32, copy=False), samples)

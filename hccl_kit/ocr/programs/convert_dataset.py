@@ -3,9 +3,10 @@ r"""Convert a published data set into the label files of the trainer.
 det writes det_gt.txt: path TAB JSON of the text regions. rec cuts every readable line out of the
 pages, straightens it and writes rec_gt.txt: path TAB text, with paths relative to its folder; the
 images are in a folder of the same name. For ic15 rec also takes the word list (rows `word_1.png,
-"text"`) as --label_dir; iiit5k has only such words. cls writes each of these lines twice, unchanged
-and upside down, and cls_gt.txt: path TAB 0 or 180. What cannot be used is left out and named. The
-options are those of MindOCR's converter. Existing files are kept unless --force is given.
+"text"`) as --label_dir; the words of cute80 and iiit5k are such lists alone. cls writes each of
+these lines twice, unchanged and upside down, and cls_gt.txt: path TAB 0 or 180. What cannot be used
+is left out and named. The options are those of MindOCR's converter. Existing files are kept unless
+--force is given.
 Exit codes: 0 done, with what was left out on stderr; 2 it could not run.
 
 examples:
@@ -29,9 +30,9 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 from hccl_kit.base.terminal import printable
+from hccl_kit.ocr.data.published import sets
 from hccl_kit.ocr.data.published.marked import ILLEGIBLE, NOT_IN_LABELS, Marked
-from hccl_kit.ocr.data.published.sets import PAGE_SETS, WORD_SETS
-from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
+from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Request:
     @property
     def is_list(self) -> bool:
         """Whether the labels are a word list, whose images need no cutting."""
-        return self.dataset in WORD_SETS or (self.labels.is_file() and (self.task, self.dataset) == ("rec", "ic15"))
+        cuts_pages = self.dataset in sets.PAGE_SETS and "rec" in sets.PAGE_SETS[self.dataset].tasks
+        return self.task == "rec" and self.dataset in sets.WORD_SETS and (self.labels.is_file() or not cuts_pages)
 
     @property
     def output(self) -> Path:
@@ -96,10 +98,10 @@ def make_parser() -> Parser:
     parser = program.plain_parser(__doc__, "convert-dataset")
     parser.add_argument(
         *("-d", "--dataset_name"),
-        choices=[*PAGE_SETS, *WORD_SETS],
+        choices=sets.NAMES,
         default="ic15",
         metavar="NAME",
-        help=f"{', '.join([*PAGE_SETS, *WORD_SETS])} (default: %(default)s)",
+        help=f"{', '.join(sets.NAMES)} (default: %(default)s)",
     )
     parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
     parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")
@@ -126,7 +128,7 @@ def _convert(request: Request) -> None:
 
 def _assert_places(request: Request) -> None:
     """Raises KitError if an input does not exist, or does not go with the task, or an output cannot be written."""
-    tasks = ("rec",) if request.dataset in WORD_SETS else PAGE_SETS[request.dataset].tasks
+    tasks = sets.tasks(request.dataset)
     if request.task not in tasks:
         raise KitError(
             f"{request.dataset} has no labels for --task {request.task}", hint=f"--task {' or '.join(tasks)}"
@@ -143,7 +145,7 @@ def _assert_places(request: Request) -> None:
 
 
 def _assert_folders(request: Request) -> None:
-    label, image, published = request.labels, request.images, PAGE_SETS[request.dataset]
+    label, image, published = request.labels, request.images, sets.PAGE_SETS[request.dataset]
     fits = {"a folder": label.is_dir(), "a file": label.is_file(), "a folder or a file": label.exists()}
     if not fits[published.labels]:
         hint = f"{request.dataset}: see the table of sets in docs/train.md"
@@ -175,7 +177,7 @@ def _folders(request: Request) -> tuple[list[str], list[str]]:
 def _pages(request: Request, folder: Path | None = None) -> tuple[list[str], list[str]]:
     """The lines of the label file, and what was left out. With `folder` the images of lines are written into it."""
     assert request.images is not None
-    published = PAGE_SETS[request.dataset]
+    published = sets.PAGE_SETS[request.dataset]
     lines: list[str] = []
     left_out: list[str] = []
     prefixes: set[str] = set()
@@ -273,28 +275,14 @@ def _quad(poly: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _words(request: Request) -> tuple[list[str], list[str]]:
     """The rows of a set whose words are cut already, and what was left out."""
-    if request.dataset not in WORD_SETS:
-        return _word_list(request.labels)
     images = request.images or request.labels.parent
     lines, left_out = [], []
-    for row in WORD_SETS[request.dataset](request.labels, images):
+    for row in sets.WORD_SETS[request.dataset](request.labels, images):
         if isinstance(row, str):
             left_out.append(row)
         else:
             name, text = row
             lines.append(f"{(images / name).resolve() if request.absolute else name}\t{text}")
-    return lines, left_out
-
-
-def _word_list(path: Path) -> tuple[list[str], list[str]]:
-    """The rows `word_1.png, "text"` of ICDAR 2015 as rows of rec_gt.txt; the quotes are not part of the text."""
-    lines, left_out = [], []
-    for number, row in numbered_lines(path):
-        name, comma, text = (part.strip() for part in row.partition(","))
-        if comma and name and len(text) > 1 and text[0] == text[-1] == '"':
-            lines.append(f"{name}\t{text[1:-1]}")
-        else:
-            left_out.append(f'{path}:{number}: expected word_1.png, "text", found {row[:60]!r}')
     return lines, left_out
 
 

@@ -2,7 +2,7 @@
 
 Exit codes: 0 trained; 1 the training had begun and failed (loss not finite, weights that do not
 move, a full disk); 2 it could not start (configuration, data, files); 130 interrupted by Ctrl-C,
-143 by SIGTERM.
+143 by SIGTERM, or by SIGUSR2 after the step under way and a checkpoint.
 
 examples:
   hccl-kit train -c rec/crnn/crnn_small.yaml               one process

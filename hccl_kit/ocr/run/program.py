@@ -23,6 +23,7 @@ from hccl_kit.base.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_PIPE,
+    EXIT_TERMINATED,
     KitError,
     under_way,
 )
@@ -144,6 +145,8 @@ def run(
         if env.rank == 0:
             note_shipped(options.config, config)
         config = config.of_run() if training else config
+        if training:
+            interrupt.save_on_usr2()
         interrupt.listen("continue with -o system.resume=auto" if training else "", speaks=env.rank == 0)
         recorder(env=env)  # starts a thread
         notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
@@ -154,6 +157,9 @@ def run(
         assert_one_job(config, world)
         body(config, world, notes)
         sys.stdout.flush()
+    except interrupt.SavedError as error:
+        progress.say(str(error))
+        code = EXIT_TERMINATED
     except (Exception, KeyboardInterrupt) as error:
         code = _fail(error, env)
         if world is not None and isinstance(error, JointError):

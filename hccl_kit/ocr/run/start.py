@@ -10,12 +10,13 @@ from typing import Any
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.run import convolutions
 from hccl_kit.runtime import Launch, World, join, prepare
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 FASTER_AS_PRODUCTS = ("rec_vgg7", "rec_resnet34", "rec_conv_lines", "SVTRNet")
-"""Backbones that train faster with their convolutions as matrix products (measured): none is grouped, and they have
-many channels. rec_conv_small has few channels, MobileNetV3 grouped convolutions, a detector transposed ones."""
+"""Backbones that may train faster with their convolutions as matrix products: none is grouped, and they have many
+channels. rec_conv_small has few channels, MobileNetV3 grouped convolutions, a detector transposed ones."""
 CALL_DEPTH = 20_000
 """Nested calls in a graph: the update of a few hundred parameters exceeds MindSpore's default of 1,000."""
 LOG_ERRORS = "3"
@@ -38,7 +39,8 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], trainin
     if target == "CPU":
         # In graph mode only: mode 1 would also compute the unused gradients, by the slow code.
         unfolds = config["model"]["backbone"]["name"] in FASTER_AS_PRODUCTS and config["system"]["mode"] == 0
-        note = instruction_set.choose(os.environ, products=training and unfolds)
+        products = training and unfolds and instruction_set.wide(os.environ) and _as_products(config, launch.env, say)
+        note = instruction_set.choose(os.environ, products=products)
         if note is not None:
             say(note)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
@@ -49,6 +51,11 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], trainin
     world = join(launch, env, target)
     say(f"launcher {launch.launcher} ({launch.reason}): rank {world.rank} of {world.size} on {target}")
     return world
+
+
+def _as_products(config: Config, env: WorkerEnv, say: Callable[[str], None]) -> bool:
+    cores = max(1, len(os.sched_getaffinity(0)) // env.local_size)
+    return convolutions.as_products(config, cores, os.environ, say)
 
 
 def start_alone() -> None:

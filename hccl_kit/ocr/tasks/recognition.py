@@ -54,6 +54,7 @@ class Recognition:
         self.options = _label_options(config)
         self.longest: int = self.options["max_text_len"]
         _assert_max_length(config, self.longest)
+        _assert_case(config, self.options)
         width = line_images.image_width(config, height)
         self.sequence_length = sequence_length(width)
         widths = (*line_images.bucket_widths(config, "train", width), width)
@@ -64,7 +65,7 @@ class Recognition:
 
     def loss(self) -> nn.Cell:
         """The loss of the head."""
-        return self.head.loss(self.charset)
+        return self.head.loss(self.charset, self.config["loss"]["ignore_case"])
 
     def train_samples(self, warn: Warn) -> tuple[Lines, int]:
         """The lines whose label the network can learn, and the number of the others; `warn` gets the first ones.
@@ -213,6 +214,16 @@ def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_h
                 f"{steps} time steps",
                 hint="lower it, or raise max_text_len and the width of image_shape",
             )
+
+
+def _assert_case(config: Config, options: dict[str, Any]) -> None:
+    """Raises KitError if `loss.ignore_case` meets a loss that cannot, or labels that are not in lower case."""
+    if "loss" not in config or not config["loss"]["ignore_case"]:
+        return
+    if config["loss"]["name"] != "CTCLoss":
+        raise KitError(f"loss.ignore_case is for CTCLoss, and loss.name is {config['loss']['name']}")
+    if not line_transforms.lowers_case(**options):
+        raise KitError("loss.ignore_case needs labels in lower case", hint="set lower: True of RecCTCLabelEncode")
 
 
 def _assert_max_length(config: Config, longest: int) -> None:

@@ -16,7 +16,7 @@ from hccl_kit.ocr.data.loader import Targets
 from hccl_kit.ocr.decode import attention, ctc
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.losses.attention import AttentionLoss
-from hccl_kit.ocr.losses.ctc import CTCLoss
+from hccl_kit.ocr.losses.ctc import CaselessCTCLoss, CTCLoss
 from hccl_kit.ocr.losses.multi import MultiLoss
 from hccl_kit.ocr.models.ppocr import nrtr
 
@@ -32,7 +32,8 @@ class TextHead:
     criterion: str
     classes: Callable[[Charset], list[str | None]]
     """The token of each class; None for the CTC blank."""
-    loss: Callable[[Charset], nn.Cell]
+    loss: Callable[[Charset, bool], nn.Cell]
+    """The loss; with True a character of a label stands for both its cases, which only `CTC` can."""
     min_length: Callable[[Label], int]
     """The least sequence length that a label needs."""
     targets: Callable[[Sequence[Label], int], Targets]
@@ -69,11 +70,15 @@ def _padded(labels: Sequence[Label], length: int) -> NDArray[np.int32]:
     return padded
 
 
+def _ctc_loss(charset: Charset, ignore_case: bool) -> nn.Cell:
+    return CaselessCTCLoss(charset.blank, charset.other_case()) if ignore_case else CTCLoss(charset.blank)
+
+
 CTC = TextHead(
     postprocess="RecCTCLabelDecode",
     criterion="CTCLoss",
     classes=lambda charset: [*charset.characters, None],
-    loss=lambda charset: CTCLoss(charset.blank),
+    loss=_ctc_loss,
     min_length=_ctc_min_length,
     targets=_ctc_targets,
     decode=ctc.decode,
@@ -82,13 +87,13 @@ ATTENTION = TextHead(
     postprocess="RecAttnLabelDecode",
     criterion="AttentionLoss",
     classes=lambda charset: [*SPECIAL_TOKENS, *charset.characters],
-    loss=lambda _: AttentionLoss(),
+    loss=lambda *_: AttentionLoss(),
     min_length=lambda _: 1,
     targets=_attention_targets,
     decode=attention.decode,
 )
 MULTI = replace(
-    CTC, criterion="MultiLoss", loss=lambda charset: MultiLoss(charset.blank, nrtr.PADDING), targets=_multi_targets
+    CTC, criterion="MultiLoss", loss=lambda charset, _: MultiLoss(charset.blank, nrtr.PADDING), targets=_multi_targets
 )
 HEADS: Mapping[str, TextHead] = {"CTCHead": CTC, "AttentionHead": ATTENTION, "MultiHead": MULTI}
 """By the name of the head in a configuration."""

@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from hccl_kit.base.errors import under_way
+from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import ARCHIVE, SUMMARY
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.train import checks, evaluation, schedule, summary
 from hccl_kit.ocr.train.job import Job, build_job
+from hccl_kit.ocr.train.straggling import StragglerCheck
 from hccl_kit.ocr.train.timing import Meter, timed
 from hccl_kit.runtime import World
 
@@ -32,6 +34,7 @@ def run(job: Job) -> dict[str, Any]:
     """All steps of a job from `job.start` on, its evaluations and its summary."""
     scheduler, system = job.config["scheduler"], job.config["system"]
     progress, last, meter = job.start, job.last_step, Meter()
+    stragglers = StragglerCheck(job.world, job.log.warn, log_interval=system["log_interval"])
     _announce(job)
     if progress.step < last and evaluation.was_interrupted(job):
         _, progress = evaluation.evaluate(job, progress)
@@ -49,7 +52,9 @@ def run(job: Job) -> dict[str, Any]:
         checks.assert_finite(job, result, batch, step)
         meter.add(result, data_s, samples=job.feed.joint_batch)
         progress = replace(progress, step=step + 1)
-        job.heartbeat.beat(progress.step)
+        parts = (data_s, result.compute_s, result.communication_s)
+        job.heartbeat.beat(progress.step, loss=result.loss, parts=parts)
+        stragglers.add(progress.step, data_s, result)
 
         if progress.step - job.start.step == checks.WATCH:
             checks.assert_moving(job, progress)
@@ -58,6 +63,7 @@ def run(job: Job) -> dict[str, Any]:
             _report(job, progress.step, rate, meter)
             meter.begin_interval()
         if progress.step < last:
+            _end_if_asked(job, progress)
             progress = _save_and_evaluate(job, progress)
 
     if job.start.step < last:
@@ -68,7 +74,7 @@ def run(job: Job) -> dict[str, Any]:
         evaluation.keep_last(job, progress)
     else:
         counts, progress = evaluation.evaluate(job, progress, draw_worst=True)
-    return summary.write(job, progress, counts, meter)
+    return summary.write(job, progress, counts, meter, straggler=stragglers.verdict)
 
 
 def _announce(job: Job) -> None:
@@ -86,6 +92,13 @@ def _announce(job: Job) -> None:
             f"no step is left: {first} are done, and scheduler.num_epochs and train.max_steps ask for {last}; "
             "the run is evaluated and summarised"
         )
+
+
+def _end_if_asked(job: Job, progress: Progress) -> None:
+    """Save a checkpoint and end, if rank 0 was asked to. The other ranks wait in their next step, and end with it."""
+    if job.world.is_main and interrupt.save_is_wanted():
+        job.save(progress)
+        raise interrupt.SavedError(f"saved after step {progress.step} by SIGUSR2; continue with -o system.resume=auto")
 
 
 def _save_and_evaluate(job: Job, progress: Progress) -> Progress:

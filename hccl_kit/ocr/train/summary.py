@@ -24,10 +24,13 @@ from hccl_kit.ocr.train.timing import Meter
 CURVES = "curves.png"
 
 
-def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> dict[str, Any]:
+def write(
+    job: Job, progress: Progress, counts: Counts | None, meter: Meter, *, straggler: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Write summary.json and curves.png (rank 0), and return the former's values.
 
-    `counts` are those of the last evaluation. Raises TrainingError if the ranks end with different parameters.
+    `counts` are those of the last evaluation; `straggler` is the rank that held up the others, if one did. Raises
+    TrainingError if the ranks end with different parameters.
     """
     still = parameters.still(job.initial, job.network)
     digests = gather_digests(job.world, parameters.digest(job.network))
@@ -45,6 +48,7 @@ def write(job: Job, progress: Progress, counts: Counts | None, meter: Meter) -> 
         "compile_s": round(meter.first.total_s, 2),
         "train_s": round(meter.rest.total_s, 2),
         **measured.row(),
+        "straggler": straggler,
         "weights_changed": moved if measured.samples else None,
         "ranks_equal": len(set(digests)) == 1,
         "parameters_sha256": digests,

@@ -1,7 +1,4 @@
-"""A rank's line to the agent of its server: commands in, results and signs of life out.
-
-A thread of its own sends the signs of life and measures how long the whole process stood still.
-"""
+"""A rank's line to the agent of its server: commands in, results and signs of life out."""
 
 from __future__ import annotations
 
@@ -14,20 +11,12 @@ from queue import SimpleQueue
 
 from hccl_kit.selftest.protocol import HEARTBEAT, MAX_LINE, Message, decode, encode
 
-_NAP = 0.025
-_STALL = 0.05
-"""Seconds that a thread sleeps too long if the process was stopped; a busy core wakes it within some milliseconds."""
-
 
 class Channel:
-    """Messages from and to the agent; `put` and `get` pass texts between ranks. The process ends with the agent.
-
-    `stalled` are the seconds in which the whole process stood still.
-    """
+    """Messages from and to the agent; `put` and `get` pass texts between ranks. The process ends with the agent."""
 
     def __init__(self, path: str, rank: int) -> None:
         self.rank = rank
-        self.stalled = 0.0
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(path)
         self._lock = threading.Lock()
@@ -95,11 +84,7 @@ class Channel:
         os._exit(0)  # the agent is gone, while the main thread may wait in a collective for ever
 
     def _live(self) -> None:
-        """Send signs of life, and notice when this thread, which only sleeps, sleeps too long."""
+        """Send signs of life."""
         while True:
-            for _ in range(round(HEARTBEAT / _NAP)):
-                began = time.monotonic()
-                time.sleep(_NAP)
-                over = time.monotonic() - began - _NAP
-                self.stalled += over if over > _STALL else 0.0
+            time.sleep(HEARTBEAT)
             self.send(event="alive")

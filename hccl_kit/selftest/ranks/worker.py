@@ -11,7 +11,6 @@ import ctypes
 import os
 import signal
 import sys
-import time
 from collections.abc import Mapping
 
 from hccl_kit.runtime.worker_env import WorkerEnv
@@ -35,11 +34,7 @@ def main(backend: str, environ: Mapping[str, str]) -> None:
     for command in channel.commands():
         if rank not in command["to"]:
             continue
-        began, before = time.monotonic(), channel.stalled
         fields = _obeyed(command, framework, channel)
-        # MindSpore holds Python's lock while it waits for a partner, so the clock of a thread says nothing there.
-        stalled = 0.0 if backend == "mindspore" else channel.stalled - before
-        fields |= {"stalled": stalled, "spent": time.monotonic() - began}
         channel.forget()  # before the others learn that this step is over, and put something for the next
         channel.send(event="result", step=command["step"], **fields)
 

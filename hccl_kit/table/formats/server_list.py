@@ -201,5 +201,8 @@ def _members(more: Mapping[str, Any], indent: int) -> str:
     """The text of further members of an object whose members are indented by `indent` spaces."""
     if not more:
         return ""
+    if set(map(type, more.values())) == {str}:  # nearly always
+        lead = ",\n" + " " * indent
+        return "".join([f"{lead}{encode_basestring(key)}: {encode_basestring(text)}" for key, text in more.items()])
     lines = json.dumps(dict(more), indent=4, ensure_ascii=False).split("\n")[1:-1]
     return "," + "".join("\n" + " " * (indent - 4) + line for line in lines)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain, islice, repeat
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
+from hccl_kit.table.columns import Columns
 from hccl_kit.table.model import Device, Group, RankTable, Server, SuperPod
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -19,19 +22,58 @@ def digest(table: RankTable) -> str:
     White space and the order of keys, servers, devices, super pods and groups are ignored. A missing `server_count` or
     `rank_count` is equal to a correct one. Everything else is included, also unknown keys.
     """
-    return hashlib.sha256(_text(_meaning(table)).encode()).hexdigest()
+    return _digest(table, len(table.servers), table.world_size, map(_server, table.servers), map(_group, table.groups))
 
 
-def _meaning(table: RankTable) -> list[Any]:
-    servers = len(table.servers) if table.declared_servers is None else table.declared_servers
-    ranks = table.world_size if table.declared_ranks is None else table.declared_ranks
-    groups = len(table.groups) if table.declared_groups is None else table.declared_groups
-    return [
-        [table.version, table.status, servers, ranks, groups, _keys(table.extra)],
-        sorted(map(_server, table.servers)),
-        None if table.super_pods is None else sorted(map(_pod, table.super_pods)),
-        sorted(map(_group, table.groups)),
+def digest_of_columns(frame: RankTable, columns: Columns) -> str:
+    """The `digest` of a table from the table without servers or groups, and from its devices."""
+    ids, sdids = chain.from_iterable(columns.cards), columns.sdids or repeat("null")
+    ranks = columns.given_ranks or columns.ranks()
+    # Ranks differ, and quotes come later: these texts have the same order as without the backslashes.
+    devices = [
+        f'"[{rank},{device},\\"{ip}\\",{sdid},null,[],{{}}]"'
+        for rank, device, ip, sdid in zip(ranks, ids, columns.ips, sdids, strict=False)
     ]
+    keys = sorted(columns.server_keys)
+    unknown = zip(*map(columns.server_keys.__getitem__, keys), strict=True) if keys else repeat(())
+    extra = lru_cache(None)(lambda row: _text(dict(zip(keys, row, strict=True))))  # of most servers the same
+    servers = [
+        f"[{encode_basestring_ascii(name)},[{','.join(sorted(texts))}],{extra(row)}]"
+        for name, texts, row in zip(columns.servers, columns.by_server(devices), unknown, strict=False)
+    ]
+    return _digest(frame, len(servers), len(devices), servers, _groups(columns, devices))
+
+
+def _groups(columns: Columns, devices: Iterable[str]) -> Iterator[str]:
+    """The texts that `_group` gives, from those of all devices."""
+    items, has_ranks = iter(devices), bool(columns.given_ranks)
+    for name, labels, servers, sizes in columns.groups:
+        pods = repeat("null") if has_ranks else map(encode_basestring_ascii, labels)
+        ranks = labels if has_ranks else repeat("null")
+        texts = [
+            f"[{pod},{encode_basestring_ascii(server)},{rank},[{','.join(sorted(islice(items, size)))}],{{}}]"
+            for pod, server, rank, size in zip(pods, servers, ranks, sizes, strict=False)
+        ]
+        declared = [len(sizes), sum(sizes), len(set(servers)) if has_ranks else None]
+        yield _text([name, declared, sorted(texts), {}])
+
+
+def _digest(table: RankTable, servers: int, ranks: int, of_servers: Iterable[str], of_groups: Iterable[str]) -> str:
+    """The digest of a table with so many servers and ranks, and these texts of its servers and groups."""
+    meaning = [
+        [
+            table.version,
+            table.status,
+            servers if table.declared_servers is None else table.declared_servers,
+            ranks if table.declared_ranks is None else table.declared_ranks,
+            len(table.groups) if table.declared_groups is None else table.declared_groups,
+            _keys(table.extra),
+        ],
+        sorted(of_servers),
+        None if table.super_pods is None else sorted(map(_pod, table.super_pods)),
+        sorted(of_groups),
+    ]
+    return hashlib.sha256(_text(meaning).encode()).hexdigest()
 
 
 def _server(server: Server) -> str:

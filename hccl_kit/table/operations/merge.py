@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from ipaddress import ip_address
+from ipaddress import IPv6Address
 from itertools import count
 from shlex import quote
 from typing import Any, Literal
@@ -12,11 +12,13 @@ from typing import Any, Literal
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import is_loopback
 from hccl_kit.table.document import shown
+from hccl_kit.table.ip import AF_INET, inet_pton
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 Order = Literal["natural", "as-given"]
 VERSIONS = ("1.0", "1.2", "2.0")
 """The versions that can be merged. The servers of 2.0 are the networks of the innermost layer."""
+_NUMBER = re.compile("([0-9]+)")
 _DIGITS = 20
 """Numbers in names are compared as numbers up to this many digits."""
 
@@ -37,8 +39,9 @@ def merge(tables: Sequence[RankTable], *, names: Sequence[str] = (), order: Orde
     servers = [server for table in tables for server in table.servers]
     pods = _merged_pods([pod for table in tables for pod in table.super_pods or ()])
     if order == "natural":
-        home = {server.id: pod.id for pod in pods for server in pod.servers}
-        servers.sort(key=lambda server: (natural(home.get(server.id, "")), natural(server.id)))
+        home = {server.id: natural(pod.id) for pod in pods for server in pod.servers}
+        nowhere = natural("")
+        servers.sort(key=lambda server: (home.get(server.id, nowhere), natural(server.id)))
         pods = [_in_natural_order(pod) for pod in sorted(pods, key=lambda pod: natural(pod.id))]
     has_server_count = any(table.declared_servers is not None for table in tables)
     has_rank_count = any(table.declared_ranks is not None for table in tables)
@@ -66,12 +69,17 @@ def is_merged(name: str) -> bool:
 def natural(text: str) -> tuple[Any, ...]:
     """A key for natural order: addresses by their number, numbers in names by their value."""
     try:
-        address = ip_address(text)
-        return 0, address.version, int(address), text
+        return 0, 4, int.from_bytes(inet_pton(AF_INET, text), "big"), text
+    except (OSError, ValueError):
+        pass
+    try:
+        if ":" in text:
+            return 0, 6, int(IPv6Address(text)), text
     except ValueError:
-        parts = re.split("([0-9]+)", text)  # every second part is a number
-        parts[1::2] = [number.zfill(_DIGITS) for number in parts[1::2]]
-        return 1, tuple(parts), text
+        pass
+    parts = _NUMBER.split(text)  # every second part is a number
+    parts[1::2] = [number.zfill(_DIGITS) for number in parts[1::2]]
+    return 1, tuple(parts), text
 
 
 def _renumbered(servers: Iterable[Server]) -> tuple[Server, ...]:

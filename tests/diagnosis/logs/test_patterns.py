@@ -42,6 +42,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Watchdog,
 )
 from hccl_kit.diagnosis.logs.patterns import ROWS
+from hccl_kit.diagnosis.logs.patterns.faults import MISMATCH
 from tests.diagnosis.logs.lines import GROUP, facts_of, info, plog
 
 _ENTRY = (
@@ -372,6 +373,10 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     (
         "[ERROR] 2025-06-15-15:06:40 (PID:77, Device:1, RankID:-1) ERR02200 DIST call hccl api failed.\n",
         [Fault("ERR02200", "TORCH", "a call of HCCL failed", "ERR02200", True)],
+    ),
+    (
+        "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n",
+        [Fault(None, "TORCH", MISMATCH, "terminate called after throwing an instance of 'gloo::EnforceNotMet'", True)],
     ),
     (
         plog("PrintErrorInfo:Aicore kernel execute failed, device_id=0", module="RUNTIME", thread="78 "),

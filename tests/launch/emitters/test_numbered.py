@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.launch.emitters import manifest
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.runtime import detect
@@ -28,6 +29,7 @@ from tests.launch.jobs import finish as finish_on_host
 from tests.launch.manifests import Cluster, Value, command_of, documents_of, job_of, templates_in
 from tests.launch.pods import SHOW, command, finish, told
 from tests.launch.ways import assert_golden, nasty, planned, servers, words
+from tests.launch.ways import large as large_table
 from tests.places import ROOT
 
 TWO = servers(range(2), range(2), ids=("10.0.0.1", "10.0.0.2"))
@@ -40,6 +42,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "resource": "huawei.com/Ascend910B4",
         "namespace": "training",
     },
+    "in_a_super_pod": {"kueue_queue": "team-a", "kueue_topology": "required=hccl-kit/super-pod"},
     "fixed_table": {"fixed_table": True, "host_network": True},
     "written_table": {"table_map": "rings-config-train"},
 }
@@ -127,9 +130,49 @@ def test_every_pod_has_cards_mounts_and_a_server_of_its_own(kind: str, name: str
         on_host = OPTIONS[name].get("host_network", False)
         assert pod.get("hostNetwork", False) == on_host
         assert (fields.get("HCCL_IF_IP") == "status.hostIP") == on_host
+    placed = {"annotations": {"kueue.x-k8s.io/podset-required-topology": "hccl-kit/super-pod"}}
     for _, template in templates_in(documents).values():
         if "resources" in template["spec"]["containers"][0]:
-            assert template["metadata"]["labels"] == {"hccl-kit/job": "train"}
+            given = placed if name == "in_a_super_pod" else {}
+            assert template["metadata"] == {"labels": {"hccl-kit/job": "train"}, **given}
+        else:
+            assert "metadata" not in template
+
+
+@pytest.mark.parametrize(
+    ("text", "annotation"),
+    [
+        ("preferred=rack", {"kueue.x-k8s.io/podset-preferred-topology": "rack"}),
+        ("required=a.b/c.d_e", {"kueue.x-k8s.io/podset-required-topology": "a.b/c.d_e"}),
+        ("unconstrained", {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}),
+    ],
+)
+def test_kueue_is_told_where_the_pods_have_to_be(text: str, annotation: dict[str, str]) -> None:
+    documents = documents_of(emit("jobset", kueue_queue="team", kueue_topology=text))
+    ((_, template),) = templates_in(documents).values()
+    assert template["metadata"]["annotations"] == annotation
+
+
+FIELD_OF_RESTARTS = {
+    "jobset": lambda found: found["JobSet"]["spec"]["failurePolicy"]["maxRestarts"],
+    "trainjob": lambda found: found["TrainingRuntime"]["spec"]["template"]["spec"]["failurePolicy"]["maxRestarts"],
+    "rayjob": lambda found: found["RayJob"]["spec"]["backoffLimit"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_controller_that_can_start_all_pods_again_does(kind: str) -> None:
+    if kind not in FIELD_OF_RESTARTS:
+        with pytest.raises(KitError, match=f"--max-restarts is not for --to {kind}: its controller starts single pods"):
+            emit(kind, max_restarts="3")
+        return
+    documents = documents_of(emit(kind, max_restarts="3"))
+    for document in documents:
+        jsonschema.validate(document, CRDS[document["kind"]])
+    assert FIELD_OF_RESTARTS[kind]({document["kind"]: document for document in documents}) == 3
+    for text in ("-1", "1001", "01234", "three", "3\n", "٣"):
+        with pytest.raises(KitError, match="accepted: 0 to 1000"):
+            emit(kind, max_restarts=text)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -173,7 +216,7 @@ def test_kustomize_reads_the_manifest_as_it_was_written(kind: str, tmp_path: Pat
     assert command_of(found) == argv
 
 
-LONGEST = {kind: 63 - len(MODULES[kind].suffix(2)) for kind in KINDS}
+LONGEST = {kind: 63 - len(getattr(MODULES[kind], "suffix", MODULES["jobset"].suffix)(2)) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -198,6 +241,14 @@ LONGEST = {kind: 63 - len(MODULES[kind].suffix(2)) for kind in KINDS}
         ({"resource": "huawei..com/a"}, 'resource "huawei..com/a" is not valid'),
         ({"resource": "x/" + "a" * 64}, "is not valid"),
         ({"resource": "a/b/c"}, 'resource "a/b/c" is not valid'),
+        ({"kueue_topology": "unconstrained"}, "--kueue-topology needs --kueue-queue: only a job in a queue is placed"),
+        (
+            {"kueue_queue": "a", "kueue_topology": "hccl-kit/super-pod"},
+            '--kueue-topology is "hccl-kit/super-pod"; acc',
+        ),
+        ({"kueue_queue": "a", "kueue_topology": "required=a\nb: c"}, r'--kueue-topology is "required=a\nb: c"; accept'),
+        ({"kueue_queue": "a", "kueue_topology": "required="}, '--kueue-topology is "required="; accepted: required=LA'),
+        ({"kueue_queue": "a", "kueue_topology": "preferred=" + "a" * 317}, "accepted: required=LABEL, preferred=LABEL"),
         ({"table_map": "a/b"}, 'ConfigMap "a/b" is not valid'),
         ({"framework": "keras"}, "unknown framework 'keras'; accepted: mindspore, pytorch"),
         ({"fixed_table": True}, "--fixed-table needs --host-network: a rank table has the addresses of hosts"),
@@ -222,13 +273,19 @@ def test_the_longest_name_gives_pods_whose_names_fit(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_table_that_no_config_map_holds_is_refused_when_pods_would_read_it(kind: str) -> None:
-    ids = [f"10.1.{number // 250}.{number % 250}" for number in range(4000)]
-    large = servers(*[range(8)] * 4000, ids=ids)
+def test_a_table_that_no_config_map_holds_is_refused_when_the_cluster_would_write_it(kind: str) -> None:
+    large = large_table(16384)
     (file,) = emit(kind, table=large)
     assert len(file.text) < 100_000
-    with pytest.raises(KitError, match=r"ConfigMap train-table would have [0-9]{7} bytes; Kubernetes accepts 1048576"):
-        emit(kind, table=large, fixed_table=True, host_network=True)
+    with pytest.raises(KitError, match="a rank table for 16384 ranks has 1123078 bytes without whitespace") as caught:
+        emit(kind, table=large, table_map="rings-config-train")
+    assert caught.value.hint == "leave out --table-map: pods are numbered, and ranks need no table"
+
+
+def test_a_table_that_is_too_large_even_compressed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest, "MAX_MAP", 30_000)
+    with pytest.raises(KitError, match=r"for 16384 ranks has 1123078 bytes without whitespace, [0-9]{5} compressed; a"):
+        emit("jobset", table=large_table(16384), fixed_table=True, host_network=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.plan import Node
 
 
 @pytest.mark.parametrize(
@@ -20,7 +19,7 @@ from hccl_kit.launch.plan import Node
 def test_a_server_is_known_by_what_the_table_and_the_system_call_it(
     id_: str, address: str, names: tuple[str, ...]
 ) -> None:
-    assert servers.names(Node(id_, address, ())) == names
+    assert servers.names(id_, address) == names
 
 
 @given(st.text(st.characters(codec="utf-8")))

@@ -22,7 +22,20 @@ PLANS = {
     "two_nodes": servers(range(8), range(8)),
     "unequal_nodes": servers((4, 5), (6, 7, 1), ids=("node[1]", "FD00::0:1")),
 }
-WISHES = {"job_name": "crnn", "partition": "npu", "time": "12:00:00", "gres": "npu:8"}
+WISHES: dict[str, Any] = {"job_name": "crnn", "partition": "npu", "time": "12:00:00", "gres": "npu:8"}
+HET = {"hetjob": True, "gres": "npu", "nodelist": "n[1-2]", "max_restarts": "3", "signal": "USR2@120"}
+MPI = {"mpi": "pmix", "switches": "1@60", "array": "0-9%1"}
+PYXIS: dict[str, Any] = {
+    "container_image": "registry.example.org#train:1",
+    "container_mounts": "/data:/data:ro,/home:/home",
+}
+APPTAINER: dict[str, Any] = {"apptainer_image": "images/train.sif"}
+SITES: dict[str, tuple[RankTable, dict[str, Any]]] = {
+    "hetjob": (servers((4, 5), (6, 7, 1)), HET),
+    "mpi_in_apptainer": (servers((4, 5), (6, 7, 1)), {**MPI, **APPTAINER}),
+    "mpi_in_pyxis": (servers((4, 5), (4, 5)), {**PYXIS, "mpi": "pmi2"}),
+}
+DIRECTIVES = {**WISHES, "nodelist": "n1", "switches": "1", "signal": "USR2@120", "array": "0-9"}
 HERE = servers((4,), ids=("127.0.0.1",))
 """One rank on a server that any host is."""
 JOB = {"SLURM_JOB_ID": "25007", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "n1"}
@@ -72,6 +85,14 @@ def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
     assert_shellcheck(write(tmp_path, slurm.emit(plan, table, **WISHES)))
 
 
+@pytest.mark.parametrize("name", SITES)
+def test_golden_of_sites(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    table, options = SITES[name]
+    files = slurm.emit(*planned(table), **options)
+    assert_golden(f"slurm/{name}", files, request)
+    assert_shellcheck(write(tmp_path, files))
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.lists(nasty | words, max_size=20), st.lists(nasty | words, max_size=5))
 def test_every_argument_arrives_unchanged(baked: list[str], passed_on: list[str]) -> None:
@@ -103,16 +124,85 @@ def test_no_text_of_others_becomes_a_directive(texts: list[str]) -> None:
         ("job_name", ["a", "crnn-2.b_1+x"]),
         ("partition", ["npu", "npu,cpu-2"]),
         ("time", ["5", "5:00", "12:00:00", "2-0", "2-12:30", "2-12:30:59", "UNLIMITED"]),
-        ("gres", ["npu", "npu:8", "npu:910b:8", "npu:8,tmp:2"]),
+        ("gres", ["npu:8", "npu:910b:8", "npu:8,tmp:2"]),
+        ("nodelist", ["n1", "rack1-n07", "n[7]"]),
+        ("switches", ["1", "2@12:00:00", "1@5"]),
+        ("signal", ["B:USR2@120", "B:TERM@60", "B:USR1@1"]),
+        ("array", ["0", "0-9", "0-9:3", "1,3,5-7", "0-9%1"]),
     ],
 )
 def test_the_options_of_sbatch(option: str, values: list[str]) -> None:
     for value in values:
         (file,) = emitted(**{option: value})
-        assert directives(file.text)[-1] == f"#SBATCH --{option.replace('_', '-')}={value}"
+        shown = "n7" if value == "n[7]" else value
+        assert directives(file.text)[-1] == f"#SBATCH --{option.replace('_', '-')}={shown}"
 
 
-@pytest.mark.parametrize("option", WISHES)
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [("npu", "npu:2"), ("npu:910b", "npu:910b:2"), ("npu,tmp:2", "npu:2,tmp:2"), ("npu:1", "npu:1")],
+)
+def test_a_name_of_cards_without_a_number_asks_for_those_of_the_table(given: str, asked: str) -> None:
+    (file,) = slurm.emit(*planned(servers((4, 5), (4,))), gres=given)
+    assert directives(file.text)[-1] == f"#SBATCH --gres={asked}"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hetjob": True}, "--hetjob is for servers with different numbers of cards; here each has 2"),
+        ({"container_mounts": "/a:/a"}, "--container-mounts needs an image"),
+        ({**PYXIS, **APPTAINER}, "--container-image (pyxis) and --apptainer-image exclude each other"),
+        (
+            {"max_restarts": "1", "signal": "TERM@60"},
+            "--signal TERM@60 with --max-restarts: a job that you cancel gets this signal too, and would be queued "
+            "again",
+        ),
+        (
+            {"nodelist": "n[1-3]"},
+            "--nodelist names 3 nodes, the table has 2 servers; accepted: a node for each server, in the order of "
+            "the table",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_in_one_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(KitError) as error:
+        slurm.emit(*planned(servers((4, 5), (4, 5))), **options)
+    assert error.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"array": "0-3"}, "--hetjob and --array exclude each other in Slurm"),
+        ({"mpi": "pmix"}, "--hetjob and --mpi exclude each other: Slurm orders ranks within a part only"),
+        ({"gres": "npu:8"}, "--gres npu:8 with --hetjob would ask for one number of cards on all nodes"),
+    ],
+)
+def test_what_a_heterogeneous_job_cannot_have_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(KitError) as error:
+        slurm.emit(*planned(servers((4, 5), (4,))), hetjob=True, **options)
+    assert error.value.message == message
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {option: value}
+        for option in ("mpi", "container_image", "apptainer_image", "max_restarts", "container_mounts")
+        for value in ("", "-x", "a b", "$(id)", "a\nb", "'", '"', "\\", "训", "\0", "a:/b:rx", "９")
+        if not (option.endswith("image") and value == "a:/b:rx")
+    ],
+    ids=repr,
+)
+def test_a_hostile_value_is_refused(options: dict[str, Any]) -> None:
+    images: dict[str, Any] = {} if "image" in next(iter(options)) else {"container_image": "x"}
+    with pytest.raises(KitError, match=r"^--[a-z-]+ is .*; accepted: "):
+        emitted(**images, **options)
+
+
+@pytest.mark.parametrize("option", DIRECTIVES)
 @pytest.mark.parametrize(
     "value",
     ["", " ", "a b", "a\n#SBATCH --nodes=9", "8\n", "a\r", '"', "'", "\\", "$(id)", "-x", "a#b", "８", "\0", "训"],
@@ -123,14 +213,15 @@ def test_what_no_directive_can_hold_is_refused(option: str, value: str) -> None:
         emitted(**{option: value})
 
 
-@given(st.sampled_from(sorted(WISHES)), st.text(max_size=30))
+@given(st.sampled_from(sorted(DIRECTIVES)), st.text(max_size=30))
 def test_a_directive_stays_one_line_and_one_word(option: str, value: str) -> None:
     try:
         (file,) = emitted(**{option: value})
     except KitError:
         return
     (line,) = directives(file.text)[4:]
-    assert line.split() == ["#SBATCH", f"--{option.replace('_', '-')}={value}"]
+    word, found = line.split()
+    assert (word, found.partition("=")[0]) == ("#SBATCH", f"--{option.replace('_', '-')}")
     assert not set(line) & set("\"'\\$`")
 
 
@@ -140,6 +231,37 @@ def test_srun_gets_every_option_that_a_site_may_set_otherwise(tmp_path: Path) ->
     call = (tmp_path / "bin" / "srun.calls").read_text().split(" bash -c ")[0].split()
     asked = ["--ntasks=1", "--ntasks-per-node=1", "--kill-on-bad-exit=1", "--label", "--wait=0", "--export=ALL"]
     assert call == [*asked, "--mpi=none", "--cpu-bind=none", "--cpus-per-task=24"]
+
+
+def test_pyxis_mounts_what_the_ranks_need(tmp_path: Path) -> None:
+    plan, file = planned(HERE, "true")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / file.name).write_text(file.text, encoding="utf-8")
+    fake(tmp_path, "srun", SRUN)
+    fake(tmp_path, "squeue", "exit 1")
+    made = write(tmp_path, slurm.emit(plan, file, **PYXIS, max_restarts="1"))
+    assert start(made, SLURM_SUBMIT_DIR=str(home)).returncode == 0
+    call = (tmp_path / "bin" / "srun.calls").read_text().split(" bash -c ")[0].split()
+    mounts = f"{tmp_path}:{tmp_path},/usr/local/Ascend/driver:/usr/local/Ascend/driver:ro,/data:/data:ro,/home:/home"
+    assert [word for word in call if "container" in word] == [
+        "--container-image=registry.example.org#train:1",
+        f"--container-mounts={mounts},{home}:{home}",
+        f"--container-workdir={tmp_path}",
+    ]
+
+
+@pytest.mark.parametrize("options", [PYXIS, APPTAINER], ids=["pyxis", "apptainer"])
+def test_a_folder_that_no_list_of_mounts_can_hold_is_refused(options: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / "a,b:c"
+    folder.mkdir()
+    plan, file = planned(HERE, "true")
+    (folder / file.name).write_text(file.text, encoding="utf-8")
+    done = start(write(folder, slurm.emit(plan, file, **options)))
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2,
+        f"error: the folder {folder} cannot be mounted into a container",
+    )
 
 
 def test_the_port_is_made_from_the_job_unless_it_is_set(tmp_path: Path) -> None:

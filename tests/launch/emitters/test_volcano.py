@@ -1,6 +1,7 @@
 """The manifest of a Volcano job: what is asked of it; its pods wait for the table and start the right ranks."""
 
 import copy
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,18 +11,20 @@ import jsonschema
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import volcano
+from hccl_kit.launch.emitters import manifest, volcano
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.runtime import detect
 from hccl_kit.runtime.worker_env import MISLEADING
+from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.launch import schemas
-from tests.launch.manifests import Cluster, check_manifest, documents_of, job_of
+from tests.launch.manifests import Cluster, check_manifest, documents_of, job_of, table_in
 from tests.launch.pods import SHOW, command, finish, told
 from tests.launch.ways import assert_golden, planned, servers
 
 TWO = servers(range(2), range(2), ids=("10.0.0.1", "10.0.0.2"))
+LARGE = servers(*[range(8)] * 1000, ids=[f"10.1.{number // 250}.{number % 250}" for number in range(1000)])
 FOLDER = "user_serverid_devindex_config"
 """Where the folder of the table is while a pod is played."""
 
@@ -37,7 +40,7 @@ def test_golden(name: str, request: pytest.FixtureRequest) -> None:
     assert_golden(f"volcano/{name}", files, request)
 
 
-@pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20)])
+@pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20), LARGE])
 @pytest.mark.parametrize("fixed", [False, True])
 def test_every_manifest_holds_what_it_must(table: RankTable, fixed: bool) -> None:
     documents = documents_of(emit(table=table, fixed_table=fixed))
@@ -211,14 +214,39 @@ def test_a_table_in_which_no_pod_would_find_itself_is_refused() -> None:
         volcano.emit(made, table, image="x", fixed_table=True)
 
 
-def test_a_large_table_is_compact_and_the_comment_says_create() -> None:
-    (small,) = emit(fixed_table=True)
-    hosts = [f"10.1.{number // 250}.{number % 250}" for number in range(4000)]
-    table = servers(*[range(8)] * 1000, ids=hosts[:1000])
-    (large,) = emit(table=table, fixed_table=True)
-    assert "#   kubectl apply -f volcano4p.yaml\n" in small.text
-    assert "#   kubectl create -f volcano8000p.yaml\n" in large.text
-    assert "#   kubectl apply -f volcano8000p.yaml\n" in emit(table=table)[0].text
-    assert '": ' not in documents_of([large])[0]["data"]["hccl.json"]
-    with pytest.raises(KitError, match=r"ConfigMap train-table would have [0-9]{7} bytes; Kubernetes accepts 1048576"):
-        emit(table=servers(*[range(8)] * 4000, ids=hosts), fixed_table=True)
+def test_a_table_has_no_white_space_and_a_large_one_is_compressed() -> None:
+    small, large = (documents_of(emit(table=table, fixed_table=True)) for table in (TWO, LARGE))
+    assert '": ' not in small[0]["data"]["hccl.json"]
+    assert "data" not in large[0]
+    for documents, table in ((small, TWO), (large, LARGE)):
+        assert table_in(documents[0]) == json.loads(formats.write(table))
+
+
+def test_a_pod_reads_the_compressed_table(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, emit(*command(SHOW), table=LARGE, fixed_table=True))
+    assert "kubectl apply" in emit(table=LARGE, fixed_table=True)[0].text
+    host = LARGE.servers[-1].id
+    done = finish(cluster.start("worker", fields(host, range(8))))
+    assert (done.returncode, done.stderr) == (0, "")
+    environ = told(tmp_path, 7999)
+    assert detect(environ).env.rank == 7999
+    assert Path(environ["RANK_TABLE_FILE"]).read_text() == manifest.compact(formats.write(LARGE))
+
+
+@pytest.mark.parametrize(
+    ("data", "state"),
+    [
+        (b"{}", "not valid gzip"),
+        (gzip.compress(b"{"), "not valid JSON"),
+        (gzip.compress(b"{}")[:12], "not valid JSON"),
+        (gzip.compress(b" " * (50 << 20)), "larger than 40 MiB"),
+    ],
+    ids=["plain", "half", "cut", "large"],  # the bytes hold the time, so they differ from worker to worker
+)
+def test_a_compressed_table_that_does_not_do(tmp_path: Path, data: bytes, state: str) -> None:
+    cluster = Cluster(tmp_path, emit(*command(SHOW), table=LARGE, fixed_table=True))
+    place = cluster.mount("train-table", "/user/serverid/devindex/config") / "hccl.json.gz"
+    place.write_bytes(data)
+    done = finish(cluster.start("worker", fields("10.0.0.1"), {"HCCL_KIT_TABLE_TIMEOUT": "0"}))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: the rank table {place} is {state} after 0 s\n")

@@ -138,7 +138,8 @@ def test_every_word_arrives_as_it_is(tmp_path: Path, text: str) -> None:
 def test_an_invalid_address_is_not_given_to_ssh(tmp_path: Path, address: str) -> None:
     source = program_text("ssh_start")
     environ = clean_environ({"HCCL_KIT_SSH": "touch hacked"})
-    command = [sys.executable, "-I", "-c", source, "/x/ascend.sh", "2", "n1", "n2", "10.0.0.1", address, "--"]
+    command = [sys.executable, "-I", "-c", source, "/x/ascend.sh", "/x/t.json", "0", "2", "0", "0"]
+    command += ["n1", "n2", "10.0.0.1", address]
     done = subprocess.run(command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [

@@ -3,6 +3,7 @@
 import pytest
 
 from hccl_kit.check.rule_pages import HEADINGS, as_sections
+from hccl_kit.launch.emitters import LAUNCHERS
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.launch.rules import check_plan
@@ -55,12 +56,6 @@ BAD = [
         large(16384),
         "the rank table for 16384 ranks has 1123078 bytes without whitespace; a ConfigMap holds 1048576",
     ),
-    (
-        "HK533",
-        "volcano",
-        large(3400),
-        "a ConfigMap with the rank table for 3400 ranks has 272344 bytes; kubectl apply takes 262144",
-    ),
 ]
 
 
@@ -82,8 +77,13 @@ def test_a_plan_that_breaks_none(table: RankTable, way: str) -> None:
 
 
 def test_the_limits_are_about_where_the_pages_say() -> None:
-    assert found(large(3000), "volcano") == []
-    assert [rule for rule, _ in found(large(15200), "volcano")] == ["HK533"]
+    assert found(large(15000), "volcano") == []
+    assert [rule for rule, _ in found(large(15500), "volcano")] == ["HK532"]
+
+
+def test_a_table_that_pods_are_given_is_no_table_of_the_cluster() -> None:
+    settled = {option.name: option.settles for option in LAUNCHERS["volcano"].options}
+    assert settled["fixed_table"] == "HK532"
 
 
 def test_an_ascendjob_needs_no_table() -> None:

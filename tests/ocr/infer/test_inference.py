@@ -62,6 +62,17 @@ class Width(nn.Cell):
         return ops.reduce_mean(ops.ones_like(images), (1, 2, 3)) * images.shape[3]
 
 
+class Mean(nn.Cell):
+    """The mean of each image."""
+
+    def __init__(self, any_width: bool) -> None:
+        super().__init__()
+        self.any_width = any_width
+
+    def construct(self, images: Tensor) -> Tensor:
+        return ops.reduce_mean(images, (1, 2, 3))
+
+
 @pytest.mark.parametrize("any_width", [False, True])
 @pytest.mark.parametrize("size", [1, 3])
 def test_a_line_is_read_at_the_next_width_whatever_the_others_are(
@@ -86,6 +97,32 @@ def test_a_line_is_read_at_the_next_width_whatever_the_others_are(
         assert all(len({one.value for one in batch}) == 1 for batch in batches)
         assert all(len(batch) <= 4 for batch in batches)
     assert len(network.compile_cache) == (1 if any_width else 3)
+
+
+@pytest.mark.parametrize("any_width", [False, True])
+def test_a_batch_is_filled_only_for_a_graph_of_one_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, any_width: bool
+) -> None:
+    """Five lines of one width in batches of four: the last batch has one, and each is read as in a full batch."""
+    for number in range(5):
+        write_image(tmp_path / f"{number}.png", 40 * number, width=10)
+    lines = [TextLine(tmp_path / f"{number}.png", text="a") for number in range(5)]
+    made = config.load(CONFIG, ["eval.loader.batch_size=4", "eval.loader.bucket_widths=[40]"])
+    task = recipes.task(made)
+    sizes: list[int] = []
+
+    def decode(outputs: NDArray[Any], samples: Sequence[TextLine]) -> list[float]:
+        sizes.append(len(outputs))
+        return [float(output) for output in outputs[: len(samples)]]
+
+    monkeypatch.setattr(task, "decode", decode)
+    network = Mean(any_width)
+    found = [one.value for batch in Inference(task, made["eval"]).batches(network, lines) for one in batch]
+    assert sizes == [4, 1 if any_width else 4]
+    alone = [Inference(task, made["eval"]).batches(network, [line]) for line in lines]
+    assert found == [one.value for batches in alone for batch in batches for one in batch]
+    assert len(set(found)) == 5
+    assert len(network.compile_cache) == 1
 
 
 @given(st.permutations(range(7)))

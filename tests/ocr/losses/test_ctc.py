@@ -8,7 +8,7 @@ from mindspore import Tensor, ops
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.losses.ctc import CTCLoss
+from hccl_kit.ocr.losses.ctc import CaselessCTCLoss, CTCLoss
 from tests.ocr.reference import reference_arrays
 
 STEPS, CLASSES, BLANK = 5, 4, 3
@@ -62,3 +62,58 @@ def test_loss_and_gradient_are_those_of_the_reference() -> None:
     expected = reference_arrays("loss_ctc.npz")
     assert float(found.asnumpy()) == pytest.approx(float(expected["loss_mean_without_empty"]), rel=1e-6)
     np.testing.assert_allclose(gradient.asnumpy(), expected["grad_logits_without_empty"], atol=1e-5)
+
+
+OTHER = [2, 1, 0]
+"""Class 0 is `a`, class 2 is `A`, class 1 is a digit."""
+LOWER = [(0,), (1, 1), (0, 1, 0), (1, 0), (0, 0)]
+
+
+def cases(label: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """A label with each of its letters in both cases."""
+    return list(itertools.product(*(sorted({number, OTHER[number]}) for number in label)))
+
+
+def by_folded_paths(logits: NDArray[np.float64], label: tuple[int, ...]) -> float:
+    """-log p(label) of one sample: every path that folds to the label once its upper case is lower case."""
+    chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    lower = [0, 1, 0, BLANK]
+    paths = itertools.product(range(CLASSES), repeat=STEPS)
+    fitting = (path for path in paths if folded(tuple(lower[number] for number in path)) == label)
+    return -float(np.log(sum(np.prod(chances[range(STEPS), path]) for path in fitting)))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("filling", [0, 1, BLANK])
+def test_without_case_the_loss_is_the_sum_over_the_paths_of_both_cases(seed: int, filling: int) -> None:
+    logits = np.random.default_rng(seed).standard_normal((STEPS, len(LOWER), CLASSES)) * 2
+    expected = np.mean([by_folded_paths(logits[:, n], label) for n, label in enumerate(LOWER)])
+    found = CaselessCTCLoss(BLANK, OTHER)(Tensor(logits.astype(np.float32)), *padded(LOWER, 3, filling))
+    assert float(found.asnumpy()) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_the_gradient_without_case_is_the_slope() -> None:
+    """Against central differences of the sum over all paths."""
+    logits = np.random.default_rng(3).standard_normal((STEPS, len(LOWER), CLASSES))
+    expected = np.zeros_like(logits)
+    for place in np.ndindex(logits.shape):
+        step = np.zeros_like(logits)
+        step[place] = 1e-5
+        sample, label = place[1], LOWER[place[1]]
+        high, low = (by_folded_paths((logits + sign * step)[:, sample], label) for sign in (1, -1))
+        expected[place] = (high - low) / 2e-5 / len(LOWER)
+    differentiate = ops.value_and_grad(CaselessCTCLoss(BLANK, OTHER), 0, None)
+    _, gradient = differentiate(Tensor(logits.astype(np.float32)), *padded(LOWER, 3, 0))
+    np.testing.assert_allclose(gradient.asnumpy(), expected, atol=1e-5)
+
+
+def test_without_letters_of_two_cases_both_losses_are_one() -> None:
+    charset = Charset.load(None, use_space_char=False)
+    labels = padded([tuple(charset.encode(text, lower=True)) for text in ("hello", "aa0bb1", "book")], 23, 36)
+    logits = Tensor(np.random.default_rng(5).standard_normal((24, 3, 37)).astype(np.float32) * 3)
+    results = [
+        ops.value_and_grad(loss, 0, None)(logits, *labels)
+        for loss in (CTCLoss(charset.blank), CaselessCTCLoss(charset.blank, charset.other_case()))
+    ]
+    assert float(results[0][0].asnumpy()) == pytest.approx(float(results[1][0].asnumpy()), rel=1e-6)
+    np.testing.assert_allclose(results[0][1].asnumpy(), results[1][1].asnumpy(), atol=1e-5)

@@ -26,7 +26,7 @@ from hccl_kit.ocr.train import loop
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-KILL_AT_SUMMARY = "loop.summary.write = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
+KILL_AT_SUMMARY = "loop.summary.write = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)"
 KILL_IN_EVALUATION = """
 def killed(*_):
     os.kill(os.getpid(), signal.SIGKILL)

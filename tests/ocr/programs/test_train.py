@@ -69,7 +69,7 @@ def test_a_resumed_run_ends_where_the_uninterrupted_one_ends(run: Path, words: P
 
 
 SVTR = (
-    *("common.batch_size=8", "train.max_steps=4", "train.ema=False"),
+    *("common.batch_size=8", "train.max_steps=4", "train.ema=False", "system.convolutions=products"),
     *("model.backbone.embed_dim=[16,32,32]", "model.backbone.depth=[1,1,1]", "model.backbone.num_heads=[2,2,2]"),
     *("model.backbone.mixer=[Local,Local,Global]", "model.backbone.out_channels=32"),
     *(f"{part}.dataset.type=RecDataset" for part in ("train", "eval")),
@@ -89,7 +89,12 @@ def test_what_the_network_itself_draws_is_resumed_too(words: Path, tmp_path: Pat
     assert summary(tmp_path / "parts")["parameters_sha256"] == summary(tmp_path / "whole")["parameters_sha256"]
 
 
-LINES = ("model.backbone.name=rec_conv_lines", "model.backbone.channels=[8,16,16,16,16,16]", "train.ema=False")
+LINES = (
+    "system.convolutions=products",
+    "model.backbone.name=rec_conv_lines",
+    "model.backbone.channels=[8,16,16,16,16,16]",
+    "train.ema=False",
+)
 
 
 @pytest.mark.long

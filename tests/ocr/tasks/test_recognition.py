@@ -219,6 +219,17 @@ def test_the_parts_of_an_attention_head_must_fit(change: str, expected: str) -> 
         task(config.load(CONFIG, [*ATTENTION, change]))
 
 
+def test_labels_without_case_are_for_ctc_and_in_lower_case(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match=r"ignore_case is for CTCLoss, and loss\.name is AttentionLoss"):
+        task(config.load(CONFIG, [*ATTENTION, "loss.ignore_case=True"]))
+    dictionary = tmp_path / "dict.txt"
+    dictionary.write_text("a\nA")
+    loaded = with_text(tmp_path, "lower: True", "lower: False")
+    values = [f"common.character_dict_path={dictionary}", "common.num_classes=3", "loss.ignore_case=True"]
+    with pytest.raises(KitError, match="needs labels in lower case"):
+        task(config.load(Path(loaded.source), values))
+
+
 def test_labels_and_decoder_must_use_one_dictionary(tmp_path: Path) -> None:
     (tmp_path / "dict.txt").write_text("\n".join(reversed(ALPHANUMERIC)))
     loaded = config.load(CONFIG, [f"postprocess.character_dict_path={tmp_path / 'dict.txt'}"])

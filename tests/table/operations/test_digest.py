@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.quick.proof import table_of
 from hccl_kit.table.formats import group_list, rank_list
 from hccl_kit.table.formats.server_list import from_value
-from hccl_kit.table.operations.digest import digest
+from hccl_kit.table.operations.digest import digest, digest_of_columns
+from tests.check.quick.tables import VALID, text_of
 from tests.groups import cloud, lab
 from tests.tables import pods_value, ranks_value
 
@@ -113,3 +116,17 @@ def test_all_of_version_2_counts(pointer: tuple[Any, ...], other: Any) -> None:
         holder = holder[part]
     holder[pointer[-1]] = other
     assert digest(rank_list.from_value(document)) != digest(rank_list.from_value(ranks_value()))
+
+
+WITHOUT = ("backups", "one rank", "options of 2.0", "ports", "ranks")
+"""Their devices hold more than columns."""
+
+
+@pytest.mark.parametrize("name", sorted(VALID.keys() - {*WITHOUT}))
+def test_the_digest_of_columns_is_that_of_the_table(name: str) -> None:
+    content = check_text(text_of(VALID[name], 1), "t.json").content
+    assert content is not None
+    assert content.value is not None
+    assert content.columns is not None
+    frame = table_of({**content.value, "group_list" if content.columns.groups else "server_list": []})
+    assert digest_of_columns(frame, content.columns) == digest(content.table)

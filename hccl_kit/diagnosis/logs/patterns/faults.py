@@ -199,6 +199,14 @@ def _stage(found: Found) -> Iterator[Fact]:
     return _of_code(code, found)
 
 
+MISMATCH = "gloo received another size than it expected: the ranks are in different collectives"
+
+
+def _gloo(found: Found) -> Iterator[Fact]:
+    """Gloo ends a process that receives more than it expects; that rank or one that sends to it is wrong."""
+    yield Fault(None, "TORCH", MISMATCH, found.record.text[:MAX_WORD].strip(), True)
+
+
 def _call(found: Found) -> Iterator[Fact]:
     """torch_npu's text for a call that failed, where the traceback around it is lost."""
     yield Fault(None, "TORCH", "a call of HCCL or of the runtime failed", found.record.text[:MAX_WORD].strip(), True)
@@ -216,6 +224,7 @@ ROWS = (
         whole=True,
     ),
     Row("connection failure between this device", "connection failure between this device and target", _no_link),
+    Row("EnforceNotMet", r"instance of 'gloo::EnforceNotMet'", _gloo, before=True, whole=True),
     Row("topo exchange server get socket timeout", "topo exchange server get socket timeout", _waited),
     Row("in the ranktable is inconsistent", "in the ranktable is inconsistent", _address, whole=True),
     Row("Stage][", rf"\[Init\w{{1,8}}Stage\]\[(?P<tag>{'|'.join(_STAGES)})\]", _stage, before=True, whole=True),

@@ -13,23 +13,35 @@ from typing import NamedTuple
 from hccl_kit.diagnosis.logs.facts import (
     Alive,
     Collective,
+    Dumped,
     Event,
     Evidence,
     Exited,
+    Fact,
+    Fault,
     JobEnding,
     Joined,
     Place,
     ProgramEnded,
     ServerLost,
     Step,
+    Traced,
 )
+from hccl_kit.diagnosis.logs.patterns.faults import MISMATCH
 
+OWN = ""
+"""The stream of collectives that our own recorder counts; the others are process groups of torch."""
+DEFAULT_GROUP = "(default_pg)"
+"""How the name of torch's default group ends, which has all ranks."""
 MAX_OFFSET_PAIRS = 256
 """Collectives from which the difference of two clocks is estimated."""
 
 
 class Entry(NamedTuple):
-    """A collective of a rank; `left` is None while the rank is inside. Times by the clock of its host."""
+    """A collective of a rank; `left` is None while the rank is inside. Times by the clock of its host.
+
+    Our recorder knows the size in bytes, torch's the types and sizes of what the rank gave (`shape`).
+    """
 
     sequence: int
     operator: str
@@ -38,11 +50,12 @@ class Entry(NamedTuple):
     begun: float | None
     left: float | None
     place: Place
+    shape: str | None = None
 
     @property
-    def what(self) -> tuple[str, int | None]:
+    def what(self) -> tuple[str, int | None, str | None]:
         """What all ranks must enter together."""
-        return self.operator, self.size
+        return self.operator, self.size, self.shape
 
 
 class End(NamedTuple):
@@ -69,19 +82,39 @@ class Rank:
     doing: str | None = None
     since: float | None = None
     step: int | None = None
-    entries: dict[int, Entry] = field(default_factory=dict)
+    streams: dict[str, dict[int, Entry]] = field(default_factory=dict)
+    has_dump: bool = False
     program_end: End | None = None
     exit: End | None = None
 
     @property
+    def entries(self) -> dict[int, Entry]:
+        """The collectives that our own recorder has, by number."""
+        return self.streams.get(OWN, {})
+
+    @property
     def last(self) -> Entry | None:
-        """The last collective that it entered."""
-        return self.entries[max(self.entries)] if self.entries else None
+        """The last collective that it entered, by our own recorder if there is one."""
+        if self.entries:
+            return self.entries[max(self.entries)]
+        entered = [entries[max(entries)] for entries in self.streams.values() if entries]
+        return max(entered, key=_begun, default=None)
 
     @property
     def inside(self) -> Entry | None:
-        """The collective that it has not left."""
-        return self.last if self.last and self.last.left is None else None
+        """The first collective that it has not left."""
+        return min(self.blocked.values(), key=_begun, default=None)
+
+    @property
+    def blocked(self) -> dict[str, Entry]:
+        """Of each stream the collective that it has not left; of torch's, the first of those in flight."""
+        found = {}
+        for stream, entries in self.streams.items():
+            last = [entries[max(entries)]] if entries else []
+            open_ones = [entry for entry in (last if stream == OWN else entries.values()) if entry.left is None]
+            if open_ones:
+                found[stream] = min(open_ones, key=lambda entry: entry.sequence)
+        return found
 
     @property
     def end(self) -> End | None:
@@ -109,6 +142,21 @@ class Job:
     size: int
     lost: Sequence[Lost]
     endings: Sequence[tuple[JobEnding, float | None, Place]]
+    members: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    mismatch: Place | None = None
+    """Where a rank says that it has received something else than it expected."""
+
+    @property
+    def streams(self) -> list[str]:
+        """All streams, our own first."""
+        return sorted({stream for rank in self.ranks.values() for stream in rank.streams})
+
+    def members_of(self, stream: str) -> frozenset[int]:
+        """The ranks that take part in a stream: as dumps name them, or else those that were seen in it."""
+        if stream == OWN or stream.endswith(DEFAULT_GROUP):
+            return frozenset(range(self.size))
+        seen = frozenset(rank.number for rank in self.ranks.values() if stream in rank.streams)
+        return self.members.get(stream, frozenset()) | seen
 
     @property
     def missing(self) -> list[int]:
@@ -126,15 +174,18 @@ class Job:
 
 def job_of(evidence: Evidence) -> Job | None:
     """The job, or None if no rank left a record. Of a run that was started again, the last start."""
-    own = [event for event in evidence.events if isinstance(event.fact, _OWN)]
+    own = [event for event in evidence.events if isinstance(event.fact, _OWN) or _is_mismatch(event.fact)]
     attempt = max((_attempt(event) for event in own), default=0)
     events = [event for event in own if _attempt(event) == attempt]
     if any(_name(event).startswith("launcher_") for event in events):
         events = [event for event in events if _name(event) != "failed"]  # which has less of the same
     ranks: dict[int, Rank] = {}
+    members: dict[str, frozenset[int]] = {}
     size = 0
     for event in events:
         size = max(size, _add(ranks, event))
+        if isinstance(event.fact, Traced) and event.fact.members:
+            members[event.fact.group] = frozenset(event.fact.members)
     _estimate_offsets(ranks.values())
     recorded = {number: rank for number, rank in ranks.items() if rank.place is not None}
     if not recorded:
@@ -144,10 +195,16 @@ def job_of(evidence: Evidence) -> Job | None:
         min(size, 1 << 20) or 1 + max(recorded),
         [Lost(event.fact, event.time, event.place) for event in events if isinstance(event.fact, ServerLost)],
         [(event.fact, event.time, event.place) for event in events if isinstance(event.fact, JobEnding)],
+        members,
+        next((event.place for event in events if isinstance(event.fact, Fault)), None),
     )
 
 
-_OWN = (Joined, Step, Collective, Alive, ProgramEnded, Exited, JobEnding, ServerLost)
+_OWN = (Joined, Step, Collective, Traced, Dumped, Alive, ProgramEnded, Exited, JobEnding, ServerLost)
+
+
+def _is_mismatch(fact: Fact) -> bool:
+    return isinstance(fact, Fault) and fact.kind == MISMATCH
 
 
 def _attempt(event: Event) -> int:
@@ -170,9 +227,12 @@ def _add(ranks: dict[int, Rank], event: Event) -> int:
         rank = ranks.setdefault(fact.rank, Rank(fact.rank))
         rank.place, rank.host, rank.device = event.place, fact.server, fact.physical
         return fact.ranks or 0
-    if not isinstance(fact, Step | Collective | Alive | ProgramEnded | Exited):
+    if not isinstance(fact, Step | Collective | Traced | Dumped | Alive | ProgramEnded | Exited):
         return 0
     rank = ranks.setdefault(fact.rank, Rank(fact.rank))
+    if isinstance(fact, Dumped):
+        rank.place, rank.has_dump = rank.place or event.place, True
+        return fact.size or 0
     if isinstance(fact, Step):
         rank.step = max(rank.step or 0, fact.step)
     elif isinstance(fact, Alive):
@@ -180,6 +240,12 @@ def _add(ranks: dict[int, Rank], event: Event) -> int:
         rank.step = max(rank.step or 0, fact.step)
     elif isinstance(fact, Collective):
         _add_collective(rank, fact, event)
+    elif isinstance(fact, Traced):
+        left = event.time or 0.0 if fact.left else None
+        entry = Entry(fact.sequence, fact.operator, None, None, event.time, left, event.place, fact.shape)
+        entries = rank.streams.setdefault(fact.group, {})
+        if fact.left or fact.sequence not in entries:  # two dumps of a rank: it may have left meanwhile
+            entries[fact.sequence] = entry
     elif isinstance(fact, ProgramEnded):
         rank.program_end = End(event.time, event.place, fact.how, fact.message)
     elif not fact.by_launcher:
@@ -188,9 +254,10 @@ def _add(ranks: dict[int, Rank], event: Event) -> int:
 
 
 def _add_collective(rank: Rank, fact: Collective, event: Event) -> None:
-    before = rank.entries.get(fact.sequence)
+    entries = rank.streams.setdefault(OWN, {})
+    before = entries.get(fact.sequence)
     begun, left = (before.begun if before else None, event.time) if fact.left else (event.time, None)
-    rank.entries[fact.sequence] = Entry(fact.sequence, fact.operator, fact.size, fact.step, begun, left, event.place)
+    entries[fact.sequence] = Entry(fact.sequence, fact.operator, fact.size, fact.step, begun, left, event.place)
     rank.step = max(rank.step or 0, fact.step or 0)
 
 
@@ -208,6 +275,10 @@ def _offset(rank: Rank, first: Rank) -> float:
     pairs = [(rank.entries[n].left, first.entries[n].left) for n in sorted(rank.entries.keys() & first.entries.keys())]
     found = [own - other for own, other in pairs[-MAX_OFFSET_PAIRS:] if own is not None and other is not None]
     return median(found) if found else 0.0
+
+
+def _begun(entry: Entry) -> float:
+    return entry.begun or 0.0
 
 
 def _time(end: End | None) -> float | None:

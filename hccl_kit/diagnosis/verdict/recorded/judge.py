@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hccl_kit.diagnosis.logs.facts import Evidence, Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect, Wait
-from hccl_kit.diagnosis.verdict.recorded.causes import Cause, cause_of
+from hccl_kit.diagnosis.verdict.recorded.cause import Cause
+from hccl_kit.diagnosis.verdict.recorded.causes import cause_of
 from hccl_kit.diagnosis.verdict.recorded.job import Job, Rank, job_of
 
 LEAST_OFFSET = 1.0
@@ -21,12 +22,16 @@ def judge_recorded(evidence: Evidence) -> Diagnosis | None:
         cause, reason = None, "cannot tell, because every rank ended in order"
     else:
         cause, reason = cause_of(job), "cannot tell, because no rank differs from the others"
+    suspects = cause.ranks if cause else ()
+    if cause and cause.certainty == "cannot_tell":
+        reason = f"cannot tell, because {cause.why}"
+        cause = None
     blamed = cause.ranks if cause else ()
     cascade = [_wait(job, rank, blamed) for rank in ranks if cause and rank.number not in blamed[:1] and _waits(rank)]
     return Diagnosis(
         certainty=cause.certainty if cause else "cannot_tell",
         first_fault=_first_fault(job, cause) if cause else None,
-        suspects=tuple(_suspect(job, number) for number in blamed),
+        suspects=tuple(_suspect(job, number) for number in suspects),
         cascade=tuple(cascade),
         silent=tuple(_suspect(job, number) for number in job.missing),
         clock_offsets={

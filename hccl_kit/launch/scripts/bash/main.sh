@@ -51,7 +51,7 @@ wait_for_ranks() { # PID ...: of the ranks, then of their helpers. Returns 0 whe
 
 # A job that could not start (2) would fail again. Without its starter, a job over ssh has no user.
 may_restart() { # CODE
-    ((attempt < max_restarts && $1 != 2)) && [[ -z $ended_by_user ]] || return 1
+    ((attempt - first_attempt < max_restarts && $1 != 2)) && [[ -z $ended_by_user ]] || return 1
     [[ -z $lifeline ]] || kill -0 "$lifeline" 2>/dev/null
 }
 
@@ -63,14 +63,15 @@ give_up() { # CODE
 
 # Ranks take their steps together, so only the first server compares, and all servers do the same.
 is_stuck() { # STEP: the last one of the ranks of this server, empty if they count none
-    ((node == 0 && attempt > 0)) && [[ -n $last_step && ${1:-0} -le $last_step ]] || return 1
+    ((node == 0)) && [[ -n $last_step && ${1:-0} -le $last_step ]] || return 1
     echo "giving up after restart $attempt: no progress (step ${1:-0}, previously step $last_step)" >&2
 }
 
 exec 6<> <(:) 8<> <(:)
 trap_signals
-attempt=0 last_step='' last_code='' gives_up='' guard=''
+attempt=$first_attempt last_step='' last_code='' gives_up='' guard=''
 [[ -z $lifeline ]] || take_lifeline
+[[ -z $preflight ]] || preflight_server
 while :; do
     join_servers
     ((port > 0)) || exit "${last_code:-2}" # the first server gave up
@@ -87,8 +88,9 @@ while :; do
     fi
     last_step=$step last_code=$code
     attempt=$((attempt + 1))
-    pause=$((attempt < 6 ? 2 ** (attempt - 1) : 30))
-    [[ -n $gives_up ]] || echo "restart $attempt of $max_restarts in $pause s" >&2
+    restart=$((attempt - first_attempt))
+    pause=$((restart < 6 ? 2 ** (restart - 1) : 30))
+    [[ -n $gives_up ]] || echo "restart $restart of $max_restarts in $pause s" >&2
     before_pause=$!
     sleep "$pause" >/dev/null 2>&1 7>&- &
     wait $! || :

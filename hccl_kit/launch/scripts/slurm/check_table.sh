@@ -5,6 +5,7 @@
 find_table() { # sets table, symbolic links resolved: torch_npu ignores a table that is one
     local folder script folders=("$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
     script=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%o 2>/dev/null) || script=''
+    script=${script%%$'\n'*} # a heterogeneous job has a line for each of its parts
     until [[ -f $script || $script != *' '* ]]; do script=${script% *}; done # arguments follow it
     [[ $script != */* ]] || folders+=("${script%/*}")
     folders+=("${SLURM_SUBMIT_DIR:-$PWD}")

@@ -1,14 +1,14 @@
-# Reports why the job ended, and exits with its code.
-# Expects: logs. Needs diagnose, is_number and exit_status.
+# Reports why the ranks ended.
+# Expects: logs. Needs is_number and exit_status.
 
-conclude() { # CODE SIGNAL_AND_CODE
+conclude() { # CODE SIGNAL: returns the exit code of the job
     local code=$1 rank='' earliest='' own_code='' device='' host=''
     if [[ -s $logs/refused ]]; then
         cat -- "$logs/refused" >&2
-        exit 2
+        return 2
     elif [[ -n $2 ]]; then
-        echo "ended by SIG${2% *}; logs in $logs" >&2
-        exit "${2#* }"
+        echo "ended by SIG$2; logs in $logs" >&2
+        return "$((128 + $(kill -l "$2")))"
     elif rank=$(failed_rank); then
         ! read_end "$rank" || code=$own_code # the disk may be full
         # A rank that fails first may exit later than another; its error file has the time.
@@ -29,8 +29,7 @@ conclude() { # CODE SIGNAL_AND_CODE
     elif ((code != 0)); then
         echo "error: srun ended with exit code $code; its messages are above, logs in $logs" >&2
     fi
-    ((code == 0)) || diagnose "$logs" >&2
-    exit "$code"
+    return "$code"
 }
 
 failed_rank() { # print the rank that noted its failure first

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.published.marked import (
-    ILLEGIBLE,
-    MAX_FILE_BYTES,
-    Marked,
-    box,
-    corners,
-    find_image,
-    legible,
-    marked,
-    pairs,
-)
+from hccl_kit.ocr.data.published.json_file import as_list, as_object, field, load, numbered
+from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked, box, corners, find_image, legible, marked, pairs
 from hccl_kit.ocr.data.samples import BadSampleError
 
 if TYPE_CHECKING:
@@ -31,7 +20,7 @@ TEXTOCR_HIDDEN = "."
 
 def lsvt(labels: Path, images: Path) -> Iterator[Marked | str]:
     """LSVT: {"gt_0": [{"transcription": text, "points": [[x, y], ...], "illegibility": bool}, ...]} for gt_0.jpg."""
-    for name, rows in _object(_load(labels), f"{labels}").items():
+    for name, rows in as_object(load(labels), f"{labels}").items():
         yield _page(labels, name, images, f"{name}.jpg", rows=rows, parse=_lsvt_region)
 
 
@@ -53,19 +42,19 @@ def funsd(labels: Path, images: Path) -> Iterator[Marked | str]:
             continue
         label, image = pair
         try:
-            form = _object(_load(label), f"{label}").get("form")
-            words = [word for entity in _list(form) for word in _list(_field(entity, "words"))]
+            form = as_object(load(label), f"{label}").get("form")
+            words = [word for entity in as_list(form) for word in as_list(field(entity, "words"))]
         except (BadSampleError, KitError) as error:
             yield str(error) if isinstance(error, KitError) else f"{label}: {error}"
         else:
-            yield marked(image, _numbered(f"{label}: word", words), _funsd_word)
+            yield marked(image, numbered(f"{label}: word", words), _funsd_word)
 
 
 def _joined(
     labels: Path, images: Path, parse: Callable[[Any], Region], part: str | None = None
 ) -> Iterator[Marked | str]:
-    content = _object(_load(labels), f"{labels}")
-    pages, regions, ids = (_object(content.get(name), f"{labels}: {name}") for name in ("imgs", "anns", "imgToAnns"))
+    content = as_object(load(labels), f"{labels}")
+    pages, regions, ids = (as_object(content.get(name), f"{labels}: {name}") for name in ("imgs", "anns", "imgToAnns"))
     for key, page in pages.items():
         if part is None or (isinstance(page, dict) and page.get("set") == part):
             name = page.get("file_name") if isinstance(page, dict) else None
@@ -79,42 +68,13 @@ def _page(
 ) -> Marked | str:
     place = f"{labels}: image {key[:60]}"
     try:
-        return marked(find_image(images, name), _numbered(f"{place}, region", _list(rows)), parse)
+        return marked(find_image(images, name), numbered(f"{place}, region", as_list(rows)), parse)
     except BadSampleError as error:
         return f"{place}: {error}"
 
 
-def _numbered(place: str, rows: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    return ((f"{place} {number}", row) for number, row in enumerate(rows, 1))
-
-
-def _load(path: Path) -> Any:
-    try:
-        return json.loads(read_text(path, MAX_FILE_BYTES))
-    except (ValueError, RecursionError) as error:
-        raise KitError(f"{path} is not JSON: {error}") from error
-
-
-def _object(value: Any, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise KitError(f"{place}: expected a JSON object, found {str(value)[:60]}")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise BadSampleError(f"expected a JSON list, found {str(value)[:60]}")
-    return value
-
-
-def _field(row: Any, name: str) -> Any:
-    if not isinstance(row, dict):
-        raise BadSampleError(f"expected a JSON object, found {str(row)[:60]}")
-    return row.get(name)
-
-
 def _lsvt_region(row: Any) -> Region:
-    points = _list(_field(row, "points"))
+    points = as_list(field(row, "points"))
     if not all(isinstance(point, list) and len(point) == 2 for point in points):
         raise BadSampleError(f"points must be [x, y], found {str(points)[:60]}")
     text = ILLEGIBLE if row.get("illegibility") is True else legible(row.get("transcription"))
@@ -122,18 +82,18 @@ def _lsvt_region(row: Any) -> Region:
 
 
 def _textocr_region(row: Any) -> Region:
-    text = legible(_field(row, "utf8_string"))
-    return ILLEGIBLE if text == TEXTOCR_HIDDEN else text, corners(_list(row.get("points")))
+    text = legible(field(row, "utf8_string"))
+    return ILLEGIBLE if text == TEXTOCR_HIDDEN else text, corners(as_list(row.get("points")))
 
 
 def _cocotext_region(row: Any) -> Region:
-    is_legible = _field(row, "legibility") == "legible" and "utf8_string" in row
+    is_legible = field(row, "legibility") == "legible" and "utf8_string" in row
     polygon = row.get("mask", row.get("polygon"))  # version 1.4, of the ICDAR challenge, says polygon
-    return legible(row["utf8_string"]) if is_legible else ILLEGIBLE, corners(_list(polygon))
+    return legible(row["utf8_string"]) if is_legible else ILLEGIBLE, corners(as_list(polygon))
 
 
 def _funsd_word(row: Any) -> Region:
-    return legible(_field(row, "text")), box(_list(row.get("box")))
+    return legible(field(row, "text")), box(as_list(row.get("box")))
 
 
 cocotext_train, cocotext_val = (partial(cocotext, part=part) for part in ("train", "val"))

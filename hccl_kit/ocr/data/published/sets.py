@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_kit.ocr.data.published import ccpd, json_sets, rows, total_text, words, xml_sets
+from hccl_kit.ocr.data.published import ccpd, docile, json_sets, rows, total_text, words, xml_sets
 from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked
 
 if TYPE_CHECKING:
@@ -55,6 +55,20 @@ PAGE_SETS: Mapping[str, PageSet] = {
     "cocotext-val": PageSet(json_sets.cocotext_val, "a file"),
     "svt": PageSet(xml_sets.svt, "a file"),
     "funsd": PageSet(json_sets.funsd),
+    "docile": PageSet(docile.words),
+    "docile-fields": PageSet(docile.fields, tasks=("rec", "cls")),
+    "cute80": PageSet(xml_sets.cute80, "a file", tasks=("det",)),
 }
-WORD_SETS: Mapping[str, Callable[[Path, Path], Iterator[tuple[str, str] | str]]] = {"iiit5k": words.iiit5k}
-"""Sets of words that are cut already: the path and text of each one."""
+WORD_SETS: Mapping[str, Callable[[Path, Path], Iterator[tuple[str, str] | str]]] = {
+    "ic15": words.ic15,
+    "cute80": words.cute80,
+    "iiit5k": words.iiit5k,
+}
+"""Sets with a list of words that are cut already: the path and text of each one."""
+NAMES = tuple(dict.fromkeys([*PAGE_SETS, *WORD_SETS]))
+
+
+def tasks(name: str) -> tuple[str, ...]:
+    """The tasks for which a set has labels."""
+    of_pages = PAGE_SETS[name].tasks if name in PAGE_SETS else ()
+    return of_pages if name not in WORD_SETS or "rec" in of_pages else (*of_pages, "rec")

@@ -1,16 +1,30 @@
-"""Sets of words that are cut already: IIIT 5K-word."""
+"""Sets of words that are cut already: ICDAR 2015, IIIT 5K-word, CUTE80."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from hccl_kit.ocr.data.published import mat
+from hccl_kit.ocr.data import mat_file
 from hccl_kit.ocr.data.published.marked import find_image, legible
-from hccl_kit.ocr.data.samples import BadSampleError
+from hccl_kit.ocr.data.published.rows import numbered
+from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
 
 IIIT5K = ("traindata", "testdata")
 """The structure arrays of traindata.mat and testdata.mat."""
+
+
+def ic15(labels: Path, _images: Path) -> Iterator[tuple[str, str] | str]:
+    """The rows `word_1.png, "text"` of gt.txt; the quotes are not part of the text.
+
+    Whether there are such images is not checked. Raises KitError if the list cannot be read.
+    """
+    for number, row in numbered_lines(labels):
+        name, comma, text = (part.strip() for part in row.partition(","))
+        if comma and name and len(text) > 1 and text[0] == text[-1] == '"':
+            yield name, text[1:-1]
+        else:
+            yield f'{labels}:{number}: expected word_1.png, "text", found {row[:60]!r}'
 
 
 def iiit5k(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
@@ -19,9 +33,26 @@ def iiit5k(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
     The file holds a structure array with the fields ImgName (train/1_1.png) and GroundTruth. Paths are below `images`.
     Raises KitError if the file is not of that form.
     """
-    for number, (name, text) in enumerate(mat.texts(labels, IIIT5K, ("ImgName", "GroundTruth")), 1):
-        try:
-            image = find_image(images, name)
-            yield image.relative_to(images).as_posix(), legible(text)
-        except BadSampleError as error:
-            yield f"{labels}: word {number}: {error}"
+    for number, (name, text) in enumerate(mat_file.texts(labels, IIIT5K, ("ImgName", "GroundTruth")), 1):
+        yield _word(f"{labels}: word {number}", images, name, text)
+
+
+def cute80(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
+    """The rows `timage/001.jpg TEXT 1 TEXT`: a path, a text, a count, and so many words for a lexicon.
+
+    The authors published no words; this list of 288 is what recognisers are measured on. Raises KitError if it cannot
+    be read.
+    """
+    for place, row in numbered(labels):
+        name, *fields = row.split()
+        if len(fields) == 1 or (len(fields) > 1 and fields[1] == str(len(fields) - 2)):
+            yield _word(place, images, name, fields[0])
+        else:
+            yield f"{place}: expected timage/001.jpg TEXT 1 TEXT, found {row[:60]!r}"
+
+
+def _word(place: str, images: Path, name: str | None, text: str | None) -> tuple[str, str] | str:
+    try:
+        return find_image(images, name).relative_to(images).as_posix(), legible(text)
+    except BadSampleError as error:
+        return f"{place}: {error}"

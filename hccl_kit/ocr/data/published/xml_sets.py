@@ -1,9 +1,9 @@
-"""SVT, and SCUT-CTW1500, whose training labels are XML too and whose test labels are rows."""
+"""SVT and CUTE80, and SCUT-CTW1500, whose training labels are XML too and whose test labels are rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Xml
@@ -23,15 +23,15 @@ _TEST_STEM = re.compile("000([0-9]{4})")
 
 def svt(labels: Path, images: Path) -> Iterator[Marked | str]:
     """Street View Text: train.xml with an upright box for each word. Raises KitError if it cannot be read."""
-    for number, page in enumerate(_root(labels).iter("image"), 1):
-        place = f"{labels}: image {number}"
-        try:
-            image = find_image(images, page.findtext("imageName"))
-        except BadSampleError as error:
-            yield f"{place}: {error}"
-            continue
-        words = enumerate(page.iter("taggedRectangle"), 1)
-        yield marked(image, ((f"{place}, word {order}", word) for order, word in words), _svt_word)
+    return _one_file(labels, images, ("image", "imageName", "taggedRectangle"), _svt_word)
+
+
+def cute80(labels: Path, images: Path) -> Iterator[Marked | str]:
+    """CUTE80: GroundTruth.xml with a polygon for each line, whose text is always the word test, and so left empty.
+
+    It has polygons of more images than are published. Raises KitError if it cannot be read.
+    """
+    return _one_file(labels, images, ("Image", "ImageName", "PolygonPoints"), _cute80_line)
 
 
 def ctw1500(labels: Path, images: Path) -> Iterator[Marked | str]:
@@ -51,6 +51,21 @@ def ctw1500(labels: Path, images: Path) -> Iterator[Marked | str]:
             yield str(error)
 
 
+def _one_file(
+    labels: Path, images: Path, tags: tuple[str, str, str], parse: Callable[[Xml.Element], Region]
+) -> Iterator[Marked | str]:
+    """The pages of a file whose `tags` hold an image, its name and a text on it."""
+    for number, page in enumerate(_root(labels).iter(tags[0]), 1):
+        place = f"{labels}: image {number}"
+        try:
+            image = find_image(images, page.findtext(tags[1]))
+        except BadSampleError as error:
+            yield f"{place}: {error}"
+            continue
+        texts = enumerate(page.iter(tags[2]), 1)
+        yield marked(image, ((f"{place}, text {order}", text) for order, text in texts), parse)
+
+
 def _root(path: Path) -> Xml.Element:
     text = read_text(path, MAX_BYTES)
     if "<!DOCTYPE" in text:  # only there are entities defined, which may expand without end
@@ -64,6 +79,13 @@ def _root(path: Path) -> Xml.Element:
 def _svt_word(word: Xml.Element) -> Region:
     left, top, width, height = numbers(word.get(name, "") for name in ("x", "y", "width", "height"))
     return legible(word.findtext("tag")), box([left, top, left + width, top + height])
+
+
+def _cute80_line(line: Xml.Element) -> Region:
+    xs, ys = (numbers((line.get(name) or "").split()) for name in "xy")
+    if len(xs) != len(ys):
+        raise BadSampleError(f"{len(xs)} x and {len(ys)} y")
+    return "", corners([value for corner in zip(xs, ys, strict=True) for value in corner])
 
 
 def _ctw1500_box(line: Xml.Element) -> Region:

@@ -7,7 +7,7 @@ the parameters of both.
 from __future__ import annotations
 
 from mindspore import Tensor, nn
-from mindspore.common.initializer import HeNormal
+from mindspore.common.initializer import HeNormal, Initializer
 
 from hccl_kit.ocr.models.db import double
 from hccl_kit.ocr.models.ppocr.folding import DILATED, EPSILON
@@ -16,11 +16,19 @@ Stride = int | tuple[int, int]
 
 
 def convolution(
-    before: int, after: int, kernel: int, *, stride: Stride = 1, group: int = 1, dilation: int = 1, bias: bool = True
+    before: int,
+    after: int,
+    kernel: int,
+    *,
+    stride: Stride = 1,
+    group: int = 1,
+    dilation: int = 1,
+    bias: bool = True,
+    init: Initializer | None = None,
 ) -> nn.Conv2d:
     """A convolution that keeps the size, or divides it by the stride and rounds up.
 
-    A kernel of 2 pads one row below and one column to the right.
+    A kernel of 2 pads one row below and one column to the right. `init` None: as PaddleOCR starts its backbones.
     """
     padding = (0, 1, 0, 1) if kernel == 2 else dilation * (kernel // 2)
     return nn.Conv2d(
@@ -33,7 +41,7 @@ def convolution(
         dilation=dilation,
         group=group,
         has_bias=bias,
-        weight_init=HeNormal(mode="fan_out", nonlinearity="relu"),
+        weight_init=init or HeNormal(mode="fan_out", nonlinearity="relu"),
         bias_init="zeros",
     )
 

@@ -13,6 +13,7 @@ from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import HeUniform
 
 from hccl_kit.ocr.models.fpn import LEVELS, Enlarge
+from hccl_kit.ocr.models.ppocr.convolutions import convolution
 from hccl_kit.ocr.models.ppocr.lcnet_v4 import SqueezeExcite
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -21,18 +22,8 @@ SLOPE = 0.2
 
 
 def without_bias(before: int, after: int, kernel: int = 1, *, stride: int = 1) -> nn.Conv2d:
-    """A convolution that keeps the size, or divides it by the stride."""
-    padding = kernel // 2
-    return nn.Conv2d(
-        before,
-        after,
-        kernel,
-        stride=stride,
-        pad_mode="pad",
-        padding=padding,
-        has_bias=False,
-        weight_init=HeUniform(),
-    )
+    """A convolution as PaddleOCR starts those of its necks."""
+    return convolution(before, after, kernel, stride=stride, bias=False, init=HeUniform())
 
 
 class Excited(nn.Cell):

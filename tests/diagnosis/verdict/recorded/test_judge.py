@@ -92,14 +92,23 @@ def told(found: Diagnosis) -> tuple[int | None, str]:
     return found.first_fault.suspect.rank, found.first_fault.kind
 
 
+LATE = "never entered all_reduce 13, where the others wait: it "
 VICTIM = ("ConnectionResetError", "a peer has closed the connection")
 CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "kill": ({"code": 137, "inside": None, "silent_s": 0.5}, "was killed by SIGKILL", {"end": VICTIM, "code": 1}),
     "kill inside": ({"code": 137, "silent_s": 0.5}, "was killed by SIGKILL", {"end": VICTIM, "code": 1}),
     "stop": ({"inside": None, "silent_s": 9.0}, f"stands still since step {STEPS}", {}),
     "stop inside": ({"silent_s": 9.0}, f"stands still since step {STEPS}", {}),
-    "starve": ({"inside": None, "doing": "data"}, f"waits for data since step {STEPS}", {}),
-    "delay": ({"inside": None}, f"is busy with its own code since step {STEPS}", {}),
+    "starve": (
+        {"inside": None, "doing": "data"},
+        f"{LATE}waits for data since step {STEPS}",
+        {},
+    ),
+    "delay": (
+        {"inside": None},
+        f"{LATE}is busy with its own code since step {STEPS}",
+        {},
+    ),
     "operator": (
         {"inside": ("all_gather", 4096, STEPS)},
         "entered all_gather of 4096 bytes where the others entered all_reduce of 4096 bytes, in step 6",
@@ -271,4 +280,4 @@ def test_of_a_run_that_was_started_again_the_last_start_counts() -> None:
     ]
     found = judge_recorded(Evidence((), (*first, *second)))
     assert found is not None
-    assert told(found)[1].startswith("waits for data")
+    assert told(found)[1].endswith("it waits for data since step 6")

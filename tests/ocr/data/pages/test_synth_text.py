@@ -13,6 +13,7 @@ from scipy.io import savemat
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.pages import synth_text
 from hccl_kit.ocr.data.pages.page_labels import read_pages
+from tests.ocr.data.test_mat_file import CELL, DEPTH, array, nested, write
 
 QUAD = np.array([[1, 2], [11, 2], [11, 9], [1, 9]], float)
 WORDS = np.stack([QUAD, QUAD + 20]).transpose(2, 1, 0)
@@ -24,7 +25,7 @@ def cells(*values: Any) -> np.ndarray[Any, Any]:
     return row
 
 
-def file(root: Path, **columns: Any) -> dict[str, Any]:
+def file(root: Path, *, compressed: bool = True, **columns: Any) -> dict[str, Any]:
     """A section `dataset`; wordBB is 2 x 4 x words, and of one word 2 x 4, as in the file of SynthText."""
     rows = {
         "imnames": cells("8/a.jpg", "8/b.jpg"),
@@ -35,7 +36,7 @@ def file(root: Path, **columns: Any) -> dict[str, Any]:
     root.mkdir(exist_ok=True)
     (root / "images").mkdir(exist_ok=True)
     changed = {name: value for name, value in {**rows, **columns}.items() if value is not None}
-    savemat(root / "gt.mat", changed, do_compression=True)
+    savemat(root / "gt.mat", changed, do_compression=compressed)
     return {"type": "SynthTextDataset", "dataset_root": str(root), "label_file": "gt.mat", "data_dir": "images"}
 
 
@@ -59,6 +60,9 @@ def test_its_words_become_pages(tmp_path: Path) -> None:
         ({"wordBB": cells(WORDS * 1e9, QUAD.T)}, "region 1 has coordinates beyond"),
         ({"wordBB": cells(WORDS * np.nan, QUAD.T)}, "region 1 has coordinates beyond"),
         ({"imnames": cells(3.5, "8/b.jpg")}, "imnames must hold texts"),
+        ({"imnames": cells(cells("8/a.jpg"), "8/b.jpg")}, "image 1: imnames must hold texts"),
+        ({"imnames": cells(np.array(["8/a", "jpg"]), "8/b.jpg")}, "image 1: imnames must hold texts"),
+        ({"txt": cells(1.5, np.array(["two"]))}, "txt must hold texts"),
     ],
 )
 def test_a_page_that_cannot_be_used_is_named(tmp_path: Path, columns: dict[str, Any], reason: str) -> None:
@@ -72,6 +76,7 @@ def test_a_page_that_cannot_be_used_is_named(tmp_path: Path, columns: dict[str, 
     [
         ({"txt": None}, "has no variable txt"),
         ({"wordBB": None, "txt": None}, "has no variable wordBB, txt"),
+        ({"txt": np.eye(2)}, "txt is not an array of 1 to 10000000 cells"),
         ({"txt": cells(np.array(["two"]))}, "holds 2 imnames, 2 wordBB, 1 txt; accepted: equally many of each"),
     ],
 )
@@ -89,9 +94,11 @@ def test_an_invalid_file_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.integers(0, 10**6), st.integers(0, 255), st.booleans())
-def test_damage_never_ends_in_a_traceback(tmp_path: Path, place: int, byte: int, cut: bool) -> None:
-    dataset = file(tmp_path)
+@given(st.integers(0, 10**6), st.integers(0, 255), st.booleans(), st.booleans())
+def test_damage_never_ends_in_a_traceback(
+    tmp_path: Path, place: int, byte: int, cut: bool, compressed: bool
+) -> None:  # fmt: skip
+    dataset = file(tmp_path, compressed=compressed)
     data = bytearray((tmp_path / "gt.mat").read_bytes())
     data[place % len(data)] = byte
     (tmp_path / "gt.mat").write_bytes(data[: place % len(data)] if cut else data)
@@ -101,7 +108,19 @@ def test_damage_never_ends_in_a_traceback(tmp_path: Path, place: int, byte: int,
         assert str(tmp_path) in error.message or "no page" in error.message
 
 
+def test_a_page_may_be_without_words(tmp_path: Path) -> None:
+    pages, _ = read_pages(file(tmp_path, wordBB=cells(np.zeros((2, 4, 0)), QUAD.T), txt=cells("", np.array(["two"]))))
+    assert [page.texts for page in pages] == [(), ("two",)]
+
+
+def test_cells_in_cells_do_not_end_the_process(tmp_path: Path) -> None:
+    """scipy reads them by recursion in C, which so many of them overflow."""
+    variables = [array(CELL, (1, 1), nested(DEPTH), name=name) for name in (b"imnames", b"wordBB", b"txt")]
+    path = write(tmp_path / "gt.mat", *variables)
+    assert list(synth_text.read_mat(path, tmp_path)) == [f"{path}: image 1: imnames must hold texts, found none"]
+
+
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gt.mat")
-    with pytest.raises(KitError, match="is not a regular file"):
+    with pytest.raises(KitError, match="not a regular file"):
         list(synth_text.read_mat(tmp_path / "gt.mat", tmp_path))

@@ -104,6 +104,67 @@ def _funsd(root: Path) -> Made:
     return root / "annotations", root / "images"
 
 
+def _cute80(root: Path) -> Made:
+    image(root / "CUTE80" / "image001.jpg")
+    image(root / "CUTE80" / "image056.JPG")
+    xs, ys = (" ".join(map(str, CURVED[axis::2])) for axis in (0, 1))
+    box_xs, box_ys = (" ".join(str(point[axis]) for point in QUAD) for axis in (0, 1))
+    (root / "GroundTruth.xml").write_text(
+        '<?xml version="1.0" encoding="utf-8"?>\n<tagset>\n   <Image>\n      <ImageName>image001.jpg</ImageName>\n'
+        f'      <PolygonPoints x="{xs}" y="{ys}">test</PolygonPoints>\n'
+        f'      <PolygonPoints x="{box_xs}" y="{box_ys}">test</PolygonPoints>\n   </Image>\n'
+        "   <Image>\n      <ImageName>image056.JPG</ImageName>\n"
+        f'      <PolygonPoints x="{box_xs}" y="{box_ys}">test</PolygonPoints>\n   </Image>\n</tagset>',
+        encoding="utf-8",
+    )
+    return root / "GroundTruth.xml", root / "CUTE80"
+
+
+def cute80_words(root: Path, *rows: str) -> Made:
+    """test_label.txt beside the folder of the words."""
+    image(root / "timage" / "001.jpg")
+    image(root / "timage" / "002.jpg")
+    (root / "test_label.txt").write_text("".join(f"{row}\n" for row in rows))
+    return root / "test_label.txt", root
+
+
+def _share(corners: list[list[int]]) -> list[float]:
+    """Left, top, right and bottom of a box as shares of an image."""
+    (left, top), _, (right, bottom), _ = corners
+    return [left / 90, top / 60, right / 90, bottom / 60]
+
+
+def _docile_folder(root: Path, folder: str, content: Any) -> Made:
+    for number in (0, 1):
+        image(root / "cached_images" / "516f2d61" / f"{number}.png")
+    (root / folder).mkdir()
+    (root / folder / "516f2d61.json").write_text(json.dumps(content))
+    return root / folder, root / "cached_images"
+
+
+def _docile(root: Path) -> Made:
+    def of_page(number: int, text: str, corners: list[list[int]]) -> dict[str, Any]:
+        left, top, right, bottom = _share(corners)
+        geometry = [[left, top], [right, bottom]]
+        line = {"geometry": geometry, "words": [{"value": text, "confidence": 0.98, "geometry": geometry}]}
+        blocks = [{"geometry": geometry, "lines": [line], "artefacts": []}]
+        return {"page_idx": number, "dimensions": [1616, 1218], "orientation": {"value": None}, "blocks": blocks}
+
+    return _docile_folder(root, "ocr", {"pages": [of_page(0, "PHILIP", QUAD), of_page(1, "MORRIS", SECOND)]})
+
+
+def _docile_fields(root: Path) -> Made:
+    content = {
+        "field_extractions": [{"bbox": _share(QUAD), "fieldtype": "date_issue", "page": 0, "text": "1 2 02"}],
+        "line_item_extractions": [
+            {"bbox": _share(SECOND), "fieldtype": "line_item_code", "line_item_id": 1, "page": 0, "text": "42630"}
+        ],
+        "line_item_headers": [{"bbox": _share(QUAD), "line_item_id": 0, "page": 1, "text": "AMOUNT"}],
+        "metadata": {"page_count": 2, "page_sizes_at_200dpi": [[90, 60], [90, 60]]},
+    }
+    return _docile_folder(root, "annotations", content)
+
+
 def _ccpd(root: Path) -> Made:
     image(root / "ccpd_base" / f"{PLATE}.jpg")
     (root / "train.txt").write_text(f"ccpd_base/{PLATE}.jpg\n")
@@ -187,6 +248,15 @@ FORMS: Mapping[str, tuple[Callable[[Path], Made], Mapping[str, list[tuple[str, l
     ),
     "svt": (_svt, {"img/00_00.jpg": [("ONE", QUAD), ("TWO", SECOND)]}),
     "funsd": (_funsd, {"0000971160.png": [("Registration", QUAD), ("No.", SECOND)]}),
+    "cute80": (
+        _cute80,
+        {"image001.jpg": [("", np.array(CURVED).reshape(14, 2).tolist()), ("", QUAD)], "image056.JPG": [("", QUAD)]},
+    ),
+    "docile": (_docile, {"516f2d61/0.png": [("PHILIP", QUAD)], "516f2d61/1.png": [("MORRIS", SECOND)]}),
+    "docile-fields": (
+        _docile_fields,
+        {"516f2d61/0.png": [("1 2 02", QUAD), ("42630", SECOND)], "516f2d61/1.png": [("AMOUNT", QUAD)]},
+    ),
     "ccpd": (_ccpd, {f"ccpd_base/{PLATE}.jpg": [("皖AY339S", QUAD)]}),
     "synthtext": (_synthtext, {"8/a.jpg": [("one", QUAD), ("two", SECOND)]}),
 }  # fmt: skip

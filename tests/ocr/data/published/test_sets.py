@@ -126,21 +126,35 @@ def test_a_bad_row_is_named_and_the_others_stay(name: str, file: str, row: str, 
         ("textocr", '[7, "8"]', "{}", "image a1: expected a JSON list"),
         ("textocr", '"utf8_string": "one"', '"utf8_string": 1', "image a1, region 1: no text: '1'"),
         ("cocotext-train", '"mask"', '"other"', "expected a JSON list, found None"),
-        ("svt", 'x="10" y="10"', 'x="10"', "image 1, word 1: not a number: ''"),
-        ("svt", "<tag>ONE</tag>", "", "image 1, word 1: no text: 'None'"),
+        ("svt", 'x="10" y="10"', 'x="10"', "image 1, text 1: not a number: ''"),
+        ("svt", "<tag>ONE</tag>", "", "image 1, text 1: no text: 'None'"),
         ("svt", "img/00_00.jpg", "../svt1/img/00_00.jpg", "is not in"),
+        ("cute80", "image001.jpg", "image174.jpg", "image 1: {images} has no image image174.jpg"),
+        ("cute80", 'x="10 20', 'x="20', "image 1, text 1: 13 x and 14 y"),
+        ("cute80", 'x="10 50', 'x="a 50', "image 1, text 2: not a number: 'a'"),
+        ("docile", '"PHILIP"', '""', "516f2d61.json: page 0, word 1: no text: ''"),
+        ("docile", '"value": "PHILIP"', '"value": 1', "page 0, word 1: no text: '1'"),
+        ("docile", "[[0.1111111111111111", "[[1.5", "page 0, word 1: no share of a page, from 0 to 1: 1.5"),
+        ("docile", "[[0.1111111111111111", "[[true", "page 0, word 1: no share of a page, from 0 to 1: True"),
+        ("docile", "[[0.1111111111111111, ", "[[", "page 0, word 1: a box needs 4 numbers, found 3"),
+        ("docile", '"geometry": [[', '"geometry": [1, [', "page 0, word 1: expected a JSON list, found None"),
+        ("docile-fields", '"1 2 02"', '"1\\n2"', "field_extractions 1: control characters in the text"),
+        ("docile-fields", '"page": 1', '"page": "1"', "line_item_headers 1: no number of a page: 1"),
+        ("docile-fields", '"page": 1', '"page": -1', "line_item_headers 1: no number of a page: -1"),
+        ("docile-fields", '"page": 1', '"page": 2', "2.png: No such file or directory"),
         ("ccpd", "ccpd_base/", "../ccpd_base/", "train.txt:1: the image"),
     ],
 )
 def test_what_one_file_says_wrongly_is_named(name: str, old: str, new: str, reason: str, tmp_path: Path) -> None:
-    labels, _ = made = FORMS[name][0](tmp_path)
-    text = labels.read_text(encoding="utf-8")
+    labels, images = made = FORMS[name][0](tmp_path)
+    file = next(labels.iterdir()) if labels.is_dir() else labels
+    text = file.read_text(encoding="utf-8")
     assert old in text
-    labels.write_text(text.replace(old, new), encoding="utf-8")
+    file.write_text(text.replace(old, new), encoding="utf-8")
     lines = left_out(name, made)
     assert lines
-    assert lines[0].startswith(str(labels))
-    assert reason in lines[0]
+    assert lines[0].startswith(str(tmp_path))
+    assert reason.format(images=images) in lines[0]
 
 
 @pytest.mark.parametrize(
@@ -168,6 +182,10 @@ def test_a_file_that_is_something_else_is_refused(name: str, content: bytes, rea
         ("ctw1500", "0001.xml", b"<a>", "is not XML"),
         ("funsd", "0000971160.json", b"{}", "expected a JSON list, found None"),
         ("funsd", "0000971160.json", b"{", "is not JSON"),
+        ("docile", "516f2d61.json", b"{", "is not JSON"),
+        ("docile", "516f2d61.json", b"[]", "expected a JSON object, found []"),
+        ("docile", "516f2d61.json", b'{"pages": [1]}', "expected a JSON object, found 1"),
+        ("docile-fields", "516f2d61.json", b"{}", "expected a JSON list, found None"),
         ("casia10k", "1.txt", b"\xff\xff", "is not GBK: byte 0"),
         ("totaltext", "poly_gt_img1.txt", b"\xff", "is not UTF-8: byte 0"),
     ],
@@ -189,6 +207,16 @@ def test_labels_and_images_without_the_other_are_named(tmp_path: Path) -> None:
     assert left_out("mlt2017", made) == [
         f"{labels / 'gt_img_1.txt'}: {images} has no image img_1.jpg",
         f"{images / 'img_2.jpg'}: {labels} has no .txt file of it",
+    ]
+
+
+def test_a_document_without_images_is_named(tmp_path: Path) -> None:
+    labels, images = made = FORMS["docile"][0](tmp_path)
+    (labels / "other.json").write_text("{}")
+    (images / "516f2d61" / "1.png").write_bytes(b"damaged")
+    assert left_out("docile", made) == [
+        f"{images / '516f2d61' / '1.png'}: not an image that OpenCV reads",
+        f"{labels / 'other.json'}: {images} has no folder other with images of its pages",
     ]
 
 

@@ -1,4 +1,4 @@
-"""IIIT 5K-word: its words, those left out, and files of something else."""
+"""Words that are cut already: those of IIIT 5K-word and CUTE80, those left out, and files of something else."""
 
 import struct
 import zlib
@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.published import mat, words
-from tests.ocr.data.published.forms import iiit5k
+from hccl_kit.ocr.data import mat_file
+from hccl_kit.ocr.data.published import words
+from tests.ocr.data.published.forms import cute80_words, iiit5k
+from tests.ocr.data.test_mat_file import DEPTH, STRUCT, array, element, nested, write
 
 
 @pytest.mark.parametrize("compressed", [True, False])
@@ -72,7 +74,7 @@ def test_changed_bytes_are_refused_or_read(tmp_path_factory: pytest.TempPathFact
 
 
 def test_a_file_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mat, "MAX_EXPANDED_BYTES", 1 << 21)
+    monkeypatch.setattr(mat_file, "MAX_EXPANDED_BYTES", 1 << 21)
     labels, images = iiit5k(tmp_path, ("train/1_1.png", "YOU"))
     bomb = zlib.compress(bytes(1 << 24))
     labels.write_bytes(labels.read_bytes()[:128] + struct.pack("<II", 15, len(bomb)) + bomb)
@@ -81,13 +83,24 @@ def test_a_file_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch:
 
 
 def test_cells_in_cells_do_not_end_the_process(tmp_path: Path) -> None:
-    """scipy reads them by recursion in C, which 200,000 of them overflow."""
-    head = struct.pack("<6I2i2I", 6, 8, 1, 0, 5, 8, 1, 1, 1, 0)
-    depth = 200_000
-    cells = b"".join(struct.pack("<II", 14, 48 * (depth - n) - 8) + head for n in range(depth))
-    names = b"ImgName".ljust(16, b"\0") + b"GroundTruth".ljust(16, b"\0")
-    start = struct.pack("<6I2i2I", 6, 8, 2, 0, 5, 8, 1, 1, 1, 9) + b"traindata".ljust(16, b"\0")
-    body = start + struct.pack("<HHi2I", 5, 4, 16, 1, 32) + names + cells + cells
-    path = tmp_path / "traindata.mat"
-    path.write_bytes(b"MATLAB".ljust(124) + b"\0\1IM" + struct.pack("<II", 14, len(body)) + body)
+    """scipy reads them by recursion in C, which so many of them overflow."""
+    names = struct.pack("<HHi", 5, 4, 16) + element(1, b"ImgName".ljust(16, b"\0") + b"GroundTruth".ljust(16, b"\0"))
+    cell = nested(DEPTH)
+    path = write(tmp_path / "traindata.mat", array(STRUCT, (1, 1), names, cell, cell, name=b"traindata"))
     assert list(words.iiit5k(path, tmp_path)) == [f"{path}: word 1: no name of an image: 'None'"]
+
+
+def test_the_words_of_cute80_are_read(tmp_path: Path) -> None:
+    made = cute80_words(tmp_path, "timage/001.jpg RONALDO 1 RONALDO", "timage/002.jpg 7", "timage/001.jpg A 2 A B")
+    first, second = "timage/001.jpg", "timage/002.jpg"
+    assert list(words.cute80(*made)) == [(first, "RONALDO"), (second, "7"), (first, "A")]
+
+
+def test_bad_rows_of_cute80_are_named(tmp_path: Path) -> None:
+    rows = "timage/001.jpg", "timage/001.jpg A 2 A", "timage/001.jpg A B", "../001.jpg A", "timage/9.jpg A 1 A"
+    labels, images = cute80_words(tmp_path, *rows)
+    assert list(words.cute80(labels, images)) == [
+        *(f"{labels}:{n}: expected timage/001.jpg TEXT 1 TEXT, found {rows[n - 1]!r}" for n in (1, 2, 3)),
+        f"{labels}:4: the image '../001.jpg' is not in {images}",
+        f"{labels}:5: {images} has no image timage/9.jpg",
+    ]

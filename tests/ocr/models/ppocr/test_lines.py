@@ -81,3 +81,19 @@ def test_training_gives_logits_and_evaluation_probabilities() -> None:
     read = network.set_train(False)(images)
     assert read.shape == (2, 8, 11)
     assert np.allclose(ms.ops.sum(read, 2).asnumpy(), 1, atol=1e-5)
+
+
+def test_one_graph_reads_a_line_alike_in_batches_of_all_sizes() -> None:
+    network = lines.build({**SMALL, "head": {"name": "CTCHead", "out_channels": 11}}).set_train(False)
+    random = np.random.default_rng(0)
+    for one in network.get_parameters():
+        if one.ndim > 1:  # large enough that the image is still seen at the end
+            one.set_data(Tensor((random.normal(size=one.shape) * 2 / one[0].size ** 0.5).astype(np.float32)))
+    network.set_inputs(Tensor(shape=(None, 3, None, None), dtype=ms.float32))
+    for width in (64, 96):
+        images = random.normal(size=(4, 3, 48, width)).astype(np.float32)
+        together = network(Tensor(images)).asnumpy()
+        for image, read in zip(images, together, strict=True):
+            np.testing.assert_allclose(network(Tensor(image[None])).asnumpy()[0], read, atol=1e-5)
+        assert np.abs(together[0] - together[1]).max() > 1e-2
+    assert len(network.compile_cache) == 1

@@ -262,6 +262,32 @@ logs=$PWD/hccl_logs/$run.$node
 if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot create the log folder $logs"; fi
 make_plogs
 
+recorder_rows=(
+    '2000 TORCH_HCCL_TRACE_BUFFER_SIZE'
+    '1 TORCH_HCCL_ENABLE_MONITORING HCCL_ENABLE_MONITORING TORCH_HCCL_TRACE_BUFFER_SIZE'
+    '1 TORCH_HCCL_DUMP_ON_TIMEOUT'
+    './hccl_trace_rank_ TORCH_HCCL_DEBUG_INFO_TEMP_FILE'
+    '2000 TORCH_FR_BUFFER_SIZE TORCH_NCCL_TRACE_BUFFER_SIZE'
+    '1 TORCH_NCCL_DUMP_ON_TIMEOUT TORCH_FR_DUMP_ON_TIMEOUT'
+    './torch_trace_rank_ TORCH_FR_DUMP_TEMP_FILE TORCH_NCCL_DEBUG_INFO_TEMP_FILE'
+)
+
+recorders=() # NAME=VALUE of those of which the user has set no name
+for row in "${recorder_rows[@]}"; do
+    read -ra row_words <<<"$row"
+    for row_name in "${row_words[@]:1}"; do [[ -z ${!row_name+set} ]] || continue 2; done
+    recorders+=("${row_words[1]}=${row_words[0]}")
+done
+
+switch_recorders_on() { # needs logs
+    local one value
+    for one in ${recorders[@]+"${recorders[@]}"}; do
+        value=${one#*=}
+        [[ $value != ./* ]] || value=$logs/${value#./}
+        export "${one%%=*}=$value"
+    done
+}
+
 # Left over from other launchers, these would override what msrun sets.
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
     MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK TORCHELASTIC_USE_AGENT_STORE RANK_ID \
@@ -269,6 +295,7 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID M
     MASTER_ADDR MASTER_PORT HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
 [[ -z $visible ]] || export ASCEND_RT_VISIBLE_DEVICES="$visible" # msrun counts devices from 0 on
 [[ -z $plogs ]] || export ASCEND_PROCESS_LOG_PATH="$plogs"
+switch_recorders_on
 mark=HCCL_KIT_LOG_DIR=$logs # only msrun and what it starts have this in their environment
 
 # msrun leaves its workers running when it is killed. The guard ends every process with MARK in its environment once its

@@ -183,6 +183,39 @@ unset -v HCCL_KIT_SECRET_FILE
 rendezvous_program='from __future__ import annotations
 
 
+"""Open files of a program that is connected to all servers of a job. Part of programs that launch scripts contain."""
+
+
+import asyncio
+import os
+import resource
+import sys
+
+
+def allow_open_files(needed: int) -> str:
+    """Raise the limit of open files as far as the system lets this user; why that is not enough, if it is not."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if most == resource.RLIM_INFINITY or most >= needed:
+        return ""
+    return (
+        f"error: a job of so many servers needs {needed} open files on this one, and the system allows {most}\n"
+        "  fix: raise the hard limit (ulimit -Hn; LimitNOFILE of the session), or start the job with Slurm"
+    )
+
+
+def watch_children_by_descriptor() -> None:
+    """Notice the end of a child by a descriptor, as Python 3.12 does, instead of a thread for each child."""
+    if (3, 9) <= sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+        try:
+            os.close(os.pidfd_open(os.getpid()))
+        except OSError:  # Linux before 5.3
+            return
+        watcher = asyncio.PidfdChildWatcher()
+        watcher.attach_loop(asyncio.get_running_loop())
+        asyncio.set_child_watcher(watcher)
+
+
 """The messages between the nodes of a job: one line each, with every field checked for type and range.
 
 Part of programs that launch scripts contain. A node is its index in the list of servers, which all nodes have; names
@@ -351,6 +384,7 @@ def _run(text: str, line: bytes) -> str:
     node 0   answer TABLE_SHA256 NONCE PROOF      HMAC-SHA256 by the secret over all of the above, as "node 0"
     node     proof PROOF                          the same as "node"
     both     MAC LINE                             HMAC-SHA256 by a session key over direction, count of lines and LINE
+    node 0   MAC                                  the first of these, empty: the node is in
 
 The secret is never sent, and node 0 authenticates first, so an impostor learns nothing. Both sides use fresh nonces, so
 proofs and lines cannot be replayed. All nodes share the secret and trust each other: one can join in the place of
@@ -475,16 +509,26 @@ class Channel:
 
     def send(self, line: str) -> None:
         """Send a line; an empty one is a heartbeat. A broken connection is detected by the reader."""
+        if self.writer.is_closing():  # asyncio would print a line for each
+            return
         with suppress(OSError, RuntimeError):
             self.writer.write(f"{self.sent.next(line.encode())} {line}\n".encode())
 
+    async def next(self) -> bytes:
+        """The next line, empty if it is a heartbeat. Raises EOFError if the connection ends, Malformed."""
+        line = await self.reader.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError("the connection ended")
+        mac, _, text = line[:-1].partition(b" ")
+        if not hmac.compare_digest(mac, self.received.next(text).encode()):
+            raise Malformed(printable(line[:-1]))
+        return text
+
     async def lines(self, silence: float) -> AsyncIterator[bytes]:
         """Lines other than heartbeats, until the connection ends or is silent for too long. Raises Malformed."""
-        with suppress(OSError, asyncio.TimeoutError, ValueError):
-            while (line := await asyncio.wait_for(self.reader.readline(), silence)).endswith(b"\n"):
-                mac, _, text = line[:-1].partition(b" ")
-                if not hmac.compare_digest(mac, self.received.next(text).encode()):
-                    raise Malformed(printable(line[:-1]))
+        with suppress(OSError, EOFError, asyncio.TimeoutError, ValueError):
+            while True:
+                text = await asyncio.wait_for(self.next(), silence)
                 if text:
                     yield text
 
@@ -506,6 +550,116 @@ def _words(line: bytes, kind: str, count: int) -> list[str]:
     if words[0] != kind or len(words) != count + 1:
         raise Malformed(printable(line.rstrip(b"\n")))
     return words[1:]
+
+
+"""The listener of node 0: a client must prove within a deadline that it knows the secret of the job.
+
+Connections that are not authenticated yet are bounded, in total and per address, and a new one replaces the oldest: a
+flood drops its own connections, and nodes get through in between. Part of programs that launch scripts contain.
+"""
+
+
+import asyncio
+import errno
+import ipaddress
+import socket
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+
+DEADLINE = 5.0
+"""Seconds from the connection to the proof."""
+MAX_UNKNOWN, MAX_OF_ADDRESS = 256, 16
+"""Connections that are not authenticated yet, in total beside those of the servers, and per address."""
+MAX_WARNINGS = 8
+"""Warnings about wrong proofs."""
+BACKLOG = 1024
+
+
+class Listener:
+    """Authenticates clients, and calls `serve` with each that knows the secret."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        sha256: str,
+        servers: int,
+        serve: Callable[[Channel, Hello], Awaitable[None]],
+        log: Callable[[str], None],
+    ) -> None:
+        self.secret, self.sha256, self.servers, self.serve, self.log = secret, sha256, servers, serve, log
+        self.unknown: dict[asyncio.StreamWriter, str] = {}
+        self.warnings = 0
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Handle one connection until it ends."""
+        with suppress(OSError, ValueError, asyncio.TimeoutError, asyncio.CancelledError, Malformed):
+            self.make_room(writer)
+            try:
+                channel, hello = await asyncio.wait_for(self.authenticate(reader, writer), DEADLINE)
+            finally:
+                self.unknown.pop(writer, None)
+            await self.serve(channel, hello)
+        writer.close()
+
+    def make_room(self, writer: asyncio.StreamWriter) -> None:
+        """Add a connection; if there are too many, abort the oldest one of its address, or of the busiest address."""
+        address = _network(str((writer.get_extra_info("peername") or ("?",))[0]))
+        counted = Counter(self.unknown.values())
+        busiest = address if counted[address] >= MAX_OF_ADDRESS else None
+        if busiest is None and len(self.unknown) >= MAX_UNKNOWN + self.servers:
+            ((busiest, _),) = counted.most_common(1)
+        if busiest is not None:
+            oldest = next(other for other, origin in self.unknown.items() if origin == busiest)
+            del self.unknown[oldest]
+            oldest.transport.abort()
+        self.unknown[writer] = address
+
+    async def authenticate(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[Channel, Hello]:
+        """Prove that this is node 0, and check the proof of the client. Raises Malformed if it is wrong."""
+        hello = parse_hello(await reader.readline(), self.servers)
+        exchanged = hello, self.sha256, new_nonce()
+        answer = " ".join(("answer", *exchanged[1:], proof_of(self.secret, "node 0", *exchanged)))
+        writer.write(f"{answer}\n".encode())
+        line = await reader.readline()
+        if not equal(parse_proof(line), proof_of(self.secret, "node", *exchanged)):
+            if self.warnings < MAX_WARNINGS:
+                self.warnings += 1
+                address = printable(str((writer.get_extra_info("peername") or ("?",))[0]))
+                self.log(f"warning: {address} tried to join without the secret of this job")
+            raise Malformed(printable(line))
+        channel = Channel(reader, writer, proof_of(self.secret, "session", *exchanged), is_node_0=True)
+        channel.send("")  # until then the connection may have been dropped to make room
+        return channel, hello
+
+
+def _network(address: str) -> str:
+    """The address to count by: for IPv6 its first half, since one host may have all addresses with it."""
+    with suppress(ValueError):
+        found = ipaddress.ip_address(address.partition("%")[0])
+        if isinstance(found, ipaddress.IPv6Address):
+            return str(found.ipv4_mapped or found.packed[:8].hex())
+    return address
+
+
+def listening_socket(address: str, port: int, log: Callable[[str], None]) -> socket.socket:
+    """A socket at `address`; at all addresses of this host if others cannot reach that one. Raises OSError."""
+    try:
+        family, _, _, _, target = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        if target[0] == address or not ipaddress.ip_address(str(target[0]).partition("%")[0]).is_loopback:
+            return socket.create_server(target, family=family, backlog=BACKLOG)
+        why = f"is {target[0]} here"
+    except socket.gaierror:
+        why = "is unknown here"
+    except OSError as error:
+        if error.errno != errno.EADDRNOTAVAIL:
+            raise
+        why = "is not an address of this host"
+    log(f"note: {address} {why}, so this node listens on all its addresses")
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
+    return socket.create_server(("", port), backlog=BACKLOG)
 
 
 """What the rendezvous programs of all nodes share: options, the connection to the launch script, heartbeats.
@@ -623,6 +777,11 @@ class Attempt:
         self.changed = asyncio.Event()
 
     @property
+    def is_complete(self) -> bool:
+        """Whether all nodes are ready."""
+        return len(self.ready) == self.count
+
+    @property
     def missing(self) -> list[int]:
         """The nodes that are not ready."""
         return [node for node in range(self.count) if node not in self.ready]
@@ -659,12 +818,12 @@ class Attempt:
         While it waits, it calls `remind` with the missing nodes from time to time.
         """
         began = reminded = time.monotonic()
-        while self.missing and not self.failures:
+        while not self.is_complete and not self.failures:
             await self.change()
             now = time.monotonic()
-            if self.missing and now > began + timeout:
+            if not self.is_complete and now > began + timeout:
                 return False
-            if self.missing and now > reminded + REMIND:
+            if not self.is_complete and now > reminded + REMIND:
                 reminded = now
                 remind(self.missing)
         return True
@@ -691,8 +850,13 @@ Part of programs that launch scripts contain.
 
 
 import asyncio
+import random
 import time
 
+
+FIRST_PAUSE, LAST_PAUSE = 0.1, 1.0
+"""Seconds between two attempts to connect. They grow while nobody listens: a thousand nodes may wait for node 0. A node
+that was dropped comes back at once: in a flood, who tries more often gets in."""
 
 
 async def join(options: Options, secret: bytes) -> None:
@@ -734,6 +898,7 @@ def reason(refused: Refused, options: Options) -> str:
 async def connect(options: Options, secret: bytes) -> Channel:
     """A connection to node 0, which may be started later than this node. Raises Stop after the timeout."""
     began = reminded = time.monotonic()
+    pause = FIRST_PAUSE
     while True:
         options.exit_without_script()
         try:
@@ -756,7 +921,8 @@ async def connect(options: Options, secret: bytes) -> Channel:
             if now > reminded + REMIND:
                 reminded = now
                 log(f"waiting for {options.node_0}; start this script there too")
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - so that they do not come together
+            pause = min(LAST_PAUSE, pause * 1.3) if isinstance(error, ConnectionRefusedError) else FIRST_PAUSE
 
 
 async def authenticate(options: Options, secret: bytes) -> Channel:
@@ -773,118 +939,12 @@ async def authenticate(options: Options, secret: bytes) -> Channel:
         if not equal(answer.proof, proof_of(secret, "node 0", *exchanged)):
             raise Malformed(printable(line.rstrip(b"\n")))
         writer.write(f"proof {proof_of(secret, '"'"'node'"'"', *exchanged)}\n".encode())
-        return Channel(reader, writer, proof_of(secret, "session", *exchanged), is_node_0=False)
+        channel = Channel(reader, writer, proof_of(secret, "session", *exchanged), is_node_0=False)
+        await channel.next()
+        return channel
     except BaseException:
         writer.close()
         raise
-
-
-"""The listener of node 0: a client must prove within a deadline that it knows the secret of the job.
-
-Connections that are not authenticated yet are bounded, in total and per address, and a new one replaces the oldest: a
-flood drops its own connections, and nodes get through in between. Part of programs that launch scripts contain.
-"""
-
-
-import asyncio
-import errno
-import ipaddress
-import socket
-from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-
-
-DEADLINE = 5.0
-"""Seconds from the connection to the proof."""
-MAX_UNKNOWN, MAX_OF_ADDRESS = 256, 16
-"""Connections that are not authenticated yet, in total and per address."""
-MAX_WARNINGS = 8
-"""Warnings about wrong proofs."""
-BACKLOG = 1024
-
-
-class Listener:
-    """Authenticates clients, and calls `serve` with each that knows the secret."""
-
-    def __init__(
-        self,
-        secret: bytes,
-        sha256: str,
-        servers: int,
-        serve: Callable[[Channel, Hello], Awaitable[None]],
-        log: Callable[[str], None],
-    ) -> None:
-        self.secret, self.sha256, self.servers, self.serve, self.log = secret, sha256, servers, serve, log
-        self.unknown: dict[asyncio.StreamWriter, str] = {}
-        self.warnings = 0
-
-    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Handle one connection until it ends."""
-        with suppress(OSError, ValueError, asyncio.TimeoutError, asyncio.CancelledError, Malformed):
-            self.make_room(writer)
-            try:
-                channel, hello = await asyncio.wait_for(self.authenticate(reader, writer), DEADLINE)
-            finally:
-                self.unknown.pop(writer, None)
-            await self.serve(channel, hello)
-        writer.close()
-
-    def make_room(self, writer: asyncio.StreamWriter) -> None:
-        """Add a connection; if there are too many, abort the oldest one of its address, or of the busiest address."""
-        address = _network(str((writer.get_extra_info("peername") or ("?",))[0]))
-        counted = Counter(self.unknown.values())
-        busiest = address if counted[address] >= MAX_OF_ADDRESS else None
-        if busiest is None and len(self.unknown) >= MAX_UNKNOWN:
-            ((busiest, _),) = counted.most_common(1)
-        if busiest is not None:
-            oldest = next(other for other, origin in self.unknown.items() if origin == busiest)
-            del self.unknown[oldest]
-            oldest.transport.abort()
-        self.unknown[writer] = address
-
-    async def authenticate(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[Channel, Hello]:
-        """Prove that this is node 0, and check the proof of the client. Raises Malformed if it is wrong."""
-        hello = parse_hello(await reader.readline(), self.servers)
-        exchanged = hello, self.sha256, new_nonce()
-        answer = " ".join(("answer", *exchanged[1:], proof_of(self.secret, "node 0", *exchanged)))
-        writer.write(f"{answer}\n".encode())
-        line = await reader.readline()
-        if not equal(parse_proof(line), proof_of(self.secret, "node", *exchanged)):
-            if self.warnings < MAX_WARNINGS:
-                self.warnings += 1
-                address = printable(str((writer.get_extra_info("peername") or ("?",))[0]))
-                self.log(f"warning: {address} tried to join without the secret of this job")
-            raise Malformed(printable(line))
-        return Channel(reader, writer, proof_of(self.secret, "session", *exchanged), is_node_0=True), hello
-
-
-def _network(address: str) -> str:
-    """The address to count by: for IPv6 its first half, since one host may have all addresses with it."""
-    with suppress(ValueError):
-        found = ipaddress.ip_address(address.partition("%")[0])
-        if isinstance(found, ipaddress.IPv6Address):
-            return str(found.ipv4_mapped or found.packed[:8].hex())
-    return address
-
-
-def listening_socket(address: str, port: int, log: Callable[[str], None]) -> socket.socket:
-    """A socket at `address`; at all addresses of this host if others cannot reach that one. Raises OSError."""
-    try:
-        family, _, _, _, target = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
-        if target[0] == address or not ipaddress.ip_address(str(target[0]).partition("%")[0]).is_loopback:
-            return socket.create_server(target, family=family, backlog=BACKLOG)
-        why = f"is {target[0]} here"
-    except socket.gaierror:
-        why = "is unknown here"
-    except OSError as error:
-        if error.errno != errno.EADDRNOTAVAIL:
-            raise
-        why = "is not an address of this host"
-    log(f"note: {address} {why}, so this node listens on all its addresses")
-    if socket.has_dualstack_ipv6():
-        return socket.create_server(("", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
-    return socket.create_server(("", port), backlog=BACKLOG)
 
 
 """The rendezvous at node 0: waits for the other nodes, starts the job and sends its result to all.
@@ -964,7 +1024,10 @@ async def serve(options: Options, secret: bytes) -> None:
     listener = Listener(secret, options.sha256, len(options.servers), node.serve, log)
     try:
         server = await asyncio.start_server(
-            listener.accept, sock=listening_socket(options.address, options.port, log), limit=MAX_LINE
+            listener.accept,
+            sock=listening_socket(options.address, options.port, log),
+            limit=MAX_LINE,
+            backlog=BACKLOG,  # asyncio sets it again
         )
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
@@ -990,11 +1053,14 @@ async def serve(options: Options, secret: bytes) -> None:
 
 async def close(peers: Iterable[Channel]) -> None:
     """Close the connections, after the other nodes have received what was sent."""
-    for channel in peers:
+
+    async def close_one(channel: Channel) -> None:
         with suppress(OSError, asyncio.TimeoutError):
             await asyncio.wait_for(channel.writer.drain(), 1.0)
             channel.writer.close()
             await asyncio.wait_for(channel.writer.wait_closed(), 1.0)
+
+    await asyncio.gather(*map(close_one, peers))
 
 
 """Lets the servers of a job start together and agree on its result; launch scripts contain this program.
@@ -1015,13 +1081,14 @@ ends with the script that started it. `messages` checks every line before it is 
 import asyncio
 import ctypes
 import os
-import resource
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
 
+OWN_FILES = 64
+"""Open files of node 0 beside the connections: to a node, and to one that is not authenticated yet."""
 PR_SET_PDEATHSIG = 1
 """Linux: the signal that this process gets when its parent dies."""
 
@@ -1033,14 +1100,16 @@ def main(argv: Sequence[str]) -> int:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     for deadly in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(deadly, signal.SIG_IGN)  # the script handles them, and reports the result here
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to every node
     node, address, port, port_name, sha256, timeout, run, master_port, secret_file, *servers = argv
     options = Options(
         *(int(node), address, int(port), port_name, sha256, float(timeout), run, int(master_port), secret_file),
         servers=tuple(map(printable, servers)),
         script=script,
     )
+    refused = "" if options.node else allow_open_files(2 * len(servers) + MAX_UNKNOWN + OWN_FILES)
+    if refused:
+        log(refused)
+        return 2
     try:
         secret = read_secret(secret_file)
         asyncio.run(join(options, secret) if options.node else serve(options, secret))
@@ -1277,6 +1346,32 @@ logs=$PWD/hccl_logs/$run.$node
 if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot create the log folder $logs"; fi
 make_plogs
 
+recorder_rows=(
+    '2000 TORCH_HCCL_TRACE_BUFFER_SIZE'
+    '1 TORCH_HCCL_ENABLE_MONITORING HCCL_ENABLE_MONITORING TORCH_HCCL_TRACE_BUFFER_SIZE'
+    '1 TORCH_HCCL_DUMP_ON_TIMEOUT'
+    './hccl_trace_rank_ TORCH_HCCL_DEBUG_INFO_TEMP_FILE'
+    '2000 TORCH_FR_BUFFER_SIZE TORCH_NCCL_TRACE_BUFFER_SIZE'
+    '1 TORCH_NCCL_DUMP_ON_TIMEOUT TORCH_FR_DUMP_ON_TIMEOUT'
+    './torch_trace_rank_ TORCH_FR_DUMP_TEMP_FILE TORCH_NCCL_DEBUG_INFO_TEMP_FILE'
+)
+
+recorders=() # NAME=VALUE of those of which the user has set no name
+for row in "${recorder_rows[@]}"; do
+    read -ra row_words <<<"$row"
+    for row_name in "${row_words[@]:1}"; do [[ -z ${!row_name+set} ]] || continue 2; done
+    recorders+=("${row_words[1]}=${row_words[0]}")
+done
+
+switch_recorders_on() { # needs logs
+    local one value
+    for one in ${recorders[@]+"${recorders[@]}"}; do
+        value=${one#*=}
+        [[ $value != ./* ]] || value=$logs/${value#./}
+        export "${one%%=*}=$value"
+    done
+}
+
 # Left over from other launchers, these would override what msrun sets.
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
     MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK TORCHELASTIC_USE_AGENT_STORE RANK_ID \
@@ -1284,6 +1379,7 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID M
     MASTER_ADDR MASTER_PORT HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
 [[ -z $visible ]] || export ASCEND_RT_VISIBLE_DEVICES="$visible" # msrun counts devices from 0 on
 [[ -z $plogs ]] || export ASCEND_PROCESS_LOG_PATH="$plogs"
+switch_recorders_on
 mark=HCCL_KIT_LOG_DIR=$logs # only msrun and what it starts have this in their environment
 
 # msrun leaves its workers running when it is killed. The guard ends every process with MARK in its environment once its

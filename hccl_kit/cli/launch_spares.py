@@ -1,0 +1,94 @@
+"""The spare servers of hccl-kit launch: --spares names them, and an inventory or they themselves know their cards."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.base import hostlist
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
+from hccl_kit.check.engine import check_text
+from hccl_kit.cli.gen_devices import named_option
+from hccl_kit.discovery import inventory
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.shell import words
+from hccl_kit.launch.spares import Spare, cards_in_use, check_names, fit
+from hccl_kit.preflight import over_ssh
+from hccl_kit.preflight.by_ssh import program_there
+from hccl_kit.preflight.over_ssh import Reply
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.generate import choose_version, generate_cluster
+from hccl_kit.table.products import Product, find_product
+
+_TABLE = re.compile(r"^would write: [^\n]*\.json\n(\{\n.*?^\})$", re.DOTALL | re.MULTILINE)
+"""The rank table in what hccl-gen --dry-run prints."""
+
+
+def with_spares(
+    options: Mapping[str, Any], table: RankTable, file: TableFile, product: Product | None
+) -> dict[str, Any]:
+    """The options for the launcher: --spares and --inventory become the spares of the table.
+
+    Raises KitError if one cannot be a spare of it.
+    """
+    given = dict(options)
+    listed, source = given.pop("spares", None), given.pop("inventory", None)
+    if listed is None:
+        if source is not None:
+            raise KitError("--inventory has the cards of spares, and --spares names none")
+        return given
+    with named_option("--spares"):
+        names = hostlist.expand(listed)
+        check_names(names, table)
+        singles = _from_inventory(Path(source), names, table) if source else _from_servers(names, table, product)
+        given["spares"] = fit(file, table, singles, product)
+    return given
+
+
+def describe(spares: Sequence[Spare]) -> str:
+    """A line about the spares, for the user."""
+    return f"spares: {', '.join(spare.id for spare in spares)}, each for every server of the table"
+
+
+def _from_inventory(file: Path, names: Sequence[str], table: RankTable) -> list[RankTable]:
+    product = find_product("a3" if table.version == "1.2" else "910")
+    singles = []
+    for host in inventory.hosts(file, names, cards_in_use(table)):
+        choose_version([host], product, table.version)
+        singles.append(generate_cluster([host], version=table.version))
+    return singles
+
+
+def _from_servers(names: Sequence[str], table: RankTable, product: Product | None) -> list[RankTable]:
+    """What hccl-gen prints on the spares about their own cards."""
+    ids = ",".join(map(str, cards_in_use(table)))
+    kind = product.name if product else "a3" if table.version == "1.2" else "a2"
+    start = over_ssh.ssh_command(os.environ, ())
+    asked = [f"--device_num={ids}", f"--product={kind}", f"--table-version={table.version}", "--dry-run"]
+    commands = [
+        (name, words([*program_there(None), "gen", *asked, f"--server_ip={name}", "--", "true"])) for name in names
+    ]
+    replies = over_ssh.run_on_all(start, commands, b"")
+    return [_table_in(name, reply) for name, reply in zip(names, replies, strict=True)]
+
+
+def _table_in(name: str, reply: Reply) -> RankTable:
+    """The table of one spare in its reply, which is checked like any other. Raises KitError."""
+    hint = "--inventory FILE has the cards of servers that cannot be asked"
+    if reply.error is not None:
+        raise KitError(f"spare {name} did not answer: {printable(reply.error)}", hint=hint)
+    found = _TABLE.search(reply.text)
+    if found is None:
+        why = reply.stderr or "it prints no rank table"
+        raise KitError(f"spare {name} does not know its cards: {printable(why)}", hint=hint)
+    report = check_text(found[1], f"of {name}")
+    if not report.ok or report.table is None:
+        first = next((one.message for one in report.findings if one.severity == "error"), "no rank table")
+        raise KitError(f"spare {name} describes its cards with an error: {printable(first)}", hint=hint)
+    if [server.id for server in report.table.servers] != [name]:
+        raise KitError(f"spare {name} describes another server", hint=hint)
+    return report.table

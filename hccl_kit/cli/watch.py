@@ -1,0 +1,193 @@
+"""hccl-kit watch: what the ranks of a job do now, who is slow, and why.
+
+    hccl-kit watch
+    hccl-kit watch hccl_logs/latest --once --format json
+    hccl-kit watch hccl_2s_16p.json --ssh --serve
+
+Exit code 0: the job is well, or done. 1: the lines "problem:" say why not. 2: nothing of a run was found.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.cli import run
+from hccl_kit.cli.number_options import seconds
+from hccl_kit.cli.options import add_ssh_option
+from hccl_kit.cli.output_files import check_file
+from hccl_kit.cli.watch_steps import Source, follow, write_page
+from hccl_kit.watch.view import Job
+
+LOCAL, REMOTE = 2.0, 10.0
+"""Seconds between two looks, unless --interval says otherwise."""
+LEAST = 0.2
+_EPILOG = """\
+RUN is the log folder of a run (default: hccl_logs/latest), or the folder of a training
+(train.ckpt_save_dir). With a rank table among the arguments and --ssh, every server of the table
+is asked what its ranks do; RUN is then the folder there. HCCL_KIT_SSH replaces ssh, as in
+"ssh -F FILE".
+
+examples:
+  hccl-kit watch
+  hccl-kit watch --once --format json
+  hccl-kit watch hccl_logs/latest --serve
+  hccl-kit watch hccl_2s_16p.json --ssh --html run.html
+
+Exit code: 0 the job is well, or ended well; 1 a rank failed, is silent or holds up the others
+(lines "problem:"); 2 nothing of a run was found; 130 ended by Ctrl-C. The job notices none of it.
+"""
+
+
+class WatchRequest(NamedTuple):
+    """The command line of hccl-kit watch."""
+
+    run: Sequence[str]
+    once: bool
+    format: str
+    interval: float | None
+    html: Path | None
+    force: bool
+    serve: int | None
+    ssh: bool
+    ssh_option: Sequence[str]
+    remote: str | None
+    timeout: float
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns its exit code."""
+    return run(lambda: _watch(WatchRequest(**vars(make_parser().parse(argv)))))
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
+    parser = Parser(
+        prog="hccl-kit watch",
+        description="Show what the ranks of a running or ended job do, which is slowest, and by how much.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("run", metavar="RUN", nargs="*", help="folder of the run; a rank table (TABLE) for --ssh")
+    parser.add_argument("--once", action="store_true", help="show it once and end")
+    parser.add_argument(
+        "--format", choices=["text", "json"], default="text", help="json: once, on one line (default: text)"
+    )
+    parser.add_argument(
+        "--interval",
+        metavar="SECONDS",
+        type=_interval,
+        help=f"between two looks (default: {LOCAL:g}, over ssh {REMOTE:g})",
+    )
+    group = parser.add_argument_group("a page with curves")
+    group.add_argument(
+        "--html", metavar="FILE", type=_html, help="write it to FILE, which ends in .html, with every look"
+    )
+    group.add_argument("--force", action="store_true", help="overwrite a file that exists")
+    group.add_argument(
+        "--serve",
+        metavar="PORT",
+        nargs="?",
+        const=0,
+        type=_port,
+        help="serve it to this machine (127.0.0.1) at an address that is printed",
+    )
+    group = parser.add_argument_group("several servers")
+    group.add_argument("--ssh", action="store_true", help="ask every server of TABLE over ssh")
+    add_ssh_option(group)
+    group.add_argument("--remote", metavar="COMMAND", help="hccl-kit on the servers (default: the path of this one)")
+    group.add_argument(
+        "--timeout", metavar="SECONDS", type=seconds, default=30.0, help="for the answer of a server (default: 30)"
+    )
+    return parser
+
+
+def _interval(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not LEAST <= number <= 86400:
+        raise KitError(f"--interval must be {LEAST:g} to 86400 seconds, got {text[:40]!r}")
+    return number
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535):
+        raise KitError(f"--serve must be a port from 0 to 65535, got {text[:40]!r}", hint="name RUN before --serve")
+    return int(text)
+
+
+def _html(text: str) -> Path:
+    if not text.endswith(".html"):  # so that a typo does not overwrite a log
+        raise KitError(f"--html {text!r} does not end in .html")
+    return Path(text)
+
+
+def _watch(request: WatchRequest) -> int:
+    if request.html:
+        check_file(request.html)
+        if os.path.lexists(request.html) and not request.force:
+            raise KitError(f"{request.html} exists", hint="--force overwrites it, or write to another file")
+    if request.serve is not None and (request.once or request.format == "json"):
+        raise KitError("--serve goes on until Ctrl-C, --once and --format json end at once; one of the two must go")
+    source = _source(request)
+    if request.once or request.format == "json":
+        found = source.look()
+        write_page(request.html, found)
+    else:
+        interval = request.interval or (REMOTE if request.ssh else LOCAL)
+        found = follow(source, interval, html=request.html, port=request.serve)
+    _print(found, request)
+    return EXIT_OK if found.is_well else EXIT_FINDINGS
+
+
+def _source(request: WatchRequest) -> Source:
+    """Where to look. Raises KitError if the arguments do not fit together."""
+    from hccl_kit.watch import run_folder  # noqa: PLC0415 - not for --help
+    from hccl_kit.watch.look import Folder  # noqa: PLC0415
+
+    tables = [name for name in request.run if name.endswith(".json") and not Path(name).is_dir()]
+    runs = [name for name in request.run if name not in tables]
+    if len(runs) > 1 or len(tables) > 1:
+        raise KitError(f"{len(request.run)} arguments; accepted: RUN, and with --ssh a rank table")
+    if not request.ssh:
+        if tables or request.ssh_option or request.remote:
+            raise KitError(f"{tables[0] if tables else '--ssh-option and --remote'} needs --ssh")
+        return Folder(run_folder.find(Path(runs[0]) if runs else None))
+    if not tables:
+        raise KitError("--ssh needs a rank table, whose servers are asked", hint="hccl-kit watch TABLE --ssh")
+    from hccl_kit.cli.tables import read_table  # noqa: PLC0415 - only with --ssh
+    from hccl_kit.launch.plan import address_of  # noqa: PLC0415
+    from hccl_kit.preflight.over_ssh import ssh_command  # noqa: PLC0415
+    from hccl_kit.watch.over_ssh import Server, Servers, program_there  # noqa: PLC0415
+
+    given = Path(runs[0]) if runs else run_folder.DEFAULT
+    here = run_folder.find(given) if given.is_dir() else given  # a start has one name on all of its servers
+    servers = [Server(one.id, address_of(one)) for one in read_table(tables[0]).servers]
+    return Servers(
+        servers,
+        str(Path.cwd() / here),
+        ssh=ssh_command(os.environ, request.ssh_option),
+        program=program_there(request.remote),
+        timeout=request.timeout,
+    )
+
+
+def _print(job: Job, request: WatchRequest) -> None:
+    if request.format == "json":
+        from hccl_kit.watch.json_form import as_json  # noqa: PLC0415 - only with --format json
+
+        print(as_json(job))
+        return
+    from hccl_kit.watch.text import as_text  # noqa: PLC0415
+
+    print(as_text(job))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,107 @@
+"""The steps of hccl-kit watch: look again and again, show what was seen, write and serve the page."""
+
+from __future__ import annotations
+
+import gc
+import math
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import KitError
+from hccl_kit.cli import complain
+from hccl_kit.watch.view import Job, problems
+
+
+class Source(Protocol):
+    """Where a job is looked at."""
+
+    def look(self) -> Job:
+        """What the job does now."""
+        ...
+
+
+def follow(source: Source, interval: float, *, html: Path | None, port: int | None) -> Job:
+    """Show a job until it is over; what was seen last. With a `port`, it is served until Ctrl-C."""
+    gc.enable()  # this may go on for weeks
+    with ExitStack() as stack:
+        found = source.look()  # what cannot be shown is said before a screen is opened
+        latest = [found]
+        if port is not None:
+            _serve(stack, port, latest, interval)
+        show = stack.enter_context(_shown(is_served=port is not None))
+        while True:
+            show(found)
+            write_page(html, found)
+            if found.is_over and port is None:
+                break
+            time.sleep(interval)
+            found = _look(source, found)
+            latest[0] = found
+    return found
+
+
+def _look(source: Source, before: Job) -> Job:
+    """The next look; the last one with a note if nothing can be seen now, as while a server reboots."""
+    try:
+        return source.look()
+    except KitError as error:
+        return before._replace(notes=(f"not seen since {time.strftime('%T', time.localtime(before.time))}: {error}",))
+
+
+def _serve(stack: ExitStack, port: int, latest: list[Job], interval: float) -> None:
+    from hccl_kit.watch.html import as_html  # noqa: PLC0415 - only with --serve
+    from hccl_kit.watch.server import serving  # noqa: PLC0415
+
+    refresh = max(1, math.ceil(interval))
+    address = stack.enter_context(serving(lambda: as_html(latest[0], refresh=refresh), port))
+    print(f"serving {address}", flush=True)
+
+
+@contextmanager
+def _shown(*, is_served: bool) -> Iterator[Callable[[Job], None]]:
+    """A function that shows a job: on the screen of a terminal, else a line for each look."""
+    if not sys.stdout.isatty() or is_served:
+        lines = _Lines()
+        yield lines.show
+    elif find_spec("rich"):
+        from hccl_kit.watch.screen import screen  # noqa: PLC0415 - optional
+
+        with screen() as show:
+            yield show
+    else:
+        complain("note: pip install 'hccl-kit[watch]' shows this as a table that is refreshed in place")
+        lines = _Lines()
+        yield lines.show
+
+
+class _Lines:
+    """A line for each look, and one for each new problem."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+
+    def show(self, job: Job) -> None:
+        from hccl_kit.watch.text import as_line  # noqa: PLC0415
+
+        clock = time.strftime("%T", time.localtime(job.time))
+        print(f"{clock} {as_line(job)}", flush=True)
+        kinds = {re.split(" since | for |:", one)[0]: one for one in problems(job)}  # the rest changes all the time
+        for kind, one in kinds.items():
+            if kind not in self.known:
+                print(f"{clock} problem: {one}", flush=True)
+        self.known = set(kinds)
+
+
+def write_page(path: Path | None, job: Job) -> None:
+    """Write the page of a job, if there is a path for it."""
+    if path is not None:
+        from hccl_kit.watch.html import as_html  # noqa: PLC0415 - only with --html
+
+        write_atomically(path, as_html(job))

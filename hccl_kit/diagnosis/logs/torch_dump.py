@@ -1,0 +1,162 @@
+"""Read the dumps of torch's flight recorder: pickles of plain values, or JSON; also those of torch_npu.
+
+The form is that of pytorch's FlightRecorder (versions 2.x of the dump) and of torch_npu's HCCLTraceBuffer: `entries`
+with the collectives of a rank in a ring, `pg_config` with the ranks of each process group. The rank is the number at
+the end of the file's name. Only the last MAX_KEPT entries are looked at, and no frame of a stack.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from hccl_kit.diagnosis.logs import plain_pickle
+from hccl_kit.diagnosis.logs.facts import Dumped, Traced
+from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.logs.patterns.row import rank as rank_of
+from hccl_kit.diagnosis.logs.plain_pickle import RefusedError
+
+MAX_BYTES = 32 << 20
+MAX_JSON = 16 << 20
+"""Bytes; a value of JSON may take more memory than one of a pickle."""
+MAX_KEPT = 300
+"""Collectives of a rank: those around the one where the job stands are needed."""
+MAX_RANKS = 1 << 20
+"""Characters of the list of ranks of a group."""
+MAX_TEXT = 120
+MAX_SIZES = 8
+"""Sizes of a collective that are compared."""
+
+NAME = re.compile(r"(?:[\w.-]{0,80}_)?(?:trace|rank)_(?:rank_)?[0-9]{1,8}(?:\.(?:json|pickle|pkl))?")
+"""Names of dumps: hccl_trace_rank_3, comm_lib_trace_rank_3, nccl_trace_rank_3, torch_trace_rank_3.json, rank_3."""
+_RANK = re.compile(r".*?(?<![0-9])([0-9]{1,8})(?:\.[a-z]{1,8})?", re.DOTALL)
+_ALIKE = {
+    "all_reduce",
+    "allreduce",
+    "allreduce_coalesced",
+    "broadcast",
+    "reduce",
+    "_all_gather_base",
+    "all_gather_into_tensor",
+    "_reduce_scatter_base",
+    "reduce_scatter_tensor",
+}
+"""Operators to which all ranks must give the same sizes."""
+
+
+def is_dump(name: str, first: bytes) -> bool:
+    """Whether a file with that name, which starts so, is a dump, or is to be refused as one."""
+    return first.startswith(plain_pickle.HEADS) or (first[:1] == b"{" and NAME.fullmatch(name) is not None)
+
+
+def read(name: str, pieces: Iterable[bytes]) -> tuple[list[Noted], str | None]:
+    """What a dump states, and why it cannot be read, or None."""
+    try:
+        data = _whole(pieces)
+        found = _RANK.fullmatch(name)
+        own = rank_of(found[1]) if found else None
+        if own is None:
+            raise RefusedError("its name does not end with a rank, such as trace_rank_3")
+        return list(_facts(_object(data), own)), None
+    except RefusedError as error:
+        return [], str(error)
+
+
+def _whole(pieces: Iterable[bytes]) -> bytes:
+    parts, size = [], 0
+    for piece in pieces:
+        size += len(piece)
+        if size > MAX_BYTES:
+            raise RefusedError(f"it has more than {MAX_BYTES >> 20} MiB")
+        parts.append(piece)
+    return b"".join(parts)
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    if data.startswith(plain_pickle.HEADS):
+        value = plain_pickle.load(data)
+    elif len(data) > MAX_JSON:
+        raise RefusedError(f"it has more than {MAX_JSON >> 20} MiB of JSON")
+    else:
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError):
+            raise RefusedError("it is not valid JSON: cut, or damaged") from None
+    if not isinstance(value, dict) or not isinstance(value.get("entries", []), list) or "version" not in value:
+        raise RefusedError("it has no entries of a flight recorder")
+    return value
+
+
+def _facts(dump: dict[str, Any], own: int) -> Iterator[Noted]:
+    config = _groups(dump.get("pg_config"))
+    entries = [entry for entry in dump.get("entries", [])[-MAX_KEPT:] if isinstance(entry, dict)]
+    size = max((max(members) + 1 for members in config.values() if members), default=None)
+    yield Noted(1, Dumped(own, size), rank=own)
+    for number, entry in enumerate(entries, 1):
+        created = _integer(entry.get("time_created_ns"))
+        traced = _traced(entry, own, config)
+        if traced is not None:
+            yield Noted(number, traced, None if created is None else created / 1e9, rank=own)
+
+
+def _traced(entry: dict[str, Any], own: int, config: dict[str, tuple[int, ...]]) -> Traced | None:
+    named, sequence = entry.get("profiling_name"), _integer(entry.get("collective_seq_id"))
+    group = entry.get("process_group")
+    if not isinstance(named, str) or sequence is None or entry.get("is_p2p") is True:
+        return None
+    backend, _, operator = named[:MAX_TEXT].rpartition(":")
+    name, title = (_text(group[0]), _text(group[1])) if isinstance(group, Sequence) and len(group) == 2 else ("", "")
+    state = entry.get("state")
+    # gloo never says "completed": what it has retired is done. Elsewhere that may be a time-out.
+    is_done = state == "completed" or bool(_integer(entry.get("time_discovered_completed_ns")))
+    left = is_done or (backend == "gloo" and entry.get("retired") is True)
+    return Traced(
+        own,
+        f"{backend}:{name}" + (f" ({title})" if title and title != "undefined" else ""),
+        config.get(name) if name else None,
+        sequence,
+        operator,
+        _shape(entry) if operator in _ALIKE else None,
+        left,
+        state == "started",
+    )
+
+
+def _shape(entry: dict[str, Any]) -> str:
+    """Types and sizes of what the rank gives, such as "Float [1024]"."""
+    types, sizes = entry.get("input_dtypes"), entry.get("input_sizes")
+    types = types if isinstance(types, Sequence) else ()
+    sizes = sizes if isinstance(sizes, Sequence) else ()
+    shown = []
+    for number, size in enumerate(sizes[:MAX_SIZES]):
+        dimensions = [one for one in size[:MAX_SIZES] if _integer(one) is not None] if _is_list(size) else []
+        kind = _text(types[number])[:20] if number < len(types) else ""
+        shown.append(f"{kind} {dimensions}".strip())
+    return ", ".join(shown)
+
+
+def _groups(config: object) -> dict[str, tuple[int, ...]]:
+    """The ranks of each process group; groups whose list of ranks is empty are left out."""
+    found = {}
+    for name, group in config.items() if isinstance(config, dict) else ():
+        ranks = group.get("ranks") if isinstance(group, dict) else None
+        if isinstance(name, str) and isinstance(ranks, str) and len(ranks) <= MAX_RANKS:
+            numbers = tuple(int(digits) for digits in re.findall(r"[0-9]{1,7}", ranks))
+            if numbers:
+                found[name[:MAX_TEXT]] = numbers
+    return found
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _text(value: object) -> str:
+    return value[:MAX_TEXT] if isinstance(value, str) else ""
+
+
+def _integer(value: object) -> int | None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+    return value if is_whole and isinstance(value, int) else None

@@ -1,0 +1,152 @@
+"""Ranks that enter different collectives under one number: by our records, or by torch's for each process group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from hccl_kit.diagnosis.verdict.recorded.cause import Cause, in_step, named, rank_list
+from hccl_kit.diagnosis.verdict.recorded.job import OWN, Entry, Job, Rank, most_common
+
+FRONT = 3
+"""Collectives before the last of a rank in which a divergence is the reason why the job stands."""
+
+_FIX = "all ranks must take the same path: look for a condition on the rank, its data or its clock"
+
+
+def diverged(job: Job) -> Cause | None:
+    """The n-th collective is not the same for all ranks, and the job got no further."""
+    for stream in job.streams:
+        reached = [max(entries) for rank in job.ranks.values() if (entries := rank.streams.get(stream))]
+        if len(reached) < 2:
+            continue
+        for number in range(min(reached), max(0, min(reached) - FRONT), -1):
+            for differs in (_what, _step):
+                if _differ(job, stream, number, differs):
+                    while _differ(job, stream, number - 1, differs):
+                        number -= 1  # noqa: PLW2901  # where it began
+                    return _divergence(job, stream, number, differs)
+    return None
+
+
+def _entries(job: Job, stream: str, number: int) -> dict[int, Entry]:
+    found = {rank.number: rank.streams.get(stream, {}).get(number) for rank in job.ranks.values()}
+    return {rank: entry for rank, entry in found.items() if entry is not None}
+
+
+def _differ(job: Job, stream: str, number: int, differs: Callable[[Entry], object]) -> bool:
+    return len({differs(entry) for entry in _entries(job, stream, number).values()}) > 1
+
+
+def _what(entry: Entry) -> object:
+    return entry.what
+
+
+def _step(entry: Entry) -> object:
+    return entry.step
+
+
+def _divergence(job: Job, stream: str, number: int, differs: Callable[[Entry], object]) -> Cause:
+    entries = _entries(job, stream, number)
+    usual, is_clear = _usual(job, stream, number, differs)
+    odd = [rank for rank, entry in entries.items() if differs(entry) not in usual] if is_clear else list(entries)
+    first = entries[odd[0]]
+    other = next(entry for entry in entries.values() if differs(entry) != differs(first))
+    step, other_step = _step_of(job, entries, first), _step_of(job, entries, other)
+    if first.what != other.what:
+        also = f", and so did {rank_list(odd[1:])}" if is_clear and len(odd) > 1 else ""
+        kind = f"entered {named(first)} where the others entered {named(other)}{in_step(step)}{also}"
+    else:
+        kind = f"was in step {step} where the others were in step {other_step}: it skipped a collective"
+    return Cause(
+        tuple(odd),
+        kind,
+        "certain" if is_clear and len(odd) == 1 else "likely",
+        f"collective {number}{_of_group(stream)} is {named(first)}{_of_step(step)} for {rank_list(odd)}, "
+        f"and {named(other)}{_of_step(other_step)} for the others",
+        _FIX,
+        first.begun,
+        first.place,
+    )
+
+
+def mismatched(job: Job) -> Cause | None:
+    """Gloo ended a rank that received another size; it has left no dump, and the dumps of the others agree."""
+    streams = [stream for stream in job.streams if stream != OWN]
+    known = [rank for rank in job.ranks.values() if rank.has_dump and any(rank.streams.get(one) for one in streams)]
+    if job.mismatch is None or not known:
+        return None
+    last = [(stream, max(rank.streams[stream])) for rank in known for stream in streams if rank.streams.get(stream)]
+    stream, number = max(last, key=lambda one: max(map(_begun, _entries(job, *one).values())))
+    entry = next(iter(_entries(job, stream, number).values()))
+    due = {sign for rank in known for sign in _followers(rank.streams.get(stream, {}), number)}
+    is_due = not due or any(_sign(rank.streams.get(stream, {}), number) in due for rank in known)
+    odd = [rank for rank in job.members_of(stream) if not job.ranks.get(rank, Rank(rank)).has_dump]
+    kind = f"entered another collective than {named(entry)}, which the others entered as number {number}"
+    if not is_due:
+        odd, kind = [rank.number for rank in known], f"entered {named(entry)} as number {number}, which was not due"
+    step = job.ranks[odd[0]].step if odd and odd[0] in job.ranks else None
+    return Cause(
+        tuple(sorted(odd)),
+        f"{kind}{in_step(step)}",
+        "likely" if len(odd) == 1 else "cannot_tell",
+        f"a rank received another size than it expected in {named(entry)} {number}"
+        + ("" if len(odd) == 1 else f", and {rank_list(sorted(odd))} may have sent it"),
+        _FIX,
+        entry.begun,
+        job.mismatch,
+    )
+
+
+def _step_of(job: Job, entries: Mapping[int, Entry], entry: Entry) -> int | None:
+    """The step of an entry; torch's recorder does not know it, but the rank counts its steps."""
+    if entry.step is not None:
+        return entry.step
+    return next(job.ranks[rank].step for rank, one in entries.items() if one is entry)
+
+
+def _of_step(step: int | None) -> str:
+    return "" if step is None else f" of step {step}"
+
+
+def _of_group(stream: str) -> str:
+    return f" of group {stream}" if stream else ""
+
+
+def _usual(job: Job, stream: str, number: int, differs: Callable[[Entry], object]) -> tuple[list[object], bool]:
+    """What was to be expected as collective `number`: what most ranks did, or else what followed the same before."""
+    entries = _entries(job, stream, number)
+    most = most_common(differs(entry) for entry in entries.values())
+    if len(most) == 1:
+        return most, True
+    streams = {rank.number: rank.streams.get(stream, {}) for rank in job.ranks.values()}
+    expected = {sign for own in streams.values() for sign in _followers(own, number)}
+    fitting = [rank for rank in entries if _sign(streams[rank], number) in expected]
+    found = {differs(entries[rank]) for rank in fitting}
+    return list(found), 0 < len(found) < len(most)
+
+
+def _begun(entry: Entry) -> float:
+    return entry.begun or 0.0
+
+
+Sign = tuple[object, int]
+
+
+def _sign(entries: Mapping[int, Entry], number: int) -> Sign | None:
+    """A collective apart from its number: what it is, and the steps since the one before."""
+    own, before = entries.get(number), entries.get(number - 1)
+    if own is None or before is None:
+        return None
+    return own.what, (own.step or 0) - (before.step or 0)
+
+
+def _followers(entries: Mapping[int, Entry], number: int) -> Iterable[Sign]:
+    """What came after collectives like the two before `number`, earlier on."""
+    context = _sign(entries, number - 2), _sign(entries, number - 1)
+    if None in context:
+        return
+    for earlier in entries:
+        if earlier < number and (_sign(entries, earlier - 2), _sign(entries, earlier - 1)) == context:
+            follower = _sign(entries, earlier)
+            if follower is not None:
+                yield follower

@@ -1,0 +1,182 @@
+"""The options of the Slurm launcher, in sbatch's and srun's words, and the directives that they become.
+
+Servers with different numbers of cards become the parts of a heterogeneous job, one for each number; otherwise a job
+has one part. Nothing that comes from the user reaches a directive unless it matches a pattern, so no value contains a
+line break, a space or a quote.
+
+Sources: sbatch(1), srun(1) and heterogeneous_jobs of Slurm 22.05 to 25.05; pyxis 0.20, "Usage"; apptainer-exec(1) 1.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from hccl_kit.base import hostlist
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import counted
+from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.table.document import shown
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}"
+_GRES = rf"{_NAME}(:{_NAME})?(:[0-9]{{1,9}})?"
+_PATH = r"[A-Za-z0-9./_][A-Za-z0-9._/@+-]{0,255}"
+_OPTIONS = {
+    "job-name": (_NAME, "letters, digits and . _ + -"),
+    "partition": (rf"{_NAME}(,{_NAME})*", "names with commas between them"),
+    "nodelist": (r"[A-Za-z0-9][A-Za-z0-9._,\[\]-]{0,9999}", 'names of nodes, such as "n[01-16]"'),
+    "switches": (r"[1-9][0-9]{0,3}(@[0-9][0-9:-]{0,20})?", '"1", or with the time to wait for it, "1@12:00:00"'),
+    "time": (
+        r"([0-9]{1,9}-)?[0-9]{1,9}(:[0-9]{1,2}){0,2}|UNLIMITED",
+        'minutes, "12:00:00", "2-12:00:00" (days-hours:minutes:seconds) or "UNLIMITED"',
+    ),
+    "signal": (
+        r"(B:)?(TERM|INT|USR1|USR2)@[1-9][0-9]{0,4}",
+        '"USR2@120": TERM, INT, USR1 or USR2, and the seconds before the time limit',
+    ),
+    "array": (
+        r"[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?(,[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?){0,99}(%[1-9][0-9]{0,6})?",
+        '"0-9", "1,3,5" or "0-9%1" (one at a time)',
+    ),
+    "gres": (rf"{_GRES}(,{_GRES})*", '"npu", "npu:8" or "npu:910b:8"'),
+    "max-restarts": (r"[0-9]{1,4}", "0 to 9999"),
+    "mpi": (r"pmix(_v[1-9])?|pmi2|cray_shasta", '"pmix", "pmi2"; srun --mpi=list prints those of the cluster'),
+    "container-image": (
+        r"[A-Za-z0-9./_][A-Za-z0-9._/:@#+-]{0,511}",
+        '"REGISTRY#NAME:TAG" or the path of a squashfs file',
+    ),
+    "apptainer-image": (r"[A-Za-z0-9./_][A-Za-z0-9._/:@+-]{0,511}", 'the path of a .sif file, or "docker://NAME:TAG"'),
+    "container-mounts": (
+        rf"{_PATH}:{_PATH}(:r[ow])?(,{_PATH}:{_PATH}(:r[ow])?){{0,99}}",
+        '"SOURCE:TARGET[:ro]" with commas between them',
+    ),
+}
+"""Option: the pattern of its values, and the same in words."""
+_OF_SBATCH = ("job-name", "partition", "switches", "time", "signal", "array")
+"""Options that become directives as they are."""
+
+
+class Part(NamedTuple):
+    """A part of a heterogeneous job: the numbers of its nodes in the plan, and the tasks on each."""
+
+    nodes: tuple[int, ...]
+    tasks: int
+
+
+class Options(NamedTuple):
+    """What the script and its directives depend on."""
+
+    values: Mapping[str, str]
+    parts: tuple[Part, ...]
+
+    @property
+    def is_het(self) -> bool:
+        """Whether the job is heterogeneous."""
+        return len(self.parts) > 1
+
+    @property
+    def limit_signal(self) -> str:
+        """The signal before the time limit; empty without one."""
+        return self.values.get("signal", "").removeprefix("B:").partition("@")[0]
+
+
+def checked(plan: LaunchPlan, given: Mapping[str, str | None], *, hetjob: bool) -> Options:
+    """The options for a plan. Raises KitError if a value is not accepted, or two of them exclude each other."""
+    values = {option: value for option, value in given.items() if value is not None}
+    for option, value in values.items():
+        pattern, accepted = _OPTIONS[option]
+        if not re.fullmatch(pattern, value, re.ASCII):
+            raise KitError(f"--{option} is {shown(value)}; accepted: {accepted}")
+    _assert_nodes(plan, values)
+    _assert_together(values, hetjob=hetjob)
+    made = Options(values, _parts(plan) if hetjob else (_whole(plan),))
+    if hetjob and not made.is_het:
+        raise KitError(
+            f"--hetjob is for servers with different numbers of cards; here each has {made.parts[0].tasks}",
+            hint="leave it out",
+        )
+    return made
+
+
+def directives(options: Options) -> Iterator[str]:
+    """The lines for sbatch, part by part."""
+    names = hostlist.expand(options.values["nodelist"]) if "nodelist" in options.values else ()
+    for number, part in enumerate(options.parts):
+        if number > 0:
+            yield "#SBATCH hetjob"
+        yield f"#SBATCH --nodes={len(part.nodes)}"
+        yield f"#SBATCH --ntasks-per-node={part.tasks}"
+        yield "#SBATCH --requeue"
+        yield "#SBATCH --open-mode=append"
+        for option in _OF_SBATCH:
+            if option in options.values:
+                yield f"#SBATCH --{option}={_as_of_sbatch(option, options.values[option])}"
+        if names:
+            yield f"#SBATCH --nodelist={hostlist.fold([names[node] for node in part.nodes])}"
+        if "gres" in options.values:
+            yield f"#SBATCH --gres={_with_number(options.values['gres'], part.tasks)}"
+
+
+def _as_of_sbatch(option: str, value: str) -> str:
+    """The batch script gets the signal, and passes it on: it has to know that the job ends."""
+    return f"B:{value.removeprefix('B:')}" if option == "signal" else value
+
+
+def _with_number(gres: str, cards: int) -> str:
+    """`npu` is one card for Slurm; a first name without a number asks for those of the table."""
+    first, *others = gres.split(",")
+    if not first.rpartition(":")[2].isdecimal():
+        first = f"{first}:{cards}"
+    return ",".join([first, *others])
+
+
+def _whole(plan: LaunchPlan) -> Part:
+    return Part(tuple(range(len(plan.nodes))), max(len(node.workers) for node in plan.nodes))
+
+
+def _parts(plan: LaunchPlan) -> tuple[Part, ...]:
+    """The servers by their numbers of cards, in the order of the first of each."""
+    nodes: dict[int, list[int]] = {}
+    for number, node in enumerate(plan.nodes):
+        nodes.setdefault(len(node.workers), []).append(number)
+    return tuple(Part(tuple(members), tasks) for tasks, members in nodes.items())
+
+
+def _assert_nodes(plan: LaunchPlan, values: Mapping[str, str]) -> None:
+    if "nodelist" not in values:
+        return
+    names = hostlist.expand(values["nodelist"])
+    if len(set(names)) != len(plan.nodes) or len(names) != len(plan.nodes):
+        raise KitError(
+            f"--nodelist names {counted(len(set(names)), 'node')}, the table has"
+            f" {counted(len(plan.nodes), 'server')}; accepted: a node for each server, in the order of the table"
+        )
+
+
+def _assert_together(values: Mapping[str, str], *, hetjob: bool) -> None:
+    """Raises KitError for options that exclude each other, or that need another one."""
+    if hetjob and "array" in values:
+        raise KitError("--hetjob and --array exclude each other in Slurm", hint="leave one of them out")
+    if hetjob and "mpi" in values:
+        raise KitError(
+            "--hetjob and --mpi exclude each other: Slurm orders ranks within a part only",
+            hint="without --hetjob, every node is asked for as many tasks as the largest server has cards",
+        )
+    if hetjob and re.search(r":[0-9]+(,|$)", values.get("gres", "").partition(",")[0]):
+        raise KitError(
+            f"--gres {values['gres']} with --hetjob would ask for one number of cards on all nodes",
+            hint=f"--gres {values['gres'].rpartition(':')[0]}, which asks for those of each server",
+        )
+    if "container-image" in values and "apptainer-image" in values:
+        raise KitError(
+            "--container-image (pyxis) and --apptainer-image exclude each other", hint="leave one of them out"
+        )
+    if "container-mounts" in values and not {"container-image", "apptainer-image"} & set(values):
+        raise KitError("--container-mounts needs an image", hint="--container-image or --apptainer-image")
+    if values.get("max-restarts", "0") != "0" and re.match("(B:)?(TERM|INT)@", values.get("signal", "")):
+        raise KitError(
+            f"--signal {values['signal']} with --max-restarts: a job that you cancel gets this signal too, and would"
+            " be queued again",
+            hint="--signal USR2@SECONDS, or leave --max-restarts out",
+        )

@@ -1,0 +1,173 @@
+"""A service of vLLM on the servers of a table: its data parallel ranks, where they meet, and what cannot be planned."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.network import port_of_digest
+from hccl_kit.base.wording import counted
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.table.document import shown
+
+API_PORT = 8000
+"""Where vLLM listens unless its command says otherwise."""
+_INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,14}", re.ASCII)
+_OF_THE_PLAN = {
+    "data-parallel-size": "-dp",
+    "data-parallel-size-local": "-dpl",
+    "data-parallel-start-rank": "-dpr",
+    "data-parallel-address": "-dpa",
+    "data-parallel-rpc-port": "-dpp",
+    "tensor-parallel-size": "-tp",
+    "headless": "",
+}
+_UNSUPPORTED = {
+    "data-parallel-rank": "-dpn",
+    "data-parallel-backend": "-dpb",
+    "data-parallel-hybrid-lb": "-dph",
+    "data-parallel-external-lb": "-dpe",
+    "pipeline-parallel-size": "-pp",
+    "nnodes": "",
+    "node-rank": "",
+    "master-addr": "",
+}
+_USE = "vllm serve MODEL [OPTION ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A deployment: ranks of `tensor` cards, how many of them each server has, and where they meet."""
+
+    plan: LaunchPlan
+    tensor: int
+    counts: tuple[int, ...]
+    rpc_port: int
+    api_port: int
+    nic: str | None
+
+    @property
+    def size(self) -> int:
+        """The number of data parallel ranks."""
+        return sum(self.counts)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The first data parallel rank of each server."""
+        return tuple(accumulate(self.counts[:-1], initial=0))
+
+    def options(self, number: int) -> tuple[str, ...]:
+        """What the command of a server gets besides the words of the user."""
+        made = ["--tensor-parallel-size", str(self.tensor)]
+        if self.size == 1:
+            return tuple(made)
+        made += ["--data-parallel-size", str(self.size)]
+        if len(self.counts) == 1:
+            return tuple(made)
+        made += ["--data-parallel-size-local", str(self.counts[number])]
+        made += ["--data-parallel-address", self.plan.nodes[0].address, "--data-parallel-rpc-port", str(self.rpc_port)]
+        if number > 0:
+            made += ["--headless", "--data-parallel-start-rank", str(self.starts[number])]
+        return tuple(made)
+
+
+def is_address(text: str) -> bool:
+    """Whether `text` is an IP address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def service_of(plan: LaunchPlan, table: TableFile, tensor: str | None, nic: str | None) -> Service:
+    """The deployment of a plan. Raises KitError if the command is not one of vLLM, or the cards cannot be divided."""
+    _assert_command(plan.command)
+    size = _tensor_size(plan, tensor)
+    if nic is not None and not _INTERFACE.fullmatch(nic):
+        raise KitError(f"--nic is {shown(nic)}; accepted: the name of a network interface, such as eth0")
+    _assert_hosts(plan)
+    api_port = _api_port(plan)
+    rpc_port = plan.master_port or port_of_digest(table.sha256)
+    if api_port == rpc_port:
+        raise KitError(f"the API and the data parallel ranks would both use port {rpc_port}", hint="another --port")
+    counts = tuple(len(node.workers) // size for node in plan.nodes)
+    return Service(plan, size, counts, rpc_port, api_port, nic)
+
+
+def _assert_command(command: Sequence[str]) -> None:
+    names = [one.rpartition("/")[2] for one in command]
+    if ("vllm", "serve") not in zip(names, command[1:], strict=False):
+        found = " ".join(command[:4])
+        raise KitError(
+            f"the command is {shown(found)}; accepted: {_USE}", hint="hccl-kit launch ... -- vllm serve MODEL"
+        )
+    for one in command:
+        name = one.partition("=")[0]
+        plain = name[2:].replace("_", "-") if name.startswith("--") else ""
+        if plain in _OF_THE_PLAN or name in filter(None, _OF_THE_PLAN.values()):
+            hint = "--tensor-parallel-size before --" if plain == "tensor-parallel-size" or name == "-tp" else None
+            raise KitError(f"the command has {shown(name)}, which the plan sets; leave it out", hint=hint)
+        if plain in _UNSUPPORTED or name in filter(None, _UNSUPPORTED.values()):
+            raise KitError(
+                f"the command has {shown(name)}; a plan has tensor and data parallel ranks, with one API server",
+                hint="write the commands of this deployment by hand, with the variables of the plan",
+            )
+
+
+def _tensor_size(plan: LaunchPlan, given: str | None) -> int:
+    """Cards of a data parallel rank; by default those of the smallest server."""
+    fewest = min(len(node.workers) for node in plan.nodes)
+    if given is not None and not re.fullmatch(r"[1-9][0-9]{0,4}", given, re.ASCII):
+        raise KitError(f"--tensor-parallel-size is {shown(given)}; accepted: a number of cards, such as {fewest}")
+    size = fewest if given is None else int(given)
+    for node in plan.nodes:
+        if len(node.workers) % size:
+            raise KitError(
+                f"server {shown(node.id)} has {counted(len(node.workers), 'card')}, which --tensor-parallel-size {size}"
+                " does not divide",
+                hint="a divisor of the cards of every server; a rank of vLLM does not leave its server here",
+            )
+    return size
+
+
+def _assert_hosts(plan: LaunchPlan) -> None:
+    """Raises KitError if a server of several has no address, or two pods of a host have the same card."""
+    owners: dict[tuple[str, int], Node] = {}
+    for node in plan.nodes:
+        if len(plan.nodes) > 1 and not is_address(node.address):
+            raise KitError(
+                f"server {shown(node.id)} has no address, which HCCL and vLLM need",
+                hint='add "host_ip" to it in the table: the address of the host',
+            )
+        for device in node.devices:
+            other = owners.setdefault((node.address, device), node)
+            if other is not node:
+                raise KitError(
+                    f"servers {shown(other.id)} and {shown(node.id)} are pods of {node.address}, and both have card"
+                    f" {device}",
+                    hint="give each pod cards of its own",
+                )
+
+
+def _api_port(plan: LaunchPlan) -> int:
+    """The port of the API. Raises KitError if it is not valid, or two jobs of a host would have the same."""
+    found = None
+    for one, after in zip(plan.command, (*plan.command[1:], ""), strict=True):
+        if one == "--port" or one.startswith("--port="):
+            found = after if one == "--port" else one.partition("=")[2]
+    if found is None:
+        if plan.master_port is not None:
+            raise KitError(
+                f"with --job, two services of a host would both listen on port {API_PORT}",
+                hint="name one in the command: vllm serve MODEL --port N",
+            )
+        return API_PORT
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", found, re.ASCII) or int(found) > 65535:
+        raise KitError(f"--port of the command is {shown(found)}; accepted: 1 to 65535")
+    return int(found)

@@ -1,0 +1,81 @@
+"""Takes a spare server into a rank table, in the place of another server.
+
+The spare gets the ranks of that server on the cards of the same ids; nothing else of the table changes. Part of
+programs that launch scripts with spares contain; `launch/spares` checks its results with the rules of tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+OF_RANK = ("rank_id", "device_port")
+"""Keys of a device that stay: they belong to the rank, the others to the card."""
+
+
+class MisfitError(Exception):
+    """A spare cannot take the place of a server; the message says why."""
+
+
+class NewTable(NamedTuple):
+    """A table with spares: its text, and where it is written."""
+
+    text: str
+    path: Path
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def substituted(table: Mapping[str, Any], lost: str, spare: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with `spare` in the place of the server `lost`. Raises MisfitError."""
+    servers = table.get("server_list")
+    places = [n for n, server in enumerate(servers or ()) if server["server_id"] == lost]
+    if len(places) != 1:
+        raise MisfitError(f"the table has no list of servers with {lost!r} in it once")
+    names = {server["server_id"] for server in servers or ()}
+    if spare["server_id"] in names:
+        raise MisfitError(f"spare {spare['server_id']} is a server of the table already")
+    (place,) = places
+    cards = {card["device_id"]: card for card in spare["device"]}
+    devices = []
+    for device in table["server_list"][place]["device"]:
+        card = cards.get(device["device_id"])
+        if card is None:
+            raise MisfitError(f"spare {spare['server_id']} has no card {device['device_id']}, which server {lost} uses")
+        kept = {key: device[key] for key in OF_RANK if key in device}
+        devices.append({**card, **kept})
+    changed = {**table, "server_list": [*table["server_list"]]}
+    changed["server_list"][place] = {**spare, "device": devices}
+    if "super_pod_list" in table:
+        changed["super_pod_list"] = [_pod(pod, lost, spare["server_id"]) for pod in table["super_pod_list"]]
+    return changed
+
+
+def _pod(pod: Mapping[str, Any], lost: str, spare: str) -> dict[str, Any]:
+    members = [{**one, "server_id": spare} if one["server_id"] == lost else one for one in pod["server_list"]]
+    return {**pod, "server_list": members}
+
+
+def new_table(text: str, path: Path, folder: Path, pairs: Sequence[tuple[str, str]]) -> NewTable:
+    """The table `text` of the file `path` after pairs of a server and the entry of its spare. Raises MisfitError."""
+    table = json.loads(text)
+    for lost, entry in pairs:
+        table = substituted(table, lost, json.loads(entry))
+    made = json.dumps(table, indent=4) + "\n"
+    digest = hashlib.sha256(made.encode()).hexdigest()
+    return NewTable(made, folder / f"{path.name[: -len('.json')]}-{digest[:12]}.json")
+
+
+def save_table(table: NewTable) -> None:
+    """Write a table, whole or not at all."""
+    with tempfile.NamedTemporaryFile("w", dir=str(table.path.parent), delete=False, encoding="utf-8") as file:
+        file.write(table.text)
+    part = Path(file.name)
+    part.chmod(0o644)
+    part.replace(table.path)

@@ -1,0 +1,68 @@
+"""The variables that switch on the flight recorders of torch_npu and torch, with their reasons.
+
+Sources: torch_npu's reference of environment variables (Ascend/pytorch, docs/zh/environment_variable_reference:
+TORCH_HCCL_TRACE_BUFFER_SIZE and the others, each with its counterpart in PyTorch), its ProcessGroupHCCL.cpp, and
+PyTorch's "ProcessGroupNCCL Environment Variables". In torch_npu all of it is off by default. Its dump is written by the
+monitor thread, which TORCH_HCCL_ENABLE_MONITORING starts; without it there is no dump, whatever else is set. PyTorch
+records and dumps by default, but into ~/.cache/torch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SIZE = "2000"
+"""Collectives in the ring; PyTorch's own default, about 1 MB of JSON."""
+
+
+class RecorderVariable(NamedTuple):
+    """A variable and why it has this value. A value ./NAME is a file in the folder of a run.
+
+    It is left alone if the user has set it, or one of `others`: older names of it, or what decides it.
+    """
+
+    name: str
+    value: str
+    reason: str
+    others: tuple[str, ...] = ()
+
+
+RECORDERS = (
+    RecorderVariable(
+        "TORCH_HCCL_TRACE_BUFFER_SIZE", SIZE, "collectives that torch_npu's flight recorder keeps; by default it is off"
+    ),
+    RecorderVariable(
+        "TORCH_HCCL_ENABLE_MONITORING",
+        "1",
+        "starts the thread of torch_npu that writes the dump; it also ends a process whose watchdog has stood still for"
+        " 600 s (TORCH_HCCL_HEARTBEAT_TIMEOUT_SEC)",
+        ("HCCL_ENABLE_MONITORING", "TORCH_HCCL_TRACE_BUFFER_SIZE"),
+    ),
+    RecorderVariable("TORCH_HCCL_DUMP_ON_TIMEOUT", "1", "torch_npu dumps on all ranks after a time-out or an error"),
+    RecorderVariable(
+        "TORCH_HCCL_DEBUG_INFO_TEMP_FILE", "./hccl_trace_rank_", "where torch_npu's dumps go; the rank is added"
+    ),
+    RecorderVariable(
+        "TORCH_FR_BUFFER_SIZE",
+        SIZE,
+        "collectives that torch's flight recorder keeps, for gloo and NCCL",
+        ("TORCH_NCCL_TRACE_BUFFER_SIZE",),
+    ),
+    RecorderVariable(
+        "TORCH_NCCL_DUMP_ON_TIMEOUT",
+        "1",
+        "torch dumps after a time-out of NCCL; TORCH_FR_DUMP_ON_TIMEOUT from torch 2.15 on",
+        ("TORCH_FR_DUMP_ON_TIMEOUT",),
+    ),
+    RecorderVariable(
+        "TORCH_FR_DUMP_TEMP_FILE",
+        "./torch_trace_rank_",
+        "where torch's dumps go; the rank is added",
+        ("TORCH_NCCL_DEBUG_INFO_TEMP_FILE",),
+    ),
+)
+
+
+def rows() -> list[str]:
+    """VALUE NAME [OTHER_NAME ...] of each, as the fragment `recorders` expects them."""
+    return [" ".join((one.value, one.name, *one.others)) for one in RECORDERS]

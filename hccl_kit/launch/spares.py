@@ -1,0 +1,130 @@
+"""Spare servers: which can take the place of every server of a table, with a table that the rules accept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.host_name import is_host
+from hccl_kit.check.engine import check_text
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.payload.substitute import OF_RANK, MisfitError, new_table
+from hccl_kit.launch.plan import address_of
+from hccl_kit.table.formats import write
+from hccl_kit.table.model import RankTable, Server
+from hccl_kit.table.products import Product
+
+VERSIONS = ("1.0", "1.2")
+"""Of tables that name the hosts of their ranks in one list."""
+MAX_SPARES = 64
+
+
+class Spare(NamedTuple):
+    """A spare server: its id, its address for other servers, and `entry`, the JSON of it in a list of servers."""
+
+    id: str
+    address: str
+    entry: str
+
+
+def check_names(names: Sequence[str], table: RankTable) -> None:
+    """Raises KitError if one of these cannot be a spare of the table, whatever its cards are."""
+    if table.version not in VERSIONS:
+        message = f"a table of {table.form} has no spares; accepted: versions {' and '.join(VERSIONS)}"
+        raise KitError(message, hint="hccl-kit convert writes another version")
+    if len(table.servers) < 2:
+        raise KitError("a table of one server has no spares: --spares is for jobs that start over ssh")
+    if len(names) > MAX_SPARES:
+        raise KitError(f"{len(names)} spares; accepted: at most {MAX_SPARES}")
+    known = {name for server in table.servers for name in (server.id, address_of(server))}
+    for number, name in enumerate(names):
+        if not is_host(name):
+            raise KitError(f"spare {name!r} is not a valid address or host name")
+        if name in known:
+            raise KitError(f"spare {name} is a server of the table already")
+        if name in names[:number]:
+            raise KitError(f"spare {name} is listed twice")
+
+
+def cards_in_use(table: RankTable) -> tuple[int, ...]:
+    """The ids of the cards that any server of the table uses; a spare has them all, so it fits every server."""
+    return tuple(sorted({device.id for device in table.every}))
+
+
+def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable], product: Product | None) -> tuple[Spare, ...]:
+    """The spares of a table, from a table of each alone.
+
+    Raises KitError if one cannot take the place of some server: a card is missing, the super pod is another, or a rule
+    reports an error for the table with it.
+    """
+    spares = tuple(_spare(single, table) for single in singles)
+    for pairs in _places(table, spares):
+        _check(file, table, pairs, product)
+    return spares
+
+
+def _spare(single: RankTable, table: RankTable) -> Spare:
+    (server,) = single.servers
+    for one in table.servers:
+        here, there = _pod_of(table, one), _pod_of(single, server)
+        if here != there:
+            message = f"spare {server.id} does not fit: it is in super pod {there}, server {one.id} in {here}"
+            raise KitError(message, hint="its cards would not reach the others; choose a spare of the same super pod")
+    _require_known_keys(table, server)
+    (entry,) = json.loads(write(single))["server_list"]
+    return Spare(server.id, address_of(server), json.dumps(entry))
+
+
+def _pod_of(table: RankTable, server: Server) -> str | None:
+    return next((pod.id for pod in table.super_pods or () if server.id in {one.id for one in pod.servers}), None)
+
+
+def _require_known_keys(table: RankTable, spare: Server) -> None:
+    """Raises KitError if the cards of the table have facts that those of the spare lack."""
+    known = {*OF_RANK, *(key for device in spare.devices for key in device.extra)}
+    if unknown := sorted(table.keys - known):
+        message = f"spare {spare.id} does not fit: the cards of the table have {unknown[0]}, and its own are not known"
+        raise KitError(message, hint=f"write the table without {unknown[0]}, or the job without spares")
+
+
+def _places(table: RankTable, spares: Sequence[Spare]) -> Iterator[list[tuple[Server, Spare]]]:
+    """Each spare in the place of each server, and all spares at once: rules compare servers, and each other spare."""
+    servers = table.servers
+    for server in servers:
+        for spare in spares:
+            yield [(server, spare)]
+    if len(spares) > 1:
+        for first in range(0, len(spares), len(servers)):
+            yield list(zip(servers, spares[first:], strict=False))
+
+
+def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spare]], product: Product | None) -> None:
+    """Raises KitError if the table with the spares has an error, or differs in more than them."""
+    texts = [(server.id, spare.entry) for server, spare in pairs]
+    try:
+        made = new_table(file.text, Path(file.name), Path(), texts)
+    except MisfitError as why:
+        raise KitError(f"{why}, so it does not fit") from why
+    report = check_text(made.text, file.name, product)
+    for found in report.findings:
+        if found.severity == "error":
+            spare_in_place = " and ".join(f"{spare.id} in the place of {server.id}" for server, spare in pairs[:3])
+            raise KitError(f"{found.rule}: {found.message}, in the table with {spare_in_place}", hint=found.hint)
+    if report.table is None or not _differs_only_in(report.table, table, pairs):
+        raise KitError(f"{file.name} has no plain list of servers, so a spare cannot take a place in it")
+
+
+def _differs_only_in(made: RankTable, table: RankTable, pairs: Sequence[tuple[Server, Spare]]) -> bool:
+    """Whether the ranks and all other servers are those of the table."""
+    place = {server.id: spare.id for server, spare in pairs}
+    for one, other in zip(made.servers, table.servers, strict=True):
+        if other.id in place:
+            ranks = [[(device.id, device.rank) for device in server.devices] for server in (one, other)]
+            if one.id != place[other.id] or ranks[0] != ranks[1]:
+                return False
+        elif one != other:
+            return False
+    return True

@@ -1,0 +1,150 @@
+"""Which rank holds up the others: by its own time for a step, which is that for data and computing.
+
+All ranks of a job take a step together, so the time from step to step is the same for all of them. A rank that is slow
+shows in what it does alone; the time of the others in collectives grows, because they wait for it. So communication
+never counts. The rule:
+
+1. A window is some steps of a rank. Its own time is (data + compute) / steps.
+2. A rank lags in a window if its own time is more than SLOWER times the median of the other ranks (the higher of the
+   two middle values if their number is even).
+3. A straggler lags in WINDOWS windows one after the other.
+4. Of several stragglers, the one with the longest own time is named, and of equal ones the lowest rank.
+5. The part is that whose time exceeds the median of the others by more.
+
+It follows that at most half of the ranks lag, that a rank alone never does, and that the unit of time does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+SLOWER = 1.1
+"""How many times the own time of the others counts as slow."""
+WINDOWS = 3
+"""Windows in which a straggler lags: what happens once, such as a file that is read again, is no straggler."""
+
+Part = Literal["data", "compute"]
+
+
+class Window(NamedTuple):
+    """Some steps of a rank: their number, and the seconds of all of them."""
+
+    steps: int
+    data_s: float
+    compute_s: float
+    communication_s: float = 0.0
+
+    @property
+    def data(self) -> float:
+        """Seconds of a step in which the rank waits for data."""
+        return self.data_s / self.steps
+
+    @property
+    def compute(self) -> float:
+        """Seconds of a step in which the rank computes."""
+        return self.compute_s / self.steps
+
+    @property
+    def own(self) -> float:
+        """Seconds of a step that the rank takes by itself."""
+        return (self.data_s + self.compute_s) / self.steps
+
+
+class Lag(NamedTuple):
+    """A rank that is slower than the others: its own seconds for a step, those of the others, and the part."""
+
+    rank: int
+    own_s: float
+    others_s: float
+    part: Part
+
+    @property
+    def excess(self) -> float:
+        """By which share of the time of the others it is slower; 0.5 is half as long again."""
+        return self.own_s / self.others_s - 1 if self.others_s else float("inf")
+
+    def __str__(self) -> str:
+        """The figures in words."""
+        more = f"{self.excess:.0%} more" if self.others_s else "the others take none"
+        return f"{seconds(self.own_s)} a step for data and computing, the others {seconds(self.others_s)} ({more})"
+
+
+def seconds(value: float) -> str:
+    """A short time in words: "0.21 s", "3.4 ms"."""
+    return f"{value:.2f} s" if value >= 0.1 else f"{value * 1000:.3g} ms"
+
+
+def slowest(windows: Mapping[int, Window]) -> Lag | None:
+    """The rank with the longest own time, compared with the others; None if fewer than two have taken steps."""
+    return _compared(windows, [rank for rank, window in windows.items() if window.steps > 0])
+
+
+def lagging(windows: Mapping[int, Window]) -> frozenset[int]:
+    """The ranks that lag in a window."""
+    own = {rank: window.own for rank, window in windows.items() if window.steps > 0}
+    if len(own) < 2:
+        return frozenset()
+    # The median of the others for a rank that is above it; for any other rank it makes no difference.
+    median = sorted(own.values())[(len(own) - 1) // 2]
+    return frozenset(rank for rank, value in own.items() if value > SLOWER * median)
+
+
+def straggler(rounds: Sequence[Mapping[int, Window]]) -> Lag | None:
+    """The straggler by the last WINDOWS windows of the ranks, with its figures over all of them; None without one."""
+    if len(rounds) < WINDOWS:
+        return None
+    recent = rounds[-WINDOWS:]
+    always = frozenset.intersection(*map(lagging, recent))
+    together = {rank: _sum(one[rank] for one in recent if rank in one) for rank in set().union(*recent)}
+    return _compared(together, always)
+
+
+@dataclass(frozen=True, slots=True)
+class Streaks:
+    """Who lags, as a job goes on: for each of those ranks, the first step of its first window, and how many it were."""
+
+    of: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    def after(self, windows: Mapping[int, Window], first_step: int) -> Streaks:
+        """The state after one more window, which began with `first_step`."""
+        return Streaks(
+            {rank: (since, number + 1) for rank in lagging(windows) for since, number in [self._of(rank, first_step)]}
+        )
+
+    def straggler(self, windows: Mapping[int, Window]) -> tuple[Lag, int] | None:
+        """The straggler and the step since when it is one; its figures are of `windows`, the last ones."""
+        found = _compared(windows, [rank for rank, (_, number) in self.of.items() if number >= WINDOWS])
+        return None if found is None else (found, self.of[found.rank][0])
+
+    def _of(self, rank: int, first_step: int) -> tuple[int, int]:
+        return self.of.get(rank, (first_step, 0))
+
+
+def _compared(windows: Mapping[int, Window], candidates: Iterable[int]) -> Lag | None:
+    """The slowest of the candidates, compared with all others."""
+    there = {rank: window for rank, window in windows.items() if window.steps > 0}
+    among = [rank for rank in candidates if rank in there]
+    if len(there) < 2 or not among:
+        return None
+    rank = max(among, key=lambda one: (there[one].own, -one))
+    own, others = there[rank], [window for other, window in there.items() if other != rank]
+    data = own.data - _median([window.data for window in others])
+    compute = own.compute - _median([window.compute for window in others])
+    part: Part = "data" if data > compute else "compute"
+    return Lag(rank, own.own, _median([window.own for window in others]), part)
+
+
+def _sum(windows: Iterable[Window]) -> Window:
+    every = list(windows)
+    return Window(
+        sum(one.steps for one in every),
+        sum(one.data_s for one in every),
+        sum(one.compute_s for one in every),
+        sum(one.communication_s for one in every),
+    )
+
+
+def _median(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]

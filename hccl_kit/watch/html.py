@@ -1,0 +1,81 @@
+"""A job as one page that loads nothing and runs nothing; a served one is asked for again by the browser itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+
+from hccl_kit import __version__
+from hccl_kit.diagnosis.report.markup import element, text
+from hccl_kit.watch.curves import CHARTS, as_svg
+from hccl_kit.watch.text import HEADINGS, cells, headline, notes, rest, said, slowest
+from hccl_kit.watch.view import Job, chosen, problems
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2733; --pale: #5d6b7a; --paper: #fff; --line: #d3dae2; --bad: #c62828;
+  --one: #7aa5d2; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --pale: #9aa7b4; --paper: #12181f; --line: #35414d;
+  --bad: #ff7b72; --one: #4d7fb0; } }
+body { margin: 1.5rem auto; max-width: 1120px; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; color: var(--ink);
+  background: var(--paper); }
+h1 { font-size: 1.3rem; overflow-wrap: anywhere; } h2 { font-size: 1.05rem; margin: 1.5rem 0 .3rem; }
+.bad { color: var(--bad); font-weight: 600; overflow-wrap: anywhere; }
+.scroll { overflow: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+td, th { text-align: right; padding: .1rem .7rem .1rem 0; white-space: nowrap; } th { color: var(--pale); }
+tr.bad td { color: var(--bad); } code { font: 13px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; }
+svg { max-width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--pale); }
+svg text.y { text-anchor: end; } svg .axis { stroke: var(--line); }
+svg polyline { fill: none; stroke: var(--one); stroke-width: 1.3; } svg polyline.slow { stroke: var(--bad);
+  stroke-width: 2.2; }
+footer { margin-top: 2rem; color: var(--pale); font-size: .85rem; }
+"""
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">{refresh}
+<meta name="viewport" content="width=device-width">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{style}</style></head>
+<body>
+{body}
+</body></html>
+"""
+
+
+def as_html(job: Job, *, refresh: int | None = None) -> str:
+    """The page; with `refresh`, the browser asks for it again after so many seconds."""
+    shown = chosen(job.ranks)
+    bad = {rank.rank for rank in shown if rank.state in ("failed", "silent")}
+    bad |= {job.straggler.lag.rank} if job.straggler else set()
+    rows = [
+        element(
+            "tr", *(element("td", text(cell)) for cell in cells(rank)), class_="bad" if rank.rank in bad else "good"
+        )
+        for rank in shown
+    ]
+    body = [
+        element("h1", text(headline(job))),
+        *(element("p", text(one), class_="bad") for one in problems(job)),
+        element("div", element("table", _head(), *rows, id="ranks"), class_="scroll"),
+        *(element("p", text(line)) for line in (*rest(job, shown), *slowest(job))),
+        *(element("h2", text(chart.title)) + svg for chart in CHARTS if (svg := as_svg(job, chart))),
+        *([element("h2", "Logs")] if said(shown, job) else []),
+        *(element("p", element("code", text(line))) for line in said(shown, job)),
+        *(element("p", text(f"note: {note}")) for note in notes(job)),
+        element("footer", text(f"hccl-kit {__version__} watch, {time.strftime('%F %T', time.localtime(job.time))}")),
+    ]
+    again = f'\n<meta http-equiv="refresh" content="{refresh}">' if refresh else ""
+    title = text(f"{job.state}: {job.run}")
+    return _PAGE.format(policy=policy(), refresh=again, title=title, style=_STYLE, body="\n".join(body))
+
+
+def policy() -> str:
+    """Nothing is loaded or run; the style of the page is known by its digest."""
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _head() -> str:
+    return element("tr", *(element("th", text(heading)) for heading in HEADINGS))

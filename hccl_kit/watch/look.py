@@ -1,0 +1,44 @@
+"""One look at the folder of a run, again and again if the user wants."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
+from hccl_kit.watch import run_folder, training_folder
+from hccl_kit.watch.view import Job, chosen, job
+
+
+class Folder:
+    """The folder of a run on this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._ages: run_folder.Ages | None = None
+        self._restarts = -1
+
+    def look(self) -> Job:
+        """What the job does now. Raises KitError if there is nothing of a run."""
+        now, monotonic = time.time(), time.monotonic()
+        found = run_folder.attempt(self.path)
+        if not any(found.files.values()):
+            if training_folder.is_training(self.path):
+                return training_folder.read(self.path, now)._replace(run=printable(str(self.path)))
+            raise KitError(
+                f"{found.folder} has no files of a run",
+                hint="name the log folder of a run (hccl_logs/latest), or the folder of a training",
+            )
+        if self._ages is None or found.restarts != self._restarts:  # a restart begins with new files
+            self._ages, self._restarts = run_folder.Ages(now, monotonic), found.restarts
+        self._ages.look(now, monotonic)
+        ranks, size = run_folder.ranks_of(found, self._ages)
+        details = {rank.rank: run_folder.with_details(found, rank) for rank in chosen(ranks)}
+        middle = sorted(ranks, key=lambda rank: rank.own_s)[len(ranks) // 2]  # the others, to compare with
+        details.setdefault(middle.rank, run_folder.with_details(found, middle))
+        left_out = len(found.files["facts"]) - run_folder.MAX_RANKS
+        notes = [f"{left_out} ranks are not read"] if left_out > 0 else []
+        shown = printable(str(self.path))
+        every = [details.get(rank.rank, rank) for rank in ranks]
+        return job(shown, now, every, size=size, restarts=found.restarts, notes=notes)

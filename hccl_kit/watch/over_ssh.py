@@ -1,0 +1,93 @@
+"""Watch a job of several servers: each is asked over ssh what its ranks do, and answers as JSON.
+
+ssh authenticates both ends, and no port is opened. What a server answers is bounded in size and time, and parsed as
+what anybody might have written.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
+from hccl_kit.launch.shell import words
+from hccl_kit.preflight.over_ssh import refusal, run_on_all
+from hccl_kit.watch.json_form import job_in
+from hccl_kit.watch.view import Job, Rank, job
+
+
+class Server(NamedTuple):
+    """A server of the table, and its address for ssh."""
+
+    name: str
+    address: str
+
+
+class Servers:
+    """The servers of a job. `ssh` is the command up to the address, `program` that of hccl-kit there."""
+
+    def __init__(
+        self, servers: Sequence[Server], run: str, *, ssh: Sequence[str], program: Sequence[str], timeout: float
+    ) -> None:
+        self.servers, self.run, self.ssh, self.timeout = servers, run, ssh, timeout
+        self.command = words([*program, "watch", "--once", "--format", "json", "--", run])
+
+    def look(self) -> Job:
+        """What all ranks do now. Raises KitError if no server answers."""
+        refused = {one.name: why for one in self.servers if (why := refusal(one.address))}
+        asked = [one for one in self.servers if one.name not in refused]
+        commands = [(one.address, self.command) for one in asked]
+        replies = run_on_all(self.ssh, commands, b"", timeout=self.timeout, quiet=True)
+        found: list[Job] = []
+        lost = [f"{name}: {why}" for name, why in refused.items()]
+        for server, reply in zip(asked, replies, strict=True):
+            try:
+                if reply.error is not None:
+                    raise ValueError(reply.error)
+                found.append(job_in(reply.text))
+            except ValueError as error:
+                lost.append(printable(f"{server.name}: {reply.stderr or error}"))
+        if not found:
+            raise KitError(f"no server answered; {lost[0]}", hint="HCCL_KIT_SSH and --remote say how it is reached")
+        return joined(printable(self.run), found, lost)
+
+
+def joined(run: str, found: Sequence[Job], lost: Sequence[str]) -> Job:
+    """The job of the ranks of all servers. If several know a rank, as on a shared disk, the latest sign counts.
+
+    What a server tells of a start that others have left behind does not count.
+    """
+    restarts = max(one.restarts for one in found)
+    ranks: dict[int, Rank] = {}
+    for one in found:
+        for rank in one.ranks if one.restarts == restarts else ():
+            before = ranks.get(rank.rank)
+            if before is None or _age(rank) < _age(before):
+                ranks[rank.rank] = rank
+    size = max(one.size for one in found)
+    notes = tuple(dict.fromkeys(note for one in found for note in one.notes))[:8]
+    whole = job(run, time.time(), list(ranks.values()), size=size, restarts=restarts, notes=notes)
+    return whole._replace(lost=tuple(lost))
+
+
+def _age(rank: Rank) -> float:
+    return float("inf") if rank.silent_s is None else rank.silent_s
+
+
+def program_there(remote: str | None) -> list[str]:
+    """The command of hccl-kit on the servers: `remote`, else the path of the program that runs here.
+
+    Raises KitError if `remote` is not a command.
+    """
+    if remote:
+        try:
+            return shlex.split(remote)
+        except ValueError as error:
+            raise KitError(f"--remote {remote!r} cannot be parsed as a command: {error}") from error
+    started = Path(sys.argv[0])
+    return [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]

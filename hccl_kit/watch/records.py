@@ -1,0 +1,141 @@
+"""Parse what the flight recorder of a rank wrote: its first three lines, and its curve. Anything may stand there."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from hccl_kit.base.terminal import printable
+from hccl_kit.runtime.flight_recorder import ENTRY, HEAD
+from hccl_kit.runtime.pulse import POINTS, RECENT, Point, Span
+
+HEAD_BYTES = 3 * HEAD
+"""Where the lines of a rank end that say how it does."""
+CURVE_BYTES = POINTS * ENTRY
+MAX_TEXT = 300
+_MAX_STEP = 10**18
+_MAX_SECONDS = 1e12
+_MAX_BYTES = 1 << 62
+
+
+class Record(NamedTuple):
+    """What a rank says of itself; None or empty where it says nothing. Texts have no control characters."""
+
+    ranks: int | None = None
+    host: str = ""
+    device: int | None = None
+    start: float | None = None
+    alive: float | None = None
+    step: int = 0
+    doing: str = ""
+    since: float | None = None
+    idle: float | None = None
+    loss: float | None = None
+    memory: int | None = None
+    windows: tuple[Span, ...] = ()
+    ended: str = ""
+    message: str = ""
+
+
+def record(data: bytes) -> Record | None:
+    """The start of a file; None if its first line is not whole, as while it is made."""
+    head, alive, ended = (_object(data[at : at + HEAD]) for at in (0, HEAD, 2 * HEAD))
+    if head is None or whole(head.get("rank")) is None:
+        return None
+    alive, ended = alive or {}, ended or {}
+    windows = alive.get("windows")
+    rows = windows[:RECENT] if isinstance(windows, list) else []
+    return Record(
+        ranks=whole(head.get("ranks"), 1 << 24),
+        host=text(head.get("host"), 64),
+        device=whole(head.get("device"), 1 << 24),
+        start=seconds(head.get("start")),
+        alive=seconds(alive.get("alive")),
+        step=whole(alive.get("step")) or 0,
+        doing=text(alive.get("doing"), 40),
+        since=seconds(alive.get("since")),
+        idle=seconds(alive.get("idle")),
+        loss=number(alive.get("loss")),
+        memory=whole(alive.get("memory"), _MAX_BYTES),
+        windows=tuple(found for row in rows if (found := span(row)) is not None),
+        ended=text(ended.get("ended"), 40),
+        message=text(ended.get("message"), MAX_TEXT),
+    )
+
+
+def curve(data: bytes) -> tuple[Point, ...]:
+    """The points of the run; lines that are not points are left out."""
+    lines = (data[at : at + ENTRY] for at in range(0, min(len(data), CURVE_BYTES), ENTRY))
+    found = (point(row.get("curve")) for line in lines if (row := _object(line)) is not None)
+    return tuple(one for one in found if one is not None)
+
+
+def point(row: Any) -> Point | None:
+    """A point of a curve: time, a window, mean loss, memory; None if it is not one."""
+    if not isinstance(row, list) or len(row) != 9:
+        return None
+    at, found, memory = seconds(row[0]), span(row[1:7]), whole(row[8], _MAX_BYTES)
+    if at is None or found is None or memory is None:
+        return None
+    loss = number(row[7])
+    return Point(at, found._replace(loss=loss or 0.0, losses=int(loss is not None)), memory)
+
+
+def span(row: Any) -> Span | None:
+    """A window: last step, number of steps, seconds, data, compute, communication; None if it is not one."""
+    if not isinstance(row, list) or len(row) != 6:
+        return None
+    step, steps = whole(row[0]), whole(row[1])
+    parts = [seconds(value) for value in row[2:]]
+    if step is None or not steps or None in parts:
+        return None
+    total, data, compute, communication = (part or 0.0 for part in parts)
+    return Span(step, steps, total, data, compute, communication)
+
+
+def whole(value: Any, limit: int = _MAX_STEP) -> int | None:
+    """A whole number from 0 to the limit."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limit else None
+
+
+def seconds(value: Any) -> float | None:
+    """A time or a duration, finite and not negative."""
+    found = number(value)
+    return found if found is not None and 0 <= found <= _MAX_SECONDS else None
+
+
+def number(value: Any) -> float | None:
+    """Any number; NaN and infinity come as text, since JSON has neither."""
+    if isinstance(value, str) and value in ("nan", "inf", "-inf"):
+        return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            found = float(value)
+            return found if math.isfinite(found) else None
+    return None
+
+
+def text(value: Any, limit: int = MAX_TEXT) -> str:
+    """The start of a text without control characters; empty for anything else."""
+    return printable(value[:limit]) if isinstance(value, str) else ""
+
+
+def last_line(data: bytes) -> str:
+    """The last line that is not blank at the end of a log; of a progress bar, its last state."""
+    pieces: Sequence[bytes] = data.replace(b"\r", b"\n").split(b"\n")
+    found = next((piece for piece in reversed(pieces) if piece.strip()), b"")
+    return printable(found.decode("utf-8", "replace").strip()[:MAX_TEXT])
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """The object in a line that ends with a line break; None if there is none, or only half of it."""
+    if not line.startswith(b"{") or not line.endswith(b"\n"):
+        return None
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None

@@ -1,0 +1,225 @@
+"""Read the log folder of a run: what its ranks do now. Nothing outside of it is opened, and sizes are bounded.
+
+facts_<rank>.jsonl   what a rank does (hccl_kit.runtime.flight_recorder)
+rank_<rank>.log      its output
+launcher_<server>    what the launch script saw
+restart_<n>/         the same after the n-th restart
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.runtime.flight_recorder import CURVE_AT, DONE
+from hccl_kit.watch import records
+from hccl_kit.watch.records import Record
+from hccl_kit.watch.view import SILENT, Rank, State
+
+DEFAULT = Path("hccl_logs") / "latest"
+"""Where our scripts write, seen from the folder in which they were started."""
+MAX_RANKS = 20_000
+"""Ranks of a folder that are read."""
+MAX_SERVERS = 5_000
+MAX_NOTES = 64 << 10
+"""Bytes of what a launch script notes."""
+LOG_END = 4096
+"""Bytes at the end of a log in which its last line is looked for."""
+_NAME = re.compile(r"(?:(facts)_([0-9]{1,7})\.jsonl|(rank)_([0-9]{1,7})\.log|(launcher)_([0-9]{1,7}))")
+_RESTART = re.compile(r"restart_([0-9]{1,7})")
+_EXITED = re.compile(rb"[0-9]{1,11} exited ([0-9]{1,7}) ([0-9]{1,3})")
+_ENDING = re.compile(rb"[0-9]{1,11} ending ([a-z]{1,10}) (-?[0-9]{1,7}) ([0-9]{1,3})")
+
+
+class Attempt(NamedTuple):
+    """The folder of the last start of a run, its number of restarts, and the files there by kind and number."""
+
+    folder: Path
+    restarts: int
+    files: dict[str, list[int]]
+
+
+class Script(NamedTuple):
+    """What launch scripts saw: exit codes of ranks that failed first, and whether they have ended the others."""
+
+    exits: Mapping[int, int]
+    is_ending: bool
+
+
+NOTHING = Script({}, False)
+
+
+def find(given: Path | None) -> Path:
+    """The folder of a run: the one that is given, the latest below it, or the latest below the current folder.
+
+    Raises KitError if there is none.
+    """
+    if given is None:
+        if not DEFAULT.is_dir():
+            raise KitError(
+                f"there is no {DEFAULT} here",
+                hint="name the log folder of a run, or the folder of a training (train.ckpt_save_dir)",
+            )
+        return _named(DEFAULT)
+    try:
+        is_folder = given.is_dir()
+    except ValueError as error:  # a NUL character
+        raise KitError(f"cannot read {str(given)!r}: {error}") from error
+    if not is_folder:
+        raise KitError(f"{given} is not a folder", hint="name the log folder of a run, such as hccl_logs/latest")
+    return _named(given / "latest") if (given / "latest").is_dir() else given
+
+
+def _named(latest: Path) -> Path:
+    """What the link points to, if that stands beside it: a later run gets the link."""
+    found = latest.resolve()
+    return latest.parent / found.name if found.parent == latest.parent.resolve() else found
+
+
+def attempt(run: Path) -> Attempt:
+    """The last start in the folder of a run. Raises KitError if the folder cannot be read."""
+    try:
+        names = os.listdir(run)  # noqa: PTH208 - half the time of iterdir where there are many
+        numbers = [int(found[1]) for name in names if (found := _RESTART.fullmatch(name))]
+        folder = run
+        if numbers and (run / f"restart_{max(numbers)}").is_dir():
+            folder = run / f"restart_{max(numbers)}"
+            names = os.listdir(folder)  # noqa: PTH208
+    except OSError as error:
+        raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
+    files: dict[str, list[int]] = {"facts": [], "rank": [], "launcher": []}
+    for name in names:
+        if found := _NAME.fullmatch(name):
+            kind, number = (group for group in found.groups() if group)
+            files[kind].append(int(number))
+    for found_numbers in files.values():
+        found_numbers.sort()
+    own = _RESTART.fullmatch(run.name)
+    return Attempt(folder, max(numbers, default=int(own[1]) if own else 0), files)
+
+
+def ranks_of(found: Attempt, ages: Ages) -> tuple[list[Rank], int]:
+    """The ranks of a start, and how many there should be."""
+    script = _script(found)
+    size = 0
+    ranks = {}
+    for number in found.files["facts"][:MAX_RANKS]:
+        one = _record(found.folder / f"facts_{number}.jsonl")
+        if one is None:
+            continue
+        size = max(size, one.ranks or 0)
+        ranks[number] = rank(number, one, ages.of(number, one.alive), script)
+    for number in found.files["rank"][:MAX_RANKS]:
+        if number not in ranks:
+            ranks[number] = _without_heartbeat(number, script, has_others=bool(ranks))
+    return list(ranks.values()), min(size, 1 << 24)
+
+
+def rank(number: int, one: Record, silent_s: float | None, script: Script = NOTHING) -> Rank:
+    """A rank by what it says of itself, and by what the launch script saw."""
+    code = script.exits.get(number)
+    state: State = "running" if one.idle is not None or one.step else "starting"
+    why = ""
+    if code is not None or one.ended not in ("", DONE):
+        state = "failed"
+        told = "" if one.ended == DONE else f"{one.ended}: {one.message}" if one.message else one.ended
+        why = told or f"exit code {code}"
+    elif one.ended == DONE:
+        state = "done"
+    elif silent_s is not None and silent_s > SILENT:
+        state = "ended" if script.is_ending else "silent"
+    idle = None if one.idle is None else one.idle + (silent_s or 0.0)
+    doing = one.doing if state in ("running", "starting", "silent") else ""
+    return Rank(
+        number, state, one.host, one.device, one.step, idle, silent_s, doing, one.loss, one.memory, one.windows, why
+    )
+
+
+def with_details(found: Attempt, one: Rank) -> Rank:
+    """The rank with its curve and the last line of its log."""
+    facts = read_part(found.folder / f"facts_{one.rank}.jsonl", CURVE_AT, records.CURVE_BYTES)
+    log = read_part(found.folder / f"rank_{one.rank}.log", -LOG_END, LOG_END)
+    return one._replace(curve=records.curve(facts or b""), last_line=records.last_line(log or b""))
+
+
+class Ages:
+    """How long ago ranks gave their last signs of life.
+
+    The first look goes by the clock. From then on what counts is whether a rank gives new signs, by a clock that never
+    jumps: the clocks of servers on a shared disk differ, and may be set.
+    """
+
+    def __init__(self, now: float, monotonic: float) -> None:
+        self.now, self.monotonic = now, monotonic
+        self._seen: dict[int, tuple[float, float, float]] = {}
+
+    def look(self, now: float, monotonic: float) -> None:
+        """Begin another look."""
+        self.now, self.monotonic = now, monotonic
+
+    def of(self, rank: int, alive: float | None) -> float | None:
+        """Seconds since the last sign of life of a rank, which came at `alive` by its own clock."""
+        if alive is None:
+            return None
+        before = self._seen.get(rank)
+        if before is None:
+            self._seen[rank] = (alive, max(0.0, self.now - alive), self.monotonic)
+        elif before[0] != alive:
+            self._seen[rank] = (alive, 0.0, self.monotonic)
+        _, age, since = self._seen[rank]
+        return age + self.monotonic - since
+
+
+def _record(path: Path) -> Record | None:
+    """The record in a file; read again if it was written meanwhile."""
+    for _ in range(3):
+        data = read_part(path, 0, records.HEAD_BYTES)
+        found = records.record(data) if data else None
+        if found is not None and found.alive is not None:
+            return found
+    return found
+
+
+def _without_heartbeat(number: int, script: Script, *, has_others: bool) -> Rank:
+    """A rank that has a log only: its program has no heartbeat, or has not come so far."""
+    code = script.exits.get(number)
+    if code is not None:
+        return Rank(number, "failed", why=f"exit code {code}")
+    return Rank(number, "ended" if script.is_ending else "starting" if has_others else "unknown")
+
+
+def _script(found: Attempt) -> Script:
+    """What the launch scripts noted, up to the moment from which on they ended the ranks themselves."""
+    exits: dict[int, int] = {}
+    is_ending = False
+    for server in found.files["launcher"][:MAX_SERVERS]:
+        for line in (read_part(found.folder / f"launcher_{server}", 0, MAX_NOTES) or b"").split(b"\n"):
+            if ending := _ENDING.fullmatch(line):
+                is_ending = True
+                if ending[1] in (b"rank", b"hang"):
+                    exits.setdefault(int(ending[2]), int(ending[3]))
+                break
+            if exited := _EXITED.fullmatch(line):
+                exits.setdefault(int(exited[1]), int(exited[2]))
+    return Script(exits, is_ending)
+
+
+def read_part(path: Path, at: int, size: int) -> bytes | None:
+    """`size` bytes of a regular file from `at` on, from the end if that is negative; None if it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(descriptor)
+        start = max(0, found.st_size + at) if at < 0 else at
+        return os.pread(descriptor, size, start) if stat.S_ISREG(found.st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)

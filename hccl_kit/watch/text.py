@@ -1,0 +1,149 @@
+"""A job as text: a table of its ranks for any terminal, and single lines for a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hccl_kit.base.terminal import text_width
+from hccl_kit.base.wording import counted
+from hccl_kit.runtime.straggler import seconds
+from hccl_kit.watch.view import Job, Rank, chosen, duration, problems
+
+HEADINGS = (
+    "rank",
+    "host",
+    "card",
+    "state",
+    "step",
+    "last step",
+    "steps/s",
+    "own",
+    "data",
+    "comp",
+    "comm",
+    "loss",
+    "memory",
+)
+LEFT = ("host", "state")
+MAX_HOST = 16
+MAX_SAID = 100
+"""Characters of a log line."""
+
+
+def as_text(job: Job) -> str:
+    """The job in some lines: its state, what is wrong, a row for each rank that is shown, logs and notes."""
+    shown = chosen(job.ranks)
+    table = _aligned([HEADINGS, *(cells(rank) for rank in shown)])
+    lines = [headline(job), *(f"problem: {one}" for one in problems(job)), "", *table, *rest(job, shown), ""]
+    lines += [*slowest(job), *said(shown, job), *(f"note: {note}" for note in notes(job))]
+    text = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
+    return "\n".join(text).rstrip()
+
+
+def headline(job: Job) -> str:
+    """The state of the whole job on one line."""
+    steps = [rank.step for rank in job.ranks if rank.step is not None]
+    parts = [job.state, counted(job.size, "rank")]
+    if any(steps):
+        parts.append(f"step {max(steps)}" if min(steps) == max(steps) else f"steps {min(steps)} to {max(steps)}")
+    if job.speed is not None:
+        parts.append(f"{_figure(job.speed)} steps/s")
+    losses = [rank.loss for rank in job.ranks if rank.loss is not None]
+    if losses:
+        parts.append(f"loss {_figure(losses[0])}")
+    if job.restarts:
+        parts.append(counted(job.restarts, "restart"))
+    return f"{job.run}: {', '.join(parts)}"
+
+
+def cells(rank: Rank) -> tuple[str, ...]:
+    """The row of a rank, a cell for each of HEADINGS."""
+    recent = rank.recent
+    whole = (recent.data_s + recent.compute_s + recent.communication_s) or 1.0 if recent else 1.0
+    shares = [recent.data_s, recent.compute_s, recent.communication_s] if recent else []
+    state = f"in {rank.doing}" if rank.doing and rank.state == "running" and (rank.idle_s or 0) > 5 else rank.state
+    return (
+        str(rank.rank),
+        rank.host if len(rank.host) <= MAX_HOST else f"{rank.host[: MAX_HOST - 3]}...",
+        "-" if rank.device is None else str(rank.device),
+        state[:20],
+        "-" if rank.step is None else str(rank.step),
+        duration(rank.idle_s),
+        _figure(recent.steps / recent.seconds) if recent and recent.seconds else "-",
+        seconds(rank.own_s) if recent else "-",
+        *([f"{share / whole:.0%}" for share in shares] or ["-"] * 3),
+        "-" if rank.loss is None else _figure(rank.loss),
+        "-" if rank.memory is None else f"{rank.memory / (1 << 20):.0f} MiB",
+    )
+
+
+def rest(job: Job, shown: Sequence[Rank]) -> list[str]:
+    """What is to be said of the ranks that have no row of their own."""
+    numbers = {rank.rank for rank in shown}
+    others = [rank for rank in job.ranks if rank.rank not in numbers]
+    if not others:
+        return []
+    own = [rank.own_s for rank in others if rank.recent]
+    steps = [rank.step for rank in others if rank.step is not None]
+    parts = [f"{counted(len(others), 'more rank')}"]
+    if own:
+        parts.append(f"{seconds(min(own))} to {seconds(max(own))} a step of their own")
+    if steps:
+        parts.append(f"at steps {min(steps)} to {max(steps)}")
+    return [", ".join(parts)]
+
+
+def slowest(job: Job) -> list[str]:
+    """Who is slowest, and by how much, unless that is a problem and named as such."""
+    lag = job.slowest
+    if lag is None or job.straggler is not None:
+        return []
+    rank = job.rank(lag.rank)
+    return [f"slowest: {rank.name if rank else lag.rank}, in {lag.part}: {lag}"]
+
+
+def said(shown: Sequence[Rank], job: Job) -> list[str]:
+    """The last lines of the logs that matter: of failed ranks, of the slowest one, of rank 0."""
+    slow = job.straggler.lag.rank if job.straggler else job.slowest.rank if job.slowest else -1
+    telling = [rank for rank in shown if rank.state in ("failed", "silent")][:3]
+    telling += [rank for rank in shown if rank.rank in (0, slow) and rank not in telling]
+    return [f"rank {rank.rank} says: {rank.last_line[:MAX_SAID]}" for rank in telling if rank.last_line]
+
+
+def notes(job: Job) -> list[str]:
+    """What is good to know."""
+    found = list(job.notes)
+    if job.state == "unknown":
+        found.append("the program has no heartbeat: hccl_kit.Heartbeat reports its steps")
+    missing = job.size - len(job.ranks)
+    if missing > 0 and not found and not job.lost:
+        found.append(f"{missing} of {job.size} ranks have no files here; TABLE --ssh shows those of all servers")
+    return found
+
+
+def as_line(job: Job) -> str:
+    """A refresh on one line, for logs and pipes."""
+    lag = job.slowest
+    slow = (
+        f", slowest rank {lag.rank} in {lag.part}: {seconds(lag.own_s)}, others {seconds(lag.others_s)}" if lag else ""
+    )
+    return headline(job) + slow
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(text_width(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell + pad if heading in LEFT else pad + cell
+            for cell, heading, pad in zip(
+                row, HEADINGS, (" " * (w - text_width(c)) for w, c in zip(widths, row, strict=True)), strict=True
+            )
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _figure(value: float) -> str:
+    """Three digits of a number."""
+    return f"{value:.3g}" if not math.isfinite(value) or abs(value) < 1000 else f"{value:.0f}"

@@ -1,0 +1,115 @@
+"""Read the folder of a training (train.ckpt_save_dir): rank 0 by metrics.jsonl, for runs without a launch script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.runtime.pulse import POINTS, RECENT, Point, Span
+from hccl_kit.runtime.straggler import Lag
+from hccl_kit.watch import records
+from hccl_kit.watch.run_folder import LOG_END, read_part
+from hccl_kit.watch.view import GONE, Job, Rank, State, Straggler
+
+METRICS, SUMMARY, LOG = "metrics.jsonl", "summary.json", "log_0.txt"
+MAX_METRICS = 4 << 20
+"""Bytes at the end of metrics.jsonl that are read: some ten thousand lines."""
+MAX_SUMMARY = 4 << 20
+
+
+def is_training(folder: Path) -> bool:
+    """Whether a training writes here, or has written."""
+    return any((folder / name).is_file() for name in (METRICS, SUMMARY, LOG))
+
+
+def read(folder: Path, now: float) -> Job:
+    """The training in a folder. It writes no sign of life, so nobody can tell a pause from an end."""
+    rows = [row for line in _lines(folder / METRICS) if (row := _row(line)) is not None]
+    summary = _summary(folder / SUMMARY)
+    log = read_part(folder / LOG, -LOG_END, LOG_END) or b""
+    spans = _spans(rows)
+    step = max((span.step for span in spans), default=records.whole(summary.get("steps")))
+    changed = [path.stat().st_mtime for name in (METRICS, LOG) if (path := folder / name).is_file()]
+    age = max(0.0, now - max(changed)) if changed else None
+    state: State = "done" if summary else "running" if spans else "starting"
+    rank = Rank(
+        0,
+        state,
+        step=step,
+        idle_s=age,
+        silent_s=None if summary or age is None or age < GONE else age,
+        loss=spans[-1].mean_loss if spans else None,
+        windows=tuple(spans[-RECENT:]),
+        last_line=records.last_line(log),
+        curve=_curve(spans),
+    )
+    size = records.whole(summary.get("world_size"), 1 << 24) or 1
+    notes = () if size == 1 else (f"{size} ranks; only rank 0 writes into this folder",)
+    return Job(str(folder), now, state, size, 0, (rank,), None, _straggler(summary), notes)
+
+
+def _lines(path: Path) -> list[bytes]:
+    """The whole lines at the end of a file."""
+    data = read_part(path, -MAX_METRICS, MAX_METRICS) or b""
+    return data.split(b"\n")[1 if len(data) == MAX_METRICS else 0 : -1]
+
+
+def _row(line: bytes) -> Mapping[str, Any] | None:
+    with suppress(ValueError, RecursionError):
+        row = json.loads(line)
+        if isinstance(row, dict) and "loss" in row:
+            return row
+    return None
+
+
+def _spans(rows: list[Mapping[str, Any]]) -> list[Span]:
+    """The steps between two lines, with the times that stand in the second one."""
+    found: list[Span] = []
+    last = 0
+    for row in rows:
+        step, loss = records.whole(row.get("step")), records.number(row.get("loss"))
+        if step is None or step <= last:
+            continue
+        data, compute, communication = (
+            records.seconds(row.get(name)) or 0.0 for name in ("data_s", "compute_s", "communication_s")
+        )
+        whole = data + compute + communication
+        if whole:  # the first line may be of the first step alone, which has no times
+            number = int(loss is not None)
+            found.append(Span(step, step - last, whole, data, compute, communication, loss or 0.0, number))
+        last = step
+    return found
+
+
+def _curve(spans: list[Span]) -> tuple[Point, ...]:
+    """The spans, at most POINTS of them; they have no times."""
+    group = -(-len(spans) // POINTS) or 1
+    points = []
+    for at in range(0, len(spans), group):
+        total = Span()
+        for span in spans[at : at + group]:
+            total = total.and_then(span)
+        points.append(Point(0.0, total, 0))
+    return tuple(points)
+
+
+def _summary(path: Path) -> Mapping[str, Any]:
+    data = read_part(path, 0, MAX_SUMMARY)
+    with suppress(ValueError, RecursionError):
+        found = json.loads(data or b"")
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _straggler(summary: Mapping[str, Any]) -> Straggler | None:
+    found = summary.get("straggler")
+    if not isinstance(found, dict) or found.get("until_step") is not None:
+        return None
+    rank, part = records.whole(found.get("rank"), 1 << 24), found.get("part")
+    own, others = records.seconds(found.get("own_s")), records.seconds(found.get("others_s"))
+    if rank is None or own is None or others is None or part not in ("data", "compute"):
+        return None
+    return Straggler(Lag(rank, own, others, part), records.whole(found.get("since_step")), None, 0)

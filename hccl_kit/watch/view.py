@@ -1,0 +1,227 @@
+"""What is known of a job at a moment: its ranks, who is slowest, and what that means for the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Literal, NamedTuple
+
+from hccl_kit.base.wording import counted, listed, plural
+from hccl_kit.runtime.pulse import SECONDS, STEPS, Point, Span
+from hccl_kit.runtime.straggler import SLOWER, WINDOWS, Lag, Window, slowest, straggler
+
+SILENT = 10.0
+"""Seconds without a sign of life, of which there is one a second, after which a rank counts as silent."""
+GONE = 60.0
+"""Seconds without one, after which a job that has not ended well is over. The longest pause of a restart is 30 s."""
+SHOWN = 16
+"""Ranks that are shown one by one, and whose curve and log are read."""
+
+State = Literal["failed", "silent", "ended", "running", "starting", "done", "unknown"]
+"""Of a rank or a job. `ended`: by the launch script, before it was done; `unknown`: it has no heartbeat."""
+
+
+class Rank(NamedTuple):
+    """A rank. `idle_s` is since its last step, `silent_s` since its last sign of life; None is unknown."""
+
+    rank: int
+    state: State
+    host: str = ""
+    device: int | None = None
+    step: int | None = None
+    idle_s: float | None = None
+    silent_s: float | None = None
+    doing: str = ""
+    loss: float | None = None
+    memory: int | None = None
+    windows: tuple[Span, ...] = ()
+    why: str = ""
+    last_line: str = ""
+    curve: tuple[Point, ...] = ()
+
+    @property
+    def recent(self) -> Span | None:
+        """The last windows together; None if no step was timed."""
+        found = Span()
+        for window in self.windows:
+            found = found.and_then(window)
+        return found if found.steps else None
+
+    @property
+    def own_s(self) -> float:
+        """Seconds of a step for data and computing; 0 if no step was timed."""
+        recent = self.recent
+        return _window(recent).own if recent else 0.0
+
+    @property
+    def name(self) -> str:
+        """The rank with its host and card, as far as they are known."""
+        where = [self.host] if self.host else []
+        where += [] if self.device is None else [f"card {self.device}"]
+        return f"rank {self.rank}" + (f" ({', '.join(where)})" if where else "")
+
+
+class Straggler(NamedTuple):
+    """A rank that holds up the others, since when (None: not known), and how many others lag as well."""
+
+    lag: Lag
+    since_step: int | None
+    since: float | None
+    others: int
+
+
+class Job(NamedTuple):
+    """A job: `size` ranks of which `ranks` are known, in their order."""
+
+    run: str
+    time: float
+    state: State
+    size: int
+    restarts: int
+    ranks: tuple[Rank, ...]
+    slowest: Lag | None = None
+    straggler: Straggler | None = None
+    notes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    """Servers that were asked and did not answer, each with the reason."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be expected."""
+        if self.state == "done":
+            return True
+        signs = [rank.silent_s for rank in self.ranks]
+        return bool(signs) and all(sign is not None and sign > GONE for sign in signs)
+
+    @property
+    def is_well(self) -> bool:
+        """Whether no rank has failed or is silent, none holds up the others, and all servers answered."""
+        return self.state not in ("failed", "silent", "ended") and self.straggler is None and not self.lost
+
+    @property
+    def speed(self) -> float | None:
+        """Steps per second: ranks take them together, so the middle one tells."""
+        speeds = sorted(recent.steps / recent.seconds for rank in self.ranks if (recent := rank.recent))
+        return speeds[len(speeds) // 2] if speeds else None
+
+    def rank(self, number: int) -> Rank | None:
+        """The rank of that number."""
+        return next((rank for rank in self.ranks if rank.rank == number), None)
+
+
+def job(
+    run: str, time: float, ranks: Sequence[Rank], *, size: int = 0, restarts: int = 0, notes: Sequence[str] = ()
+) -> Job:
+    """The job of these ranks: its state and its stragglers. `size` is how many there should be."""
+    ordered = tuple(sorted(ranks, key=lambda rank: rank.rank))
+    size = max([size, *(rank.rank + 1 for rank in ordered)], default=0)
+    return Job(
+        run,
+        time,
+        _state(ordered, size),
+        size,
+        restarts,
+        ordered,
+        slowest({rank.rank: _window(recent) for rank in ordered if (recent := rank.recent)}),
+        _straggler({rank.rank: rank for rank in ordered}),
+        tuple(notes),
+    )
+
+
+def chosen(ranks: Sequence[Rank], limit: int = SHOWN) -> list[Rank]:
+    """The ranks that matter most, in the order of their numbers: failed and silent ones, the slowest, rank 0."""
+
+    def key(rank: Rank) -> tuple[bool, bool, bool, float, int]:
+        return (rank.rank != 0, rank.state != "failed", rank.state != "silent", -rank.own_s, rank.rank)
+
+    return sorted(sorted(ranks, key=key)[:limit], key=lambda rank: rank.rank)
+
+
+def problems(job: Job) -> list[str]:
+    """What is wrong, a sentence each."""
+    found = [f"{rank.name} failed: {rank.why or 'see its log'}" for rank in job.ranks if rank.state == "failed"][:3]
+    silent = [rank for rank in job.ranks if rank.state == "silent"]
+    if silent:
+        names = listed((rank.rank for rank in silent), 6)
+        longest = duration(max(rank.silent_s or 0.0 for rank in silent))
+        found.append(f"no sign of life of {plural('rank', len(silent))} {names} for {longest}")
+    found += [f"no answer of server {server}" for server in job.lost[:3]]
+    if job.straggler:
+        found.append(_holds_up(job, job.straggler))
+    return found
+
+
+def duration(value: float | None) -> str:
+    """Seconds in words, short: "0.3 s", "12 s", "3 min", "2.5 h"."""
+    if value is None:
+        return "-"
+    if value >= 5400:
+        return f"{value / 3600:.1f} h"
+    return f"{value / 60:.0f} min" if value >= 90 else f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
+
+
+def _holds_up(job: Job, found: Straggler) -> str:
+    rank = job.rank(found.lag.rank)
+    name = rank.name if rank else f"rank {found.lag.rank}"
+    since = "" if found.since_step is None else f" since step {found.since_step}"
+    more = f"; {counted(found.others, 'other')} lag too" if found.others else ""
+    return f"{name} holds up the others{since}, by its {found.lag.part}: {found.lag}{more}"
+
+
+def _state(ranks: Sequence[Rank], size: int) -> State:
+    states = [rank.state for rank in ranks]
+    if "failed" in states:
+        return "failed"
+    if states and all(state == "done" for state in states) and len(states) == size:
+        return "done"
+    # A rank that waits for a dead one lives on, and ranks that are done wait for nobody.
+    order: tuple[State, ...] = ("silent", "ended", "running", "starting")
+    return next((state for state in order if state in states), "running" if "done" in states else "unknown")
+
+
+def _window(span: Span) -> Window:
+    return Window(span.steps, span.data_s, span.compute_s, span.communication_s)
+
+
+def _straggler(ranks: Mapping[int, Rank]) -> Straggler | None:
+    """By the rule of `runtime.straggler`, over the last full windows of the ranks."""
+    full = {number: _full(rank.windows) for number, rank in ranks.items()}
+    enough = {number: windows[-WINDOWS:] for number, windows in full.items() if len(windows) >= WINDOWS}
+    rounds = [{number: _window(windows[place]) for number, windows in enough.items()} for place in range(WINDOWS)]
+    lag = straggler(rounds)
+    if lag is None:
+        return None
+    others = sum(_window_of(enough[number]).own > SLOWER * lag.others_s for number in enough) - 1
+    first = enough[lag.rank][0]
+    since, at = _since(ranks, lag) or (first.step - first.steps + 1, None)
+    return Straggler(lag, since, at, others)
+
+
+def _full(windows: Sequence[Span]) -> list[Span]:
+    return [window for window in windows if window.steps >= STEPS and window.seconds >= SECONDS]
+
+
+def _window_of(windows: Sequence[Span]) -> Window:
+    total = Span()
+    for window in windows:
+        total = total.and_then(window)
+    return _window(total)
+
+
+def _since(ranks: Mapping[int, Rank], lag: Lag) -> tuple[int, float | None] | None:
+    """Since which step and time, by the curves of the rank and of the one in the middle; None if there are none."""
+    curve = ranks[lag.rank].curve
+    drawn = sorted((rank for rank in ranks.values() if rank.curve and rank.rank != lag.rank), key=lambda one: one.own_s)
+    if not curve or not drawn:
+        return None
+    other = drawn[len(drawn) // 2].curve
+
+    def lags(point: Point) -> bool:
+        meanwhile = next((one.span for one in other if one.span.step >= point.span.step), other[-1].span)
+        return point.span.steps > 0 < meanwhile.steps and _window(point.span).own > SLOWER * _window(meanwhile).own
+
+    chain = list(takewhile(lags, reversed(curve)))
+    if not chain:
+        return None
+    first = chain[-1].span
+    return first.step - first.steps + 1, chain[-1].time - first.seconds

@@ -1,0 +1,57 @@
+"""The table of all measurements and its place in the page."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmarks.row import Row
+from benchmarks.table import BEGIN, BESIDE, END, PageError, machine, markdown, placed, processor
+
+
+def test_a_row_has_both_figures_and_the_ratio() -> None:
+    rows = [
+        Row("reading", "grep -c", "MB/s", 81.234, 1234.5),
+        Row("a step", "PyTorch", missing="torch not installed"),
+        Row("nothing", "a peer", "s", 0.004567, 0.0),
+    ]
+    assert markdown(rows).splitlines()[2:] == [
+        "| reading | 81.2 MB/s | grep -c | 1,234 MB/s | 0.066 |",
+        "| a step | - | PyTorch | - | torch not installed |",
+        "| nothing | - | a peer | - | no figure |",
+    ]
+
+
+def test_a_reason_breaks_no_cell() -> None:
+    assert "a / b" in markdown([Row("x", "y", missing="a | b")])
+
+
+def test_only_the_part_between_the_marks_is_written() -> None:
+    page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    assert placed(page, "new\n") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    assert placed(placed(page, "new\n"), "newer\n") == placed(page, "newer\n")
+
+
+@pytest.mark.parametrize("page", ["", BEGIN, END, f"{END}{BEGIN}", f"{BEGIN}{BEGIN}{END}", f"{BEGIN}{END}{END}"])
+def test_a_page_without_a_place_is_refused(page: str) -> None:
+    with pytest.raises(PageError, match="needs one line"):
+        placed(page, "x")
+
+
+def test_the_processor_is_named_with_what_decides_its_speed(tmp_path: Path) -> None:
+    core = "processor\t: {}\nmodel name\t: Some {} CPU @ 2.50GHz\nflags\t\t: fpu avx2 avx512f {}\n\n"
+    (tmp_path / "cpuinfo").write_text(core.format(0, "first", "amx_tile") + core.format(1, "other", ""))
+    assert processor(tmp_path / "cpuinfo") == "Some first CPU @ 2.50GHz (AVX2, AVX-512, AMX)"
+    (tmp_path / "arm").write_text("processor\t: 0\nFeatures\t: fp asimd\n")
+    assert "(" not in processor(tmp_path / "arm")
+    assert processor(tmp_path / "absent")
+
+
+def test_the_load_is_that_of_the_whole_run() -> None:
+    assert ", load of the machine 0.1 to 7.3. Python 3." in machine(full=False, loads=[0.1, 7.3, 2.0])
+
+
+def test_a_busy_machine_is_named() -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert BESIDE not in machine(full=True, loads=[0.1, 2 * cores])
+    assert machine(full=True, loads=[0.1, 2 * cores + 1, 0.2]).endswith(BESIDE)

@@ -1,0 +1,62 @@
+"""hccl-kit preflight --all with many servers: bounded in number and size, readable, and nothing is left by Ctrl-C."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.preflight_scale import FAKE, answer, most_at_once
+from benchmarks.table_shapes import CARDS, host, servers
+from hccl_kit.preflight.over_ssh import AT_ONCE
+from tests.cli.test_preflight import clean_environ
+from tests.launch.jobs import wait_until
+
+MANY = [pytest.param(150), pytest.param(1000, marks=pytest.mark.long)]
+PATIENCE = 600.0
+
+
+def start(folder: Path, count: int, kind: str, fake: str = FAKE) -> "subprocess.Popen[str]":
+    """The program, with a table of so many servers."""
+    (folder / "table.json").write_text(json.dumps(servers(count * CARDS)))
+    (folder / "ssh").write_text(fake)
+    (folder / "ssh").chmod(0o755)
+    return subprocess.Popen(
+        [sys.executable, "-m", "hccl_kit", "preflight", "table.json", "--all", "--server", host(0)],
+        cwd=folder,
+        env=clean_environ() | {"HCCL_KIT_SSH": str(folder / "ssh"), "ANSWERS": kind},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_the_report_is_as_short_as_that_of_a_few(count: int, tmp_path: Path) -> None:
+    (tmp_path / "table.json").write_text(json.dumps(servers(2 * CARDS)))
+    (tmp_path / "answer.json").write_text(answer(tmp_path / "table.json", tmp_path))
+    for kind in ("other", "dead"):
+        (tmp_path / "count").write_text("")
+        out, err = start(tmp_path, count, kind).communicate(timeout=PATIENCE)
+        lines = out.splitlines()
+        assert (len(lines) < 60, err) == (True, ""), out
+        answered = count if kind == "other" else 1
+        assert lines[-1].startswith(f"{answered} of {count} servers answered: ")
+        assert most_at_once(tmp_path / "count") <= AT_ONCE
+        text = " did not answer: ssh: connect to host ADDRESS port 22: No route to host"
+        assert sum(text in line for line in lines) == (kind == "dead")
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_who_is_interrupted_leaves_no_connection(count: int, tmp_path: Path) -> None:
+    process = start(tmp_path, count, "alike", f"#!/bin/sh\necho $$ >>{tmp_path}/pids\nexec sleep 600\n")
+    pids = tmp_path / "pids"
+    assert wait_until(lambda: pids.exists() and len(pids.read_text().splitlines()) == AT_ONCE, seconds=PATIENCE)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    started = pids.read_text().split()
+    assert len(started) == AT_ONCE, "no further connection was made"
+    assert wait_until(lambda: not [pid for pid in started if Path(f"/proc/{pid}").exists()])

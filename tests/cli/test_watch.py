@@ -1,0 +1,233 @@
+"""hccl-kit watch as a user runs it: on a real job with a slow rank, at a terminal, in a pipe, and with bad input."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from hccl_kit.base.schemas import load
+from tests.launch.jobs import PATIENCE, clean_environ, finish, python_job, wait_until
+from tests.places import ROOT
+from tests.watch.made import HOSTILE, facts, run
+
+KIT = [sys.executable, "-m", "hccl_kit.cli.kit", "watch"]
+ENVIRON = {**clean_environ(), "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+PROGRAM = """
+from hccl_kit import Heartbeat, collective, recorded, waiting
+heartbeat = Heartbeat.from_environ(os.environ)
+own = 0.4 if rank == 2 else 0.1
+with recorded():
+    for step in range(1, int(os.environ["STEPS"]) + 1):
+        with waiting("data"):
+            time.sleep(0.01)
+        time.sleep(own)
+        with collective("all_reduce", 4096):
+            time.sleep(0.5 - own)
+        heartbeat.beat(step, loss=10 / step)
+        print("step", step, "done", flush=True)
+"""
+
+
+def watch(folder: Path, *arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*KIT, *arguments],
+        cwd=folder,
+        env={**ENVIRON, **(environ or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE,
+    )
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*KIT, *arguments], cwd=folder, env=ENVIRON, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_real_job_with_a_slow_rank_is_watched_to_its_end(tmp_path: Path) -> None:
+    job = python_job(tmp_path, PROGRAM, ranks=3)
+    process = job.start(environ={"STEPS": "24", "PYTHONPATH": str(ROOT)})
+    assert wait_until(lambda: list((tmp_path / "hccl_logs").glob("latest/facts_2.jsonl")))
+    followed = watch(tmp_path, "--interval", "0.5")
+    assert finish(process).returncode == 0
+    lines = followed.stdout.splitlines()
+    assert re.fullmatch("[0-9:]{8} hccl_logs/[0-9-]+: (starting|running), 3 ranks.*", lines[0])
+    named = [line for line in lines if " problem: rank 2 (" in line and "holds up the others since step" in line]
+    assert "by its compute" in named[-1]
+    assert (followed.returncode, followed.stderr) == (1, "")
+    once = watch(tmp_path, "--format", "json")
+    seen = json.loads(once.stdout)
+    Draft202012Validator(load("watch")).validate(seen)
+    assert (once.returncode, seen["state"], seen["straggler"]["rank"]) == (1, "done", 2)
+    assert [rank["step"] for rank in seen["ranks"]] == [24, 24, 24]
+    assert seen["ranks"][2]["last_line"] == "step 24 done"
+    slow, other = (seen["ranks"][number]["windows"][0] for number in (2, 0))
+    assert slow[4] > other[4], "it computes longer"
+    assert slow[5] < other[5], "and waits less for the others"
+
+
+def test_a_job_that_is_well_has_exit_code_0(tmp_path: Path) -> None:
+    done = watch(tmp_path, str(run(tmp_path / "run", ended="done")))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("done, 4 ranks, step 40, 4.55 steps/s, loss 1.5") == 2, "a line, and the table at the end"
+    assert "slowest: rank 0 (n0, card 0), in compute: 0.11 s a step" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "there is no hccl_logs/latest here"),
+        (["nowhere"], "nowhere is not a folder"),
+        (["empty"], "empty has no files of a run"),
+        (["a\nb"], "is not a folder"),
+        (["run", "empty"], "2 arguments; accepted: RUN"),
+        (["run", "--interval", "0"], "--interval must be 0.2 to 86400 seconds, got '0'"),
+        (["run", "--interval", "nan"], "--interval must be"),
+        (["run", "--serve", "70000"], "--serve must be a port from 0 to 65535, got '70000'"),
+        (["run", "--serve", "run"], "--serve must be a port"),
+        (["run", "--serve", "--once"], "one of the two must go"),
+        (["run", "--html", "page.txt"], "does not end in .html"),
+        (["run", "--html", "no/such/page.html"], "no/such is not a folder"),
+        (["run", "--html", "there.html"], "there.html exists"),
+        (["run", "--ssh"], "--ssh needs a rank table"),
+        (["run", "t.json"], "t.json needs --ssh"),
+        (["run", "--remote", "x"], "needs --ssh"),
+        (["t.json", "--ssh"], "t.json"),
+        (["run", "--format", "xml"], "xml"),
+    ],
+)
+def test_bad_input_has_one_line_and_a_fix(tmp_path: Path, arguments: list[str], message: str) -> None:
+    (tmp_path / "empty").mkdir()
+    run(tmp_path / "run")
+    (tmp_path / "there.html").write_text("mine")
+    done = watch(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr.replace("/tmp", "")
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "there.html").read_text() == "mine"
+
+
+def test_the_page_is_written_with_every_look(tmp_path: Path) -> None:
+    done = watch(tmp_path, str(run(tmp_path / "run", ended="done")), "--html", "a.html", "--force")
+    assert done.returncode == 0
+    assert "<h1>" in (tmp_path / "a.html").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "run"]
+
+
+def test_the_page_is_served_until_ctrl_c(tmp_path: Path) -> None:
+    process = start(tmp_path, str(run(tmp_path / "run", ended="done")), "--serve", "--interval", "0.5")
+    assert process.stdout
+    address = process.stdout.readline().removeprefix("serving ").strip()
+    with urlopen(address, timeout=60) as answer:  # a job that has ended is served too
+        assert "done, 4 ranks" in answer.read().decode()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err.strip()) == (130, "interrupted")
+    assert address not in out
+
+
+def test_a_run_that_vanishes_is_a_note(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    process = start(tmp_path, "run", "--interval", "0.3")
+    assert process.stdout
+    process.stdout.readline()
+    for path in folder.iterdir():
+        path.unlink()
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    outer, inner = pty.openpty()
+    yield outer, inner
+    os.close(outer)
+
+
+def on_terminal(folder: Path, terminal: tuple[int, int], *, seconds: float, code: str | None = None) -> tuple[int, str]:
+    """What a watch writes to a terminal until Ctrl-C after so many seconds, or its end."""
+    outer, inner = terminal
+    command = [*KIT, "run", "--interval", "0.3"] if code is None else [sys.executable, "-c", code]
+    environ = {**ENVIRON, "TERM": "xterm", "COLUMNS": "120", "LINES": "30"}
+    process = subprocess.Popen(
+        command, cwd=folder, env=environ, stdin=inner, stdout=inner, stderr=inner, start_new_session=True
+    )
+    os.close(inner)
+    data, end, is_told = b"", time.monotonic() + PATIENCE, False
+    os.set_blocking(outer, False)
+    while time.monotonic() < end:
+        try:
+            data += os.read(outer, 1 << 16)
+        except BlockingIOError:
+            time.sleep(0.05)
+        except OSError:  # the other end is closed
+            break
+        if not is_told and data.count(b"4 ranks") >= 2 and seconds:
+            process.send_signal(signal.SIGINT)
+            is_told = True
+        if process.poll() is not None and not data:
+            break
+    return process.wait(PATIENCE), data.decode("utf-8", "replace")
+
+
+def test_on_a_terminal_the_screen_is_drawn_and_given_back(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    folder = run(tmp_path / "run", slow=1)
+    facts(folder, 0, doing=HOSTILE[:30])
+    (folder / "rank_0.log").write_bytes(HOSTILE.encode("utf-8", "replace"))
+    code, text = on_terminal(tmp_path, terminal, seconds=1)
+    assert code == 130
+    assert text.index("\x1b[?1049h") < text.index("4 ranks") < text.index("\x1b[?1049l"), "the screen is given back"
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l"), "so is the cursor"
+    assert "rank 1 (n0, card 1) holds up the others" in text
+    assert "\x1b[2J" not in text.replace("\x1b[2J\x1b[H", "").split("\x1b[?1049h")[1].split("says")[-1]
+    assert "owned\x07" not in text
+
+
+def test_without_rich_a_terminal_gets_lines_and_a_hint(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    run(tmp_path / "run", ended="done")
+    code = (
+        "import sys, hccl_kit.cli.watch_steps as steps; from hccl_kit.cli.watch import main\n"
+        "steps.find_spec = lambda name: None\n"
+        "sys.exit(main(['run']))"
+    )
+    done, text = on_terminal(tmp_path, terminal, seconds=0, code=code)
+    assert done == 0
+    plain = re.sub(r"\x1b\[[0-9]*m", "", text)
+    assert plain.count("note: pip install 'hccl-kit[watch]' shows this as a table that is refreshed in place") == 1
+    assert "\x1b[?1049h" not in text
+
+
+def test_nothing_heavy_and_no_rich_is_loaded_for_once(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    code = (
+        "import sys; from hccl_kit.cli.watch import main; main(['run', '--once']);"
+        "print([name for name in ('mindspore', 'numpy', 'torch', 'rich', 'jsonschema') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_closed_pipe_ends_it(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    with start(tmp_path, "run", "--interval", "0.2") as process:
+        assert process.stdout
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(PATIENCE) == 141

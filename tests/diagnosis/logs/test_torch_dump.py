@@ -1,0 +1,181 @@
+"""Dumps of torch's flight recorder, as pickles and as JSON: what they state, and what is refused."""
+
+import gzip
+import json
+import pickle
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.job import diagnose
+from hccl_kit.diagnosis.logs import torch_dump
+from hccl_kit.diagnosis.logs.facts import Dumped, Traced
+from hccl_kit.diagnosis.logs.reading import read
+from hccl_kit.diagnosis.report.text import as_text
+
+
+def entry(number: int, operator: str = "nccl:all_reduce", **changes: Any) -> dict[str, Any]:
+    """In the form of torch 2.13, without the fields that nothing reads."""
+    return {
+        "record_id": number,
+        "process_group": ("0", "default_pg"),
+        "collective_seq_id": number,
+        "profiling_name": operator,
+        "time_created_ns": (1_700_000_000 + number) * 10**9,
+        "input_sizes": [[64, 2]],
+        "input_dtypes": ["Float"],
+        "state": "completed",
+        "time_discovered_completed_ns": 1,
+        "retired": True,
+        "is_p2p": False,
+        **changes,
+    }
+
+
+OPEN = {"state": "scheduled", "time_discovered_completed_ns": None, "retired": False}
+
+
+def dump(*entries: dict[str, Any], ranks: str = "[0, 1]") -> dict[str, Any]:
+    config = {"0": {"name": "0", "desc": "default_pg", "ranks": ranks}}
+    return {"version": "2.10", "pg_config": config, "pg_status": {}, "entries": list(entries)}
+
+
+def facts(data: bytes, name: str = "hccl_trace_rank_1") -> list[Any]:
+    noted, why = torch_dump.read(name, iter([data]))
+    assert why is None
+    return [one.fact for one in noted]
+
+
+def refused(data: bytes, name: str = "hccl_trace_rank_1") -> str:
+    noted, why = torch_dump.read(name, iter([data]))
+    assert noted == []
+    assert why is not None
+    return why
+
+
+DUMP = dump(entry(1), entry(2, "nccl:all_gather", **OPEN))
+
+
+@pytest.mark.parametrize(
+    "data", [pickle.dumps(DUMP, 2), pickle.dumps(DUMP), json.dumps(DUMP).encode()], ids=["pickle 2", "pickle 4", "JSON"]
+)
+def test_what_a_dump_states(data: bytes) -> None:
+    assert facts(data) == [
+        Dumped(1, 2),
+        Traced(1, "nccl:0 (default_pg)", (0, 1), 1, "all_reduce", "Float [64, 2]", left=True),
+        Traced(1, "nccl:0 (default_pg)", (0, 1), 2, "all_gather", None, left=False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("backend", "change", "left"),
+    [
+        ("gloo", {**OPEN, "retired": True}, True),  # gloo never says "completed"
+        ("gloo", OPEN, False),
+        ("hccl", {**OPEN, "retired": True}, False),  # it has timed out
+        ("hccl", {**OPEN, "state": "started"}, False),
+        ("hccl", {"time_discovered_completed_ns": None}, True),
+    ],
+)
+def test_when_a_collective_is_over(backend: str, change: dict[str, Any], left: bool) -> None:
+    found = facts(pickle.dumps(dump(entry(1, f"{backend}:all_reduce", **change))))[1]
+    assert found.left is left
+
+
+def test_only_the_last_entries_are_kept_and_no_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_dump, "MAX_KEPT", 3)
+    entries = [*map(entry, range(9)), entry(9, is_p2p=True)]
+    assert [one.sequence for one in facts(pickle.dumps(dump(*entries)))[1:]] == [7, 8]
+
+
+def test_the_rank_is_the_number_at_the_end_of_the_name() -> None:
+    for name in ("comm_lib_trace_rank_13", "torch_trace_rank_13.json", "rank_13", "2024-run_13.pickle"):
+        assert facts(pickle.dumps(DUMP), name)[0] == Dumped(13, 2)
+    assert "does not end with a rank" in refused(pickle.dumps(DUMP), "dump")
+    assert "does not end with a rank" in refused(pickle.dumps(DUMP), "dump_1234567890")
+
+
+ODD: tuple[Any, ...] = (
+    entry(1, process_group=None),
+    entry(1, process_group=["x"]),
+    entry(1, collective_seq_id="1"),
+    entry(1, profiling_name=7),
+    entry(1, input_sizes="ab", input_dtypes=None),
+    entry(1, input_sizes=[["a", True, -1]], input_dtypes=[3]),
+    entry(1, time_created_ns=-1),
+    "text",
+    None,
+)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_values_of_other_types_do_no_harm(odd: Any) -> None:
+    assert facts(pickle.dumps({**dump(), "entries": [odd, entry(2)]}))[-1].sequence == 2
+
+
+@pytest.mark.parametrize("config", [None, [], {"0": None}, {"0": {"ranks": [0, 1]}}, {"0": {"ranks": ""}}], ids=str)
+def test_groups_without_ranks(config: Any) -> None:
+    found = facts(pickle.dumps({**DUMP, "pg_config": config}))
+    assert found[0] == Dumped(1, None)
+    assert found[1].members is None
+
+
+def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "no entries" in refused(pickle.dumps([1]))
+    assert "no entries" in refused(pickle.dumps({"entries": 3, "version": "2"}))
+    assert "no entries" in refused(b'{"entries": []}')
+    assert "not valid JSON" in refused(json.dumps(DUMP).encode()[:-9])
+    assert "not valid JSON" in refused(b'{"a":' * 100_000)
+    assert "ends in the middle" in refused(pickle.dumps(DUMP)[:-9])
+    assert "plain values" in refused(pickle.dumps({"version": Path("x")}))
+    monkeypatch.setattr(torch_dump, "MAX_BYTES", 1 << 20)
+    assert "more than 1 MiB" in refused(b"\x80\x02" + bytes(2 << 20))
+
+
+def stuck_job(folder: Path) -> None:
+    """Three ranks, of which the last has not entered collective 2706."""
+    folder.mkdir()
+    for rank in range(3):
+        entries = [entry(number, "hccl:all_reduce") for number in range(2700, 2706)]
+        entries += [entry(2706, "hccl:all_reduce", **OPEN)] if rank < 2 else []
+        data = pickle.dumps(dump(*entries, ranks="[0, 1, 2]"), 2)
+        (folder / f"hccl_trace_rank_{rank}").write_bytes(data)
+
+
+def test_a_folder_of_dumps(tmp_path: Path) -> None:
+    stuck_job(tmp_path / "run")
+    answer = as_text(diagnose([tmp_path / "run"]))
+    assert answer.startswith("first fault:  rank 2: never entered all_reduce 2706, where the others wait: "), answer
+
+
+def test_an_archive_of_dumps_that_are_packed_again(tmp_path: Path) -> None:
+    stuck_job(tmp_path / "run")
+    with tarfile.open(tmp_path / "run.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "run", "run")
+    assert "rank 2: never entered all_reduce 2706" in as_text(diagnose([tmp_path / "run.tar.gz"]))
+    one = tmp_path / "run" / "hccl_trace_rank_0"
+    one.write_bytes(gzip.compress(one.read_bytes()))
+    assert "rank 2: never entered all_reduce 2706" in as_text(diagnose([tmp_path / "run"]))
+
+
+def test_one_bad_dump_is_noted_and_the_rest_is_read(tmp_path: Path) -> None:
+    stuck_job(tmp_path / "run")
+    bad = tmp_path / "run" / "hccl_trace_rank_1"
+    bad.write_bytes(bad.read_bytes()[:-200])
+    (tmp_path / "run" / "hccl_trace_rank_7").write_bytes(b"\x80\x02}X\x07\x00\x00\x00versioncos\nsystem\n.")
+    found = read([tmp_path / "run"])
+    assert [note.removeprefix(f"{tmp_path}/run/") for note in found.notes] == [
+        "hccl_trace_rank_1 is not a readable dump of torch's flight recorder: it ends in the middle",
+        "hccl_trace_rank_7 is not a readable dump of torch's flight recorder: it has more than plain values"
+        " (opcode b'c' at byte 15)",
+    ]
+    assert "rank 2: never entered all_reduce 2706" in as_text(diagnose([tmp_path / "run"]))
+
+
+def test_nothing_but_bad_dumps(tmp_path: Path) -> None:
+    (tmp_path / "hccl_trace_rank_0").write_bytes(b"\x80\x02")
+    with pytest.raises(KitError, match=r"no log was found: .*it ends in the middle"):
+        diagnose([tmp_path])

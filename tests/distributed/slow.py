@@ -1,0 +1,25 @@
+"""A training whose rank 1 computes SLOW times as long as it would, as on a card that is too hot.
+
+Times as long and not longer by so much: on a busy machine a step may take seconds.
+"""
+
+import os
+import time
+from itertools import count
+
+from hccl_kit.ocr.programs.train import main
+from hccl_kit.ocr.train.step import TrainStep
+
+if os.environ["RANK"] == "1":
+    compute, calls = TrainStep._compute, count()
+
+    def slow(*arguments, **keywords):  # type: ignore[no-untyped-def]
+        began = time.perf_counter()
+        loss, gradients = compute(*arguments, **keywords)
+        loss.asnumpy()  # waits for the computation
+        if next(calls):  # the first call compiles
+            time.sleep((float(os.environ["SLOW"]) - 1) * (time.perf_counter() - began))
+        return loss, gradients
+
+    TrainStep._compute = slow  # type: ignore[method-assign]
+main()

@@ -1,0 +1,79 @@
+"""Training that loses one of its two hosts goes on with a spare, and ends with the parameters of an undisturbed run."""
+
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.launch.emitters import bash
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.generate import generate_cluster
+from tests.distributed.jobs import OURS, Job
+from tests.lab.hosts import Hosts, hosts, needs_hosts
+from tests.launch.jobs import clean_environ, wait_until
+from tests.launch.spare_jobs import CRASH, fitted, lose
+from tests.launch.ways import planned, write
+from tests.places import ROOT
+
+pytestmark = [pytest.mark.train, needs_hosts]
+
+STEPS = ("train.max_steps=30", "train.resume_interval_steps=4")
+PATIENCE = 600.0
+
+
+def two_servers(addresses: Sequence[str]) -> RankTable:
+    """A rank on each of the first two hosts."""
+    hosts_of_ranks = [Host(address, {0: Card(f"192.0.2.{number}")}) for number, address in enumerate(addresses[:2], 1)]
+    return generate_cluster(hosts_of_ranks, version="1.0")
+
+
+def step_of(folder: Path) -> int:
+    """The furthest step of either rank in the first attempt."""
+    files = [path for path in folder.glob("hccl_logs/latest/step_[01]") if path.stat().st_size]
+    return max((int(path.read_text() or 0) for path in files), default=0)
+
+
+def begin(job: Job, lab: Hosts) -> "subprocess.Popen[bytes]":
+    """Train on the first two hosts; the third is a spare."""
+    table = two_servers(lab.addresses)
+    made, file = planned(table, *job.train(*STEPS))
+    (job.folder / file.name).write_text(file.text, encoding="utf-8")
+    script = write(job.folder, bash.emit(made, file, spares=fitted(table, lab.addresses[2:])))
+    variables = {"PYTHONPATH": str(ROOT), "PWD": str(job.folder), "HCCL_KIT_SSH": f"ssh -F {lab.ssh_config}"}
+    environ = {name: value for name, value in clean_environ(variables).items() if name not in OURS}
+    with (job.folder / "screen").open("w") as screen:
+        return subprocess.Popen(
+            ["bash", script, "--ssh"],
+            cwd=job.folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=screen,
+            stderr=screen,
+            start_new_session=True,
+        )
+
+
+def end(job: Job, process: "subprocess.Popen[bytes]") -> str:
+    """What a job has printed that succeeds."""
+    code = process.wait(timeout=PATIENCE)
+    printed = (job.folder / "screen").read_text(encoding="utf-8")
+    assert code == 0, printed
+    return printed
+
+
+@pytest.mark.long
+def test_a_spare_host_ends_with_the_parameters_of_the_undisturbed_run(job: Job, new_job: Callable[[], Job]) -> None:
+    """Both on hosts with one rank each: the number of threads of a rank changes the last bits of its sums."""
+    undisturbed = new_job()
+    with hosts(3) as lab:
+        end(undisturbed, begin(undisturbed, lab))
+        process = begin(job, lab)
+        assert wait_until(lambda: step_of(job.folder) >= 6 or process.poll() is not None, seconds=PATIENCE)
+        lose(lab, 1, CRASH)
+        printed = end(job, process)
+    assert f"spare {lab.addresses[2]} takes the place of server {lab.addresses[1]}; left: none\n" in printed
+    assert "restart 1: resumed from " in printed
+    assert job.summary["steps"] == 30
+    assert job.summary["parameters_sha256"] == undisturbed.summary["parameters_sha256"]

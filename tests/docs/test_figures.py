@@ -1,0 +1,70 @@
+"""Figures of speed stand in one place: the table that `python -m benchmarks --write` writes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.table import BEGIN, END, HEAD
+from tests.docs.pages import DOCS, IN_CHINESE, IN_ENGLISH, name_of
+from tests.places import ROOT
+
+PAGE = DOCS / "benchmarks.md"
+SPEED = re.compile(
+    r"""\d\s*(?:[MGk]i?B|samples|images|img|pages|lines|steps|tokens)(?:/s|\ (?:per|a)\ second)\b  # a rate
+    |\d\s*ms\b
+    |\d(?:\.\d+)?\s*(?:times|x)\ (?:as\ (?:fast|long|slow|much)|(?:faster|slower|longer)|(?:json|PyTorch|torch))
+    |(?:faster|slower)\ by\ \d
+    |\d+(?:\.\d+)?\s*倍|每秒\s*\d""",
+    re.VERBOSE,
+)
+PAGES = sorted({*IN_ENGLISH, *IN_CHINESE, ROOT / "CHANGELOG.md"} - {PAGE})
+
+
+def outside(page: str) -> str:
+    """The text of the page of benchmarks without its table."""
+    before, _, rest = page.partition(BEGIN)
+    return before + rest.partition(END)[2]
+
+
+def figures(text: str) -> list[str]:
+    """The lines with a figure of speed; blocks of code, which show what a program prints, do not count."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [line for line in prose.splitlines() if SPEED.search(line)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_page_has_a_figure_of_speed(page: Path) -> None:
+    assert figures(page.read_text(encoding="utf-8")) == []
+
+
+def test_the_page_of_benchmarks_has_none_outside_its_table() -> None:
+    assert figures(outside(PAGE.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hccl-kit took 2.25 times as long",
+        "416 to 429 samples per second",
+        "it reads 120 MB/s",
+        "2.4 to 2.5 times (27 ms)",
+        "1.8x json.load",
+        "3 times faster",
+        "快 2.5 倍",
+    ],
+)
+def test_a_figure_of_speed_is_seen(text: str) -> None:
+    assert figures(text) == [text]
+
+
+def test_each_ratio_of_the_table_is_that_of_its_figures() -> None:
+    """Nobody has edited one of them."""
+    table = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    assert tuple(rows[0]) == HEAD
+    measured = [row for row in rows[2:] if row[1] != "-"]
+    assert len(measured) > 10
+    for what, ours, _, peers, ratio in measured:
+        one, other = (float(cell.split()[0].replace(",", "")) for cell in (ours, peers))
+        assert one / other == pytest.approx(float(ratio), rel=0.02, abs=0.006), what

@@ -1,0 +1,102 @@
+"""Every launcher with a table of 1,000 servers: what it writes stays below the limits of who reads it."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchmarks.table_shapes import servers, super_pods
+from hccl_kit.check.engine import check_text
+from hccl_kit.cli import launch
+from hccl_kit.launch.emitters import LAUNCHERS, emit, manifest
+from hccl_kit.launch.files import LaunchFile, TableFile
+from hccl_kit.launch.plan import LaunchPlan, plan
+from hccl_kit.launch.rules import check_plan
+from hccl_kit.launch.shell import program_text
+from tests.launch.manifests import data_of, table_in
+
+SERVERS = 1000
+PODS = [name for name, row in LAUNCHERS.items() if row.runs_pods]
+GIVEN = [name for name in PODS if "fixed_table" in {option.name for option in LAUNCHERS[name].options}]
+MAX_SCRIPT = 4 << 20
+"""Bytes of a batch script that Slurm takes unless the site sets another max_script_size."""
+MAX_ARGUMENT, MAX_ARGUMENTS = 128 << 10, 2 << 20
+"""Bytes of one argument of a program, and of all with its environment, where the stack may have 8 MiB."""
+MAX_REQUEST = 1536 << 10
+"""Bytes of an object that etcd takes."""
+SHAPES = {"8 cards": (servers, 8), "16 dies in super pods": (super_pods, 16)}
+
+
+@cache
+def planned(shape: str) -> tuple[LaunchPlan, TableFile]:
+    make, cards = SHAPES[shape]
+    text = json.dumps(make(SERVERS * cards))
+    table = check_text(text, "t.json").table
+    assert table is not None
+    assert len(table.servers) == SERVERS
+    return plan(table, ["vllm", "serve", "model"]), TableFile("t.json", text)
+
+
+def written(name: str, shape: str, options: Mapping[str, Any]) -> tuple[LaunchFile, ...]:
+    return emit(name, *planned(shape), **options)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", [name for name in LAUNCHERS if name not in PODS])
+def test_a_script_is_one_that_bash_and_slurm_take(name: str, shape: str) -> None:
+    files = written(name, shape, {})
+    assert sum(len(file.text.encode()) for file in files) < MAX_SCRIPT / 4
+    nodes = planned(shape)[0].nodes
+    for program in ("rendezvous", "ssh_start"):
+        assert len(program_text(program)) < MAX_ARGUMENT
+        names = sum(len(f"{node.id} {node.address} ") + 16 for node in nodes)  # and a pointer for each
+        assert len(program_text(program)) + names < MAX_ARGUMENTS / 10
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", PODS)
+def test_a_manifest_does_not_grow_with_the_servers(name: str, shape: str) -> None:
+    (file,) = written(name, shape, {"image": "x"})
+    assert len(file.text) < 48 << 10
+    assert_taken(file)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", GIVEN)
+def test_kubectl_applies_a_manifest_with_the_table(name: str, shape: str) -> None:
+    network = {} if name == "volcano" else {"host_network": True}
+    _, table = planned(shape)
+    (file,) = written(name, shape, {"image": "x", "fixed_table": True, **network})
+    assert_taken(file)
+    config = next(yaml.load_all(file.text, Loader=yaml.CSafeLoader))
+    assert table_in(config) == json.loads(table.text)
+
+
+def assert_taken(file: LaunchFile) -> None:
+    """By kubectl apply, the API server and etcd."""
+    assert f"#   kubectl apply -f {file.name}\n" in file.text
+    for document in yaml.load_all(file.text, Loader=yaml.CSafeLoader):
+        assert manifest.applied_size(document) <= manifest.MAX_APPLIED
+        assert len(json.dumps(document)) + manifest.applied_size(document) <= MAX_REQUEST
+        assert sum(map(len, data_of(document).values())) <= manifest.MAX_MAP
+
+
+def test_what_a_cluster_cannot_write_is_refused_with_what_takes_over() -> None:
+    found = [one for one in check_plan(*planned("16 dies in super pods"), "volcano") if one.severity == "error"]
+    assert [(one.rule, one.hint) for one in found] == [
+        (
+            "HK532",
+            "start it with --to ascendjob, which needs no table, or with --fixed-table, which compresses this one",
+        )
+    ]
+
+
+def test_the_program_gives_pods_a_table_that_no_cluster_could_write(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(planned("16 dies in super pods")[1].text)
+    words = [str(tmp_path / "t.json"), "--to", "volcano", "--image", "x", "--product", "a3"]
+    assert launch.main([*words, "--", "true"]) == 2
+    assert launch.main([*words, "--fixed-table", "--", "true"]) == 0

@@ -1,0 +1,71 @@
+"""Which spare takes which place, what the launch script is told, and why a job cannot go on."""
+
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.launch.payload.membership import Membership, NoSpareError, Spare
+from hccl_kit.launch.payload.ssh_command import Node
+from hccl_kit.table import formats
+from hccl_kit.table.operations.generate import generate_cluster
+from tests.launch.jobs import fake_kit
+from tests.launch.payload.test_substitute import entry_of, hosts
+
+A, B, C, D = (Node(f"10.0.0.{number}", f"10.0.0.{number}") for number in (1, 2, 9, 10))
+
+
+@pytest.fixture
+def members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Membership:
+    """Servers A and B, spares C and D, and a kit that accepts every table."""
+    for name, value in fake_kit(tmp_path, "exit 0").items():
+        monkeypatch.setenv(name, value)
+    table = tmp_path / "t.json"
+    table.write_text(formats.write(generate_cluster(hosts(2, [0]), version="1.0")), encoding="utf-8")
+    spares = [Spare(node, entry_of(host)) for node, host in zip((C, D), hosts(2, [0], first=9), strict=True)]
+    return Membership((A, B), spares, table, tmp_path)
+
+
+def test_a_spare_may_be_lost_too(members: Membership) -> None:
+    assert members.options == []
+    assert members.replace({B}) == ["spare 10.0.0.9 takes the place of server 10.0.0.2; left: 10.0.0.10"]
+    assert members.nodes == (A, C)
+    first = members.sha256
+    assert members.replace({C}) == ["spare 10.0.0.10 takes the place of server 10.0.0.9; left: none"]
+    assert members.nodes == (A, D)
+    pairs = ["--replace", "10.0.0.2=10.0.0.9", "--replace", "10.0.0.9=10.0.0.10"]
+    assert members.options == [*pairs, "--table-sha256", members.sha256]
+    assert members.sha256 != first
+
+
+def test_two_servers_may_be_lost_at_once(members: Membership) -> None:
+    assert len(members.replace({B, A})) == 2
+    assert members.nodes == (C, D)
+
+
+def test_without_a_spare_the_job_cannot_go_on(members: Membership) -> None:
+    members.replace({A, B})
+    with pytest.raises(NoSpareError, match=r"^no spare is left for server 10\.0\.0\.10$"):
+        members.replace({D})
+
+
+def test_the_kit_checks_the_new_table(members: Membership, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit = tmp_path / "bin" / "hccl-kit"
+    kit.write_text('#!/bin/sh\necho "$@" >>asked\necho "t.json:1:1: HK201 error: \033[31mno"\nexit 1\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NoSpareError) as caught:
+        members.replace({B})
+    (path,) = tmp_path.glob("t-*.json")
+    assert str(caught.value) == f"hccl-kit check refuses {path}: t.json:1:1: HK201 error: \\x1b[31mno"
+    assert (tmp_path / "asked").read_text() == f"check --quiet --format text {path}\n"
+
+
+def test_a_kit_that_is_not_there_or_late_does_not_stop_the_job(members: Membership, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "hccl-kit").write_text("#!/bin/sh\nexit 1\n")  # as `python -m hccl_kit` without the kit
+    assert len(members.replace({B})) == 1
+
+
+def test_a_folder_that_is_gone_is_one_line(members: Membership, tmp_path: Path) -> None:
+    members.folder = tmp_path / "gone"
+    with pytest.raises(NoSpareError) as caught:
+        members.replace({B})
+    assert str(caught.value) == f"cannot write the new table to {tmp_path}/gone: No such file or directory"

@@ -1,0 +1,155 @@
+"""Jobs with spare servers on the hosts of a lab, started over ssh from this machine, and the loss of a host."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hccl_kit.launch.emitters import bash
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import plan
+from hccl_kit.launch.spares import Spare, fit
+from hccl_kit.table import formats
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.generate import generate_cluster
+from tests.lab.hosts import Hosts
+from tests.launch.jobs import SCRIPT, TABLE, clean_environ
+from tests.launch.nodes import RANKS, NodesJob, table_of
+from tests.places import ROOT
+
+CUT, KILL, CRASH = "cut", "kill", "crash"
+LOSSES = (CUT, KILL, CRASH)
+"""The cable is pulled and all goes on behind it; all processes die, sshd too; both, as when the power fails."""
+FENCE = "\nFENCE = 11.0\n"
+PROGRAM = (sys.executable, "-u", "-m", "benchmarks.spare_hosts_program")
+
+
+def spare_tables(names: Sequence[str]) -> list[RankTable]:
+    """A table of each spare alone."""
+    return [
+        generate_cluster(
+            [Host(name, {device: Card(f"192.0.2.{200 + RANKS * number + device}") for device in range(RANKS)})],
+            version="1.0",
+        )
+        for number, name in enumerate(names)
+    ]
+
+
+def fitted(table: RankTable, names: Sequence[str]) -> tuple[Spare, ...]:
+    return fit(TableFile(TABLE, formats.write(table)), table, spare_tables(names), None)
+
+
+def unchecked(names: Sequence[str]) -> list[Spare]:
+    """Spares that no rule has seen, such as some of this host."""
+    entries = [json.loads(formats.write(table))["server_list"][0] for table in spare_tables(names)]
+    return [Spare(name, name, json.dumps(entry)) for name, entry in zip(names, entries, strict=True)]
+
+
+def lose(lab: Hosts, host: int, how: str) -> None:
+    """Lose a host, with everything that runs on it, or without."""
+    if how in (CUT, CRASH):
+        lab.cut(host)
+    if how in (KILL, CRASH):
+        for process in lab.processes(host):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class SpareJob(NodesJob):
+    """The first `servers` hosts of the lab have the ranks, the others are spares."""
+
+    servers: int
+
+    def begin(self, *options: str, steps: int, environ: dict[str, str] | None = None) -> subprocess.Popen[str]:
+        """Start it from this machine."""
+        with (self.folder / "screen").open("w") as screen:
+            return subprocess.Popen(
+                ["bash", SCRIPT, "--ssh", *options],
+                cwd=self.folder,
+                env=clean_environ(
+                    {
+                        "PYTHONPATH": str(ROOT),
+                        "PWD": str(self.folder),
+                        "HCCL_KIT_SSH": f"ssh -F {self.lab.ssh_config}",
+                        # ssh passes these on.
+                        "PYTHON_STEPS": str(steps),
+                        **(environ or {}),
+                    }
+                ),
+                stdin=subprocess.DEVNULL,
+                stdout=screen,
+                stderr=screen,
+                text=True,
+                start_new_session=True,
+            )
+
+    @property
+    def screen(self) -> str:
+        return (self.folder / "screen").read_text(encoding="utf-8", errors="replace")
+
+    def step(self, attempt: int) -> int:
+        """The furthest step of an attempt, 0 without one."""
+        logs = self.logs / f"restart_{attempt}" if attempt else self.logs
+        found = 0
+        for path in logs.glob("step_*"):
+            with suppress(ValueError, OSError):
+                found = max(found, int(path.read_text() or 0))
+        return found
+
+    def where(self, attempt: int) -> dict[int, dict[str, Any]]:
+        """Host, device and table of each rank of an attempt."""
+        paths = (self.folder / "shared").glob(f"where_{attempt}_*[0-9]")
+        return {int(path.name.split("_")[2]): json.loads(path.read_text()) for path in paths if "." not in path.name}
+
+    def results(self) -> list[str]:
+        """The digest of the parameters of each rank at the end."""
+        ranks = range(self.servers * RANKS)
+        paths = [self.folder / "shared" / f"result_{rank}" for rank in ranks]
+        return [hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none" for path in paths]
+
+    def lose(self, host: int, how: str) -> None:
+        lose(self.lab, host, how)
+
+    def left(self, seconds: float = 3.0) -> list[str]:
+        """The processes of the job that are still there after `seconds`."""
+        end = time.monotonic() + seconds
+        while (found := self.processes()) and time.monotonic() < end:
+            time.sleep(0.1)
+        return found
+
+
+@contextmanager
+def spare_job(folder: Path, lab: Hosts, servers: int, *, fence: float | None = None) -> Iterator[SpareJob]:
+    """A job of the program of `benchmarks.spare_hosts`; `fence` replaces the seconds after the loss of a host."""
+    table = table_of(lab.addresses[:servers])
+    text = formats.write(table)
+    (folder / "shared").mkdir()
+    (folder / TABLE).write_text(text, encoding="utf-8")
+    run = f'cd {ROOT} && SHARED={folder}/shared STEPS=$PYTHON_STEPS exec "$0" "$@"'
+    made = bash.script(
+        plan(table, ("bash", "-c", run, *PROGRAM)), TableFile(TABLE, text), fitted(table, lab.addresses[servers:])
+    )
+    assert made.count(FENCE) == 1
+    if fence is not None:
+        made = made.replace(FENCE, f"\nFENCE = {fence}\n")
+    (folder / SCRIPT).write_text(made, encoding="utf-8")
+    job = SpareJob(folder, lab, servers)
+    try:
+        yield job
+    finally:
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                if os.fsencode(folder) in path.read_bytes() and int(path.parent.name) != os.getpid():
+                    os.kill(int(path.parent.name), signal.SIGKILL)

@@ -1,0 +1,67 @@
+"""The scripts switch the flight recorders of torch on, with their files in the folder of the run; users come first."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.launch import recorders, shell
+from tests.launch.jobs import python_job
+
+NAMES = [one.name for one in recorders.RECORDERS]
+SHOW = (
+    "names = 'TORCH_HCCL_TRACE_BUFFER_SIZE TORCH_FR_DUMP_TEMP_FILE TORCH_HCCL_DEBUG_INFO_TEMP_FILE'.split()\n"
+    "print(json.dumps([os.environ.get(name) for name in names]), file=open(f'said_{rank}_{os.environ.get(\"HCCL_KIT_RESTART\", 0)}', 'w'))\n"  # noqa: E501
+)
+
+
+def switched(**given: str) -> dict[str, str]:
+    """The variables of torch after the part of a script, with a folder that has characters of the shell."""
+    text = "\n".join(["set -euo pipefail", *shell.recorders(), "logs='/a b/&$x'", "switch_recorders_on", "env"])
+    done = subprocess.run(
+        ["bash", "-c", text], env={"PATH": os.environ["PATH"], **given}, check=True, capture_output=True, text=True
+    )
+    lines = (line.partition("=") for line in done.stdout.splitlines())
+    return {name: value for name, _, value in lines if name.startswith("TORCH_")}
+
+
+def test_all_are_on() -> None:
+    found = switched()
+    assert sorted(found) == sorted(NAMES)
+    assert found["TORCH_HCCL_TRACE_BUFFER_SIZE"] == "2000"
+    assert found["TORCH_HCCL_DEBUG_INFO_TEMP_FILE"] == "/a b/&$x/hccl_trace_rank_"
+    assert found["TORCH_FR_DUMP_TEMP_FILE"] == "/a b/&$x/torch_trace_rank_"
+
+
+@pytest.mark.parametrize(
+    ("given", "off"),
+    [
+        ("TORCH_FR_BUFFER_SIZE", "TORCH_FR_BUFFER_SIZE"),
+        ("TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_FR_BUFFER_SIZE"),
+        ("TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_FR_DUMP_TEMP_FILE"),
+        ("TORCH_FR_DUMP_ON_TIMEOUT", "TORCH_NCCL_DUMP_ON_TIMEOUT"),
+        ("HCCL_ENABLE_MONITORING", "TORCH_HCCL_ENABLE_MONITORING"),
+        ("TORCH_HCCL_TRACE_BUFFER_SIZE", "TORCH_HCCL_ENABLE_MONITORING"),
+    ],
+)
+@pytest.mark.parametrize("value", ["0", "7", ""])
+def test_what_the_user_has_set_stays(given: str, off: str, value: str) -> None:
+    found = switched(**{given: value})
+    assert found.get(given, value) == value
+    assert given == off or off not in found
+
+
+def test_nothing_is_left_to_us() -> None:
+    assert switched(**dict.fromkeys(NAMES, "x")) == dict.fromkeys(NAMES, "x")
+
+
+def test_every_start_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    """A restart is not taken for a user who has set the variables."""
+    program = f"{SHOW}sys.exit(3 if 'HCCL_KIT_RESTART' not in os.environ else 0)\n"
+    done = python_job(tmp_path, program, ranks=1).run("--max-restarts", "1", environ={"TORCH_FR_DUMP_TEMP_FILE": "/x_"})
+    assert done.returncode == 0, done.stderr
+    (run,) = (path for path in (tmp_path / "hccl_logs").iterdir() if path.is_dir() and not path.is_symlink())
+    for number, folder in enumerate((run, run / "restart_1")):
+        said = (tmp_path / f"said_0_{number}").read_text()
+        assert said == f'["2000", "/x_", "{folder}/hccl_trace_rank_"]\n'

@@ -1,0 +1,179 @@
+"""What sites ask of Slurm, on a real one of two nodes: parts, arrays, signals, restarts, MPI, containers, switches."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.place import topology
+from hccl_kit.place.topology import Domain
+from tests.lab.slurm import Cluster, cluster, needs_slurm
+from tests.launch.jobs import wait_until
+from tests.launch.slurm_jobs import Job, make_job, two_nodes
+from tests.launch.ways import fake, servers
+
+pytestmark = needs_slurm
+
+SAVES = """
+def save(*_): print('saved', flush=True); os._exit(3)
+signal.signal(signal.SIGUSR2, save)
+print('ready', flush=True)
+time.sleep(0 if restart else 300)
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Cluster]:
+    with cluster(topology.slurm_topology([Domain("a", ("n1",)), Domain("b", ("n2",))])) as made:
+        yield made
+
+
+def hosts(job: Job) -> list[str]:
+    return [job.note(rank)["host"] for rank in range(job.plan.size)]
+
+
+def test_a_heterogeneous_job_asks_each_node_for_its_cards(lab: Cluster, tmp_path: Path) -> None:
+    table = two_nodes(first=(4, 5), second=(6, 7, 1))
+    job = make_job(lab, tmp_path, table, hetjob=True, gres="npu", nodelist="n2,n1")
+    number = job.submit("--epochs", "3")
+    assert lab.exit_code(number) == 0, job.output
+    assert hosts(job) == ["n2", "n2", "n1", "n1", "n1"]
+    assert [job.note(rank)["environ"]["DEVICE_ID"] for rank in range(5)] == ["4", "5", "6", "7", "1"]
+    assert job.note(4)["argv"] == ["--epochs", "3"]
+    shown = lab.run(["scontrol", "show", "job", number]).stdout
+    assert re.findall(r"TresPerNode=(\S+)", shown) == ["gres:npu:2", "gres:npu:3"]
+
+
+def test_a_signal_reaches_every_part_of_a_heterogeneous_job_which_is_queued_again(lab: Cluster, tmp_path: Path) -> None:
+    table = two_nodes(first=(4, 5), second=(6,))
+    options = {"hetjob": True, "gres": "npu", "nodelist": "n2,n1", "max_restarts": "1", "signal": "USR2@60"}
+    job = make_job(lab, tmp_path, table, SAVES, **options)
+    number = job.submit()
+    assert wait_until(lambda: job.all_say("ready"))
+    lab.run(["scancel", "--batch", "--signal=USR2", number])
+    assert lab.exit_code(number, seconds=120) == 0, job.output
+    assert [job.note(rank, restart=1)["restart"] for rank in range(3)] == ["1"] * 3
+
+
+def test_a_node_with_fewer_tasks_than_ranks_is_refused(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(first=(4,), second=(6, 7)), hetjob=True, gres="npu", nodelist="n1,n2")
+    assert job.run() == 2
+    assert job.last[0] == "error: node n1 runs 1 tasks, server n1 has 2 ranks"
+
+
+def test_the_tasks_of_an_array_have_folders_by_their_numbers(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(), array="3,5%1")
+    number = job.submit()
+    assert wait_until(lambda: not lab.jobs())
+    for task in (3, 5):
+        assert (job.home / "hccl_logs" / f"slurm-{number}_{task}" / "rank_3.log").read_text() == "rank 3 is here\n"
+    assert job.note(3)["environ"]["SLURM_ARRAY_TASK_ID"] == "5"
+
+
+def test_before_the_limit_ranks_save_and_the_job_is_queued_again(lab: Cluster, tmp_path: Path) -> None:
+    """Slurm itself sends the signal, up to 30 s earlier than it is asked to."""
+    job = make_job(lab, tmp_path, two_nodes(), SAVES, time="1", signal="USR2@1", max_restarts="2")
+    number = job.submit()
+    assert lab.exit_code(number, seconds=180) == 0, job.output
+    logs = job.home / "hccl_logs" / f"slurm-{number}"
+    assert (logs / "rank_3.log").read_text().endswith("ready\nsaved\n")
+    assert [job.note(rank, restart=1)["restart"] for rank in range(4)] == ["1"] * 4
+    assert "ended by SIGUSR2; logs in " in job.output
+    assert "queued again for restart 1 of 2\n" in job.output
+    assert lab.about(number)["Restarts"] == "1"
+
+
+def test_without_restarts_the_signal_ends_the_job(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(), SAVES)
+    number = job.submit()
+    assert wait_until(lambda: job.all_say("ready"))
+    lab.run(["scancel", "--batch", "--signal=USR2", number])
+    assert lab.exit_code(number) == 140
+    assert job.last[0].startswith("ended by SIGUSR2; logs in ")
+
+
+def test_a_failure_starts_the_ranks_again_in_the_allocation(lab: Cluster, tmp_path: Path) -> None:
+    failing = "if rank == 2 and int(restart or 0) < 2: sys.exit(7)\ntime.sleep(0 if restart == '2' else 300)"
+    job = make_job(lab, tmp_path, two_nodes(), failing, max_restarts="2")
+    number = job.submit()
+    assert lab.exit_code(number) == 0, job.output
+    assert [job.note(3, restart=restart)["restart"] for restart in range(3)] == [None, "1", "2"]
+    assert "restart 1 of 2 in 1 s\n" in job.output
+    assert "restart 2 of 2 in 2 s\n" in job.output
+    assert lab.about(number)["Restarts"] == "0"
+    assert job.nothing_left()
+
+
+def test_restarts_of_slurm_and_of_the_script_are_counted_together(lab: Cluster, tmp_path: Path) -> None:
+    program = "if rank == 0 and restart != '1': sys.exit(5)\ntime.sleep(300)"
+    job = make_job(lab, tmp_path, two_nodes(), program, max_restarts="1")
+    number = job.submit()
+    assert wait_until((tmp_path / "note_3_1").exists)
+    lab.run(["scontrol", "requeue", number])
+    assert lab.exit_code(number, seconds=120) == 5
+    assert job.note(0, restart=2)["restart"] == "2"
+    assert "restart 1 of 1 in 1 s\n" in job.output
+    assert "restart 2" not in job.output.replace("restart_2", "")
+
+
+def test_a_job_that_is_cancelled_is_not_started_again(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(), "time.sleep(300)", max_restarts="3", signal="USR2@60")
+    number = job.submit()
+    assert wait_until(job.all_run)
+    lab.run(["scancel", number])
+    lab.exit_code(number)
+    assert lab.about(number)["JobState"] == "CANCELLED"
+    assert "restart" not in job.output
+    assert job.nothing_left()
+
+
+def test_mpi_numbers_the_ranks_as_the_table_does(lab: Cluster, tmp_path: Path) -> None:
+    """Slurm would begin at n1, and give it as many tasks as n2. A second start numbers them in the same way."""
+    failing = "time.sleep(2 * (not restart))\nsys.exit(rank == 1 and not restart)"
+    job = make_job(lab, tmp_path, two_nodes(first=(4, 5), second=(6,)), failing, mpi="pmi2", max_restarts="1")
+    assert job.run() == 0, job.output
+    for restart in range(2):
+        found = [job.note(rank, restart=restart)["environ"] for rank in range(3)]
+        assert [(one["RANK_ID"], one["SLURM_PROCID"], one["PMI_RANK"]) for one in found] == [(n, n, n) for n in "012"]
+    assert hosts(job) == ["n2", "n2", "n1"]
+
+
+def test_under_mpi_a_node_outside_the_table_prints_an_error(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, servers((0,), (0,), ids=("n1", "192.0.2.250")), mpi="pmi2")
+    assert job.run() == 2
+    assert job.last[0].startswith("error: node n2 (")
+    assert job.nothing_left()
+
+
+def test_apptainer_runs_each_rank(lab: Cluster, tmp_path: Path) -> None:
+    """A fake apptainer notes its options and runs the command."""
+    seen = 'for last; do :; done; printf "%s\\n" "$@" >"$0.$SLURM_PROCID"\n'
+    fake(tmp_path, "apptainer", seen + 'while [[ $1 != *.sif ]]; do shift; done; shift; exec "$@"')
+    job = make_job(
+        lab, tmp_path, two_nodes(), apptainer_image="images/train.sif", container_mounts="/data:/mnt/data:ro"
+    )
+    path = f"{tmp_path}/bin:{lab.environ['PATH']}"
+    assert job.run("a b", "", environ={"PATH": path}) == 0, job.output
+    words = (tmp_path / "bin" / "apptainer.0").read_text().split("\n")
+    driver = "/usr/local/Ascend/driver"
+    mounts = [f"{job.home}:{job.home}", f"{driver}:{driver}:ro", "/data:/mnt/data:ro", f"{tmp_path}:{tmp_path}"]
+    assert words[: words.index("images/train.sif")] == [
+        "exec",
+        *(word for mount in mounts for word in ("--bind", mount)),
+        "--pwd",
+        str(job.home),
+    ]
+    assert job.note(3)["argv"] == ["a b", ""]
+
+
+def test_slurm_reads_the_topology_of_an_inventory(lab: Cluster, tmp_path: Path) -> None:
+    """Each node is a super pod of its own: a job of two nodes on one switch waits, one on two runs, by the table."""
+    shown = lab.run(["scontrol", "show", "topology"]).stdout
+    assert re.findall(r"SwitchName=(\S+) Level=(\d)", shown) == [("sp-a", "0"), ("sp-b", "0"), ("all", "1")]
+    job = make_job(lab, tmp_path, two_nodes(), switches="2")
+    number = job.submit()
+    assert lab.exit_code(number) == 0, job.output
+    assert hosts(job) == ["n2", "n2", "n1", "n1"]
+    assert lab.about(number)["Switches"].startswith("2@")
+    assert job.note(0)["environ"]["SLURM_TOPOLOGY_ADDR"] == "all.sp-b.n2"

@@ -1,0 +1,102 @@
+"""Which servers can be spares of a table."""
+
+import json
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.check.engine import check_text
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.spares import MAX_SPARES, cards_in_use, check_names, fit
+from hccl_kit.table import formats
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.generate import generate_cluster
+from hccl_kit.table.products import find_product
+from tests.launch.payload.test_substitute import hosts
+
+TABLE = generate_cluster(hosts(2, [0, 1]), version="1.0")
+
+
+def fitted(*spares: Host, table: RankTable = TABLE, product: str | None = None) -> list[tuple[str, str]]:
+    singles = [generate_cluster([host], version=table.version) for host in spares]
+    file = TableFile("t.json", formats.write(table))
+    found = fit(file, table, singles, find_product(product) if product else None)
+    return [(spare.id, spare.address) for spare in found]
+
+
+def test_spares_are_known_by_address_and_have_their_cards() -> None:
+    assert fitted(*hosts(2, [0, 1], first=8)) == [("10.0.0.8", "10.0.0.8"), ("10.0.0.9", "10.0.0.9")]
+    assert fitted(Host("spare", {0: Card("192.168.1.1"), 1: Card("192.168.1.2")}, host_ip="10.0.0.9")) == [
+        ("spare", "10.0.0.9")
+    ]
+
+
+def test_a_spare_has_the_cards_of_all_servers() -> None:
+    table = generate_cluster([*hosts(1, [0, 1]), *hosts(1, [2], first=2)], version="1.0")
+    assert cards_in_use(table) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("-oProxyCommand=id", "spare '-oProxyCommand=id' is not a valid address or host name"),
+        ("a b", "spare 'a b' is not a valid address or host name"),
+        ("a;id", "spare 'a;id' is not a valid address or host name"),
+        ("root@a", "spare 'root@a' is not a valid address or host name"),
+        ("a=b", "spare 'a=b' is not a valid address or host name"),
+        ("\x1b[31m", "spare '\\x1b[31m' is not a valid address or host name"),
+        ("", "spare '' is not a valid address or host name"),
+        ("10.0.0.2", "spare 10.0.0.2 is a server of the table already"),
+        ("10.0.0.8", "spare 10.0.0.8 is listed twice"),
+    ],
+)
+def test_a_name_that_is_none_is_refused(name: str, message: str) -> None:
+    with pytest.raises(KitError) as caught:
+        check_names(["10.0.0.8", name], TABLE)
+    assert caught.value.message == message
+
+
+def test_a_job_without_other_servers_has_no_spares() -> None:
+    with pytest.raises(KitError, match="a table of one server has no spares"):
+        check_names(["10.0.0.8"], generate_cluster(hosts(1, [0]), version="1.0"))
+    with pytest.raises(KitError, match=r"a table of version 2\.0 has no spares; accepted: versions 1\.0 and 1\.2"):
+        check_names(["10.0.0.8"], TABLE._replace(version="2.0"))
+    with pytest.raises(KitError, match=f"65 spares; accepted: at most {MAX_SPARES}"):
+        check_names([f"s{number}" for number in range(65)], TABLE)
+
+
+def test_a_spare_without_a_card_is_refused() -> None:
+    with pytest.raises(KitError, match=r"spare 10\.0\.0\.9 has no card 1, which server 10\.0\.0\.1 uses"):
+        fitted(*hosts(1, [0], first=9))
+
+
+def test_the_rules_see_every_table_that_may_come() -> None:
+    """Of a server, of the other server, and of another spare that comes at the same time."""
+    for taken in ("192.168.100.1", "192.168.101.2"):
+        with pytest.raises(KitError, match=r"HK3\d\d: .*, in the table with x in the place of 10\.0\.0\."):
+            fitted(Host("x", {0: Card(taken), 1: Card("192.168.101.9")}))
+    twins = [Host(name, {0: Card("192.168.100.9"), 1: Card("192.168.101.9")}) for name in ("x", "y")]
+    assert fitted(twins[0]) == [("x", "x")]
+    with pytest.raises(KitError, match=r"in the table with x in the place of 10\.0\.0\.1 and y in the place of 10"):
+        fitted(*twins)
+
+
+def test_a_spare_of_another_super_pod_is_refused() -> None:
+    def host(name: str, pod: str, sdid: int) -> Host:
+        return Host(name, {0: Card(f"192.168.0.{sdid}", sdid=sdid)}, super_pod=pod)
+
+    table = generate_cluster([host("a", "p", 1), host("b", "p", 2)], version="1.2")
+    assert fitted(host("c", "p", 3), table=table) == [("c", "c")]
+    with pytest.raises(KitError) as caught:
+        fitted(host("c", "q", 3), table=table)
+    assert caught.value.message == "spare c does not fit: it is in super pod q, server a in p"
+
+
+def test_facts_of_cards_that_nobody_knows_for_the_spare_are_not_guessed() -> None:
+    value = json.loads(formats.write(TABLE))
+    value["server_list"][0]["device"][0]["backup_device_ip"] = "192.168.101.1"
+    table = check_text(json.dumps(value), "t.json").table
+    assert table
+    with pytest.raises(KitError, match=r"the cards of the table have backup_device_ip, and its own are not known"):
+        fitted(*hosts(1, [0, 1], first=9), table=table)

@@ -1,0 +1,45 @@
+"""Which node of a Slurm allocation is which server of the table."""
+
+import pytest
+
+import hccl_kit
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.plan import Node, plan
+from hccl_kit.selftest.allocation import addresses_of, matched, nodes_of
+
+KNOWN = {"n1": frozenset({"10.0.0.1", "192.168.0.1"}), "n2": frozenset({"10.0.0.2", "fd00::2"}), "n3": frozenset()}
+
+
+def servers(*ids: str) -> tuple[Node, ...]:
+    tables = [hccl_kit.generate(name, [(0, f"192.168.{place}.1")]) for place, name in enumerate(ids)]
+    return plan(hccl_kit.merge(tables) if len(tables) > 1 else tables[0], ["x"]).nodes
+
+
+def test_by_address_in_any_order() -> None:
+    found = matched(servers("10.0.0.2", "10.0.0.1"), ["n1", "n2", "n3"], KNOWN.__getitem__)
+    assert found == {"10.0.0.2": "n2", "10.0.0.1": "n1"}
+
+
+def test_by_name_even_if_nodes_share_an_address() -> None:
+    shared = frozenset({"10.0.0.1"})
+    assert matched(servers("n1", "n2"), ["n2", "n1"], lambda _: shared) == {"n1": "n1", "n2": "n2"}
+
+
+def test_a_server_that_is_no_node_or_several() -> None:
+    with pytest.raises(KitError, match=r"server '10.0.0.9' is none of the nodes .*: n1 \(10.0.0.1, 192.168.0.1\), n3 "):
+        matched(servers("10.0.0.9"), ["n1", "n3"], KNOWN.__getitem__)
+    with pytest.raises(KitError, match=r"server '10.0.0.1' is 2 of the nodes"):
+        matched(servers("10.0.0.1"), ["n1", "n2"], lambda _: frozenset({"10.0.0.1"}))
+
+
+def test_the_nodes_of_an_allocation() -> None:
+    assert nodes_of({"SLURM_JOB_NODELIST": "n[1-2],m"}) == ("n1", "n2", "m")
+    for environ in ({}, {"SLURM_JOB_NODELIST": ""}, {"SLURM_JOB_NODELIST": "n[1-"}):
+        with pytest.raises(KitError, match="SLURM_JOB_NODELIST"):
+            nodes_of(environ)
+
+
+def test_names_that_resolve() -> None:
+    assert "127.0.0.1" in addresses_of("localhost") | addresses_of("127.0.0.1")
+    assert addresses_of("no-such-host.invalid") == frozenset()
+    assert addresses_of("x" * 300) == frozenset()

@@ -1,0 +1,30 @@
+"""Two nodes of a Slurm of the test, inside an allocation."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+import hccl_kit
+from tests.lab.slurm import cluster, needs_slurm
+from tests.places import ROOT
+from tests.selftest.jobs import PATIENCE, PROGRAM, report, wait_until
+
+pytestmark = [needs_slurm, pytest.mark.train, pytest.mark.long]
+
+
+def test_in_an_allocation(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    made = [hccl_kit.generate(name, [(0, f"192.168.100.{place}")]) for place, name in enumerate(("n1", "n2"), 1)]
+    (tmp_path / "job.json").write_text(hccl_kit.to_text(hccl_kit.merge(made)))
+    remote = f"env PYTHONPATH={shlex.quote(str(ROOT))} {shlex.quote(sys.executable)} -m hccl_kit"
+    options = ["--slurm", "--remote", remote, "--quick", "--backend", "torch", "--format", "json"]
+    with cluster() as slurm:
+        words = ["salloc", "--nodes=2", "--quiet", *PROGRAM, str(tmp_path / "job.json"), *options]
+        done = slurm.run(words, environ={"PYTHONPATH": str(ROOT)}, folder=tmp_path, seconds=PATIENCE)
+        assert wait_until(lambda: slurm.jobs() == [], 30)
+    document = report(done)
+    assert document["faults"] == []
+    assert [one["ranks"] for one in document["links"]] == [[0, 1]]
+    assert [one["server"] for one in document["cards"]] == ["n1", "n2"]

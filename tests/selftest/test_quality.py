@@ -1,0 +1,31 @@
+"""Links and cards relative to what most reach, in two steps: within a pass, and over the passes."""
+
+from dataclasses import replace
+
+from hccl_kit.selftest.quality import judged_links, judged_ranks, link_ratios
+from tests.selftest.results import healthy, slowed, wrong
+
+LOW = (0.3, 0.45, 0.9)
+
+
+def test_within_a_pass() -> None:
+    measured = slowed(wrong(healthy(4, 1), lambda pair: pair == (2, 3)), lambda pair: pair == (0, 1), 0.25)
+    found = link_ratios(measured.links, measured.cards, None)
+    assert {pair: found[pair] for pair in ((0, 1), (0, 2), (2, 3))} == {(0, 1): 0.25, (0, 2): 1.0, (2, 3): 0.0}
+
+
+def test_load_that_makes_all_lower_is_not_a_fault() -> None:
+    """In every pass, another pair is the fastest, so most have less than half of it."""
+    measured = healthy(3, 1)
+    links = tuple(replace(one, ratios=LOW) for one in measured.links)
+    compute = tuple(replace(one, ratios=LOW) for one in measured.compute)
+    busy = replace(measured, links=links, compute=compute)
+    assert [one.quality for one in judged_links(busy)] == [1.0] * 3
+    assert [one.quality for one in judged_ranks(busy).values()] == [1.0] * 3
+    assert [one.ratios[1] for one in judged_links(busy)] == [1.0] * 3
+
+
+def test_a_baseline_is_not_made_lower() -> None:
+    measured = healthy(3, 1)
+    busy = replace(measured, links=tuple(replace(one, ratios=LOW) for one in measured.links))
+    assert [one.quality for one in judged_links(busy, measured)] == [0.45] * 3

@@ -1,0 +1,91 @@
+"""A job as JSON: by its schema, and back as it was; what servers send may be anything."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from hccl_kit.base.schemas import load
+from hccl_kit.watch.json_form import POINTS, as_json, job_in, thinned
+from hccl_kit.watch.look import Folder
+from hccl_kit.watch.view import Job
+from tests.watch.made import facts, run
+
+
+def job(folder: Path) -> Job:
+    run(folder, 20, slow=3)
+    facts(folder, 4, ranks=20, ended="ValueError", loss="nan")
+    return Folder(folder).look()
+
+
+def test_it_follows_its_schema_and_comes_back(tmp_path: Path) -> None:
+    seen = job(tmp_path)
+    text = as_json(seen)
+    assert "\n" not in text
+    Draft202012Validator(load("watch")).validate(json.loads(text))
+    again = job_in(f"Welcome to n1 {{\n{text}\n")
+    assert as_json(again) == text
+    assert again.state == "failed"
+    assert json.loads(text)["straggler"]["rank"] == 3
+
+
+def test_curves_are_thinned_and_still_of_the_whole_run(tmp_path: Path) -> None:
+    (point,) = {one for one in Folder(run(tmp_path, 1)).look().ranks[0].curve if one.span.step == 40}
+    for size in (0, 1, POINTS, POINTS + 1, 128):
+        found = thinned((point,) * size)
+        assert len(found) <= POINTS
+        assert sum(one.span.steps for one in found) == 10 * size
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not that of hccl-kit watch"),
+        ("bash: hccl-kit: command not found", "is not that of hccl-kit watch"),
+        ("{}", "is not that of hccl-kit watch"),
+        ("[" * 100_000, "is not that of hccl-kit watch"),
+        ('{"ranks": ' + "[" * 100_000, "is not that of hccl-kit watch"),
+        ('{"ranks": [], "version": 2}', "has version 2, accepted: 1"),
+        ('{"ranks": [], "version": "' + "x" * 1000 + '"}', "has version xxxxxxxxxxxxxxxxxxxx, accepted: 1"),
+    ],
+)
+def test_other_answers_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        job_in(text)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+FIELDS = (
+    *("rank", "state", "host", "device", "step", "idle_s", "silent_s", "doing", "loss", "memory", "windows", "why"),
+    *("last_line", "curve"),
+)
+
+
+@settings(max_examples=30)
+@given(st.dictionaries(st.sampled_from(FIELDS), anything), anything, anything)
+def test_any_value_of_a_server_gives_a_job_of_the_schema(rank: dict[str, Any], size: Any, notes: Any) -> None:
+    rank = {"rank": 0, "state": "running", **rank}
+    text = json.dumps({"version": 1, "ranks": [rank, size], "size": size, "notes": notes, "run": notes, "time": size})
+    seen = job_in(text)
+    document = json.loads(as_json(seen))
+    Draft202012Validator(load("watch")).validate(document)
+    assert all(one.host.isprintable() and one.why.isprintable() and one.last_line.isprintable() for one in seen.ranks)
+
+
+def test_a_server_cannot_send_more_than_memory_has_room_for(tmp_path: Path) -> None:
+    row = json.loads(as_json(Folder(run(tmp_path, 1)).look()))
+    one = row["ranks"][0]
+    row["ranks"] = [{**one, "rank": n, "curve": one["curve"] * 100, "windows": one["windows"] * 100} for n in range(60)]
+    row["notes"] = ["x" * 1000] * 1000
+    seen = job_in(json.dumps(row))
+    assert sum(bool(rank.curve) for rank in seen.ranks) <= 32
+    assert max(len(rank.windows) for rank in seen.ranks) <= 8
+    assert len("".join(seen.notes)) <= 8 * 300

@@ -1,0 +1,55 @@
+"""A job as text: aligned, folded, and on one line."""
+
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.base.terminal import text_width
+from hccl_kit.runtime.pulse import Span
+from hccl_kit.watch.look import Folder
+from hccl_kit.watch.text import HEADINGS, as_line, as_text, cells
+from hccl_kit.watch.view import Rank, job
+from tests.watch.made import facts, run
+
+
+def test_the_table_is_aligned(tmp_path: Path) -> None:
+    run(tmp_path, 3)
+    facts(tmp_path, 1, ranks=3, step=123456, loss="nan")
+    lines = as_text(Folder(tmp_path).look()).splitlines()
+    table = lines[lines.index("") + 1 :][:4]
+    assert table[0].split("  ")[0] == "rank"
+    ends = {text_width(line) for line in table}
+    assert len(ends) == 1
+    assert table[2].split() == [
+        *("1", "n0", "1", "running", "123456", *table[2].split()[5:7], "4.55", "0.11", "s"),
+        *("8%", "83%", "8%", "nan", "512", "MiB"),
+    ]
+
+
+def test_a_line_for_a_log(tmp_path: Path) -> None:
+    line = as_line(Folder(run(tmp_path / "r", 3, slow=1)).look())
+    assert line == (
+        f"{tmp_path / 'r'}: running, 3 ranks, step 40, 4.55 steps/s, loss 1.5, "
+        "slowest rank 1 in compute: 0.21 s, others 0.11 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rank", "expected"),
+    [
+        (Rank(7, "unknown"), "7  - unknown - - - - - - - - -"),
+        (Rank(7, "starting", step=0), "7  - starting 0 - - - - - - - -"),
+        (
+            Rank(7, "running", "a" * 40, 3, 10, idle_s=6.0, doing="all_reduce", windows=(Span(10, 2, 0.0, 0.0, 0.0),)),
+            "7 aaaaaaaaaaaaa... 3 in all_reduce 10 6.0 s - 0 ms 0% 0% 0% - -",
+        ),
+    ],
+)
+def test_what_is_not_known_is_a_dash(rank: Rank, expected: str) -> None:
+    assert " ".join(cells(rank)) == expected
+    assert len(cells(rank)) == len(HEADINGS)
+
+
+def test_a_job_without_ranks_has_a_line() -> None:
+    assert as_line(job("x", 0.0, ())) == "x: unknown, 0 ranks"
+    assert as_text(job("x", 0.0, ())).startswith("x: unknown, 0 ranks")
