@@ -8,16 +8,21 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+SOME = 40
+"""Examples of a law, unless it says how many or the long tests run too: each run draws others."""
 settings.register_profile("any machine", deadline=None)  # a busy one is slow now and then, which is no fault of ours
-settings.load_profile("any machine")
+settings.register_profile("some examples", settings.get_profile("any machine"), max_examples=SOME)
 
 
-def pytest_configure() -> None:
-    """The programs that tests start inherit neither ignored signals nor the wish for colors.
+def pytest_configure(config: pytest.Config) -> None:
+    """How many examples the laws get, and what the programs inherit that tests start.
+
+    They inherit neither ignored signals nor the wish for colors.
 
     In the background (`pytest &` in a script, nohup) signals are ignored; a program with a handler starts others with
     the default.
     """
+    settings.load_profile("some examples" if "not long" in config.getoption("markexpr") else "any machine")
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):

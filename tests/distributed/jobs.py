@@ -35,9 +35,9 @@ class Job:
     folder: Path
     words: Path
 
-    def train(self, *overrides: str, program: Path = TRAIN) -> list[str]:
+    def train(self, *overrides: str, program: Path = TRAIN, config: Path = CONFIG) -> list[str]:
         """The command of one rank: ten steps of eight images, unless `overrides` say otherwise."""
-        return [sys.executable, "-u", str(program), "-c", str(CONFIG), *self.options(*overrides)]
+        return [sys.executable, "-u", str(program), "-c", str(config), *self.options(*overrides)]
 
     def options(self, *overrides: str) -> list[str]:
         places = [f"{section}.dataset.dataset_root={self.words}" for section in ("train", "eval")]
@@ -46,10 +46,10 @@ class Job:
             *("train.loader.batch_size=8", "train.max_steps=10", "system.log_interval=1", *overrides),
         ]
 
-    def script(self, *overrides: str, program: Path = TRAIN) -> list[str | Path]:
+    def script(self, *overrides: str, program: Path = TRAIN, config: Path = CONFIG) -> list[str | Path]:
         """The command that starts two ranks by the script which hccl-gen writes into the folder."""
         gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", "[0,2)", "--simulate"]
-        done = self.run([*gen, "-o", self.folder, "--", *self.train(*overrides, program=program)])
+        done = self.run([*gen, "-o", self.folder, "--", *self.train(*overrides, program=program, config=config)])
         assert done.returncode == 0, done.stderr
         return ["bash", self.folder / "ascend2p.sh"]
 

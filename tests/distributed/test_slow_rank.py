@@ -40,6 +40,7 @@ def test_the_slow_rank_is_named(tmp_path: Path, words: Path) -> None:
     assert "rank 1 holds up the others since step 2, by its compute" in folder.stdout
 
 
+@pytest.mark.long
 def test_one_window_is_not_enough_for_a_verdict(tmp_path: Path, words: Path) -> None:
     job = Job(tmp_path, words)
     script = job.script("train.max_steps=12", "system.val_while_train=False", program=PROGRAM)

@@ -66,9 +66,9 @@ def test_no_line_makes_a_pattern_slow(row: KnownError, pattern: str) -> None:
     part = literal_of(pattern) or "tag["
     for hostile in (part, f"{part}[", f"{part} tag[x] [1] ", "[", " ", "| 1.1.1.1(1) ", "a"):
         line = (hostile * MAX_LINE)[:MAX_LINE]
-        start = time.perf_counter()
+        start = time.thread_time()  # of the processor: other programs do not count
         re.search(pattern, line)
-        assert time.perf_counter() - start < 0.5, hostile
+        assert time.thread_time() - start < 0.5, hostile
 
 
 def test_every_code_of_hccl_is_known() -> None:

@@ -32,6 +32,7 @@ def trained(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.long
 def test_the_evaluation_counts_images(trained: Path) -> None:
     done = tool(
         "eval", "-c", trained / "train_config.yaml", "-o", f"eval.ckpt_load_path={trained / 'best.ckpt'}", "--json"

@@ -69,6 +69,7 @@ def hidden(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.long
 def test_a_run_that_was_killed_before_its_summary_is_finished(run: Path, words: Path, tmp_path: Path) -> None:
     done = patched(KILL_AT_SUMMARY, tmp_path, words, "train.max_steps=12")
     assert done.returncode == -9, done.stderr

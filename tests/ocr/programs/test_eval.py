@@ -71,6 +71,7 @@ def test_an_evaluation_that_cannot_run_reports_why(run: Path, override: str, exp
     assert_refused(done, 2, expected)
 
 
+@pytest.mark.long
 def test_the_archive_finds_the_weights_in_its_folder_also_after_a_move(run: Path, words: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     shutil.copytree(run, moved)

@@ -46,6 +46,7 @@ def test_the_summary_records_what_was_done(run: Path) -> None:
     assert found["config_sha256"] == config.load(run / "train_config.yaml").digest
 
 
+@pytest.mark.long
 def test_the_archived_configuration_starts_the_same_job(run: Path, words: Path, tmp_path: Path) -> None:
     """The same seed, data and steps end in the same weights, element by element."""
     done = tool("train", "-c", run / "train_config.yaml", "-o", f"train.ckpt_save_dir={tmp_path / 'again'}")

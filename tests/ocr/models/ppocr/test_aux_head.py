@@ -80,7 +80,13 @@ def losses(network: Network, replacement: str) -> list[float]:
 
 
 @pytest.mark.usefixtures("pynative")
-@pytest.mark.parametrize(("model", "branches"), [(TINY, True), (NARROW, False)], ids=["tiny", "with RepLKPAN"])
+@pytest.mark.parametrize(
+    ("model", "branches"),
+    [
+        pytest.param(TINY, True, id="tiny"),
+        pytest.param(NARROW, False, id="with RepLKPAN", marks=pytest.mark.long),
+    ],
+)
 def test_training_lowers_the_loss_and_every_parameter_has_a_gradient(
     model: dict[str, dict[str, Any]], branches: bool
 ) -> None:
@@ -88,6 +94,7 @@ def test_training_lowers_the_loss_and_every_parameter_has_a_gradient(
     assert found[-1] < 0.995 * found[0]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("pynative")
 def test_the_mobile_detector_trains_too() -> None:
     found = losses(in_form(MOBILE, branches=True), "diceloss")

@@ -33,7 +33,7 @@ CELLS: dict[str, tuple[Callable[[], nn.Cell], Callable[[], nn.Cell]]] = {
     "doubled": (lambda: NormedDouble(4, 6), lambda: double(4, 6)),
     **{
         f"large {side}": (partial(Dilated, 4, side), partial(convolution, 4, 4, side, group=4))
-        for side in (3, 5, 7, 9, 11, 13)
+        for side in (3, 9, 13)
     },
     "wider": (lambda: Branched(4, 6, 1, stride=1, group=1), lambda: convolution(4, 6, 1)),
 }
@@ -67,7 +67,7 @@ def set_all(network: nn.Cell, values: forms.Arrays) -> None:
 
 
 @pytest.mark.parametrize("name", CELLS)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2, deadline=None)  # each builds two cells
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_folded_cell_gives_what_its_branches_give(name: str, seed: int) -> None:
     generator = np.random.default_rng(seed)
