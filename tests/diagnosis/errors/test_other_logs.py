@@ -7,9 +7,10 @@ from hccl_kit.diagnosis.lookup import MAYBE, explain, explain_lines
 from tests.diagnosis.errors.other_logs import lines
 
 
-def test_12000_lines_of_other_programs_are_unknown() -> None:
-    given = [*lines(12_000)]
-    assert len(set(given)) > 8_000
+@pytest.mark.parametrize("number", [2_000, pytest.param(12_000, marks=pytest.mark.long)])
+def test_lines_of_other_programs_are_unknown(number: int) -> None:
+    given = [*lines(number)]
+    assert len(set(given)) > 0.6 * number
     assert [line for line in given if explain_lines([line]) is not None] == []
 
 
