@@ -98,7 +98,7 @@ def _server(table: RankTable, wanted: str | None) -> Server:
         return table.servers[0]
     if found is None:
         raise KitError(
-            f"this machine is none of the servers of the table, or several: {listed(table.servers)}",
+            f"this machine matches no server of the table, or more than one: {listed(table.servers)}",
             hint=f"name it with --server ID or {SERVER}=ID",
         )
     return found

@@ -47,7 +47,7 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(
         prog="hccl-kit env",
-        description="Print the ports, interfaces and time-outs of a job as variables, or compare what its ranks had.",
+        description="Print the ports, interfaces and time-outs of a job as variables, or check those of its ranks.",
         epilog=_EPILOG,
     )
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')

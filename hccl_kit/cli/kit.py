@@ -20,23 +20,23 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "convert": "write a table in another version",
         "diff": "compare the content of two tables",
         "show": "draw the servers, cards and ranks of a table",
-        "place": "print what an order of ranks costs, and a better one",
+        "place": "print how many bytes leave servers for an order of the ranks, and a better order",
         "digest": "print a digest that ignores formatting and order",
     },
     "before the start": {
         "preflight": "check this machine, or every server of the table, before a job starts",
         "container": "print what a container lacks for its cards, as options of docker or for a pod",
         "selftest": "measure the network between the ranks, and name what is slow, wrong or dead",
-        "env": "print the ports, interfaces and time-outs of a job, or compare what its ranks had",
+        "env": "print the ports, interfaces and time-outs of a job, or check those of its ranks",
     },
     "starting": {
-        "launch": "write what starts a command on every card: bash, mpirun, msrun, Slurm, Kubernetes",
+        "launch": "write the files that start a job: bash, mpirun, msrun, Slurm, Kubernetes, vLLM",
     },
     "while it runs": {
         "watch": "show what the ranks of a job do, which is slowest, and by how much",
     },
     "after a failure": {
-        "diagnose": "tell which rank broke a job, from its logs",
+        "diagnose": "read the logs of a failed job and tell which rank failed first",
         "explain": "explain a rule, an error code of HCCL or a line of its log",
         "rules": "list the rules that tables, launch plans and servers are checked against",
         "report": "print versions, environment and what works on this machine, for a bug report",

@@ -44,7 +44,7 @@ The ranks run on the CPUs of the table's servers and use their host network; the
 cards is measured by hccl_test, whose output --hccl-test reads. HCCL_KIT_SSH replaces ssh, as in
 "ssh -F FILE".
 
-Exit code: 0 nothing is bad, 1 the last lines name what is, 2 could not run.
+Exit code: 0 nothing is bad, 1 the last lines name what is bad, 2 could not run.
 """
 
 
@@ -105,7 +105,7 @@ def make_parser() -> Parser:
         "--hccl-test",
         metavar="OPERATOR=FILE",
         type=_output_of_hccl_test,
-        help="measure nothing: judge this output of hccl_test",
+        help="measure nothing: check this output of hccl_test",
     )
     group = parser.add_argument_group("the report")
     group.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")

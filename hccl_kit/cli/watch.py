@@ -39,7 +39,7 @@ examples:
   hccl-kit watch hccl_logs/latest --serve
   hccl-kit watch hccl_2s_16p.json --ssh --html run.html
 
-Exit code: 0 the job is well, or ended well; 1 a rank failed, is silent or holds up the others
+Exit code: 0 the job is well, or ended well; 1 a rank failed, is silent or slows down the others
 (lines "problem:"); 2 nothing of a run was found; 130 ended by Ctrl-C. The job notices none of it.
 """
 

@@ -53,11 +53,11 @@ ABSENT_RANK = _rule(
     4,
     "absent-rank",
     "EI0015",
-    """A rank never came to the rendezvous.
+    """A rank never joined the rendezvous.
 
 What:           the root of a communicator names it as absent, or it left no log and no record while others wait.
-Why it matters: a communicator is complete or does not exist.
-Example:        ranks 1, 3, 5 and 7 never came
+Why it matters: a communicator exists only when all its ranks have joined.
+Example:        ranks 1, 3, 5 and 7 never joined
 Fix:            see why it did not start: its launcher's log, its server, the address of the root.
 HCCL:           EI0015
 """,
@@ -81,7 +81,7 @@ HEARTBEAT = _rule(
     "EI0002",
     """Most ranks name one rank whose heartbeat is lost or stuck.
 
-What:           HCCL's own heartbeat says first for this rank that it is gone, stuck or has lost packets.
+What:           HCCL's heartbeat first reports this rank as gone, stuck or losing packets.
 Why it matters: the operators of all others time out later and name other ranks.
 Example:        7 ranks heard that rank 3 is STUCK
 Fix:            see the log of that rank, then its card and its server.
@@ -105,11 +105,11 @@ UNEQUAL_TLS = _rule(
     8,
     "unequal-tls",
     "EI0016",
-    """A card has TLS switched on where the others have it off, or the other way round.
+    """TLS is on for a card and off for the others, or the other way round.
 
 What:           the state of TLS in the logs differs between cards.
 Why it matters: cards with and without TLS cannot connect; both ends report a time-out.
-Example:        TLS is on for card 6 alone
+Example:        TLS is on for card 6 only
 Fix:            `hccn_tool -i N -tls -s enable 0` on every server switches it off.
 HCCL:           EI0016, or EI0006 in older releases.
 """,
@@ -122,7 +122,7 @@ UNEQUAL_VARIABLE = _rule(
 
 What:           HCCL_ALGO, HCCL_BUFFSIZE, HCCL_CONNECT_TIMEOUT or another such variable differs, and every link that
                 was not set up has such a rank at one end.
-Why it matters: the variable decides with whom a rank connects, how, and how long it waits.
+Why it matters: the variable decides to which ranks a rank connects, how, and how long it waits.
 Example:        HCCL_ALGO is set on the second of three servers only
 Fix:            give all ranks one value; `hccl-kit env TABLE --check LOG` compares them.
 HCCL:           EI0006 on both ends.
@@ -134,11 +134,12 @@ CUT_OFF = _rule(
     "EI0006",
     """A server has no link to the others.
 
-What:           its ranks and all others wait for each other, while the others do not wait among themselves; or it fell
-                silent as a whole.
+What:           its ranks and all others wait for each other, while the others do not wait among themselves; or none of
+                its ranks gives a sign of life.
 Why it matters: a cable, a switch port, a wrong netmask or a dead host; no rank has failed.
-Example:        all links of ranks 8 to 15 are given up, those among the others are not
-Fix:            `hccl-kit preflight TABLE --ssh` tests the links between servers.
+Example:        all links of ranks 8 to 15 timed out, those among the others did not
+Fix:            `hccl-kit preflight TABLE --all` checks the links of the cards, `hccl-kit selftest TABLE --ssh` the
+                network of the hosts.
 HCCL:           EI0006
 """,
 )
@@ -149,7 +150,7 @@ UNREACHABLE_CARD = _rule(
     """HCCL's own detector of broken connections names a card.
 
 What:           the pairs that the detector lists have this card in common.
-Why it matters: the rank lives but never called the operator, or the network of its card is broken.
+Why it matters: the rank runs but never called the operator, or the network of its card is broken.
 Example:        three ranks find no connection to card 1 of 10.0.0.3
 Fix:            see whether that rank is in the operator; else check its card with hccn_tool.
 HCCL:           EI0006
@@ -162,7 +163,7 @@ WAITS_FOR_ITSELF = _rule(
     """A rank waits for a task of its own card, and others wait for that rank.
 
 What:           only this rank's operator waited for its own card.
-Why it matters: the card computes for too long, or stands still: the network is not the cause.
+Why it matters: the card computes for too long, or hangs: the network is not the cause.
 Example:        rank 3 waits for its own stream, ranks 0 to 2 wait for rank 3
 Fix:            see the device log of that card.
 HCCL:           EI0002
@@ -185,13 +186,13 @@ LATE_RANK = _rule(
     14,
     "late-rank",
     "EI0006",
-    """A rank came when the others had given up.
+    """A rank was late: the others had already timed out.
 
 What:           it began to wait later than the time-out after the first; or others are inside a collective that it has
                 not entered.
-Why it matters: the time-out is shorter than what held it up: loading, compiling, a slow disk.
+Why it matters: what delayed it takes longer than the time-out: loading, compiling, a slow disk.
 Example:        rank 5 came 300 s after the others
-Fix:            see what held it up, or raise HCCL_CONNECT_TIMEOUT on all ranks.
+Fix:            find what delayed it, or raise HCCL_CONNECT_TIMEOUT on all ranks.
 HCCL:           EI0006 on all ranks.
 """,
 )
@@ -199,10 +200,10 @@ END_OF_WAITS = _rule(
     15,
     "end-of-waits",
     "EI0006",
-    """All ranks wait for one rank, in the end.
+    """All ranks wait for one rank, directly or through others.
 
-What:           who waits for whom is a chain, and this rank is at the end of all.
-Why it matters: its own log shows no failure: it hangs, or ended without a word.
+What:           the waits form chains, and this rank is at the end of all of them.
+Why it matters: its own log shows no failure: it hangs, or ended without a message.
 Example:        0 -> 27, 8 -> 0, 16 -> 8
 Fix:            see what that rank does: its log, its stack, its card.
 HCCL:           EI0006 or EI0002 on the others.
@@ -212,9 +213,9 @@ NEVER_TOOK_PART = _rule(
     16,
     "never-took-part",
     None,
-    """All ranks report a time-out but one.
+    """All ranks but one report a time-out.
 
-What:           the log of one rank is whole and has no error, while all others gave up.
+What:           the log of one rank is complete and has no error, while all others timed out.
 Why it matters: it never entered the operator that the others waited in.
 Example:        rank 3 never entered all_reduce 2706
 Fix:            see what that rank was doing then.
@@ -240,7 +241,7 @@ STANDS_STILL = _rule(
     None,
     """A process gives no sign of life while others do.
 
-What:           the records of our trainer, which come every second, stopped for this rank.
+What:           the heartbeats of this rank, which it writes every second, stopped.
 Why it matters: it was stopped by a signal, or hangs in native code; it has not ended.
 Example:        rank 2 was stopped by SIGSTOP
 Fix:            see its state with ps; `kill -CONT` continues a stopped process.
@@ -251,9 +252,9 @@ LEFT_EARLY = _rule(
     19,
     "left-early",
     None,
-    """A rank ended in order while others still wait for it.
+    """A rank ended without an error while others still wait for it.
 
-What:           it left the job with success, and others are inside a collective.
+What:           it ended with success, and others are inside a collective.
 Why it matters: it took fewer steps than the others: fewer samples, or an early end of its loop.
 Example:        rank 3 ended after step 99, the others wait in step 100
 Fix:            give all ranks the same number of steps.
@@ -266,8 +267,8 @@ FIRST_VICTIM = _rule(
     None,
     """All ranks failed inside a collective; this one was the first.
 
-What:           no rank failed by itself, and the records of the first failure are this rank's.
-Why it matters: the cause left no record: it is near this rank, but may be elsewhere.
+What:           no rank failed by itself, and this rank has the first record of a failure.
+Why it matters: the cause left no record: it may be this rank or another one.
 Example:        all ranks of a job lost their connections within a second
 Fix:            see the end of its log, and the system log of its server.
 HCCL:           the code that the rank itself reports.

@@ -1,4 +1,4 @@
-"""Which rank holds up the others: by its own time for a step, which is that for data and computing.
+"""Which rank slows down the others: by its own time for a step, which is that for data and computing.
 
 All ranks of a job take a step together, so the time from step to step is the same for all of them. A rank that is slow
 shows in what it does alone; the time of the others in collectives grows, because they wait for it. So communication

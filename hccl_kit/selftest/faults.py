@@ -136,7 +136,7 @@ def bad_fabric(bad: Sequence[Judged]) -> Fault:
         hint = f"check the network and its firewall; one pair says: {_problem(bad)}"
         return Fault("broken-link", ranks, f"no pair {where} could exchange data", hint, _pairs(bad))
     best = max(one.quality for one in bad)
-    hint = "nobody stands out: check what is common to all, such as switches, MTU and other jobs"
+    hint = "no part stands out: check what is common to all, such as switches, MTU and other jobs"
     message = f"all pairs {where} are slow: at most {best:.0%} of the baseline"
     return Fault("slow-fabric", ranks, message, hint, _pairs(bad))
 

@@ -62,7 +62,7 @@ class Rank(NamedTuple):
 
 
 class Straggler(NamedTuple):
-    """A rank that holds up the others, since when (None: not known), and how many others lag as well."""
+    """A rank that slows down the others, since when (None: not known), and how many others lag as well."""
 
     lag: Lag
     since_step: int | None
@@ -95,7 +95,7 @@ class Job(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """Whether no rank has failed or is silent, none holds up the others, and all servers answered."""
+        """Whether no rank has failed or is silent, none slows down the others, and all servers answered."""
         return self.state not in ("failed", "silent", "ended") and self.straggler is None and not self.lost
 
     @property
@@ -165,7 +165,7 @@ def _holds_up(job: Job, found: Straggler) -> str:
     name = rank.name if rank else f"rank {found.lag.rank}"
     since = "" if found.since_step is None else f" since step {found.since_step}"
     more = f"; {counted(found.others, 'other')} lag too" if found.others else ""
-    return f"{name} holds up the others{since}, by its {found.lag.part}: {found.lag}{more}"
+    return f"{name} slows down the others{since}, by its {found.lag.part}: {found.lag}{more}"
 
 
 def _state(ranks: Sequence[Rank], size: int) -> State:

@@ -65,7 +65,7 @@ def test_a_real_job_with_a_slow_rank_is_watched_to_its_end(tmp_path: Path) -> No
     assert finish(process).returncode == 0
     lines = followed.stdout.splitlines()
     assert re.fullmatch("[0-9:]{8} hccl_logs/[0-9-]+: (starting|running), 3 ranks.*", lines[0])
-    named = [line for line in lines if " problem: rank 2 (" in line and "holds up the others since step" in line]
+    named = [line for line in lines if " problem: rank 2 (" in line and "slows down the others since step" in line]
     assert "by its compute" in named[-1]
     assert (followed.returncode, followed.stderr) == (1, "")
     once = watch(tmp_path, "--format", "json")
@@ -193,7 +193,7 @@ def test_on_a_terminal_the_screen_is_drawn_and_given_back(tmp_path: Path, termin
     assert code == 130
     assert text.index("\x1b[?1049h") < text.index("4 ranks") < text.index("\x1b[?1049l"), "the screen is given back"
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l"), "so is the cursor"
-    assert "rank 1 (n0, card 1) holds up the others" in text
+    assert "rank 1 (n0, card 1) slows down the others" in text
     assert "\x1b[2J" not in text.replace("\x1b[2J\x1b[H", "").split("\x1b[?1049h")[1].split("says")[-1]
     assert "owned\x07" not in text
 

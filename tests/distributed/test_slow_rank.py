@@ -23,10 +23,10 @@ def test_the_slow_rank_is_named(tmp_path: Path, words: Path) -> None:
     found = job.summary["straggler"]
     assert (found["rank"], found["part"], found["since_step"], found["until_step"]) == (1, "compute", 2, None)
     assert found["own_s"] > 1.1 * found["others_s"]
-    warnings = [line for line in done.stdout.splitlines() if "holds up the others" in line]
+    warnings = [line for line in done.stdout.splitlines() if "slows down the others" in line]
     assert len(warnings) == 1
-    assert warnings[0].startswith("warning: rank 1 holds up the others since step 2, by its compute: ")
-    assert "holds up the others" in (tmp_path / "run" / "log_1.txt").read_text()
+    assert warnings[0].startswith("warning: rank 1 slows down the others since step 2, by its compute: ")
+    assert "slows down the others" in (tmp_path / "run" / "log_1.txt").read_text()
 
     seen = job.run([*WATCH, "--once", "--format", "json"])
     told = json.loads(seen.stdout)
@@ -37,7 +37,7 @@ def test_the_slow_rank_is_named(tmp_path: Path, words: Path) -> None:
 
     folder = job.run([*WATCH, str(tmp_path / "run"), "--once"])
     assert folder.returncode == 1
-    assert "rank 1 holds up the others since step 2, by its compute" in folder.stdout
+    assert "rank 1 slows down the others since step 2, by its compute" in folder.stdout
 
 
 @pytest.mark.long

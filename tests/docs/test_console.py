@@ -84,6 +84,28 @@ def test_a_translation_shows_the_same_blocks(page: Path, request: pytest.Fixture
     assert [_code(block) for block in blocks_of(page)] == [_code(theirs) for _, theirs in pairs]
 
 
+@pytest.mark.parametrize("page", IN_CHINESE, ids=name_of)
+def test_a_translation_leaves_nothing_out(page: Path) -> None:
+    """Headings, rows of tables and items of lists are as many as on the English page, in the same order."""
+    assert _outline(page) == _outline(IN_CHINESE[page])
+
+
+def test_a_row_that_is_left_out_is_seen(tmp_path: Path) -> None:
+    page, other = tmp_path / "a.md", tmp_path / "b.md"
+    page.write_text("# A\n\n| a | b |\n|---|---|\n| c | d |\n")
+    other.write_text("# B\n\n| e | f |\n|---|---|\n| g | h |\n")
+    assert _outline(page) == _outline(other)
+    other.write_text("# B\n\n| e | f |\n|---|---|\n")
+    assert _outline(page) != _outline(other)
+
+
+def _outline(page: Path) -> list[str]:
+    """The signs at the start of each heading, row and item outside of blocks of code, a row with its columns."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    starts = re.findall(r"^(#+ |- |[0-9]+\. |\|.*)", prose, re.MULTILINE)
+    return [f"row of {start.count(' | ') + 1}" if start.startswith("|") else start for start in starts]
+
+
 def _code(block: Block) -> tuple[str, str, str, str]:
     comment = r"(^|  )# .*$" if block.language != "console" else "(?!)"
     return block.language, block.kind, block.value, re.sub(comment, "", block.text, flags=re.MULTILINE)

@@ -38,7 +38,7 @@ def shown(page: Page, job: Job, folder: Path) -> Path:
 def test_the_page_shows_ranks_curves_and_the_straggler(page: Page, tmp_path: Path) -> None:
     path = shown(page, slow_job(tmp_path), tmp_path)
     assert page.value("document.querySelector('p.bad').textContent").startswith(
-        "rank 4 (n0, card 4) holds up the others"
+        "rank 4 (n0, card 4) slows down the others"
     )
     assert page.count("#ranks tr") == 7
     assert page.count("#ranks tr.bad") == 1

@@ -21,7 +21,7 @@ def lines(job: Job, width: int, height: int) -> list[str]:
 def test_ranks_shares_and_the_straggler(tmp_path: Path) -> None:
     found = lines(Folder(run(tmp_path, 4, slow=2)).look(), 140, 40)
     assert found[0].rstrip().endswith("running, 4 ranks, step 40, 4.55 steps/s, loss 1.5")
-    assert found[1].startswith("rank 2 (n0, card 2) holds up the others since step 1, by its compute: ")
+    assert found[1].startswith("rank 2 (n0, card 2) slows down the others since step 1, by its compute: ")
     slow = next(line for line in found if line.split()[:2] == ["2", "n0"])
     assert slow.split() == [
         *("2", "n0", "2", "running", "40", *slow.split()[5:7], "3.12", "0.21", "s"),

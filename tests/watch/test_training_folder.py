@@ -43,7 +43,7 @@ def test_an_ended_training_with_a_straggler(tmp_path: Path) -> None:
     assert (job.state, job.size, job.is_over, job.is_well) == ("done", 4, True, False)
     text = as_text(job)
     assert (
-        "problem: rank 1 holds up the others since step 12, by its data: 0.50 s a step for data and computing, "
+        "problem: rank 1 slows down the others since step 12, by its data: 0.50 s a step for data and computing, "
         "the others 0.10 s (400% more)\n"
     ) in text
     assert "note: 4 ranks; only rank 0 writes into this folder" in text

@@ -22,7 +22,7 @@ ROWS: tuple[KnownError, ...] = (
             "HCCL_SOCKET_IFNAME or HCCL_IF_IP names no interface of this host or container",
         ),
         tells_apart='grep -rh "EnvConfig" ~/ascend/log/debug/plog; ip -brief address',
-        fix="correct the variable that the message names, alike on all ranks; `hccl-kit preflight` checks them",
+        fix="correct the variable that the message names, on all ranks in the same way; `hccl-kit preflight` checks it",
         stage=_STAGE,
     ),
     KnownError(
@@ -46,7 +46,7 @@ ROWS: tuple[KnownError, ...] = (
         ),
         causes=("the value is out of range, or of the wrong form", "another variable excludes it"),
         tells_apart='grep -rh "HCCL_ENV\\|base_config" ~/ascend/log/run/plog: the values in effect',
-        fix="set the variable to a value that the message allows, alike on all ranks, or unset it",
+        fix="set the variable to a value that the message allows, the same on all ranks, or unset it",
         stage=_STAGE,
     ),
     KnownError(
@@ -57,7 +57,7 @@ ROWS: tuple[KnownError, ...] = (
         says=("the variable is {name}",),
         causes=("its value is out of range, or of the wrong form: the line above names value and range",),
         tells_apart='grep -rh -B2 "In init env variable param" ~/ascend/log/debug/plog',
-        fix="correct the variable, alike on all ranks",
+        fix="correct the variable, in the same way on all ranks",
         stage=_STAGE,
     ),
     KnownError(
@@ -210,7 +210,7 @@ ROWS: tuple[KnownError, ...] = (
             "the card has no network port of its own",
         ),
         tells_apart="run it as root on the host: hccn_tool -i N -tls -g; ls -l /dev/davinci_manager",
-        fix="ask on the host, and set TLS alike on all cards (hccn_tool -i N -tls -s enable 0|1)",
+        fix="ask on the host, and set TLS to the same value on all cards (hccn_tool -i N -tls -s enable 0|1)",
         stage=_STAGE,
     ),
     KnownError(

@@ -86,7 +86,7 @@ ROWS: tuple[KnownError, ...] = (
             "WORLD_SIZE is larger than the number of processes",
         ),
         tells_apart="count the processes on each host; from a worker: nc -vz MASTER_ADDR MASTER_PORT",
-        fix="start the missing process; set MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME alike",
+        fix="start the missing process; set MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME to the same values on all",
     ),
     KnownError(
         "a call of HCCL failed; the number at its end is the HcclResult",
@@ -167,10 +167,10 @@ ROWS: tuple[KnownError, ...] = (
             "fewer workers were started than MS_WORKER_NUM",
         ),
         tells_apart="grep -l ERROR worker_*.log scheduler.log; the earliest one",
-        fix="correct that worker; set MS_SCHED_HOST and MS_SCHED_PORT alike",
+        fix="correct that worker; set MS_SCHED_HOST and MS_SCHED_PORT to the same values on all",
     ),
     KnownError(
-        "vLLM only waits: its workers have not answered for a minute. It is no error by itself",
+        "vLLM only waits: its workers have not answered for a minute. It is not an error by itself",
         "fact",
         (),
         (r"No available shared memory broadcast block found(?: in (?P<seconds>[0-9]{1,6}) seconds)?",),

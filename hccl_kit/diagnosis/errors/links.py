@@ -449,6 +449,6 @@ ROWS: tuple[KnownError, ...] = (
         says=("the switch is {on}: 0 is off, 1 is on", "the card is {card}"),
         causes=("if it differs between the ends of a link, both ends time out (EI0006)",),
         tells_apart="hccn_tool -i N -tls -g on all servers",
-        fix="set it alike on all cards: hccn_tool -i N -tls -s enable 0|1",
+        fix="set it to the same value on all cards: hccn_tool -i N -tls -s enable 0|1",
     ),
 )

@@ -62,7 +62,7 @@ ROWS: tuple[KnownError, ...] = (
             "on Atlas 950: a rank reports a value that HCCL refuses",
         ),
         tells_apart="hccn_tool -i N -tls -g on all servers",
-        fix="set TLS alike on all cards: hccn_tool -i N -tls -s enable 0|1",
+        fix="set TLS to the same value on all cards: hccn_tool -i N -tls -s enable 0|1",
         stage=_STAGE,
     ),
     KnownError(
@@ -77,7 +77,8 @@ ROWS: tuple[KnownError, ...] = (
         says=("HCCL found {value}", "on: {on}", "off: {off}"),
         causes=("a server was installed, or its TLS switched, differently",),
         tells_apart="hccn_tool -i N -tls -g on all servers",
-        fix="set TLS alike on all cards: hccn_tool -i N -tls -s enable 0|1; on: with certificates of one CA",
+        fix="set TLS to the same value on all cards: hccn_tool -i N -tls -s enable 0|1; "
+        "if it is on, with certificates of one CA",
         stage=_STAGE,
     ),
     KnownError(
@@ -105,7 +106,7 @@ ROWS: tuple[KnownError, ...] = (
         rules=("HK201", "HK202"),
     ),
     KnownError(
-        "a number of the table is no number",
+        "a number of the table is not a number",
         "cause",
         ("EI0014",),
         (r"Value (?![0-9]+ for )[^\n]{0,200}? ?for ranktable variable (?P<variable>rank_id|server_count) is invalid",),
@@ -114,7 +115,7 @@ ROWS: tuple[KnownError, ...] = (
         rules=("HK103",),
     ),
     KnownError(
-        "super_device_id is no number",
+        "super_device_id is not a number",
         "cause",
         ("EI0014",),
         (

@@ -76,7 +76,7 @@ def read_log(log: Log) -> Found:
     noted = assembler.end()
     notes = [f"{log.name} was not read to its end: {counted.cut}"] if counted.cut else []
     if b"\0" in scanned.head and not noted:
-        return Found(None, (), (*notes, f"{log.name} is no text"))
+        return Found(None, (), (*notes, f"{log.name} is not text"))
     if not counted.size and counted.cut:
         return Found(None, (), (f"{log.name} cannot be read: {counted.cut}",))
     if scanned.has_long_lines:

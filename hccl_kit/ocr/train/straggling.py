@@ -1,4 +1,4 @@
-"""Names the rank that holds up the others while a training runs: one warning, and a verdict for summary.json."""
+"""Names the rank that slows down the others while a training runs: one warning, and a verdict for summary.json."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class StragglerCheck:
         lag, since = found
         if self.verdict is None:
             self.verdict = {"rank": lag.rank, "part": lag.part, "since_step": since}
-            self.warn(f"rank {lag.rank} holds up the others since step {since}, by its {lag.part}: {lag}")
+            self.warn(f"rank {lag.rank} slows down the others since step {since}, by its {lag.part}: {lag}")
         self.verdict |= {
             "until_step": None,
             "last_step": last,

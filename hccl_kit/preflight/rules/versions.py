@@ -77,7 +77,7 @@ def cann_unfit(node: Node) -> Iterator[Finding]:
 
     What:           neither the list `compatible_version` of CANN has the release of the driver, nor that of the driver
                     the one of CANN. The newer of two packages knows the older, so one of the two lists is enough.
-    Why it matters: a pair in neither list was not tested by its maker. It may work nevertheless.
+    Why it matters: a pair in neither list was not tested by its maker. It may still work.
     Example:        CANN 8.3.RC2 (V100R001C23) lists V100R001C15 to C23, and the driver is V100R001C13.
     Fix:            update the older of the two; the release notes of CANN name the drivers.
     HCCL:           no code of its own; EI0008 if servers differ.

@@ -206,7 +206,7 @@ def test_other_files_are_left_out_and_binary_ones_are_no_logs(tmp_path: Path) ->
     write(tmp_path / NAME, WAITED)
     evidence = read([tmp_path])
     assert [file.process.pid for file in evidence.files] == [77]
-    assert evidence.notes == (f"{tmp_path / 'b.log'} is no text",)
+    assert evidence.notes == (f"{tmp_path / 'b.log'} is not text",)
 
 
 def test_a_folder_without_any_log_is_said_to_have_none(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_straggler_is_warned_of_once_and_stands_in_the_summary() -> None:
     assert check.verdict is not None
     train(check, 32, 71)
     assert ranks.said == [
-        "rank 2 holds up the others since step 2, by its compute: "
+        "rank 2 slows down the others since step 2, by its compute: "
         "1.50 s a step for data and computing, the others 1.00 s (50% more)"
     ]
     assert check.verdict == {
