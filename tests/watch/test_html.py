@@ -67,7 +67,8 @@ def test_a_served_page_is_asked_for_again_and_loads_nothing_else(page: Page, tmp
         page.events.clear()
         page.call("Page.navigate", url=address)
         page.wait(lambda: len(asked) >= 3)
-        assert re.match("look [0-9]+: running", page.value("document.querySelector('h1').textContent"))
+        heading = "document.querySelector('h1')?.textContent ?? ''"  # none while the page is loaded again
+        page.wait(lambda: bool(re.match("look [0-9]+: running", page.value(heading))))
         assert set(page.requests) <= {address, address.rsplit("/", 2)[0] + "/favicon.ico"}
         assert not [one for one in page.complaints if "favicon" not in one]
         page.call("Page.navigate", url="about:blank")

@@ -43,8 +43,8 @@ def test_a_slow_rank_is_named_with_part_and_since(tmp_path: Path) -> None:
     assert (job.straggler.lag.rank, job.straggler.lag.part, job.straggler.since_step) == (2, "compute", 11)
     assert not job.is_well
     assert problems(job) == [
-        "rank 2 (n0, card 2) slows down the others since step 11, by its compute: 0.21 s a step for data and computing, "
-        "the others 0.11 s (91% more)"
+        "rank 2 (n0, card 2) slows down the others since step 11, by its compute: 0.21 s a step for data and "
+        "computing, the others 0.11 s (91% more)"
     ]
 
 

@@ -31,10 +31,7 @@ CELLS: dict[str, tuple[Callable[[], nn.Cell], Callable[[], nn.Cell]]] = {
     "pointwise": (lambda: Branched(4, 4, 1, stride=1, group=1), lambda: convolution(4, 4, 1)),
     "biased": (lambda: Normed(4, 6, 3, bias=True), lambda: convolution(4, 6, 3)),
     "doubled": (lambda: NormedDouble(4, 6), lambda: double(4, 6)),
-    **{
-        f"large {side}": (partial(Dilated, 4, side), partial(convolution, 4, 4, side, group=4))
-        for side in (3, 9, 13)
-    },
+    **{f"large {side}": (partial(Dilated, 4, side), partial(convolution, 4, 4, side, group=4)) for side in (3, 9, 13)},
     "wider": (lambda: Branched(4, 6, 1, stride=1, group=1), lambda: convolution(4, 6, 1)),
 }
 
