@@ -34,11 +34,11 @@ class Folder:
             self._ages, self._restarts = run_folder.Ages(now, monotonic), found.restarts
         self._ages.look(now, monotonic)
         ranks, size = run_folder.ranks_of(found, self._ages)
-        details = {rank.rank: run_folder.with_details(found, rank) for rank in chosen(ranks)}
-        middle = sorted(ranks, key=lambda rank: rank.own_s)[len(ranks) // 2]  # the others, to compare with
-        details.setdefault(middle.rank, run_folder.with_details(found, middle))
+        middle = sorted(ranks, key=lambda rank: rank.own_s)[len(ranks) // 2 :][:1]  # the others, to compare with
+        details = {rank.rank: run_folder.with_details(found, rank) for rank in {*chosen(ranks), *middle}}
         left_out = len(found.files["facts"]) - run_folder.MAX_RANKS
         notes = [f"{left_out} ranks are not read"] if left_out > 0 else []
+        notes += [] if ranks else ["no rank can be read yet"]
         shown = printable(str(self.path))
         every = [details.get(rank.rank, rank) for rank in ranks]
         return job(shown, now, every, size=size, restarts=found.restarts, notes=notes)

@@ -114,7 +114,7 @@ def said(shown: Sequence[Rank], job: Job) -> list[str]:
 def notes(job: Job) -> list[str]:
     """What is good to know."""
     found = list(job.notes)
-    if job.state == "unknown":
+    if job.state == "unknown" and job.ranks:
         found.append("the program has no heartbeat: hccl_kit.Heartbeat reports its steps")
     missing = job.size - len(job.ranks)
     if missing > 0 and not found and not job.lost:

@@ -120,6 +120,15 @@ def test_a_folder_without_a_run(tmp_path: Path, name: str) -> None:
         Folder(tmp_path).look()
 
 
+@pytest.mark.parametrize("name", ["facts_0.jsonl", "launcher_0"])
+def test_files_of_which_no_rank_can_be_read(tmp_path: Path, name: str) -> None:
+    """As while a rank makes its file; the next look may see more."""
+    (tmp_path / name).write_text("")
+    job = Folder(tmp_path).look()
+    assert (job.state, job.size, job.is_over) == ("unknown", 0, False)
+    assert "no rank can be read yet" in as_text(job)
+
+
 def test_logs_without_heartbeat(tmp_path: Path) -> None:
     (tmp_path / "rank_0.log").write_text("hello\n")
     job = Folder(tmp_path).look()

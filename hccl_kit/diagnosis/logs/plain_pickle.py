@@ -125,8 +125,8 @@ class _Reader:
         if not isinstance(self.stack[-1], dict):
             raise TypeError
         for key, value in zip(items[::2], items[1::2], strict=True):
-            if not isinstance(key, str | int):  # the hash of nested tuples has no limit
-                raise TypeError
+            if not isinstance(key, str):  # numbers whose hashes are equal take hours, nested tuples the whole stack
+                raise RefusedError("it has a key that is no text")
             self.stack[-1][key] = value
 
     def last(self, count: int) -> list[Any]:
