@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -65,18 +66,27 @@ class _Server(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        too_late = threading.Timer(PATIENCE, _break_off, [request])
+        too_late.daemon = True
+        too_late.start()
         try:
             super().process_request_thread(request, client_address)
         finally:
+            too_late.cancel()
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is nobody's failure."""
 
 
+def _break_off(request: socket.socket) -> None:
+    """End a connection, whose client may send or take a byte now and then; nothing if it has ended."""
+    with suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    timeout = PATIENCE
     server_version, sys_version = "hccl-kit", ""
 
     def do_GET(self) -> None:

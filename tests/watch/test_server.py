@@ -3,6 +3,7 @@
 import http.client
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -72,7 +73,7 @@ def test_it_listens_on_loopback_alone(address: str) -> None:
 
 
 def test_clients_that_say_nothing_do_not_stop_others(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server._Handler, "timeout", 0.5)
+    monkeypatch.setattr(server, "PATIENCE", 0.5)
     place = place_of(address)
     mute = [socket.create_connection(place) for _ in range(server.AT_ONCE - 1)]
     assert ask(address)[0] == 200
@@ -85,6 +86,14 @@ def test_clients_that_say_nothing_do_not_stop_others(address: str, monkeypatch: 
     assert ask(address)[0] == 200
     for one in mute:
         one.close()
+
+
+def test_a_client_that_sends_a_byte_now_and_then_is_given_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "PATIENCE", 1.0)
+    with socket.create_connection(place_of(address), timeout=30) as client, pytest.raises(OSError):
+        for _ in range(150):
+            client.send(b"G")
+            time.sleep(0.2)
 
 
 def test_a_line_without_end_is_refused(address: str) -> None:
