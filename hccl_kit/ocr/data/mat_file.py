@@ -25,6 +25,8 @@ MAX_ROWS = 100_000
 MAX_CELLS_BYTES = 1 << 31
 """Of all cells of an array, expanded; those of SynthText's words have about a quarter of it."""
 MAX_CELL_BYTES = 1 << 24
+MAX_DIMENSIONS = 32
+MAX_FIELDS = 1000
 
 _HEADER, _TAG = 128, 8
 _MATRIX, _COMPRESSED = 14, 15
@@ -61,7 +63,7 @@ class Array(NamedTuple):
         count, width = self.shape
         if count == 1:
             return [text]
-        return [text[row::count] for row in range(count)] if len(text) == count * width else None
+        return [text[row::count] for row in range(count)] if 0 < len(text) == count * width else None
 
 
 def texts(path: Path, variables: tuple[str, ...], fields: tuple[str, ...]) -> list[tuple[str | None, ...]]:
@@ -89,6 +91,8 @@ def _rows(parts: Iterator[tuple[int, memoryview]], order: str, fields: tuple[str
     [width] = struct.unpack_from(f"{order}i", length)
     if not 0 < width <= 64:
         raise _DamagedError(f"names of {width} characters")
+    if len(joined) > width * MAX_FIELDS:
+        raise _DamagedError(f"{len(joined) // width} fields; accepted: up to {MAX_FIELDS}")
     names = [
         bytes(joined[at : at + width]).rstrip(b"\0").decode("ascii", "replace") for at in range(0, len(joined), width)
     ]
@@ -232,6 +236,8 @@ def _head(parts: Iterator[tuple[int, memoryview]], order: str) -> tuple[int, tup
     """The class, the sizes and the name that start an array."""
     (_, flags), (_, sizes) = _two(parts)
     _, name = next(parts, (0, sizes[:0]))
+    if len(sizes) > 4 * MAX_DIMENSIONS:  # the product of millions of sizes takes hours
+        raise _DamagedError(f"{len(sizes) // 4} dimensions; accepted: up to {MAX_DIMENSIONS}")
     shape = struct.unpack(f"{order}{len(sizes) // 4}i", sizes[: len(sizes) // 4 * 4])
     return struct.unpack_from(f"{order}I", flags)[0] & 0xFF, shape, bytes(name).decode("ascii", "replace")
 

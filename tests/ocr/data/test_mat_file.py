@@ -1,6 +1,7 @@
 """Cells of a file of MATLAB: as scipy reads them, in any way of storing them, and never by recursion."""
 
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.io import loadmat, savemat
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data import mat_file
-from hccl_kit.ocr.data.mat_file import Array, cells
+from hccl_kit.ocr.data.mat_file import Array, cells, texts
 
 CELL, STRUCT, CHAR, DOUBLE = 1, 2, 4, 6
 DEPTH = 200_000
@@ -141,3 +142,27 @@ def test_a_file_of_level_7_3_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + bytes(400))
     with pytest.raises(KitError, match=r"no header of level 5"):
         cells(tmp_path / "a.mat", ["a"], 9)
+
+
+def test_rows_without_characters_take_no_memory(tmp_path: Path) -> None:
+    """Two thousand million of them fit in a file of 200 bytes."""
+    text = array(CHAR, ((1 << 31) - 1, 0), element(16, b""))
+    found = only(write(tmp_path / "a.mat", array(CELL, (1, 1), text, name=b"a")))
+    assert found is not None
+    assert found.rows() is None
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_an_array_of_many_dimensions_is_refused(tmp_path: Path, compressed: bool) -> None:
+    """The product of four million sizes has as many digits, and they compress to a few thousand bytes."""
+    variable = array(CELL, (2,) * 40, name=b"a")
+    path = write(tmp_path / "a.mat", element(15, zlib.compress(variable)) if compressed else variable)
+    for read in (lambda: cells(path, ["a"], 9), lambda: texts(path, ("a",), ("x",))):
+        with pytest.raises(KitError, match="40 dimensions"):
+            read()
+
+
+def test_a_structure_of_very_many_fields_is_refused(tmp_path: Path) -> None:
+    head = element(5, struct.pack("<i", 1)) + element(1, b"x" * 5000)
+    with pytest.raises(KitError, match="5000 fields"):
+        texts(write(tmp_path / "a.mat", array(STRUCT, (1, 1), head, name=b"a")), ("a",), ("x",))
