@@ -12,7 +12,6 @@ Ranks find each other through these messages too ("put"), so no store listens at
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +28,8 @@ MAX_LINE = 1 << 20
 """Bytes of a message."""
 MAX_TEXT = 300
 """Characters of a text that is shown."""
+_LEAST, _MOST, _LARGEST = 1e-9, 1e12, 1 << 38
+"""Of a time or a rate, and bytes: no bandwidth that follows from them is infinite, or too large for a report."""
 
 Message = Mapping[str, Any]
 
@@ -101,17 +102,12 @@ def text_of(value: object) -> str:
 
 
 def _size(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 50:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= _LARGEST:
         raise ValueError
     return value
 
 
 def _number(value: object) -> float:
-    if (
-        not isinstance(value, int | float)
-        or isinstance(value, bool)
-        or not math.isfinite(value)
-        or not 0 < value < 1e12
-    ):
+    if not isinstance(value, int | float) or isinstance(value, bool) or not _LEAST <= value < _MOST:
         raise ValueError
     return float(value)

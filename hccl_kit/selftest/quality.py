@@ -17,6 +17,8 @@ from hccl_kit.selftest.rounds import Card, Pair
 
 SLOW = 0.5
 """Below this fraction of its reference, something is slow."""
+_MOST = 1e12
+"""A larger ratio, of a baseline with a reference of nearly nothing, says no more."""
 
 
 class Rated(NamedTuple):
@@ -52,7 +54,7 @@ def link_ratios(links: Sequence[Link], cards: Sequence[Card], baseline: Measured
         for one in kind:
             reference = known.get(one.pair, common)
             usable = one.bandwidth is not None and not one.is_wrong and reference > 0
-            found[one.pair] = (one.bandwidth or 0.0) / reference if usable else 0.0
+            found[one.pair] = min(_MOST, (one.bandwidth or 0.0) / reference) if usable else 0.0
     return found
 
 

@@ -37,9 +37,13 @@ MARGIN = 5.0
 """Seconds beyond the time-out of a step in which its results arrive."""
 GRACE = 3.0
 """Seconds in which an agent ends its ranks."""
+_LAST = 1.0
+"""Seconds in which the last words of an agent arrive; what it has left behind may keep its standard error open."""
 _POLL = 0.1
-_MAX_VALUE = 1 << 18
-"""Characters that a rank may pass to others at once."""
+_MAX_UNREAD = 8 << 20
+"""Bytes that wait for a server; one that does not read them is told no more."""
+_MAX_ERRORS = 1 << 16
+"""Bytes at the end of what an agent writes to its standard error."""
 
 
 class Server(NamedTuple):
@@ -108,6 +112,8 @@ class Session:
                 _kill(process)
         await ends
         await asyncio.gather(*self._readers, return_exceptions=True)
+        for process in processes:  # nothing public closes a pipe whose other end is open: see _LAST
+            process._transport.close()  # type: ignore[attr-defined]
 
     async def ready(self, seconds: float) -> None:
         """Wait until all ranks have loaded their framework. If for `seconds` none has come further, they are lost."""
@@ -174,10 +180,13 @@ class Session:
 
     def _send(self, message: Message, ranks: Sequence[int]) -> None:
         line = encode(message)
+        if len(line) > MAX_LINE:  # an agent would end
+            return
         for place in sorted({self._home[rank] for rank in ranks}):
             process = self._processes[place]
-            if process and process.stdin and not process.stdin.is_closing():
-                process.stdin.write(line)
+            stdin = process.stdin if process else None
+            if stdin and not stdin.is_closing() and stdin.transport.get_write_buffer_size() < _MAX_UNREAD:
+                stdin.write(line)
 
     async def _start(self, place: int) -> None:
         server = self.servers[place]
@@ -197,7 +206,8 @@ class Session:
         """Take what a server says until it ends."""
         assert process.stdout
         assert process.stderr
-        errors = asyncio.create_task(process.stderr.read(1 << 16))
+        errors = bytearray()
+        reading = asyncio.create_task(_keep_end(process.stderr, errors))
         with suppress(ValueError, OSError):
             while line := await process.stdout.readline():
                 message = decode(line)
@@ -206,7 +216,9 @@ class Session:
                     self._heard.set()
         if not self._is_closing:
             _kill(process)  # it has ended, or said a line that is too long
-        lines = (await errors).decode("utf-8", "replace").strip().splitlines()
+        await asyncio.wait([reading], timeout=_LAST)
+        reading.cancel()
+        lines = errors.decode("utf-8", "replace").strip().splitlines()
         telling = next((line for line in reversed(lines) if line.strip("- ")), "its agent ended")  # mpirun draws lines
         self._lose_all(server, text_of(telling))
         self._heard.set()
@@ -234,7 +246,7 @@ class Session:
 
     def _pass_on(self, message: Message) -> None:
         key, value, to = message.get("key"), message.get("value"), message.get("to")
-        if isinstance(key, str) and isinstance(value, str) and len(value) <= _MAX_VALUE and isinstance(to, list):
+        if isinstance(key, str) and isinstance(value, str) and isinstance(to, list):
             ranks = [rank for rank in to if isinstance(rank, int) and rank in self._home]
             self._send({"do": "put", "key": key, "value": value, "to": ranks}, ranks)
 
@@ -247,6 +259,13 @@ class Session:
         others_died = self.shares_fate and any(one.how == "dead" for one in self.lost.values())
         if not (self._is_closing or others_died):
             self.lost.setdefault(rank, LostRank(rank, how, detail))
+
+
+async def _keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:
+    """Read a stream whole, and keep its end."""
+    while piece := await stream.read(_MAX_ERRORS):
+        end += piece
+        del end[:-_MAX_ERRORS]
 
 
 def _kill(process: Process) -> None:

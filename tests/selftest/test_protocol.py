@@ -36,7 +36,7 @@ def test_any_state_is_a_part(value: Any) -> None:
     assert 0 <= stopped_of({"stopped": value}) <= 1
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), True, "1", None])
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 10**400, 5e-324, 1e-10, True, "1", None])
 def test_a_time_that_is_none(seconds: object) -> None:
     found = result_of({**GOOD, "timings": [{"size": 4, "seconds": seconds, "fast": 1, "wrong": False}]})
     assert "cannot be read" in found.problem

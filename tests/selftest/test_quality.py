@@ -29,3 +29,9 @@ def test_a_baseline_is_not_made_lower() -> None:
     measured = healthy(3, 1)
     busy = replace(measured, links=tuple(replace(one, ratios=LOW) for one in measured.links))
     assert [one.quality for one in judged_links(busy, measured)] == [0.45] * 3
+
+
+def test_a_baseline_of_nearly_nothing_gives_ratios_that_can_be_drawn() -> None:
+    measured = healthy(3, 1)
+    nothing = replace(measured, links=tuple(replace(one, bandwidth=5e-324) for one in measured.links))
+    assert set(link_ratios(measured.links, measured.cards, nothing).values()) == {1e12}

@@ -15,8 +15,10 @@ from hccl_kit.selftest.session import Server, Session
 GOOD = """
 import json, os, sys, threading, time
 ranks = [int(word) for word in sys.argv[1].split(",")]
+lock = threading.Lock()
 def say(rank, **message):
-    os.write(1, json.dumps({"rank": rank, **message}).encode() + b"\\n")
+    with lock:
+        os.write(1, json.dumps({"rank": rank, **message}, ensure_ascii=False).encode() + b"\\n")
 def live():
     while True:
         for rank in ranks:
@@ -212,3 +214,58 @@ def test_an_agent_that_does_not_end_is_killed(tmp_path: Path) -> None:
     began = time.monotonic()
     played([server(tmp_path, "a", (0,), program)])
     assert time.monotonic() - began < 20
+
+
+def test_the_reason_may_come_after_warnings(tmp_path: Path) -> None:
+    bad = """
+import sys, time
+for line in ("Warning: added to the list of known hosts", "b: Permission denied"):
+    print(line, file=sys.stderr, flush=True)
+    time.sleep(0.5)
+sys.exit(255)
+"""
+    session, _ = played([server(tmp_path, "b", (0,), bad)])
+    assert losses(session) == [(0, "unreachable", "b: Permission denied")]
+
+
+def test_what_a_server_leaves_behind_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """Such as the shared connection of ssh, which goes on and has its standard error."""
+    left = 'import subprocess\nsubprocess.Popen(["sleep", "90"], stdin=-3, stdout=-3, start_new_session=True)\n'
+    began = time.monotonic()
+
+    async def play() -> Session:
+        async with Session([server(tmp_path, "b", (0,), left)], shares_fate=False) as started:
+            await started.ready(60.0)
+            return started
+
+    assert losses(asyncio.run(play())) == [(0, "unreachable", "its agent ended")]
+    assert time.monotonic() - began < 60
+
+
+def test_a_text_that_grows_on_its_way_is_not_passed_on(tmp_path: Path) -> None:
+    """No agent takes a line of more than MAX_LINE bytes: the server of another rank would be lost by it."""
+    giver = GOOD + "say(0, event='put', key='k', value='\u00e9' * 200_000, to=[1])\n" + READY + OBEY
+    taker = GOOD + READY + OBEY.replace("command =", "assert len(line) <= 1 << 20\n    command =")
+    session, _ = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
+    assert losses(session) == []
+
+
+def test_what_a_server_does_not_read_takes_no_memory_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SILENCE", 60.0)
+    flood = "for _ in range(150): say(0, event='put', key='k', value='v' * 200_000, to=[1])\n"
+    servers = [
+        server(tmp_path, "a", (0,), GOOD + flood + READY + OBEY),
+        server(tmp_path, "b", (1,), GOOD + READY + "time.sleep(60)\n"),
+    ]
+
+    async def play() -> int:
+        async with Session(servers, shares_fate=False) as started:
+            await started.ready(60.0)
+            process = started._processes[1]
+            assert process
+            assert process.stdin
+            return process.stdin.transport.get_write_buffer_size()
+
+    assert asyncio.run(play()) < 16 << 20
