@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,14 +40,22 @@ def check_names(names: Sequence[str], table: RankTable) -> None:
         raise KitError("a table of one server has no spares: --spares is for jobs that start over ssh")
     if len(names) > MAX_SPARES:
         raise KitError(f"{len(names)} spares; accepted: at most {MAX_SPARES}")
-    known = {name for server in table.servers for name in (server.id, address_of(server))}
+    known = {_plain(name) for server in table.servers for name in (server.id, address_of(server))}
     for number, name in enumerate(names):
         if not is_host(name):
             raise KitError(f"spare {name!r} is not a valid address or host name")
-        if name in known:
+        if _plain(name) in known:
             raise KitError(f"spare {name} is a server of the table already")
-        if name in names[:number]:
+        if _plain(name) in map(_plain, names[:number]):
             raise KitError(f"spare {name} is listed twice")
+
+
+def _plain(name: str) -> str:
+    """The one way to write an address or the name of a host, whose letters may be large or small."""
+    try:
+        return str(ip_address(name))
+    except ValueError:
+        return name.lower()
 
 
 def cards_in_use(table: RankTable) -> tuple[int, ...]:

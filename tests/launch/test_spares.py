@@ -57,6 +57,12 @@ def test_a_name_that_is_none_is_refused(name: str, message: str) -> None:
     assert caught.value.message == message
 
 
+@pytest.mark.parametrize(("name", "again"), [("fd00::8", "FD00:0::8"), ("spare", "Spare")])
+def test_a_spare_is_known_however_it_is_written(name: str, again: str) -> None:
+    with pytest.raises(KitError, match=f"spare {again} is listed twice"):
+        check_names([name, again], TABLE)
+
+
 def test_a_job_without_other_servers_has_no_spares() -> None:
     with pytest.raises(KitError, match="a table of one server has no spares"):
         check_names(["10.0.0.8"], generate_cluster(hosts(1, [0]), version="1.0"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -74,8 +75,13 @@ def new_table(text: str, path: Path, folder: Path, pairs: Sequence[tuple[str, st
 
 def save_table(table: NewTable) -> None:
     """Write a table, whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", dir=str(table.path.parent), delete=False, encoding="utf-8") as file:
-        file.write(table.text)
-    part = Path(file.name)
-    part.chmod(0o644)
-    part.replace(table.path)
+    descriptor, name = tempfile.mkstemp(dir=str(table.path.parent))
+    part = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(table.text)
+        part.chmod(0o644)
+        part.replace(table.path)
+    except OSError:
+        part.unlink()
+        raise

@@ -12,11 +12,13 @@ from hccl_kit.table.operations.generate import generate_cluster
 from tests.launch.payload.test_substitute import entry_of, hosts
 
 
-def take(folder: Path, *pairs: str, to: str = "") -> "subprocess.CompletedProcess[str]":
+def take(folder: Path, *pairs: str, to: str = "", most: int = -1) -> "subprocess.CompletedProcess[str]":
+    """Run the program; no file may have more than `most` bytes."""
     table = folder / "t.json"
     table.write_text(formats.write(generate_cluster(hosts(2, [0, 1]), version="1.0")), encoding="utf-8")
     command = [sys.executable, "-I", "-c", program_text("take_spare"), str(table), str(folder / to), *pairs]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
+    limit = f'ulimit -f {most} && trap "" XFSZ && exec "$@"' if most >= 0 else 'exec "$@"'
+    return subprocess.run(["bash", "-c", limit, "bash", *command], check=False, capture_output=True, text=True)
 
 
 def test_digest_and_path_of_the_new_table_are_printed(tmp_path: Path) -> None:
@@ -42,3 +44,11 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     assert done.stderr == (
         f"error: cannot write the table with the spares in {tmp_path}/gone: No such file or directory\n"
     )
+
+
+def test_a_full_disk_leaves_no_part_of_the_table(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    done = take(tmp_path, "10.0.0.2", entry_of(hosts(1, [0, 1], first=9)[0]), to="logs", most=0)
+    assert done.returncode == 2
+    assert done.stderr == f"error: cannot write the table with the spares in {tmp_path}/logs: File too large\n"
+    assert list((tmp_path / "logs").iterdir()) == []
