@@ -30,7 +30,9 @@ from hccl_kit.ocr.config import Config, yaml_text
 
 PRODUCTS, PLAIN = "products", "plain"
 TIMEOUT = 120
-MAX_BYTES = 1 << 12
+MAX_BYTES = 1 << 16
+_NO_SECONDS = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
+"""What a text without the seconds of a measurement raises."""
 
 
 def as_products(config: Config, cores: int, environ: Mapping[str, str], say: Callable[[str], None]) -> bool:
@@ -55,8 +57,8 @@ def as_products(config: Config, cores: int, environ: Mapping[str, str], say: Cal
                 say("measuring which way convolutions are faster on this processor: some 20 s, once")
                 seconds = {way: _seconds(config, way, cores, environ) for way in (PRODUCTS, PLAIN)}
                 write_atomically(file, json.dumps({"seconds": seconds, "of": facts}, indent=4) + "\n")
-    except (KitError, OSError, subprocess.SubprocessError, ValueError) as error:
-        say(f"convolutions were not measured: {str(error).splitlines()[0][:200]}")
+    except (KitError, OSError, subprocess.SubprocessError, *_NO_SECONDS) as error:
+        say(f"convolutions were not measured: {' '.join(str(error).split())[:200]}")
         return True
     products, plain = seconds[PRODUCTS], seconds[PLAIN]
     say(f"a step takes {products:.3g} s with products, {plain:.3g} s with plain convolutions ({file})")
@@ -95,14 +97,14 @@ def _known(file: Path) -> dict[str, float] | None:
     """What was measured before; None if nothing was, or the file is not one of ours."""
     if not file.is_file():
         return None
-    with suppress(KitError, ValueError, KeyError, TypeError):
+    with suppress(KitError, *_NO_SECONDS):
         seconds = json.loads(read_text(file, MAX_BYTES))["seconds"]
         return {way: float(seconds[way]) for way in (PRODUCTS, PLAIN)}
     return None
 
 
 def _seconds(config: Config, way: str, cores: int, environ: Mapping[str, str]) -> float:
-    """The seconds of a step in a process of its own. Raises SubprocessError, OSError or ValueError if it fails."""
+    """The seconds of a step in a process of its own. Raises SubprocessError, OSError or _NO_SECONDS."""
     values = {
         **config.values,
         "system": {**config["system"], "convolutions": way},

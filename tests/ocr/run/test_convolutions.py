@@ -14,6 +14,7 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.run import convolutions
 from hccl_kit.ocr.run.convolutions import PLAIN, PRODUCTS, as_products
 from tests.ocr.run_tool import CONFIG, OURS
+from tests.places import ROOT
 
 Measured = list[tuple[str, int]]
 
@@ -54,6 +55,15 @@ def test_the_faster_way_is_chosen_and_remembered(machine: Machine, tmp_path: Pat
     ]
 
 
+def test_the_measurement_of_each_of_our_configurations_is_remembered(machine: Machine, tmp_path: Path) -> None:
+    """The note has all that it depends on, which is some KB."""
+    for number, file in enumerate(sorted((ROOT / "configs").glob("*/*/*.yaml")), 1):
+        loaded = config.load(file)
+        for _ in range(2):
+            as_products(loaded, 2, {CACHE: str(tmp_path)}, machine.said.append)
+        assert len(machine.asked) <= 2 * number, file
+
+
 def kept(cache: Path) -> list[Path]:
     return sorted((cache / "convolutions").glob("*.json"))
 
@@ -68,7 +78,17 @@ def test_other_cores_batches_and_networks_are_measured_anew(machine: Machine, tm
     assert len(kept(tmp_path)) == 4
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", '{"seconds": {"products": "fast", "plain": 1}}'])
+DAMAGED = [
+    "",
+    "{}",
+    "[]",
+    "[" * 4000,
+    '{"seconds": {"products": "fast", "plain": 1}}',
+    '{"seconds": {"products": 1%s, "plain": 1}}' % ("0" * 400),
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED, ids=range(len(DAMAGED)))
 def test_a_damaged_note_is_replaced(machine: Machine, tmp_path: Path, content: str) -> None:
     chosen(machine, tmp_path)
     [file] = kept(tmp_path)
@@ -103,6 +123,7 @@ def test_nothing_is_measured_where_the_user_has_set_the_instructions(machine: Ma
         subprocess.TimeoutExpired(["python"], 120),
         subprocess.CalledProcessError(1, ["python"]),
         ValueError("Expecting value"),
+        IndexError(),
         OSError(28, "No space left on device"),
     ],
 )
