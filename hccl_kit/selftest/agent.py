@@ -56,12 +56,14 @@ class Order(NamedTuple):
     @classmethod
     def of(cls, message: Message | None) -> Order | None:
         """The order in a message; None if there is none."""
+        given = message or {}
         try:
-            assert message is not None
-            workers = [{str(name): str(value) for name, value in one.items()} for one in message["workers"]]
-            environ = {str(name): str(value) for name, value in message["environ"].items()}
-            return cls(str(message["backend"]), environ, workers)
-        except (AssertionError, AttributeError, KeyError, TypeError):
+            workers = [{name: str(value) for name, value in one.items()} for one in given["workers"]]
+            environ = {name: str(value) for name, value in given["environ"].items()}
+            if not all(one["RANK"].isdecimal() for one in workers):
+                return None
+            return cls(str(given["backend"]), environ, workers)
+        except (AttributeError, KeyError, TypeError):
             return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ MAX_SUMMARY = 4 << 20
 
 def is_training(folder: Path) -> bool:
     """Whether a training writes here, or has written."""
-    return any((folder / name).is_file() for name in (METRICS, SUMMARY, LOG))
+    return any(os.path.isfile(folder / name) for name in (METRICS, SUMMARY, LOG))  # noqa: PTH113 - never raises
 
 
 def read(folder: Path, now: float) -> Job:
@@ -32,7 +33,7 @@ def read(folder: Path, now: float) -> Job:
     log = read_part(folder / LOG, -LOG_END, LOG_END) or b""
     spans = _spans(rows)
     step = max((span.step for span in spans), default=records.whole(summary.get("steps")))
-    changed = [path.stat().st_mtime for name in (METRICS, LOG) if (path := folder / name).is_file()]
+    changed = [time for name in (METRICS, LOG) if (time := _changed(folder / name)) is not None]
     age = max(0.0, now - max(changed)) if changed else None
     state: State = "done" if summary else "running" if spans else "starting"
     rank = Rank(
@@ -49,6 +50,13 @@ def read(folder: Path, now: float) -> Job:
     size = records.whole(summary.get("world_size"), 1 << 24) or 1
     notes = () if size == 1 else (f"{size} ranks; only rank 0 writes into this folder",)
     return Job(str(folder), now, state, size, 0, (rank,), None, _straggler(summary), notes)
+
+
+def _changed(path: Path) -> float | None:
+    """When a file was changed last; None if it is gone, or cannot be looked at."""
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return None
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -10,6 +10,7 @@ import pytest
 from hccl_kit.runtime.pulse import POINTS
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.text import as_text
+from hccl_kit.watch.training_folder import read
 
 STRAGGLER = {"rank": 1, "part": "data", "since_step": 12, "until_step": None, "own_s": 0.5, "others_s": 0.1}
 
@@ -79,3 +80,8 @@ def test_long_trainings_have_short_curves(tmp_path: Path) -> None:
     curve = job.ranks[0].curve
     assert len(curve) <= POINTS
     assert (sum(point.span.steps for point in curve), curve[-1].span.step) == (9990, 9990)
+
+
+def test_a_file_that_goes_away_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "is_file", lambda _: True)
+    assert read(tmp_path, 0.0).state == "starting"
