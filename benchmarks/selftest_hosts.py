@@ -6,7 +6,8 @@
 Four hosts (network namespaces, tests/lab) with a rank each. `slow`: what one host sends is limited by tc tbf; `uplink`:
 two hosts are behind a slow cable; `pulses`: one rank is stopped and continued by signals; `dead`: one rank is killed;
 `gone`: one host loses its cable and its processes; `clean`: nothing is harmed, while up to three other programs use the
-cores. Right: exactly that is named, and nothing else. Needs root.
+cores once the ranks have loaded. Right: exactly that is named, and nothing else. Needs root. Most of the time of a run
+goes into the start of its ranks; `benchmarks.selftest_warm` starts them once for many runs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,6 +56,7 @@ class Outcome(NamedTuple):
     verdict: str
     said: str
     seconds: float
+    report: str = ""
 
 
 def draw(dice: random.Random, kind: str) -> Harm:
@@ -67,28 +69,30 @@ def draw(dice: random.Random, kind: str) -> Harm:
 def run(lab: Hosts, table: Path, harm: Harm, backend: str) -> Outcome:
     """One run of the program."""
     began = time.monotonic()
-    with _harmed_network(lab, harm), _hogs(harm.hogs):
+    with harmed_network(lab, harm):
         process = _start(lab, table, backend)
         late = threading.Event()
-        if harm.kind in ("pulses", "dead", "gone"):
-            threading.Thread(target=_strike, args=(lab, harm, process, late), daemon=True).start()
+        striker = threading.Thread(target=_strike, args=(lab, harm, process, late), daemon=True)
+        striker.start()
         try:
             out, err = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             return Outcome("no run", f"no end after {PATIENCE:g} s", time.monotonic() - began)
         finally:
+            striker.join(PATIENCE)  # it sees the end of the program
             if harm.kind == "gone":
                 lab.heal(harm.host)
     seconds = time.monotonic() - began
     if process.returncode not in (0, 1) or not out:
         return Outcome("no run", err.strip()[-200:], seconds)
     document = json.loads(out)
-    verdict = "too late" if late.is_set() else _score(harm, document)
-    return Outcome(verdict, _said(document), seconds)
+    verdict = "too late" if late.is_set() else score(harm, document)
+    return Outcome(verdict, said(document), seconds, out)
 
 
-def _score(harm: Harm, document: Any) -> str:
+def score(harm: Harm, document: Any) -> str:
+    """The verdict on a report of the program."""
     found = [(one["kind"], one["ranks"]) for one in document["faults"]]
     if harm.kind == "clean":
         return "falsely named" if found else "right"
@@ -99,7 +103,8 @@ def _score(harm: Harm, document: Any) -> str:
     return "right" if found else "not named"
 
 
-def _said(document: Any) -> str:
+def said(document: Any) -> str:
+    """Whom a report names, and how many passes that took."""
     faults = [f"{one['kind']} {one['ranks']}" for one in document["faults"]]
     doubts = [f"unsure: {one['kind']} {one['ranks']}" for one in document["doubts"]]
     passes = max((len(one["ratios"]) for one in document["links"]), default=0)
@@ -107,7 +112,8 @@ def _said(document: Any) -> str:
 
 
 @contextmanager
-def _harmed_network(lab: Hosts, harm: Harm) -> Iterator[None]:
+def harmed_network(lab: Hosts, harm: Harm) -> Iterator[None]:
+    """The harm that is done to cables."""
     if harm.kind == "uplink":
         with lab.uplink([2, 3], harm.amount):
             yield
@@ -122,7 +128,7 @@ def _harmed_network(lab: Hosts, harm: Harm) -> Iterator[None]:
 
 
 @contextmanager
-def _hogs(count: int) -> Iterator[None]:
+def hogs(count: int) -> Iterator[None]:
     """Other programs that use the cores."""
     running = [subprocess.Popen([sys.executable, "-c", HOG]) for _ in range(count)]
     try:
@@ -141,13 +147,15 @@ def _start(lab: Hosts, table: Path, backend: str) -> subprocess.Popen[str]:
 
 
 def _strike(lab: Hosts, harm: Harm, process: subprocess.Popen[str], late: threading.Event) -> None:
-    """Harm a rank or a host once all ranks have loaded; `late` is set if the program had ended by then."""
-    pids: list[int] = []
-    while process.poll() is None:
-        pids = [pid for index in range(HOSTS) for pid in _loaded(lab, index)]
-        if len(pids) == HOSTS:
-            break
-        time.sleep(0.1)
+    """Harm a rank or a host, or the cores, once all ranks have loaded; `late`: the program had ended by then."""
+    if harm.kind in ("slow", "uplink"):
+        return
+    while process.poll() is None and sum(len(loaded(lab, index)) for index in range(HOSTS)) < HOSTS:
+        time.sleep(0.3)
+    if harm.kind == "clean":
+        with hogs(harm.hogs):
+            process.wait()
+        return
     time.sleep(harm.moment)
     if process.poll() is not None:
         late.set()
@@ -157,13 +165,21 @@ def _strike(lab: Hosts, harm: Harm, process: subprocess.Popen[str], late: thread
         for pid in lab.processes(harm.host):
             _signal(pid, signal.SIGKILL) if not _is_sshd(pid) else None
         return
-    (victim,) = _loaded(lab, harm.host)
+    (victim,) = loaded(lab, harm.host)
     if harm.kind == "dead":
         _signal(victim, signal.SIGKILL)
-    while harm.kind == "pulses" and _signal(victim, signal.SIGSTOP):
-        time.sleep(0.2)
-        _signal(victim, signal.SIGCONT)
-        time.sleep(0.3)
+    while harm.kind == "pulses" and pulse(victim):
+        pass
+
+
+def pulse(pid: int) -> bool:
+    """Stop a process for a moment and let it go on for another; whether it is there."""
+    if not _signal(pid, signal.SIGSTOP):
+        return False
+    time.sleep(0.2)
+    _signal(pid, signal.SIGCONT)
+    time.sleep(0.3)
+    return True
 
 
 def _signal(pid: int, number: signal.Signals) -> bool:
@@ -173,13 +189,13 @@ def _signal(pid: int, number: signal.Signals) -> bool:
     return False
 
 
-def _loaded(lab: Hosts, index: int) -> list[int]:
+def loaded(lab: Hosts, index: int) -> list[int]:
     """The ranks on a host that have loaded their framework: numpy comes with it."""
 
-    def has_loaded(pid: int) -> bool:
+    def hasloaded(pid: int) -> bool:
         return "hccl_kit.selftest.ranks.worker" in _text(pid, "cmdline") and "numpy" in _text(pid, "maps")
 
-    return [pid for pid in lab.processes(index) if has_loaded(pid)]
+    return [pid for pid in lab.processes(index) if hasloaded(pid)]
 
 
 def _is_sshd(pid: int) -> bool:
@@ -193,44 +209,55 @@ def _text(pid: int, name: str) -> str:
     return ""
 
 
-def _table(lab: Hosts, folder: Path) -> Path:
+def table_of(lab: Hosts, folder: Path) -> Path:
+    """The table of a job with a rank on each host."""
     made = [hccl_kit.generate(address, [(0, f"192.168.100.{n + 1}")]) for n, address in enumerate(lab.addresses)]
     path = folder / "job.json"
     path.write_text(hccl_kit.to_text(hccl_kit.merge(made)))
     return path
 
 
-def _ask(report: Callable[[str, Outcome], None], args: argparse.Namespace) -> None:
+def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     dice = random.Random(args.seed)
     with tempfile.TemporaryDirectory() as folder, hosts(HOSTS) as lab:
-        table = _table(lab, Path(folder))
+        table = table_of(lab, Path(folder))
         for _ in range(args.runs):
             for kind in args.kinds:
-                harm = draw(dice, kind)
-                report(kind, run(lab, table, harm, args.backend))
+                yield kind, run(lab, table, draw(dice, kind), args.backend)
+
+
+def tell(kinds: Sequence[str], outcomes: Iterator[tuple[str, Outcome]], keep: Path | None) -> None:
+    """Print a line for each run, and the table, also at Ctrl-C."""
+    found: Counter[tuple[str, str]] = Counter()
+    with suppress(KeyboardInterrupt):
+        for kind, one in outcomes:
+            found[kind, one.verdict] += 1
+            load = os.getloadavg()[0]
+            print(f"{kind:7} {one.verdict:13} {one.seconds:5.1f} s, load {load:4.1f}: {one.said}", flush=True)
+            if keep and one.verdict != "right":
+                keep.mkdir(parents=True, exist_ok=True)
+                (keep / f"{kind}-{found.total()}.json").write_text(one.report or one.said)
+    verdicts = ("right", "not named", "falsely named", "too late", "no run")
+    print("\n" + "  ".join(["kind   ", *verdicts]))
+    for kind in kinds:
+        print("  ".join([f"{kind:7}", *(f"{found[kind, one]:{len(one)}}" for one in verdicts)]))
+
+
+def options(about: str, kinds: Sequence[str]) -> argparse.ArgumentParser:
+    """The options that programs about these harms have."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=100, help="of each kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--backend", choices=["torch", "mindspore"], default="torch")
+    parser.add_argument("--keep", type=Path, help="a folder for the reports of runs that were not right")
+    return parser
 
 
 def main() -> None:
-    """Print a line for each run, and the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=100, help="of each kind")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-    parser.add_argument("--backend", choices=["torch", "mindspore"], default="torch")
-    args = parser.parse_args()
-    found: Counter[tuple[str, str]] = Counter()
-
-    def report(kind: str, outcome: Outcome) -> None:
-        found[kind, outcome.verdict] += 1
-        load = os.getloadavg()[0]
-        print(f"{kind:7} {outcome.verdict:13} {outcome.seconds:5.1f} s, load {load:4.1f}: {outcome.said}", flush=True)
-
-    with suppress(KeyboardInterrupt):
-        _ask(report, args)
-    verdicts = ("right", "not named", "falsely named", "too late", "no run")
-    print("\n" + "  ".join(["kind   ", *verdicts]))
-    for kind in args.kinds:
-        print("  ".join([f"{kind:7}", *(f"{found[kind, one]:{len(one)}}" for one in verdicts)]))
+    """Run the program."""
+    args = options(__doc__, KINDS).parse_args()
+    tell(args.kinds, _ask(args), args.keep)
 
 
 if __name__ == "__main__":

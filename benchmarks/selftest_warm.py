@@ -1,0 +1,128 @@
+"""The runs of selftest_hosts.py that lose nobody, with ranks that are started once for many runs.
+
+    python -m benchmarks.selftest_warm --runs 20 --kinds slow uplink pulses --seed 2
+    python -m benchmarks.selftest_warm --runs 100 --kinds clean --seed 3
+
+A run is all that `hccl-kit selftest --quick` does once its ranks are ready, and its verdict. Loading torch four times
+is more than half of the work of a whole run. There is a new start every 20 runs. Needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from benchmarks.selftest_hosts import (
+    HOSTS,
+    Harm,
+    Outcome,
+    draw,
+    harmed_network,
+    hogs,
+    loaded,
+    options,
+    pulse,
+    said,
+    score,
+    table_of,
+    tell,
+)
+from hccl_kit.cli.tables import read_table
+from hccl_kit.launch.plan import plan
+from hccl_kit.selftest import servers
+from hccl_kit.selftest.evidence import weigh
+from hccl_kit.selftest.json_form import as_json
+from hccl_kit.selftest.measured import Measured
+from hccl_kit.selftest.quality import SLOW
+from hccl_kit.selftest.run import QUICK, Selftest
+from hccl_kit.selftest.session import Session
+from hccl_kit.selftest.verdict import judge
+from tests.lab.hosts import Hosts, hosts
+from tests.places import ROOT
+
+KINDS = ("slow", "uplink", "pulses", "clean")
+FRESH = 20
+"""Runs with the same ranks."""
+SETTLE = 1.5
+"""Seconds in which the agents have told of the last pulses: they do so every second."""
+
+
+def run(loop: asyncio.AbstractEventLoop, lab: Hosts, started: Session, harm: Harm, nothing: Measured) -> Outcome:
+    """One run with ranks that are ready."""
+    began = time.monotonic()
+    over = threading.Event()
+    striker = threading.Thread(target=_strike, args=(lab, harm, over), daemon=True)
+    test = Selftest(started, QUICK, nothing, baseline=None, slow=SLOW, note=lambda _: None)
+    with harmed_network(lab, harm):
+        striker.start()
+        try:
+            measured = loop.run_until_complete(test.run())
+        finally:
+            over.set()
+            striker.join()
+    weighed = weigh(judge(measured), measured)
+    report = as_json(measured, weighed, table="", slow=SLOW)
+    document = json.loads(report)
+    seconds = time.monotonic() - began
+    loop.run_until_complete(asyncio.sleep(SETTLE))
+    started._stopped.clear()  # a run counts its own
+    return Outcome(score(harm, document), said(document), seconds, report)
+
+
+def _strike(lab: Hosts, harm: Harm, over: threading.Event) -> None:
+    """What is not done to cables, until the run is over."""
+    if harm.kind == "pulses":
+        (victim,) = loaded(lab, harm.host)
+        over.wait(harm.moment)
+        while not over.is_set():
+            pulse(victim)
+    elif harm.kind == "clean":
+        with hogs(harm.hogs):
+            over.wait()
+
+
+def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
+    dice = random.Random(args.seed)
+    todo = [(kind, draw(dice, kind)) for _ in range(args.runs) for kind in args.kinds]
+    with tempfile.TemporaryDirectory() as folder, hosts(HOSTS) as lab, closing(asyncio.new_event_loop()) as loop:
+        job = plan(read_table(str(table_of(lab, Path(folder)))), ["hccl-kit"])
+        agent = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "hccl_kit", "selftest", "--agent")
+        ssh = ("ssh", "-F", str(lab.ssh_config))
+        agents = [servers.server(node, args.backend, servers.over_ssh(ssh, node, agent), {}) for node in job.nodes]
+        nothing = Measured(args.backend, tuple(servers.cards_of(job)))
+        while todo:
+            with ExitStack() as stack:
+                started = Session(agents, shares_fate=args.backend in servers.SHARES_FATE)
+                loop.run_until_complete(started.__aenter__())
+                stack.callback(_end, loop, started)
+                loop.run_until_complete(started.ready(QUICK.start))
+                if started.lost:
+                    raise RuntimeError(f"the ranks did not start: {started.losses()}")
+                for kind, harm in todo[:FRESH]:
+                    todo = todo[1:]
+                    yield kind, run(loop, lab, started, harm, nothing)
+                    if len(started.available()) < HOSTS:  # who is lost cannot go on
+                        break
+
+
+def _end(loop: asyncio.AbstractEventLoop, started: Session) -> None:
+    loop.run_until_complete(started.__aexit__(None, None, None))
+
+
+def main() -> None:
+    """Run the program."""
+    args = options(__doc__, KINDS).parse_args()
+    tell(args.kinds, _ask(args), args.keep)
+
+
+if __name__ == "__main__":
+    main()
