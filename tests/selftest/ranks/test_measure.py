@@ -84,6 +84,13 @@ def test_all_ranks_make_the_same_number_of_calls() -> None:
     assert len(set(group.calls)) == 1
 
 
+def test_a_slow_size_is_timed_with_as_few_calls_as_there_must_be() -> None:
+    """One call checks, three are timed, one checks again; before the last, one in which the ranks agree."""
+    group = Threads(2, delay=0.02)
+    measured(group, "all_reduce", [64])
+    assert group.calls == [6, 6]
+
+
 def test_a_wrong_result_is_noticed_on_its_rank() -> None:
     def spoil(place: int, values: Any) -> Any:
         return values + 1 if place == 1 and values.size > 8 else values
