@@ -1,10 +1,13 @@
 """How sure it is that something is slow, on servers that other programs use too: a sign test.
 
 Each pass measures a suspect beside links or ranks that are well, and compares values of the same seconds only. Load by
-other programs makes a healthy one slow in a part p of the passes, and the healthy ones show p: slow s times of m, they
-have p = (s + 1) / (m + 2), the rule of succession. The binomial tail with p is the chance that a healthy one is slow in
-k or more of n passes. If that chance, times the number of those that are compared, is at most CHANCE, a suspect with k
-of n is named. Until then it is measured again; if that does not help, the answer is that it cannot be told.
+other programs makes a healthy one slow in an unknown part of the passes. Of what the healthy ones show, slow s times of
+m, follows how likely another healthy one is slow in k or more of n passes, if every part was as likely beforehand (the
+beta-binomial distribution). If that chance, times the number of those that are compared, is at most CHANCE, a suspect
+with k of n is named. Until then it is measured again; if that does not help, the answer is that it cannot be told.
+
+On a very busy machine half of the usual speed is nothing rare, while a bad cable has a fiftieth of it. So the same test
+is made with several limits, and the chance of the best is multiplied by their number.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ from hccl_kit.selftest.quality import SLOW, judged_links, judged_ranks
 
 CHANCE = 1e-5
 """The probability at which a healthy part is still named."""
+
+LIMITS = (1.0, 0.5, 0.25)
+"""Below which parts of `slow` the tests are made."""
 
 _Ratios = Sequence[Sequence[float]]
 
@@ -39,10 +45,8 @@ def weigh(
         likely, compared = _of_splits(measured), "more passes are needed"
         if fault.pairs or fault.kind == "slow-card":
             own, controls = _compared(fault, faults, measured, baseline)
+            likely = len(LIMITS) * min(_likely(own, controls, slow * limit) for limit in LIMITS)
             low, of_all = _slow_ones(controls, slow)
-            share = (low + 1) / (of_all + 2)
-            likely = max((chance(*_slow_ones([ratios], slow), share) for ratios in own if ratios), default=0.0)
-            likely *= 1 + len(controls)
             compared = f"healthy ones were slow in {low} of {of_all} measurements"
         if fault.kind.startswith("slow") and likely > CHANCE:
             doubts.append(_doubt(fault, compared))
@@ -51,15 +55,28 @@ def weigh(
     return Weighed(tuple(sure), tuple(doubts))
 
 
+def _likely(own: _Ratios, controls: _Ratios, slow: float) -> float:
+    """The chance that one of all that are compared is slow as often as `own`, though all are well; 0 without passes."""
+    known = _slow_ones(controls, slow)
+    alone = max((chance(*_slow_ones([ratios], slow), *known) for ratios in own if ratios), default=0.0)
+    return alone * (1 + len(controls))
+
+
 def _of_splits(measured: Measured) -> float:
     """The chance that the two halves of one split are the fastest of four halves in every pass: 1/6 each time."""
     passes = max((len(one.bandwidths) for one in measured.splits), default=0)
     return len(measured.splits) * (1 / 6) ** passes
 
 
-def chance(low: int, passes: int, share: float) -> float:
-    """The probability that a healthy one is slow in `low` or more of the passes, if it is so in a `share` of all."""
-    return sum(comb(passes, one) * share**one * (1 - share) ** (passes - one) for one in range(low, passes + 1))
+def chance(low: int, passes: int, healthy_low: int, of_all: int) -> float:
+    """The probability that a healthy one is slow in `low` or more of the passes, if others were `healthy_low` times of
+    `of_all`. A part p that is estimated by their mean would make rare tails too rare.
+    """
+    ways = sum(
+        comb(healthy_low + one, one) * comb(of_all - healthy_low + passes - one, passes - one)
+        for one in range(low, passes + 1)
+    )
+    return ways / comb(of_all + passes + 1, passes)
 
 
 def _slow_ones(rows: _Ratios, slow: float) -> tuple[int, int]:

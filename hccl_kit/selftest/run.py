@@ -20,7 +20,7 @@ from hccl_kit.selftest.session import Session
 from hccl_kit.selftest.verdict import judge
 
 KIB, MIB = 1 << 10, 1 << 20
-AGAIN = 10
+AGAIN = 15
 """How often what looks slow is measured again, at most."""
 MOST_NEAR = 7
 """Rounds of other pairs of a suspect that are measured with it."""
