@@ -169,6 +169,26 @@ def victims(job: Job) -> Cause | None:
     )
 
 
+def left_alone(job: Job) -> Cause | None:
+    """All failures are lost connections, and one rank had ended in order before: it left no recording to compare."""
+    failures = [(rank, rank.end) for rank in job.ranks.values() if rank.end and _is_failure(rank.end)]
+    done = [(rank, rank.end) for rank in job.ranks.values() if rank.end and rank.end.how == "done"]
+    if len(done) != 1 or not failures or job.missing or not all(OF_PEER.search(end.message) for _, end in failures):
+        return None
+    ((rank, end),) = done
+    if order(rank.corrected(end.time)) > min(order(one.corrected(its.time)) for one, its in failures):
+        return None
+    return Cause(
+        (rank.number,),
+        f"ended in order after step {rank.step}, where the others went on",
+        "likely",
+        f"after it, {counted(len(failures), 'rank')} lost the connection to a peer, and nothing else failed",
+        "all ranks must take the same number of steps: compare the sizes of their data",
+        end.time,
+        end.place,
+    )
+
+
 CAUSES: Sequence[tuple[Rule[...], Callable[[Job], Cause | None]]] = (
     (rules.OTHER_OPERATOR, diverged),
     (rules.OTHER_OPERATOR, mismatched),
@@ -180,6 +200,7 @@ CAUSES: Sequence[tuple[Rule[...], Callable[[Job], Cause | None]]] = (
     (rules.LATE_RANK, late),
     (rules.ABSENT_RANK, never_began),
     (rules.OTHER_OPERATOR, crossed),
+    (rules.LEFT_EARLY, left_alone),
     (rules.FIRST_VICTIM, victims),
 )
 

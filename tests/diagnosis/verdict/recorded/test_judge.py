@@ -258,6 +258,16 @@ def test_ranks_that_were_ended_are_not_blamed() -> None:
     assert told(judged(job, JobEnding("hang", 0, 124), *exits))[0] == 1
 
 
+def test_a_rank_that_ended_in_order_before_all_others_lost_a_peer() -> None:
+    """With torch, a collective that fails is no longer in it, and who ended in order has left no recording."""
+    lost = ("RuntimeError", "gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:8386")
+    for done, wanted in ((-1.0, (2, "ended in order after step 6, where the others went on")), (1.0, None)):
+        planted = [replace(one, inside=None, end=lost, code=1, end_s=0.0) for one in ranks(4)]
+        planted[2] = replace(planted[2], end=("done", ""), code=0, end_s=done)
+        found = told(judged(planted))
+        assert found == wanted if wanted else found[0] != 2
+
+
 def test_without_records_there_is_no_verdict() -> None:
     assert judge_recorded(Evidence((), ())) is None
     exited = Event(Process("run", None), Place("run/failed", 1), None, True, Exited(0, 1, None))
