@@ -74,7 +74,7 @@ async def main() -> None:
     await asyncio.to_thread(sys.stdin.readline)
     orders = asyncio.ensure_future(obey(channels))
     made = (
-        Options(n, "127.0.0.1", port, "PORT", SHA256, 120.0, "1-2", 0, sys.argv[5], servers, os.getppid())
+        Options(n, "127.0.0.1", port, "PORT", SHA256, 600.0, "1-2", 0, sys.argv[5], servers, os.getppid())
         for n in range(first, first + count)
     )
     await asyncio.gather(*(node(options, secret, channels) for options in made))

@@ -58,6 +58,7 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
 FirstJobId={first_job}
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool/%n
+TmpFS={folder}/tmp/%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.%n.pid
 JobAcctGatherType=jobacct_gather/none
@@ -176,7 +177,7 @@ def _write_files(made: Cluster) -> None:
     key = folder / "munge.key"
     key.write_bytes(secrets.token_bytes(1024))
     key.chmod(0o600)
-    for name in ("state", *(f"spool/{node}" for node in NODES)):
+    for name in ("state", *(f"{part}/{node}" for part in ("spool", "tmp") for node in NODES)):
         (folder / name).mkdir(parents=True)
     (folder / "hosts").write_text(f"127.0.0.1 localhost {_host()}\n{_address()} {' '.join(NODES)}\n")
     (folder / "gres.conf").write_text("Name=npu Count=8\n")

@@ -128,15 +128,39 @@ def test_a_job_that_is_cancelled_is_not_started_again(lab: Cluster, tmp_path: Pa
     assert job.nothing_left()
 
 
-def test_mpi_numbers_the_ranks_as_the_table_does(lab: Cluster, tmp_path: Path) -> None:
+PMIX = Path("/usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so")
+"""What the plugin pmix of Debian's Slurm opens."""
+needs_pmix = pytest.mark.skipif(not PMIX.exists(), reason="needs PMIx: apt-get install libpmix2 libpmix-dev")
+MPI = [pytest.param("pmi2", "PMI_RANK"), pytest.param("pmix", "PMIX_RANK", marks=needs_pmix)]
+
+
+@pytest.mark.parametrize(("mpi", "own"), MPI)
+def test_mpi_numbers_the_ranks_as_the_table_does(lab: Cluster, tmp_path: Path, mpi: str, own: str) -> None:
     """Slurm would begin at n1, and give it as many tasks as n2. A second start numbers them in the same way."""
     failing = "time.sleep(2 * (not restart))\nsys.exit(rank == 1 and not restart)"
-    job = make_job(lab, tmp_path, two_nodes(first=(4, 5), second=(6,)), failing, mpi="pmi2", max_restarts="1")
+    job = make_job(lab, tmp_path, two_nodes(first=(4, 5), second=(6,)), failing, mpi=mpi, max_restarts="1")
     assert job.run() == 0, job.output
     for restart in range(2):
         found = [job.note(rank, restart=restart)["environ"] for rank in range(3)]
-        assert [(one["RANK_ID"], one["SLURM_PROCID"], one["PMI_RANK"]) for one in found] == [(n, n, n) for n in "012"]
+        assert [(one["RANK_ID"], one["SLURM_PROCID"], one[own]) for one in found] == [(n, n, n) for n in "012"]
     assert hosts(job) == ["n2", "n2", "n1"]
+
+
+SUMS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+assert (world.Get_rank(), world.Get_size()) == (rank, 3)
+print("sum", world.allreduce(10 ** rank), flush=True)
+"""
+
+
+@needs_pmix
+def test_ranks_that_call_mpi_meet_over_pmix(lab: Cluster, tmp_path: Path) -> None:
+    """The MPI of the package index, which brings a PMIx of its own, newer than that of Slurm."""
+    pytest.importorskip("mpi4py.MPI")
+    job = make_job(lab, tmp_path, two_nodes(first=(4, 5), second=(6,)), SUMS, mpi="pmix")
+    assert job.run() == 0, job.output
+    assert job.all_say("sum 111")
 
 
 def test_under_mpi_a_node_outside_the_table_prints_an_error(lab: Cluster, tmp_path: Path) -> None:

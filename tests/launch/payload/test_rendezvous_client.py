@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+from types import SimpleNamespace
 
 import pytest
 
+from hccl_kit.launch.payload import rendezvous_client
 from hccl_kit.launch.payload.handshake import Channel, new_nonce, parse_hello, parse_proof, proof_of
-from hccl_kit.launch.payload.node import Options
+from hccl_kit.launch.payload.node import Options, Stop
 from hccl_kit.launch.payload.rendezvous_client import connect
 from hccl_kit.launch.payload.rendezvous_server import close
 
@@ -54,6 +56,38 @@ def test_a_node_that_is_dropped_before_it_is_in_connects_again(drops: int) -> No
     node_0 = Node0(drops)
     assert asyncio.run(heard()) == [b"done"]
     assert node_0.seen == drops + 1
+
+
+@pytest.mark.parametrize(
+    ("error", "lasts", "longest"),
+    [
+        (ConnectionRefusedError, 0.0, [0.13, 0.169, 0.2197]),  # nobody listens yet
+        (EOFError, 0.1, [0.1, 0.1, 0.1]),  # dropped in a flood
+        (EOFError, 5.0, [2.0, 4.0, 8.0, 16.0, 32.0, 32.0]),  # node 0 has more to do than it can
+        (asyncio.TimeoutError, 6.0, [2.0, 4.0, 8.0]),
+    ],
+)
+def test_a_node_comes_back_at_once_or_after_a_growing_while(
+    error: type[Exception], lasts: float, longest: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, pauses = SimpleNamespace(now=0.0), list[float]()
+
+    async def attempt(*_: object) -> None:
+        clock.now += lasts
+        raise error
+
+    async def sleep(seconds: float) -> None:
+        clock.now += seconds
+        pauses.append(seconds)
+
+    monkeypatch.setattr(rendezvous_client, "authenticate", attempt)
+    monkeypatch.setattr(rendezvous_client, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(rendezvous_client, "random", SimpleNamespace(uniform=lambda _, high: high))
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    options = Options(1, "127.0.0.1", 1, "PORT", SHA, 200.0, "1-2", 0, "", ("a", "b"), os.getppid())
+    with pytest.raises(Stop, match=r"did not answer within 200 s"):
+        asyncio.run(connect(options, SECRET))
+    assert pauses[: len(longest)] == pytest.approx(longest)
 
 
 def test_a_node_that_joins_while_the_job_ends_does_not_disturb_the_end() -> None:

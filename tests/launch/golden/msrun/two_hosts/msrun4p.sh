@@ -857,6 +857,11 @@ import time
 FIRST_PAUSE, LAST_PAUSE = 0.1, 1.0
 """Seconds between two attempts to connect. They grow while nobody listens: a thousand nodes may wait for node 0. A node
 that was dropped comes back at once: in a flood, who tries more often gets in."""
+SLOW = 3.0
+"""Seconds after which an attempt that fails was slow: node 0 has more to do than it can, for each attempt costs it work.
+"""
+LONGEST_PAUSE = 32.0
+"""Seconds after many slow attempts, each of which doubles the pause; so fewer nodes come at once, and these get in."""
 
 
 async def join(options: Options, secret: bytes) -> None:
@@ -898,9 +903,10 @@ def reason(refused: Refused, options: Options) -> str:
 async def connect(options: Options, secret: bytes) -> Channel:
     """A connection to node 0, which may be started later than this node. Raises Stop after the timeout."""
     began = reminded = time.monotonic()
-    pause = FIRST_PAUSE
+    pause, slow = FIRST_PAUSE, 0
     while True:
         options.exit_without_script()
+        tried = time.monotonic()
         try:
             return await asyncio.wait_for(authenticate(options, secret), SILENCE)
         except Malformed as malformed:
@@ -921,8 +927,14 @@ async def connect(options: Options, secret: bytes) -> Channel:
             if now > reminded + REMIND:
                 reminded = now
                 log(f"waiting for {options.node_0}; start this script there too")
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - so that they do not come together
-            pause = min(LAST_PAUSE, pause * 1.3) if isinstance(error, ConnectionRefusedError) else FIRST_PAUSE
+            if isinstance(error, ConnectionRefusedError):
+                pause = min(LAST_PAUSE, pause * 1.3)
+            elif now - tried > SLOW:
+                slow += 1
+                pause = min(LONGEST_PAUSE, 2.0**slow)
+            else:
+                pause = FIRST_PAUSE
+            await asyncio.sleep(pause * random.uniform(0.1, 1.0))  # noqa: S311 - so that they do not come together
 
 
 async def authenticate(options: Options, secret: bytes) -> Channel:
