@@ -16,6 +16,7 @@ from tests.launch.jobs import wait_until
 
 MANY = [pytest.param(150), pytest.param(1000, marks=pytest.mark.long)]
 PATIENCE = 600.0
+"""Seconds; less than the program waits for a server, or a busy machine would see servers given up and others asked."""
 
 
 def start(folder: Path, count: int, kind: str, fake: str = FAKE) -> "subprocess.Popen[str]":
@@ -23,8 +24,9 @@ def start(folder: Path, count: int, kind: str, fake: str = FAKE) -> "subprocess.
     (folder / "table.json").write_text(json.dumps(servers(count * CARDS)))
     (folder / "ssh").write_text(fake)
     (folder / "ssh").chmod(0o755)
+    options = ("--all", "--server", host(0), "--timeout", "3000")
     return subprocess.Popen(
-        [sys.executable, "-m", "hccl_kit", "preflight", "table.json", "--all", "--server", host(0)],
+        [sys.executable, "-m", "hccl_kit", "preflight", "table.json", *options],
         cwd=folder,
         env=clean_environ() | {"HCCL_KIT_SSH": str(folder / "ssh"), "ANSWERS": kind},
         stdout=subprocess.PIPE,

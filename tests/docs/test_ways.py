@@ -39,8 +39,9 @@ def takes_restarts(launcher: str) -> bool:
     made, file = planned(servers((2, 3), (2, 3)), "python", "train.py")
     if "max_restarts" not in {option.name for option in LAUNCHERS[launcher].options}:
         return False
+    options = {**NEEDED.get(launcher, {}), **({"fixed_table": True} if launcher == "volcano" else {})}
     with suppress(KitError):
-        return bool(emit(launcher, made, file, **NEEDED.get(launcher, {}), max_restarts="3"))
+        return bool(emit(launcher, made, file, **options, max_restarts="3"))
     return False
 
 

@@ -11,6 +11,7 @@ Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
+INT32: Schema = {"type": "integer", "minimum": -(1 << 31), "maximum": (1 << 31) - 1}
 BOOLEAN: Schema = {"type": "boolean"}
 TEXTS: Schema = {"type": "object", "additionalProperties": TEXT}
 
@@ -89,12 +90,20 @@ ASCEND_JOB = record(
     spec=record(
         "replicaSpecs",
         replicaSpecs={"type": "object", "additionalProperties": REPLICAS},
-        runPolicy=record("", schedulingPolicy=record("", minAvailable={"type": "integer"}, queue=TEXT)),
+        runPolicy=record(
+            "", backoffLimit=INT32, schedulingPolicy=record("", minAvailable={"type": "integer"}, queue=TEXT)
+        ),
         schedulerName=TEXT,
         successPolicy=TEXT,
     ),
 )
 EVENT: Schema = {"enum": ["*", "PodPending", "PodRunning", "PodFailed", "PodEvicted", "Unknown", "TaskCompleted"]}
+ACTION: Schema = {
+    "enum": [
+        *("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob"),
+        *("ResumeJob", "SyncJob", "EnqueueJob", "SyncQueue", "OpenQueue", "CloseQueue"),
+    ]
+}
 TASK = record(
     "",
     name={"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63},
@@ -108,8 +117,9 @@ VOLCANO_JOB = record(
     metadata=METADATA,
     spec=record(
         "",
+        maxRetry=INT32,
         minAvailable=COUNT,
-        policies=items(record("", action=TEXT, event=EVENT, events=items(EVENT))),
+        policies=items(record("", action=ACTION, event=EVENT, events=items(EVENT))),
         queue=TEXT,
         schedulerName={"type": "string", "maxLength": 63},
         tasks=items(TASK),

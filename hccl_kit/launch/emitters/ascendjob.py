@@ -4,7 +4,12 @@ For MindSpore, the operator requires one Scheduler without cards, and sets MS_* 
 which has cards like the Workers, and it sets the variables of torch per pod. No rank table is read. `pod_start` sets
 the variables of each rank.
 
-Source: Ascend Operator of mind-cluster (2026), its validation of jobs and the environment of pods; user guide 7.3.
+A restart of all pods needs Volcano with its Ascend plugin: it deletes the pods of a job with the label
+`fault-scheduling`, as often as `fault-retry-times` says after failures of the program, and the operator makes them
+anew. The operator's `backoffLimit` also bounds the restarts after faults of cards and servers.
+
+Source: Ascend Operator of mind-cluster (2026), its validation of jobs, the environment of pods and its count of
+restarts (job.go at 07d2c20f); user guide 7.3, labels of a PodGroup.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import kubernetes, manifest, pod_table
+from hccl_kit.launch.emitters import kubernetes, manifest, pod_table, restarts
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
@@ -23,6 +28,8 @@ PORT = 2222
 """The port of the scheduler or the master, unless the plan has one. Workers declare another: two pods with one port
 could not share the network of a host.
 """
+MAX_RESTARTS = 100
+"""The user guide names 0 to 100 for `fault-retry-times`."""
 
 
 class Framework(NamedTuple):
@@ -49,6 +56,7 @@ def emit(
     product: str = "910",
     framework: str = "mindspore",
     host_network: bool = False,
+    max_restarts: str | None = None,
 ) -> tuple[LaunchFile, ...]:
     """The manifest of a plan that has passed the rules HK5.
 
@@ -61,7 +69,13 @@ def emit(
         raise KitError(f"unknown framework {framework!r}; accepted: {', '.join(FRAMEWORKS)}")
     documents = [
         kubernetes.programs(job, FRAMEWORKS[framework].source),
-        _job(job, framework, plan.master_port or PORT, host_network=host_network),
+        _job(
+            job,
+            framework,
+            plan.master_port or PORT,
+            restarts.number(max_restarts, most=MAX_RESTARTS),
+            host_network=host_network,
+        ),
     ]
     file = f"ascendjob{plan.size}p.yaml"
     comment = [
@@ -76,8 +90,10 @@ def emit(
     return (LaunchFile(file, manifest.to_yaml(comment, documents)),)
 
 
-def _job(job: PodJob, framework: str, port: int, *, host_network: bool) -> Value:
+def _job(job: PodJob, framework: str, port: int, most: int, *, host_network: bool) -> Value:
     row = FRAMEWORKS[framework]
+    again = {"fault-scheduling": "grace", "fault-retry-times": str(most)} if most else {}
+    limit = {"backoffLimit": most} if most else {}
     workers = job.pods - 1 if row.leader_has_cards else job.pods
     replicas = {row.leader: _replicas(job, 1, port, has_cards=row.leader_has_cards, host_network=host_network)}
     if workers:
@@ -85,10 +101,14 @@ def _job(job: PodJob, framework: str, port: int, *, host_network: bool) -> Value
     return {
         "apiVersion": "mindxdl.gitee.com/v1",
         "kind": "AscendJob",
-        "metadata": {"name": job.name, "namespace": job.namespace, "labels": {"framework": framework, **job.ring}},
+        "metadata": {
+            "name": job.name,
+            "namespace": job.namespace,
+            "labels": {"framework": framework, **job.ring, **again},
+        },
         "spec": {
             "schedulerName": "volcano",
-            "runPolicy": {"schedulingPolicy": {"minAvailable": workers + 1, "queue": "default"}},
+            "runPolicy": {**limit, "schedulingPolicy": {"minAvailable": workers + 1, "queue": "default"}},
             "successPolicy": "AllWorkers",
             "replicaSpecs": replicas,
         },

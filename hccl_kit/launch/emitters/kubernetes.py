@@ -98,7 +98,7 @@ def pod_job(
     `suffix` is the longest end of a pod's name; without it, that of the Ascend Operator and of Volcano. Raises
     KitError if a name is not accepted.
     """
-    name = name or f"ascend{plan.size}p"
+    name = f"ascend{plan.size}p" if name is None else name
     longest = _MAX_LABEL - len(suffix or max("-scheduler-0", f"-worker-{len(plan.nodes)}", key=len))
     _assert_label("name", name, longest, "pod names start with it")
     _assert_label("namespace", namespace, _MAX_LABEL, "such as default")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.emitters import kubernetes, kueue, manifest, pod_table
+from hccl_kit.launch.emitters import kubernetes, kueue, manifest, pod_table, restarts
 from hccl_kit.launch.emitters.kubernetes import CONTAINER, Hardware, PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
@@ -23,10 +23,9 @@ from hccl_kit.runtime.worker_env import TABLE_TIMEOUT
 from hccl_kit.table.document import shown
 
 RESOURCE = "huawei.com/Ascend910"
-MAX_RESTARTS = 1000
 FRAMEWORKS = ("mindspore", "pytorch")
 VOLUME = "rank-table"
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?", re.ASCII)
+_NAME = re.compile(r"(?=.{1,63}\Z)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 """Names of queues, which stand in a label, and of ConfigMaps."""
 _RESOURCE = re.compile(r"(?=.{1,253}/)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?"
                        r"/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)  # fmt: skip
@@ -225,9 +224,7 @@ def _restarts(kind: Kind, text: str | None) -> int:
             " others would wait for them",
             hint="--to jobset, trainjob or rayjob starts all of them",
         )
-    if not re.fullmatch("[0-9]{1,4}", text, re.ASCII) or int(text) > MAX_RESTARTS:
-        raise KitError(f"--max-restarts is {shown(text)}; accepted: 0 to {MAX_RESTARTS}")
-    return int(text)
+    return restarts.number(text, most=restarts.MOST)
 
 
 def _assert_host_network(table_map: str | None, *, host_network: bool) -> None:
@@ -241,7 +238,7 @@ def _checked(what: str, text: str, why: str) -> str:
     if not _NAME.fullmatch(text):
         raise KitError(
             f"{what} {shown(text)} is not valid; accepted: at most 63 lower-case letters, digits, hyphens and dots,"
-            f" with a letter or digit first and last ({why})"
+            f" with a letter or digit first and last and beside each dot ({why})"
         )
     return text
 

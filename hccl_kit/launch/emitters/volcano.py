@@ -4,12 +4,14 @@ The Ascend Operator (earlier the HCCL Controller) fills in the ConfigMap rings-c
 cards; each pod waits for it, finds its host in it and starts a rank on each of its cards. Pods run in the network of
 their hosts, because the table has the addresses of hosts.
 
-Source: Ascend Operator and ascend-for-volcano of mind-cluster (2026); user guide 7.3, file hccl.json; Volcano 1.12.
+Source: Ascend Operator and ascend-for-volcano of mind-cluster (2026); user guide 7.3, file hccl.json; Volcano 1.12,
+pkg/controllers/job/state/running.go and restarting.go.
 """
 
 from __future__ import annotations
 
-from hccl_kit.launch.emitters import kubernetes, manifest, pod_table
+from hccl_kit.base.errors import KitError
+from hccl_kit.launch.emitters import kubernetes, manifest, pod_table, restarts
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
@@ -29,6 +31,7 @@ def emit(
     namespace: str = "default",
     product: str = "910",
     fixed_table: bool = False,
+    max_restarts: str | None = None,
 ) -> tuple[LaunchFile, ...]:
     """The manifest of a plan that has passed the rules HK5.
 
@@ -39,10 +42,17 @@ def emit(
     job = kubernetes.pod_job(
         plan, name=name, image=image, namespace=namespace, hardware=kubernetes.hardware_of(product)
     )
+    most = restarts.number(max_restarts, most=restarts.MOST)
+    if most and not fixed_table:
+        raise KitError(
+            "--max-restarts of --to volcano needs --fixed-table: the table that the cluster writes is not written anew,"
+            " and pods on other servers would read that of the earlier start",
+            hint="--to ascendjob, jobset, trainjob or rayjob starts all pods again without a table",
+        )
     config = _config(job, plan, table if fixed_table else None)
     port = plan.master_port or job.port
     programs = pod_table.programs(job, port, key=pod_table.key_of(config))
-    documents = [config, programs, _job(job, port, config["metadata"]["name"])]
+    documents = [config, programs, _job(job, port, config["metadata"]["name"], most)]
     file = f"volcano{plan.size}p.yaml"
     verb = manifest.verb(documents)
     written = pod_table.about_selected(table, "its Ascend Operator writes the table that the ranks read.")
@@ -65,7 +75,7 @@ def _config(job: PodJob, plan: LaunchPlan, table: TableFile | None) -> Value:
     return manifest.config_map(f"rings-config-{job.name}", job.namespace, {pod_table.KEY: INITIALIZING}, job.ring)
 
 
-def _job(job: PodJob, port: int, config: str) -> Value:
+def _job(job: PodJob, port: int, config: str, most: int) -> Value:
     spec = kubernetes.pod(
         job,
         env=[pod_table.env()],
@@ -82,8 +92,9 @@ def _job(job: PodJob, port: int, config: str) -> Value:
             "minAvailable": job.pods,
             "schedulerName": "volcano",
             "queue": "default",
-            # A restarted job could read the table of its earlier start.
-            "policies": [{"events": ["PodFailed", "PodEvicted"], "action": "TerminateJob"}],
+            "policies": [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob" if most else "TerminateJob"}],
+            # Volcano counts failures: at this one it gives up, instead of starting the pods again.
+            **({"maxRetry": most + 1} if most else {}),
             "tasks": [{"name": "worker", "replicas": job.pods, "template": template}],
         },
     }

@@ -29,8 +29,7 @@ FIRST_PAUSE, LAST_PAUSE = 0.1, 1.0
 """Seconds between two attempts to connect. They grow while nobody listens: a thousand nodes may wait for node 0. A node
 that was dropped comes back at once: in a flood, who tries more often gets in."""
 SLOW = 3.0
-"""Seconds after which an attempt that fails was slow: node 0 has more to do than it can, for each attempt costs it work.
-"""
+"""Seconds after which a failed attempt was slow: node 0 has more to do than it can, for each attempt costs it work."""
 LONGEST_PAUSE = 32.0
 """Seconds after many slow attempts, each of which doubles the pause; so fewer nodes come at once, and these get in."""
 

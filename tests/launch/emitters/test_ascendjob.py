@@ -110,6 +110,26 @@ def test_a_field_that_kubernetes_would_drop_is_found() -> None:
         jsonschema.validate(job, schemas.ASCEND_JOB)
 
 
+@pytest.mark.parametrize("framework", ["mindspore", "pytorch"])
+def test_after_a_failure_volcano_deletes_the_pods_and_the_operator_makes_them_anew(framework: str) -> None:
+    documents = documents_of(emit(framework=framework, max_restarts="3"))
+    assert list(check_manifest(documents)) == []
+    for document in documents:
+        jsonschema.validate(document, schemas.BY_KIND[document["kind"]])
+    job = job_of(documents)
+    labels = {name: text for name, text in job["metadata"]["labels"].items() if name.startswith("fault-")}
+    assert labels == {"fault-scheduling": "grace", "fault-retry-times": "3"}
+    assert job["spec"]["runPolicy"]["backoffLimit"] == 3
+    assert {row["restartPolicy"] for row in job["spec"]["replicaSpecs"].values()} == {"Never"}
+    assert emit(framework=framework, max_restarts="0") == emit(framework=framework)
+
+
+@pytest.mark.parametrize("text", ["-1", "101", "1e1", "", "3\n", "٣"])
+def test_more_restarts_than_the_label_takes_are_refused(text: str) -> None:
+    with pytest.raises(KitError, match="accepted: 0 to 100$"):
+        emit(max_restarts=text)
+
+
 def test_another_framework_is_refused() -> None:
     with pytest.raises(KitError, match="unknown framework 'tensorflow'; accepted: mindspore, pytorch"):
         emit(framework="tensorflow")

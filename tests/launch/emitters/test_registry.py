@@ -11,7 +11,10 @@ import pytest
 from hccl_kit.launch import emitters
 from hccl_kit.launch.emitters import LAUNCHERS
 
-SHARED = {"kubernetes", "kueue", "manifest", "numbered", "pod_table", "servers", "slurm_options", "vllm_service"}
+SHARED = {
+    *("kubernetes", "kueue", "manifest", "numbered", "pod_table", "restarts", "servers", "slurm_options"),
+    "vllm_service",
+}
 """Modules that several emitters use."""
 READ_BEFORE = {"inventory"}
 """Options that become values of others before an emitter is called."""

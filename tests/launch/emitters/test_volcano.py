@@ -50,6 +50,31 @@ def test_every_manifest_holds_what_it_must(table: RankTable, fixed: bool) -> Non
     assert job_of(documents)["spec"]["minAvailable"] == len(table.servers)
 
 
+def test_after_a_failure_volcano_starts_all_pods_again() -> None:
+    """Its controller gives up when the number of failures is `maxRetry`."""
+    for given, most in (("1", 2), ("1000", 1001)):
+        documents = documents_of(emit(fixed_table=True, max_restarts=given))
+        assert list(check_manifest(documents)) == []
+        for document in documents:
+            jsonschema.validate(document, schemas.BY_KIND[document["kind"]])
+        spec = job_of(documents)["spec"]
+        assert (spec["maxRetry"], [policy["action"] for policy in spec["policies"]]) == (most, ["RestartJob"])
+    once = emit(fixed_table=True)
+    assert emit(fixed_table=True, max_restarts="0") == once
+    assert "maxRetry" not in job_of(documents_of(once))["spec"]
+    assert emit(max_restarts="0") == emit()
+
+
+def test_pods_are_not_started_again_to_read_the_table_of_their_earlier_start() -> None:
+    with pytest.raises(
+        KitError, match="--max-restarts of --to volcano needs --fixed-table: the table that the cluster"
+    ):
+        emit(max_restarts="3")
+    for text in ("-1", "1001", "01234", "three", "3\n", "٣", ""):
+        with pytest.raises(KitError, match="accepted: 0 to 1000"):
+            emit(fixed_table=True, max_restarts=text)
+
+
 TASK = ("spec", "tasks", 0)
 BREAKS: list[tuple[int, tuple[str | int, ...], object, str]] = [
     (2, ("spec", "minAvailable"), 1, "minAvailable is not 2"),
