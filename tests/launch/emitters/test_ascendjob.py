@@ -126,7 +126,7 @@ def test_after_a_failure_volcano_deletes_the_pods_and_the_operator_makes_them_an
 
 @pytest.mark.parametrize("text", ["-1", "101", "1e1", "", "3\n", "٣"])
 def test_more_restarts_than_the_label_takes_are_refused(text: str) -> None:
-    with pytest.raises(KitError, match="accepted: 0 to 100$"):
+    with pytest.raises(KitError, match=r"accepted: 0 to 100$"):
         emit(max_restarts=text)
 
 
