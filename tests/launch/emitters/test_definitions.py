@@ -30,7 +30,7 @@ REFUSED = {"pytorchjob": {"max_restarts"}, "lws": {"max_restarts"}}
 def documents(launcher: str, *, full: bool) -> list[Value]:
     """What is written with no options, or with all of them."""
     taken = {option.name for option in LAUNCHERS[launcher].options} - REFUSED.get(launcher, set())
-    options = {name: value for name, value in VALUES.items() if full and name in taken}
+    options: dict[str, Any] = {name: value for name, value in VALUES.items() if full and name in taken}
     return documents_of(emit(launcher, *planned(TWO), image="registry/train:1", **options))
 
 
