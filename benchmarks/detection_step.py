@@ -70,7 +70,7 @@ def main() -> None:
 def ours_alone(path: Path, *, batch: int, size: int, steps: int) -> NoReturn:
     """Run some steps on one random batch, print the median, the memory and the parameters, and end."""
     config = configuration.load(path)
-    world = start(config, detect(os.environ), say=lambda _: None)
+    world = start(config, detect(os.environ), say=lambda _: None, training=True)
     import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
 
     from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415
@@ -82,7 +82,7 @@ def ours_alone(path: Path, *, batch: int, size: int, steps: int) -> NoReturn:
     maps[2] = generator.uniform(0.3, 0.7, square).astype(np.float32)
     images = generator.standard_normal((batch, 3, size, size)).astype(np.float32)
     one_batch = Batch(images, (maps[0][:, None], *maps[1:]), ())
-    network = recipes.network(config)
+    network = build.network_to_train(config, world, lambda _: None)
     step = build.train_step(config, network, recipes.task(config), world)
     seconds = []
     for _ in range(steps + 1):

@@ -22,9 +22,9 @@ def unfold(network: nn.Cell) -> int:
     """
     left = 0
     for _, cell in list(network.cells_and_names()):
-        if type(cell) is not nn.Conv2d or _is_product(cell):
+        if type(cell) is not nn.Conv2d or is_product(cell):
             continue
-        padding = _padding(cell)
+        padding = padding_of(cell)
         if cell.group > 1 or padding is None:
             left += 1
             continue
@@ -184,13 +184,13 @@ def _gains_by_interleaving(convolution: nn.Conv2d) -> bool:
     return tuple(convolution.stride) == (1, 1) and convolution.out_channels <= 2 * convolution.in_channels
 
 
-def _is_product(convolution: nn.Conv2d) -> bool:
+def is_product(convolution: nn.Conv2d) -> bool:
     """Whether oneDNN computes it as a matrix product in any case."""
     ones = (*convolution.kernel_size, *convolution.stride)
-    return all(one == 1 for one in ones) and _padding(convolution) == (0, 0)
+    return all(one == 1 for one in ones) and padding_of(convolution) == (0, 0)
 
 
-def _padding(convolution: nn.Conv2d) -> Pair | None:
+def padding_of(convolution: nn.Conv2d) -> Pair | None:
     """Rows above and below, columns left and right; None if the two sides are not equal for images of all sizes."""
     if convolution.pad_mode == "valid":
         return 0, 0

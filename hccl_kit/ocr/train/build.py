@@ -9,7 +9,15 @@ from mindspore import Tensor, nn
 from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import rapidocr
-from hccl_kit.ocr.adapt import batch_norm, freeze, instruction_set, matrix_convolution, precision, pretrained
+from hccl_kit.ocr.adapt import (
+    batch_norm,
+    freeze,
+    instruction_set,
+    matrix_convolution,
+    precision,
+    pretrained,
+    shifted_gradient,
+)
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
 from hccl_kit.ocr.config import Config
@@ -45,7 +53,9 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
     ]
     for note in filter(None, notes):
         say(note)
-    if world.device_target == "CPU" and instruction_set.wide(os.environ):
+    if world.device_target == "CPU" and not instruction_set.wide(os.environ) and system["mode"] == 0:
+        shifted_gradient.shift(network)
+    elif world.device_target == "CPU" and instruction_set.wide(os.environ):
         left = matrix_convolution.unfold(network)
         if left:
             say(

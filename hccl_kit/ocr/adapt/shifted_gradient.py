@@ -1,0 +1,117 @@
+"""Gradients of convolutions in less memory, for CPUs.
+
+oneDNN computes a plain convolution (NCHW, float32, AVX2) as a product with the patches of its images. Forwards it
+makes the patches of a few pixels after the other. Backwards it makes those of a whole image, nine times the image for a
+3x3 kernel, and MindSpore's oneDNN keeps this space for each convolution until the process ends: more than half of what
+a step of DBNet takes (measured).
+
+Here the patches are those of the gradient of the maps: the gradient, shifted by each place of the kernel. They serve
+the gradients of images and weights, each a product that needs no more space, and the next convolution reuses theirs.
+"""
+
+from __future__ import annotations
+
+from mindspore import Tensor, nn, ops
+
+from hccl_kit.ocr.adapt.matrix_convolution import Pair, is_product, padding_of
+
+VALUE = 4
+"""Bytes of a float32."""
+WORTH = 1 << 23
+"""Bytes of the patches of one image from which on the gradient is shifted; below it nobody misses the space."""
+
+
+def shift(network: nn.Cell, least: int = WORTH) -> int:
+    """Replace what computes the gradients of the convolutions of `network`; returns of how many.
+
+    Images with patches smaller than `least` bytes have their gradient computed as before. Convolutions that are
+    grouped, have a stride or more maps than channels, or whose padding is unequal or larger than the kernel reaches
+    stay as they are. Parameters and outputs are the same, gradients too up to rounding. For training in graph mode.
+    """
+    replaced = 0
+    for _, cell in list(network.cells_and_names()):
+        if type(cell) is not nn.Conv2d or is_product(cell) or cell.group > 1 or tuple(cell.stride) != (1, 1):
+            continue
+        padding = _padding_of_gradient(cell)
+        if padding is None or cell.out_channels > cell.in_channels:
+            continue
+        plain = cell.conv2d
+        del cell.conv2d  # a primitive, which a cell of the same name does not replace
+        cell.conv2d = Shifted(cell, plain, padding, least)
+        replaced += 1
+    return replaced
+
+
+class Shifted(nn.Cell):
+    """Replaces the primitive of nn.Conv2d: images (N, C, H, W) and weights (O, C, h, w) to maps (N, O, H', W').
+
+    `padding`: of the gradient of the maps, in rows and columns on each side. A gradient that is not used is not
+    computed.
+    """
+
+    def __init__(self, convolution: nn.Conv2d, plain: ops.Primitive, padding: Pair, least: int) -> None:
+        super().__init__()
+        self.padding = padding
+        self.dilation = tuple(convolution.dilation)
+        self.least = least
+        self.plain = plain
+        height, width = convolution.kernel_size
+        product = ops.Conv2D(height * width * convolution.out_channels, 1)
+        self.gradients_of_plain = ops.GradOperation(get_all=True, sens_param=True)(_Plain(plain))
+        self.gradients_of_product = ops.GradOperation(get_all=True, sens_param=True)(_Plain(product))
+
+    def construct(self, images: Tensor, weights: Tensor) -> Tensor:
+        return self.plain(images, weights)
+
+    def bprop(self, images: Tensor, weights: Tensor, _: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """The gradients of `images` and `weights`."""
+        after, before, height, width = weights.shape
+        patches = VALUE * before * height * width * images.shape[2] * images.shape[3]
+        if patches < self.least:
+            return self.gradients_of_plain(images, weights, gradient)
+        matrix = ops.reshape(ops.transpose(weights, (2, 3, 0, 1)), (-1, before, 1, 1))
+        of_images, of_matrix = self.gradients_of_product(images, matrix, self._patches(images, weights, gradient))
+        of_weights = ops.transpose(ops.reshape(of_matrix, (height, width, after, before)), (2, 3, 0, 1))
+        return of_images, of_weights
+
+    def _patches(self, images: Tensor, weights: Tensor, gradient: Tensor) -> Tensor:
+        """(N, h w O, H, W): for each place of the kernel, what each pixel of the images contributed to."""
+        count, after, high, wide = gradient.shape
+        rows, columns = self.padding
+        if columns:
+            beside = ops.zeros((count, after, high, columns), gradient.dtype)
+            gradient = ops.concat((beside, gradient, beside), 3)
+        if rows:
+            above = ops.zeros((count, after, rows, wide + 2 * columns), gradient.dtype)
+            gradient = ops.concat((above, gradient, above), 2)
+        size = (count, after, images.shape[2], images.shape[3])
+        height, width = weights.shape[2:]
+        shifted: tuple[Tensor, ...] = ()
+        for row in range(height - 1, -1, -1):
+            for column in range(width - 1, -1, -1):
+                start = (0, 0, row * self.dilation[0], column * self.dilation[1])
+                shifted = (*shifted, ops.slice(gradient, start, size))
+        return ops.concat(shifted, 1)
+
+
+class _Plain(nn.Cell):
+    """The convolution of a primitive."""
+
+    def __init__(self, convolution: ops.Primitive) -> None:
+        super().__init__()
+        self.convolution = convolution
+
+    def construct(self, images: Tensor, weights: Tensor) -> Tensor:
+        return self.convolution(images, weights)
+
+
+def _padding_of_gradient(convolution: nn.Conv2d) -> Pair | None:
+    """Rows above and below the maps' gradient and columns beside it; None if it would have to be cut instead."""
+    padding = padding_of(convolution)
+    if padding is None:
+        return None
+    rows, columns = (
+        dilation * (kernel - 1) - before
+        for kernel, dilation, before in zip(convolution.kernel_size, convolution.dilation, padding, strict=True)
+    )
+    return (rows, columns) if min(rows, columns) >= 0 else None

@@ -1,0 +1,72 @@
+"""Gradients that are computed from shifted ones are what they were, under the same names."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mindspore import nn
+
+from hccl_kit.ocr import config
+from hccl_kit.ocr.adapt import instruction_set
+from hccl_kit.ocr.adapt.shifted_gradient import Shifted, shift
+from hccl_kit.ocr.train import build
+from tests.ocr.differentiated import found
+from tests.ocr.tiny import ALONE
+from tests.places import ROOT
+
+SHAPE = (2, 3, 9, 12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [
+        (3, {"pad_mode": "pad", "padding": 1}),
+        ((2, 4), {"pad_mode": "valid", "dilation": (2, 3), "has_bias": True}),
+        ((3, 5), {"pad_mode": "pad", "padding": (0, 0, 4, 4)}),
+        (3, {"pad_mode": "same", "dilation": 2}),
+    ],
+)
+def test_values_and_gradients_stay(kernel: int | tuple[int, int], options: dict[str, Any]) -> None:
+    convolution = nn.Conv2d(3, 2, kernel, **options)
+    before, names = found(convolution, SHAPE), [p.name for p in convolution.get_parameters()]
+    assert shift(convolution, least=0) == 1
+    assert [p.name for p in convolution.get_parameters()] == names
+    after = found(convolution, SHAPE)
+    assert len(after) == len(before)
+    for left, right in zip(after, before, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("spare", "expected"), [(0, True), (1, False)])
+def test_only_large_patches_are_worth_it(spare: int, expected: bool) -> None:
+    """4 bytes for each of 3 channels, 3 x 3 places of the kernel and 9 x 12 pixels."""
+    convolution = nn.Conv2d(3, 2, 3, pad_mode="pad", padding=1)
+    before = found(convolution, SHAPE)[1]
+    shift(convolution, least=4 * 3 * 9 * 9 * 12 + spare)
+    convolution.conv2d.dilation = (0, 0)  # of the shifted ones only, and wrong
+    assert np.allclose(found(convolution, SHAPE)[1], before, atol=1e-3) != expected
+
+
+@pytest.mark.parametrize(
+    "convolution",
+    [
+        nn.Conv2d(4, 4, 1),
+        nn.Conv2d(3, 4, 3),
+        nn.Conv2d(4, 4, 3, pad_mode="pad", padding=1, group=2),
+        nn.Conv2d(4, 4, 3, pad_mode="pad", padding=(0, 1, 0, 1)),
+        nn.Conv2d(4, 4, 3, pad_mode="pad", padding=3),
+        nn.Conv2d(4, 4, 3, 2, pad_mode="pad", padding=1),
+    ],
+)
+def test_others_stay_as_they_are(convolution: nn.Conv2d) -> None:
+    assert shift(convolution) == 0
+    assert not isinstance(convolution.conv2d, nn.Cell)
+
+
+@pytest.mark.parametrize(("mode", "wide", "expected"), [(0, False, True), (0, True, False), (1, False, False)])
+def test_where_a_training_shifts(mode: int, wide: bool, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where convolutions are matrix products, and not in PyNative mode, which computes unused gradients too."""
+    monkeypatch.setattr(instruction_set, "wide", lambda _: wide)
+    settings = config.load(ROOT / "configs/det/dbnet/db_r18_receipts.yaml", [f"system.mode={mode}"])
+    network = build.network_to_train(settings, ALONE, lambda _: None)
+    assert any(isinstance(cell, Shifted) for _, cell in network.cells_and_names()) == expected
