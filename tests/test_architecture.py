@@ -193,6 +193,7 @@ FLOORS = {
     "ocr.models": {
         "attention_head": 0,
         "bilinear": 0,
+        "cpu_forms": 0,
         "ctc_head": 0,
         "dropout": 0,
         "fpn": 0,

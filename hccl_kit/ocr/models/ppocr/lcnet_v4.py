@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from mindspore import Tensor, nn, ops
 
+from hccl_kit.ocr.models.cpu_forms import Gelu, Scale, mean_of_pixels
 from hccl_kit.ocr.models.ppocr.convolutions import RepDepthwise, Stride, convolution, layer
 
 HEIGHT = 48
@@ -124,7 +125,7 @@ class PlainStem(nn.SequentialCell):
     def __init__(self, inside: int, after: int, *, branches: bool) -> None:
         first = layer(3, inside, 3, stride=2, branches=branches)
         second = layer(inside, after, 3, stride=2, branches=branches)
-        super().__init__(first, nn.GELU(approximate=False), second)
+        super().__init__(first, Gelu(), second)
 
 
 class SqueezeExcite(nn.Cell):
@@ -138,10 +139,15 @@ class SqueezeExcite(nn.Cell):
         self.steepness = 6 * slope
         self.reduce = convolution(channels, channels // 4, 1)
         self.expand = convolution(channels // 4, channels, 1)
+        self.scale = Scale()
 
     def construct(self, x: Tensor) -> Tensor:
-        weight = self.expand(ops.relu(self.reduce(ops.mean(x, (2, 3), True))))
-        return x * (ops.relu6(self.steepness * weight + 3) / 6)
+        return self.scale(x, self.weights(x))
+
+    def weights(self, x: Tensor) -> Tensor:
+        """The weights (N, C, 1, 1) of the channels of `x`."""
+        weight = self.expand(ops.relu(self.reduce(mean_of_pixels(x))))
+        return ops.relu6(self.steepness * weight + 3) / 6
 
 
 class Block(nn.Cell):
@@ -160,7 +166,7 @@ class Block(nn.Cell):
             self.depthwise = layer(before, before, 3, stride=stride, group=before, branches=branches)
         self.squeeze = SqueezeExcite(before) if squeeze else nn.Identity()
         self.expand = layer(before, 2 * before, 1, branches=branches)
-        self.gelu = nn.GELU(approximate=False)
+        self.gelu = Gelu()
         self.project = layer(2 * before, after, 1, branches=branches, gamma="zeros" if self.residual else "ones")
 
     def construct(self, x: Tensor) -> Tensor:

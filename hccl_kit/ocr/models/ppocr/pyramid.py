@@ -27,7 +27,7 @@ def without_bias(before: int, after: int, kernel: int = 1, *, stride: int = 1) -
 
 
 class Excited(nn.Cell):
-    """A map (N, before, H, W) to x + SE(x), where x is a convolution (N, after, H, W) of it."""
+    """A map (N, before, H, W) to x + SE(x), as one product, where x is a convolution (N, after, H, W) of it."""
 
     def __init__(self, before: int, after: int, kernel: int = 1) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Excited(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         x = self.conv(x)
-        return x + self.squeeze(x)
+        return self.squeeze.scale(x, 1 + self.squeeze.weights(x))
 
 
 class Pyramid(nn.Cell):

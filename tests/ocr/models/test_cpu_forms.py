@@ -1,0 +1,72 @@
+"""The forms for CPU give what the plain ones give, at the ends of the numbers too, and only on CPU in evaluation."""
+
+from __future__ import annotations
+
+from math import erf, sqrt
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.models.cpu_forms import Gelu, Scale, mean_of_pixels
+
+pytestmark = pytest.mark.usefixtures("pynative")
+
+
+def exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """GELU by the error function of the C library, in double precision."""
+    return np.array([0.5 * value * (1 + erf(value / sqrt(2))) for value in values.tolist()])
+
+
+def test_gelu_is_the_exact_one() -> None:
+    values = np.concatenate([np.linspace(-12, 12, 20_001), [-3e38, -1e10, -1e4, -60, 0, 60, 1e4, 1e10, 3e38]])
+    expected = exact(values)
+    found = Gelu()(Tensor(values.astype(np.float32))).asnumpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=4e-6)
+
+
+def test_gelu_trains_by_the_error_function() -> None:
+    values = np.linspace(-6, 6, 1_001)
+    cell = Gelu()
+    cell.set_train(True)
+    np.testing.assert_allclose(cell(Tensor(values.astype(np.float32))).asnumpy(), exact(values), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 7, 3), (3, 4, 2, 6)])
+def test_each_channel_of_each_image_has_its_weight(shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(0)
+    maps = random.standard_normal(shape).astype(np.float32)
+    weights = random.standard_normal((*shape[:2], 1, 1)).astype(np.float32)
+    for training in (False, True):
+        cell = Scale()
+        cell.set_train(training)
+        scaled = cell(Tensor(maps), Tensor(weights)).asnumpy()
+        np.testing.assert_allclose(scaled, maps * weights, rtol=1e-6, atol=1e-7)
+
+
+def test_other_devices_and_training_have_the_plain_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product of equal shapes would do for both, so the normalisation is made to fail."""
+    maps = Tensor(np.ones((1, 2, 3, 3), np.float32))
+    for device, training, plain in (("CPU", False, False), ("CPU", True, True), ("Ascend", False, True)):
+        monkeypatch.setattr(ms, "get_context", lambda _, device=device: device)
+        scale, gelu = Scale(), Gelu()
+        monkeypatch.undo()
+        scale.normalise = None
+        for cell in (scale, gelu):
+            cell.set_train(training)
+        if plain:
+            scale(maps, maps[:, :, :1, :1])
+        else:
+            with pytest.raises(TypeError):
+                scale(maps, maps[:, :, :1, :1])
+        value = np.float32(-4.24)  # where the two forms of GELU differ by 3e-6
+        difference = abs(float(gelu(Tensor(np.array([value]))).asnumpy()[0]) - exact(np.array([value], np.float64))[0])
+        assert (difference < 1e-6) == plain
+
+
+def test_means_of_pixels() -> None:
+    maps = np.random.default_rng(0).standard_normal((2, 3, 5, 7)).astype(np.float32)
+    means = mean_of_pixels(Tensor(maps)).asnumpy()
+    np.testing.assert_allclose(means, maps.mean(axis=(2, 3), keepdims=True), rtol=1e-5, atol=1e-7)
