@@ -7,7 +7,7 @@ from math import erf, sqrt
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor
+from mindspore import Tensor, ops
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.models.cpu_forms import Gelu, Scale, mean_of_pixels
@@ -24,7 +24,7 @@ def test_gelu_is_the_exact_one() -> None:
     values = np.concatenate([np.linspace(-12, 12, 20_001), [-3e38, -1e10, -1e4, -60, 0, 60, 1e4, 1e10, 3e38]])
     expected = exact(values)
     found = Gelu()(Tensor(values.astype(np.float32))).asnumpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=4e-6)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=5e-7)
 
 
 def test_gelu_trains_by_the_error_function() -> None:
@@ -61,9 +61,9 @@ def test_other_devices_and_training_have_the_plain_forms(monkeypatch: pytest.Mon
         else:
             with pytest.raises(TypeError):
                 scale(maps, maps[:, :, :1, :1])
-        value = np.float32(-4.24)  # where the two forms of GELU differ by 3e-6
-        difference = abs(float(gelu(Tensor(np.array([value]))).asnumpy()[0]) - exact(np.array([value], np.float64))[0])
-        assert (difference < 1e-6) == plain
+        monkeypatch.setattr(ops, "gelu", lambda *_, **__: "plain")
+        assert isinstance(gelu(maps), str) == plain
+        monkeypatch.undo()
 
 
 def test_means_of_pixels() -> None:
