@@ -171,17 +171,18 @@ def on_terminal(folder: Path, terminal: tuple[int, int], *, seconds: float, code
     data, end, is_told = b"", time.monotonic() + PATIENCE, False
     os.set_blocking(outer, False)
     while time.monotonic() < end:
+        has_ended = process.poll() is not None  # asked before the read, which takes what was written last
         try:
             data += os.read(outer, 1 << 16)
         except BlockingIOError:
+            if has_ended:
+                break
             time.sleep(0.05)
         except OSError:  # the other end is closed
             break
         if not is_told and data.count(b"4 ranks") >= 2 and seconds:
             process.send_signal(signal.SIGINT)
             is_told = True
-        if process.poll() is not None and not data:
-            break
     return process.wait(PATIENCE), data.decode("utf-8", "replace")
 
 

@@ -63,7 +63,9 @@ class Array(NamedTuple):
         count, width = self.shape
         if count == 1:
             return [text]
-        return [text[row::count] for row in range(count)] if 0 < len(text) == count * width else None
+        if len(text) != count * width or count > len(text):  # rows without characters take no room in the file
+            return None
+        return [text[row::count] for row in range(count)]
 
 
 def texts(path: Path, variables: tuple[str, ...], fields: tuple[str, ...]) -> list[tuple[str | None, ...]]:
