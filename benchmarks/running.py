@@ -22,7 +22,7 @@ QUICK_SHARE = 2
 def rows_of(benchmark: Benchmark, *, full: bool) -> tuple[list[Row], bool]:
     """The rows of a benchmark, and whether it failed: then the last row says why, after those that it had.
 
-    A package that is not installed is no failure.
+    A package that is not installed is not a failure.
     """
     absent = [name for name in benchmark.needs if importlib.util.find_spec(name) is None]
     if absent:

@@ -126,7 +126,7 @@ class _Reader:
             raise TypeError
         for key, value in zip(items[::2], items[1::2], strict=True):
             if not isinstance(key, str):  # numbers whose hashes are equal take hours, nested tuples the whole stack
-                raise RefusedError("it has a key that is no text")
+                raise RefusedError("it has a key that is not a text")
             self.stack[-1][key] = value
 
     def last(self, count: int) -> list[Any]:

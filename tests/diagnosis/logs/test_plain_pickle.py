@@ -73,8 +73,8 @@ HOSTILE = {
     "a memo that is not there": (b"\x80\x02h\x07.", "damaged"),
     "an item for a list": (b"\x80\x02]NNs.", "damaged"),
     "half an item": (b"\x80\x02}(Nu.", "damaged"),
-    "a key that nests": (b"\x80\x02})\x85\x85Ns.", "key that is no text"),
-    "a key whose hash its writer chooses": (b"\x80\x02}K\x01Ns.", "key that is no text"),
+    "a key that nests": (b"\x80\x02})\x85\x85Ns.", "key that is not a text"),
+    "a key whose hash its writer chooses": (b"\x80\x02}K\x01Ns.", "key that is not a text"),
 }
 
 
