@@ -18,8 +18,7 @@ from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.shell import words
 from hccl_kit.launch.spares import Spare, cards_in_use, check_names, fit
 from hccl_kit.preflight import over_ssh
-from hccl_kit.preflight.by_ssh import program_there
-from hccl_kit.preflight.over_ssh import Reply
+from hccl_kit.preflight.over_ssh import Reply, program_there
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import choose_version, generate_cluster
 from hccl_kit.table.products import Product, find_product

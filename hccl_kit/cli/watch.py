@@ -163,8 +163,8 @@ def _source(request: WatchRequest) -> Source:
         raise KitError("--ssh needs a rank table, whose servers are asked", hint="hccl-kit watch TABLE --ssh")
     from hccl_kit.cli.tables import read_table  # noqa: PLC0415 - only with --ssh
     from hccl_kit.launch.plan import address_of  # noqa: PLC0415
-    from hccl_kit.preflight.over_ssh import ssh_command  # noqa: PLC0415
-    from hccl_kit.watch.over_ssh import Server, Servers, program_there  # noqa: PLC0415
+    from hccl_kit.preflight.over_ssh import program_there, ssh_command  # noqa: PLC0415
+    from hccl_kit.watch.over_ssh import Server, Servers  # noqa: PLC0415
 
     given = Path(runs[0]) if runs else run_folder.DEFAULT
     here = run_folder.find(given) if given.is_dir() else given  # a start has one name on all of its servers

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
@@ -44,7 +41,7 @@ def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer],
     others = [one for one in job.table.servers if one is not this.server]
     refused = {one.id: why for one in others if (why := over_ssh.refusal(address_of(one)))}
     asked = [one for one in others if one.id not in refused]
-    program = program_there(ssh.remote)
+    program = over_ssh.program_there(ssh.remote)
     commands = [(address_of(one), _command(program, job, one)) for one in asked]
     start = over_ssh.ssh_command(os.environ, ssh.options)
 
@@ -70,17 +67,6 @@ def _command(program: Sequence[str], job: Job, server: Server) -> str:
     ignore = [f"--ignore={','.join(sorted(job.ignore))}"] if job.ignore else []
     product = f"--product={job.product.name}"
     return words([*program, "preflight", "-", f"--server={server.id}", product, "--format=json", *path, *ignore])
-
-
-def program_there(remote: str | None) -> list[str]:
-    """The command of hccl-kit on the other servers: `remote`, else the path of the program that runs here."""
-    if remote:
-        try:
-            return shlex.split(remote)
-        except ValueError as error:
-            raise KitError(f"--remote {remote!r} cannot be parsed as a command: {error}") from error
-    started = Path(sys.argv[0])
-    return [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]
 
 
 def _answer(server: Server, reply: Reply) -> Answer:

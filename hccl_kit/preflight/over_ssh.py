@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -56,6 +57,20 @@ def ssh_command(environ: Mapping[str, str], options: Sequence[str]) -> tuple[str
     except ValueError as error:
         raise KitError(f"{SSH_VARIABLE} cannot be parsed as a command: {error}") from error
     return (*start, *(word for option in options for word in ("-o", option)), *OPTIONS)
+
+
+def program_there(remote: str | None) -> list[str]:
+    """The command of hccl-kit on the other servers: `remote`, else the path of the program that runs here.
+
+    Raises KitError if `remote` is not a command.
+    """
+    if remote:
+        try:
+            return shlex.split(remote)
+        except ValueError as error:
+            raise KitError(f"--remote {remote!r} cannot be parsed as a command: {error}") from error
+    started = Path(sys.argv[0])
+    return [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]
 
 
 def run_on_all(

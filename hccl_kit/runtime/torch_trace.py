@@ -12,14 +12,16 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hccl_kit.base.atomic_file import write_atomically
 
 NAME = "torch_trace_rank_{}.json"
 """The file of a rank, in the run's log folder."""
+PATIENCE = 5.0
+"""Seconds to wait for a thread that is in a call of torch before a process that ends gives up its recording."""
 STILL = 3.0
 """Seconds without a new or completed collective."""
 MAX_BYTES = 16 << 20
@@ -42,7 +44,7 @@ class TorchTrace:
 
     def look(self) -> None:
         """Write the recording if nothing happened for STILL seconds, and remove it if something did. Never fails."""
-        with suppress(Exception), self._lock:
+        with suppress(Exception), self._held():
             dump = self._dump()
             if dump is None:
                 return
@@ -55,15 +57,25 @@ class TorchTrace:
 
     def failed(self) -> None:
         """Write the recording of a process that fails. Never fails."""
-        with suppress(Exception), self._lock:
+        with suppress(Exception), self._held():
             dump = self._dump()
             if dump is not None and _has_groups(dump(includeCollectives=False)):
                 self._write(dump)
 
     def done(self) -> None:
         """Remove the recording of a process that has ended well."""
-        with suppress(Exception), self._lock:
+        with suppress(Exception), self._held():
             self._remove()
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the lock. Raises TimeoutError if it is taken for PATIENCE seconds: torch may hang."""
+        if not self._lock.acquire(timeout=PATIENCE):
+            raise TimeoutError
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _write(self, dump: Dump) -> None:
         text = dump()

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
 from hccl_kit.launch.payload.ssh_command import LOCAL, PASSED_ON, PREFIXES
 from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.shell import words
+from hccl_kit.preflight.over_ssh import program_there
 from hccl_kit.selftest.agent import Order
 from hccl_kit.selftest.protocol import ADDRESS
 from hccl_kit.selftest.rounds import Card
@@ -60,15 +59,7 @@ def remote_command(remote: str | None) -> tuple[str, ...]:
 
     Raises KitError if `remote` is not a command.
     """
-    if remote:
-        try:
-            program = shlex.split(remote)
-        except ValueError as error:
-            raise KitError(f"--remote {remote!r} cannot be parsed as a command: {error}") from error
-    else:
-        started = Path(sys.argv[0])
-        program = [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]
-    return (*program, "selftest", "--agent")
+    return (*program_there(remote), "selftest", "--agent")
 
 
 def over_ssh(ssh: Sequence[str], node: Node, agent: Sequence[str]) -> tuple[str, ...]:

@@ -58,8 +58,8 @@ def as_svg(job: Job, chart: Chart) -> str:
     low = min(low, 0.0) if chart.unit else low
 
     def place(step: float, value: float) -> str:
-        x = _LEFT + (_WIDTH - _LEFT - _RIGHT) * (step - first) / (last - first or 1.0)
-        y = _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * (value - low) / (high - low or 1.0)
+        x = _LEFT + (_WIDTH - _LEFT - _RIGHT) * _share(step, first, last)
+        y = _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * _share(value, low, high)
         return f"{x:.1f},{y:.1f}"
 
     drawn = [
@@ -96,6 +96,11 @@ def _values(rank: Rank, chart: Chart) -> list[tuple[float, float]]:
     """The values of a rank; those that are not finite have no place on paper."""
     found = ((float(point.span.step), chart.value(point)) for point in rank.curve)
     return [(step, value) for step, value in found if value is not None and math.isfinite(value)]
+
+
+def _share(value: float, low: float, high: float) -> float:
+    """How far `value` is on the way from `low` to `high`; in halves, since a float may not hold their difference."""
+    return (value / 2 - low / 2) / (high / 2 - low / 2 or 1.0)
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:

@@ -6,11 +6,8 @@ what anybody might have written.
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
@@ -77,17 +74,3 @@ def joined(run: str, found: Sequence[Job], lost: Sequence[str]) -> Job:
 
 def _age(rank: Rank) -> float:
     return float("inf") if rank.silent_s is None else rank.silent_s
-
-
-def program_there(remote: str | None) -> list[str]:
-    """The command of hccl-kit on the servers: `remote`, else the path of the program that runs here.
-
-    Raises KitError if `remote` is not a command.
-    """
-    if remote:
-        try:
-            return shlex.split(remote)
-        except ValueError as error:
-            raise KitError(f"--remote {remote!r} cannot be parsed as a command: {error}") from error
-    started = Path(sys.argv[0])
-    return [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]

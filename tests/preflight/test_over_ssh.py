@@ -2,13 +2,23 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.preflight import over_ssh
-from hccl_kit.preflight.over_ssh import AT_ONCE, MAX_OUTPUT, OPTIONS, Reply, refusal, run_on_all, ssh_command
+from hccl_kit.preflight.over_ssh import (
+    AT_ONCE,
+    MAX_OUTPUT,
+    OPTIONS,
+    Reply,
+    program_there,
+    refusal,
+    run_on_all,
+    ssh_command,
+)
 from tests.launch.jobs import wait_until
 
 
@@ -120,3 +130,14 @@ def test_an_ssh_that_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monke
         pid = int((tmp_path / "pid").read_text())
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+
+def test_the_command_of_hccl_kit_on_another_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert program_there("env A='b c' hccl-kit") == ["env", "A=b c", "hccl-kit"]
+    monkeypatch.setattr(sys, "argv", ["python"])
+    assert program_there(None) == ["hccl-kit"]
+    (tmp_path / "hccl-kit").touch()
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "hccl-kit")])
+    assert program_there(None) == [str(tmp_path / "hccl-kit")]
+    with pytest.raises(KitError, match="cannot be parsed as a command"):
+        program_there("hccl-kit '")

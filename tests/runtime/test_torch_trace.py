@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -85,6 +86,30 @@ def test_nothing_fails(tmp_path: Path, clock: list[float], monkeypatch: pytest.M
         trace.look()
     trace.failed()
     trace.done()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_ends_though_torch_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that is in a call of torch holds the lock."""
+    monkeypatch.setattr(torch_trace, "PATIENCE", 0.05)
+    is_in, may_go = threading.Event(), threading.Event()
+
+    def hangs(**_: bool) -> bytes:
+        is_in.set()
+        may_go.wait(60)
+        return b"{}"
+
+    trace = TorchTrace(tmp_path / "x.json", lambda: hangs)
+    thread = threading.Thread(target=trace.look)
+    thread.start()
+    assert is_in.wait(60)
+    ends = threading.Thread(target=trace.failed, daemon=True)
+    ends.start()
+    ends.join(60)
+    assert not ends.is_alive()
+    assert thread.is_alive()
+    may_go.set()
+    thread.join()
     assert list(tmp_path.iterdir()) == []
 
 
