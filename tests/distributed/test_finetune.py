@@ -20,6 +20,7 @@ def evaluations(job: Job) -> dict[int, dict[str, Any]]:
     return {row["step"]: row for row in scores}
 
 
+@pytest.mark.long
 def test_the_picture_has_the_wrong_lines_of_both_ranks(two_ranks: Job) -> None:
     wrong = two_ranks.summary["words"] - two_ranks.summary["right"]
     assert wrong > two_ranks.summary["words"] / 2, "more than one rank has"

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.places import ROOT
 
 DOCS = ROOT / "docs"
-README = ROOT / "README.md"
+README, TUTORIAL = ROOT / "README.md", DOCS / "tutorial.md"
 ELSEWHERE = ("rules.md", "errors.md", "config.md", "models.md", "api.md", "architecture.md")
 """Pages that are generated, and those whose blocks have tests of their own."""
 IN_CHINESE = {ROOT / "README.zh-CN.md": README} | {page: DOCS / page.name for page in sorted(DOCS.glob("zh/*.md"))}

@@ -1,68 +1,25 @@
 """Every page of the documentation from its top: commands are run as they stand there, and print what the page shows."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import Block, blocks_of, commands_of, fits, with_texts
-from tests.docs.pages import IN_CHINESE, IN_ENGLISH, name_of
-from tests.places import FAKES, ROOT
+from tests.docs.blocks import Block, blocks_of, fits, with_texts
+from tests.docs.desk import Desk, follow, results
+from tests.docs.pages import IN_CHINESE, IN_ENGLISH, TUTORIAL, name_of
+from tests.places import ROOT
 
-FAMILIES = ("HCCL_", "ASCEND_", "RANK_", "DEVICE_", "MS_", "OMPI_", "PMIX_", "SLURM_", "COLUMNS", "LINES")
-TOOLS = "/usr/local/Ascend/driver/tools"
-"""The folder of the driver's tools on a server; here they are fakes."""
 KINDS = {"console", "file", "run", "launcher", "tested", "excerpt"}
 SHELL = ("bash", "console", "sh")
 
 
-class Desk:
-    """An empty folder of a server with eight cards, whose driver's tools are fakes on PATH."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, cards = folder / "job", folder / "cards"
-        self.folder.mkdir()
-        cards.mkdir()
-        for card in range(8):
-            address = f"192.168.{100 + card % 4}.{101 + card // 4}"
-            (cards / f"ipv4.{card}").write_text(f"ipaddr:{address}\nnetmask:255.255.255.0\n")
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(FAMILIES)}
-        programs = Path(sys.executable).parent
-        self.environ = environ | {
-            "PATH": f"{FAKES}:{programs}:{environ['PATH']}",
-            "FAKE_HCCN": str(cards),
-            "HOME": str(folder),
-            "PYTHONPATH": str(ROOT),
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        }
-
-    def run(self, line: str) -> subprocess.CompletedProcess[str]:
-        """The command as a user types it; both outputs in one."""
-        return subprocess.run(
-            ["bash", "-c", line],
-            cwd=self.folder,
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=1800,
-        )
-
-    def printed(self, line: str) -> str:
-        return self.run(line).stdout.replace(str(FAKES), TOOLS).replace(f"{self.folder}/", "")
-
-
 def pages() -> list[object]:
-    """Those whose commands are run; the Chinese pages have the same."""
+    """Those whose commands are run; the Chinese pages have the same. The tutorial has a test of its own."""
     return [
         pytest.param(page, id=name_of(page), marks=pytest.mark.train if "$ hccl-kit train" in page.read_text() else ())
         for page in IN_ENGLISH
+        if page != TUTORIAL
     ]
 
 
@@ -113,34 +70,7 @@ def _code(block: Block) -> tuple[str, str, str, str]:
 
 @pytest.mark.parametrize("page", pages())
 def test_what_a_page_shows_is_what_its_reader_sees(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    desk = Desk(tmp_path)
-    update = request.config.getoption("--update-golden")
-    wrong = []
-    for block in blocks_of(page):
-        for shown, printed in _results(desk, block):
-            if not fits(shown, printed):
-                wrong.append(f"block at line {block.line}: shown\n{shown}\nprinted\n{printed}")
-                if update:
-                    page.write_text(page.read_text(encoding="utf-8").replace(shown, printed, 1), encoding="utf-8")
-    assert update or not wrong, "\n".join(wrong)
-
-
-def _results(desk: Desk, block: Block) -> list[tuple[str, str]]:
-    """What the block shows and what its commands print."""
-    if block.kind == "file":
-        path = desk.folder / block.value
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(block.text, encoding="utf-8")
-        return []
-    if block.kind == "run":
-        done = desk.run(f"set -e\n{block.text}")
-        return [] if done.returncode == 0 else [("exit code 0", f"exit code {done.returncode}\n{done.stdout}")]
-    if block.kind != "console":
-        return []
-    return [
-        (f"$ {command.line}\n{command.output}", f"$ {command.line}\n{desk.printed(command.line)}")
-        for command in commands_of(block)
-    ]
+    follow(page, tmp_path, update=request.config.getoption("--update-golden"))
 
 
 def test_a_wrong_page_fails(tmp_path: Path) -> None:
@@ -148,8 +78,8 @@ def test_a_wrong_page_fails(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```console\n$ echo a\nb\n```\n<!-- run -->\n```bash\nfalse\n```\n")
     desk = Desk(tmp_path)
-    results = [pair for block in blocks_of(page) for pair in _results(desk, block)]
-    assert [fits(*pair) for pair in results] == [False, False]
+    found = [pair for block in blocks_of(page) for pair in results(desk, block)]
+    assert [fits(*pair) for pair in found] == [False, False]
 
 
 def test_three_dots_stand_for_anything() -> None:

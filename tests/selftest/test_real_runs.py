@@ -129,7 +129,7 @@ def test_a_framework_that_is_not_there(tmp_path: Path) -> None:
 def test_listening_ports(tmp_path: Path) -> None:
     """On one host, ranks of torch listen on the loopback interface only."""
     pytest.importorskip("torch")
-    process = start(table(tmp_path, 2), "--backend", "torch")
+    process = start(table(tmp_path, 2), "--backend", "torch", "--quick")
     assert wait_until(lambda: len(ranks_of(process)) == 2)
     seen = set()
     while process.poll() is None:
