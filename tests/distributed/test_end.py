@@ -45,6 +45,7 @@ def test_the_early_rank_waits_for_the_late_one(job: Job, late: int, code: int) -
     assert ended[late] == code
 
 
+@pytest.mark.long
 def test_usr1_shows_where_a_rank_stands_and_the_training_goes_on(job: Job) -> None:
     """What the launch script sends to ranks that hang; MindSpore's own handlers are loaded by then."""
     process = job.start(job.script("train.max_steps=null", "scheduler.num_epochs=100000"))

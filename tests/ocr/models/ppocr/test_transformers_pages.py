@@ -114,8 +114,12 @@ def as_products(network: Any) -> None:
 @pytest.mark.parametrize("branches", [False, True], ids=["folded", "branches"])
 @pytest.mark.parametrize(
     ("model", "reference"),
-    [(TINY, level_by_level), (SMALL, level_by_level), (MEDIUM, down_and_up), (MOBILE, mobile)],
-    ids=["tiny", "small", "medium", "mobile"],
+    [
+        pytest.param(TINY, level_by_level, id="tiny"),
+        pytest.param(SMALL, level_by_level, id="small"),
+        pytest.param(MEDIUM, down_and_up, id="medium", marks=pytest.mark.long),
+        pytest.param(MOBILE, mobile, id="mobile"),
+    ],
 )
 def test_same_maps(model: dict[str, Any], reference: Any, branches: bool, tmp_path: Path) -> None:
     theirs = randomised(reference(model))
