@@ -90,11 +90,11 @@ def run_on_all(
     with tempfile.NamedTemporaryFile() as file, ThreadPoolExecutor(AT_ONCE) as pool:
         file.write(stdin)
         file.flush()
-        started = [
-            pool.submit(_run, (*ssh, "--", address, command), Path(file.name), timeout, stop, most)
-            for address, command in commands
-        ]
         try:
+            started = [
+                pool.submit(_run, (*ssh, "--", address, command), Path(file.name), timeout, stop, most)
+                for address, command in commands
+            ]
             with track(as_completed(started), len(started), "checking servers", quiet=quiet) as replies:
                 for _ in replies:
                     pass

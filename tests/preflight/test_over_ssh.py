@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,20 @@ def test_an_ssh_that_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monke
         pid = int((tmp_path / "pid").read_text())
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+
+def test_an_interrupt_while_servers_are_still_being_asked_ends_those_that_run(tmp_path: Path) -> None:
+    ssh = fake_ssh(tmp_path, f"touch {tmp_path}/runs; sleep 30; touch {tmp_path}/ended")
+
+    class Interrupted(list[tuple[str, str]]):
+        def __iter__(self) -> Iterator[tuple[str, str]]:
+            yield "node1", ""
+            assert wait_until((tmp_path / "runs").exists)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(ssh, Interrupted(), timeout=600)
+    assert not (tmp_path / "ended").exists()
 
 
 def test_the_command_of_hccl_kit_on_another_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
