@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -18,6 +19,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.table.model import RankTable
 from tests.browser import CHROMIUM, browser
 from tests.diagnosis.report.diagnoses import cannot_tell, port_taken
+from tests.launch.jobs import wait_until
 from tests.places import ROOT
 from tests.tables import text, value
 
@@ -242,3 +244,21 @@ def test_logs_of_the_servers_of_the_table_are_read_over_ssh(tmp_path: Path, monk
     silent = kit("job.json", "--ssh", "--remote-folder", "/nowhere", cwd=tmp_path)
     assert silent.returncode == 2
     assert "the logs of 10.20.0.1 cannot be read" in silent.stderr
+
+
+def test_ctrl_c_ends_the_connections_to_servers_that_are_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "job.json").write_text(json.dumps(value(2, 8)))
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\necho $$ >>{tmp_path}/pids\nexec sleep 600\n")
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("HCCL_KIT_SSH", str(tmp_path / "ssh"))
+    command = [sys.executable, "-m", "hccl_kit", "diagnose", "job.json", "--ssh"]
+    pids = tmp_path / "pids"
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert wait_until(lambda: pids.exists() and len(pids.read_text().splitlines()) == 2)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert [pid for pid in pids.read_text().split() if Path(f"/proc/{pid}").exists()] == []

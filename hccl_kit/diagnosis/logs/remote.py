@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath
 from select import select
+from threading import Event
 from typing import IO, NamedTuple
 
 from hccl_kit.diagnosis.logs import archives, sources
@@ -28,6 +29,8 @@ TIMEOUT = 600.0
 MAX_BYTES = 32 << 30
 """Bytes of one host."""
 MAX_STDERR = 4096
+_POLL = 0.2
+"""Seconds between two looks at the stop event."""
 FOLDER = "${ASCEND_PROCESS_LOG_PATH:-$HOME/ascend/log}"
 """Where HCCL writes its logs, for the shell there."""
 
@@ -49,12 +52,17 @@ class Remote(NamedTuple):
 
 
 def read_remote(remote: Remote) -> Iterator[list[Found]]:
-    """What each host gave, in their order; a note where that was nothing."""
+    """What each host gave, in their order; a note where that was nothing. If interrupted, no ssh is left running."""
+    stop = Event()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield from pool.map(lambda host: _read_host(host, remote), remote.hosts)
+        try:
+            yield from pool.map(lambda host: _read_host(host, remote, stop), remote.hosts)
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
 
 
-def _read_host(host: Host, remote: Remote) -> list[Found]:
+def _read_host(host: Host, remote: Remote, stop: Event) -> list[Found]:
     if why := refusal(host.address):
         return [_note(host, why)]
     command = (*remote.ssh, "--", host.address, _command(remote.folder))
@@ -75,7 +83,7 @@ def _read_host(host: Host, remote: Remote) -> list[Found]:
             with killed_on_error(process):
                 assert process.stdout is not None
                 end = time.monotonic() + remote.timeout
-                for one in _members(host, _pieces(process.stdout, end)):
+                for one in _members(host, _pieces(process.stdout, end, stop)):
                     found.append(one)
                 code = process.wait(max(0.1, end - time.monotonic()))
         except (archives.DamagedError, OSError) as error:
@@ -97,10 +105,12 @@ def _note(host: Host, why: str, *, has_some: bool = False) -> Found:
     return Found(None, (), (f"the logs of {host.name} {what}: {why}",))
 
 
-def _pieces(stream: IO[bytes], end: float) -> Iterator[bytes]:
-    """What comes until the end of the stream. Raises DamagedError if that takes too long or is too much."""
+def _pieces(stream: IO[bytes], end: float, stop: Event) -> Iterator[bytes]:
+    """What comes until the end of the stream. Raises DamagedError if that takes too long, is too much or is stopped."""
     size = 0
-    while select([stream], [], [], max(0.0, end - time.monotonic()))[0]:
+    while not stop.is_set() and (left := end - time.monotonic()) > 0:
+        if not select([stream], [], [], min(left, _POLL))[0]:
+            continue
         piece = stream.read(archives.PIECE)
         if not piece:
             return
