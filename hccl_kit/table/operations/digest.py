@@ -37,22 +37,32 @@ def digest_of_columns(frame: RankTable, columns: Columns) -> str:
     keys = sorted(columns.server_keys)
     unknown = zip(*map(columns.server_keys.__getitem__, keys), strict=True) if keys else repeat(())
     extra = lru_cache(None)(lambda row: _text(dict(zip(keys, row, strict=True))))  # of most servers the same
+    sizes = [*map(len, columns.cards)]
+    lists = _sorted_lists(devices, sizes)
     servers = [
-        f"[{encode_basestring_ascii(name)},[{','.join(sorted(texts))}],{extra(row)}]"
-        for name, texts, row in zip(columns.servers, columns.by_server(devices), unknown, strict=False)
+        f"[{encode_basestring_ascii(name)},[{texts}],{extra(row)}]"
+        for name, texts, row in zip(columns.servers, lists, unknown, strict=False)
     ]
-    return _digest(frame, len(servers), len(devices), servers, _groups(columns, devices))
+    pods = [size for group in columns.groups for size in group.sizes]
+    lists = lists if pods == sizes else _sorted_lists(devices, pods)  # most pods are alone on their server
+    return _digest(frame, len(servers), len(devices), servers, _groups(columns, lists))
 
 
-def _groups(columns: Columns, devices: Iterable[str]) -> Iterator[str]:
-    """The texts that `_group` gives, from those of all devices."""
-    items, has_ranks = iter(devices), bool(columns.given_ranks)
+def _sorted_lists(texts: Iterable[str], sizes: Iterable[int]) -> list[str]:
+    """The texts in lists of these sizes, each sorted and joined by commas."""
+    items = iter(texts)
+    return [",".join(sorted(islice(items, size))) for size in sizes]
+
+
+def _groups(columns: Columns, lists: Iterable[str]) -> Iterator[str]:
+    """The texts that `_group` gives, from the lists of the devices of each instance."""
+    items, has_ranks = iter(lists), bool(columns.given_ranks)
     for name, labels, servers, sizes in columns.groups:
         pods = repeat("null") if has_ranks else map(encode_basestring_ascii, labels)
         ranks = labels if has_ranks else repeat("null")
         texts = [
-            f"[{pod},{encode_basestring_ascii(server)},{rank},[{','.join(sorted(islice(items, size)))}],{{}}]"
-            for pod, server, rank, size in zip(pods, servers, ranks, sizes, strict=False)
+            f"[{pod},{encode_basestring_ascii(server)},{rank},[{devices}],{{}}]"
+            for pod, server, rank, devices in zip(pods, servers, ranks, islice(items, len(sizes)), strict=False)
         ]
         declared = [len(sizes), sum(sizes), len(set(servers)) if has_ranks else None]
         yield _text([name, declared, sorted(texts), {}])
