@@ -54,13 +54,18 @@ def collectives_of(operator: Operator, sizes: Sequence[int], results: Mapping[in
 
 
 def with_links(measured: Measured, now: Sequence[Link], baseline: Measured | None) -> Measured:
-    """The links of a pass, joined with those of earlier ones."""
+    """The links of a pass, joined with those of earlier ones. One that is alone in a pass, since the other ranks are
+    late or lost, is compared with nothing.
+    """
     links = {one.pair: one for one in measured.links}
     ratios = link_ratios(now, measured.cards, baseline)
+    is_alone = len(now) == 1 and len(links) > 1 and not baseline
     for one in now:
         before = links.get(one.pair)
         earlier = before.ratios if before else ()
-        links[one.pair] = replace(_better(one, before), ratios=(*earlier, ratios[one.pair]))
+        if not (earlier and is_alone and one.bandwidth and not one.is_wrong):
+            earlier = (*earlier, ratios[one.pair])
+        links[one.pair] = replace(_better(one, before), ratios=earlier)
     return replace(measured, links=tuple(links[pair] for pair in sorted(links)))
 
 

@@ -235,8 +235,11 @@ class Session:
         if event in ("loaded", "ready"):
             self._phase[rank] = event
             self.skipped = skipped_of(message) if event == "ready" else self.skipped
-        elif event == "result" and message.get("step") == self._step:
-            self._results[rank] = result_of(message)
+        elif event == "result":
+            if not self.shares_fate:
+                self._stuck.discard(rank)  # it was late, and is free again
+            if message.get("step") == self._step:
+                self._results[rank] = result_of(message)
         elif event == "put":
             self._pass_on(message)
         elif event == "gone":

@@ -59,6 +59,19 @@ def test_passes_of_links_are_joined() -> None:
     assert three.links == (Link((0, 1), 1.0, ratios=(0.5, 1.0, 0.0)), Link((2, 3), 2.0, ratios=(1.0, 1.0)))
 
 
+def test_a_link_that_is_measured_alone_has_nothing_to_be_compared_with() -> None:
+    """It would be as good as itself, and a slow link would look well once the others are gone."""
+    nothing = Measured("torch", job(4, 1))
+    first = with_links(nothing, [Link((0, 1), 0.01), Link((2, 3), 1.0)], None)
+    slow = with_links(first, [Link((0, 1), 0.01)], None)
+    assert slow.links == (Link((0, 1), 0.01, ratios=(0.01,)), Link((2, 3), 1.0, ratios=(1.0,)))
+    assert with_links(slow, [Link((1, 2), 0.01)], None).links[1].ratios == (1.0,)
+    assert with_links(slow, [Link((0, 1), None)], None).links[0].ratios == (0.01, 0.0)
+    assert with_links(slow, [Link((0, 1), 0.01)], first).links[0].ratios == (0.01, 1.0)
+    two = with_links(Measured("torch", job(2, 1)), [Link((0, 1), 1.0)], None)
+    assert with_links(two, [Link((0, 1), 1.0)], None).links[0].ratios == (1.0, 1.0)
+
+
 def test_a_wrong_result_stays() -> None:
     nothing = Measured("torch", job(2, 1))
     found = with_links(with_links(nothing, [Link((0, 1), 1.0, is_wrong=True)], None), [Link((0, 1), 1.0)], None)

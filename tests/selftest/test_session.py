@@ -122,6 +122,33 @@ def test_a_rank_that_stops_is_named_and_its_partner_is_not(tmp_path: Path) -> No
     assert session.available() == []
 
 
+LATE = f"""
+for line in sys.stdin:
+    step = json.loads(line)["step"]
+    if step == 2:
+        say(1, event="result", step=1, **{RESULT})
+    say(0, event="result", step=step, **{RESULT})
+"""
+"""Rank 1 ends its first step when rank 0 has its second."""
+
+
+@pytest.mark.parametrize(("shares_fate", "after"), [(False, [0, 1]), (True, [0])])
+def test_a_rank_that_was_late_takes_part_again(tmp_path: Path, shares_fate: bool, after: list[int]) -> None:
+    """On a busy machine a step may take longer than its time-out. Where ranks share their fate, the test is over."""
+    programs = [server(tmp_path, "a", (0, 1), GOOD + READY + LATE)]
+
+    async def play() -> tuple[dict[int, Result], list[int], list[int]]:
+        async with Session(programs, shares_fate=shares_fate) as started:
+            await started.ready(5.0)
+            first = await started.step({"do": "compute"}, [0, 1], 1.0)
+            then = started.available()
+            await started.step({"do": "compute"}, [0], 1.0)
+            return first, then, started.available()
+
+    own = Result((), (1.0, 2.0))
+    assert asyncio.run(play()) == ({0: own, 1: Result(problem="no end after 1.5 s")}, [0], after)
+
+
 def test_a_rank_that_is_stopped_in_pulses(tmp_path: Path) -> None:
     """What the agent saw before the rank was ready does not count."""
     state = 'say({}, event="state", stopped={})\n'
