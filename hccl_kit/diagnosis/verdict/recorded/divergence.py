@@ -10,6 +10,9 @@ from hccl_kit.diagnosis.verdict.recorded.job import OWN, Entry, Job, Rank, most_
 FRONT = 3
 """Collectives before the last of a rank in which a divergence is the reason why the job stands."""
 
+CONTEXTS = (2, 1, 0)
+"""Collectives before one that tell what it should be: as many of them as have been there before."""
+
 _FIX = "all ranks must take the same path: look for a condition on the rank, its data or its clock"
 
 
@@ -78,7 +81,7 @@ def mismatched(job: Job) -> Cause | None:
     last = [(stream, max(rank.streams[stream])) for rank in known for stream in streams if rank.streams.get(stream)]
     stream, number = max(last, key=lambda one: max(map(_begun, _entries(job, *one).values())))
     entry = next(iter(_entries(job, stream, number).values()))
-    due = {sign for rank in known for sign in _followers(rank.streams.get(stream, {}), number)}
+    due = {sign for rank in known for sign in _followers(rank.streams.get(stream, {}), number, CONTEXTS[0])}
     is_due = not due or any(_sign(rank.streams.get(stream, {}), number) in due for rank in known)
     odd = [rank for rank in job.members_of(stream) if not job.ranks.get(rank, Rank(rank)).has_dump]
     kind = f"entered another collective than {named(entry)}, which the others entered as number {number}"
@@ -113,13 +116,18 @@ def _of_group(stream: str) -> str:
 
 
 def _usual(job: Job, stream: str, number: int, differs: Callable[[Entry], object]) -> tuple[list[object], bool]:
-    """What was to be expected as collective `number`: what most ranks did, or else what followed the same before."""
+    """What was to be expected as collective `number`: what most ranks did, or else what followed the same before.
+
+    The two collectives before it may be together for the first time, as after an evaluation. Then one before it counts,
+    or what was done at any time.
+    """
     entries = _entries(job, stream, number)
     most = most_common(differs(entry) for entry in entries.values())
     if len(most) == 1:
         return most, True
     streams = {rank.number: rank.streams.get(stream, {}) for rank in job.ranks.values()}
-    expected = {sign for own in streams.values() for sign in _followers(own, number)}
+    by_context = ({sign for own in streams.values() for sign in _followers(own, number, past)} for past in CONTEXTS)
+    expected = next(filter(None, by_context), set())
     fitting = [rank for rank in entries if _sign(streams[rank], number) in expected]
     found = {differs(entries[rank]) for rank in fitting}
     return list(found), 0 < len(found) < len(most)
@@ -140,13 +148,17 @@ def _sign(entries: Mapping[int, Entry], number: int) -> Sign | None:
     return own.what, (own.step or 0) - (before.step or 0)
 
 
-def _followers(entries: Mapping[int, Entry], number: int) -> Iterable[Sign]:
-    """What came after collectives like the two before `number`, earlier on."""
-    context = _sign(entries, number - 2), _sign(entries, number - 1)
+def _followers(entries: Mapping[int, Entry], number: int, past: int) -> Iterable[Sign]:
+    """What came after collectives like the `past` ones before `number`, earlier on."""
+    context = _before(entries, number, past)
     if None in context:
         return
     for earlier in entries:
-        if earlier < number and (_sign(entries, earlier - 2), _sign(entries, earlier - 1)) == context:
+        if earlier < number and _before(entries, earlier, past) == context:
             follower = _sign(entries, earlier)
             if follower is not None:
                 yield follower
+
+
+def _before(entries: Mapping[int, Entry], number: int, past: int) -> list[Sign | None]:
+    return [_sign(entries, number - back) for back in range(past, 0, -1)]

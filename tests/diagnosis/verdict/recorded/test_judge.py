@@ -240,6 +240,33 @@ def test_two_equal_halves_that_diverge_without_a_past() -> None:
     assert [one.rank for one in found.suspects] == [0, 1]
 
 
+@pytest.mark.parametrize("odd", [0, 1])
+@pytest.mark.parametrize(
+    ("past", "entered"),
+    [
+        pytest.param([("all_reduce", 16, STEPS - 1)], 12, id="neither two nor one like the last were before"),
+        pytest.param([("all_reduce", 16, STEPS - 1), ("all_reduce", 4096, STEPS)], 16, id="one like the last was"),
+    ],
+)
+def test_of_two_ranks_the_one_that_departs_from_the_past_is_odd(
+    odd: int, past: list[tuple[str, int, int]], entered: int
+) -> None:
+    """The two collectives before, an evaluation and a step, have not followed each other until now."""
+    step = past[-1][2]
+    job = [replace(one, entries=[*one.entries, *past], inside=("all_reduce", 8, step)) for one in ranks(2)]
+    job[odd].inside = ("all_reduce", entered, step)
+    found = judged(job)
+    kind = f"entered all_reduce of {entered} bytes where the others entered all_reduce of 8 bytes, in step {step}"
+    assert told(found) == (odd, kind)
+    assert (found.certainty, [one.rank for one in found.suspects]) == ("certain", [odd])
+
+
+def test_of_two_ranks_with_collectives_that_were_never_seen_either_may_be_odd() -> None:
+    job = [replace(one, inside=("all_reduce", 12 + one.rank, STEPS)) for one in ranks(2)]
+    found = judged(job)
+    assert (found.certainty, [one.rank for one in found.suspects]) == ("likely", [0, 1])
+
+
 def test_all_are_inside() -> None:
     found = judged(ranks(4))
     assert (found.certainty, found.first_fault) == ("cannot_tell", None)
