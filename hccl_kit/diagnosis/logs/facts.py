@@ -301,6 +301,13 @@ class Fault(NamedTuple):
     is_symptom: bool = False
 
 
+class Oversized(NamedTuple):
+    """Gloo ends a process that receives more bytes than its own collective takes."""
+
+    received: int
+    expected: int
+
+
 class Exited(NamedTuple):
     """A launcher saw a rank end. One of `code` and `signal` is None, both if it does not tell how.
 
@@ -424,6 +431,7 @@ Fact = (
     | Watchdog
     | PeerClosed
     | Fault
+    | Oversized
     | Exited
     | Step
     | Collective

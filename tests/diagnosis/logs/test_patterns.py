@@ -29,6 +29,7 @@ from hccl_kit.diagnosis.logs.facts import (
     NeverConnected,
     OperatorEntered,
     OperatorTimedOut,
+    Oversized,
     P2PTimedOut,
     PeerClosed,
     RootCreated,
@@ -377,6 +378,11 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     (
         "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n",
         [Fault(None, "TORCH", MISMATCH, "terminate called after throwing an instance of 'gloo::EnforceNotMet'", True)],
+    ),
+    (
+        "  what():  [enforce fail at gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 256 vs 200. "
+        "Received data size doesn't match expected size.\n",
+        [Oversized(256, 200)],
     ),
     (
         plog("PrintErrorInfo:Aicore kernel execute failed, device_id=0", module="RUNTIME", thread="78 "),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Fact, Fault
+from hccl_kit.diagnosis.logs.facts import Fact, Fault, Oversized
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
 from hccl_kit.diagnosis.logs.plog import Record, without_prefix
 
@@ -207,6 +207,11 @@ def _gloo(found: Found) -> Iterator[Fact]:
     yield Fault(None, "TORCH", MISMATCH, found.record.text[:MAX_WORD].strip(), True)
 
 
+def _gloo_sizes(found: Found) -> Iterator[Fact]:
+    """The line after that."""
+    yield Oversized(int(found.match["received"]), int(found.match["expected"]))
+
+
 def _call(found: Found) -> Iterator[Fact]:
     """torch_npu's text for a call that failed, where the traceback around it is lost."""
     yield Fault(None, "TORCH", "a call of HCCL or of the runtime failed", found.record.text[:MAX_WORD].strip(), True)
@@ -225,6 +230,12 @@ ROWS = (
     ),
     Row("connection failure between this device", "connection failure between this device and target", _no_link),
     Row("EnforceNotMet", r"instance of 'gloo::EnforceNotMet'", _gloo, before=True, whole=True),
+    Row(
+        "op.preamble.length",
+        r"op\.preamble\.length <= op\.nbytes\. (?P<received>[0-9]{1,15}) vs (?P<expected>[0-9]{1,15})\b",
+        _gloo_sizes,
+        whole=True,
+    ),
     Row("topo exchange server get socket timeout", "topo exchange server get socket timeout", _waited),
     Row("in the ranktable is inconsistent", "in the ranktable is inconsistent", _address, whole=True),
     Row("Stage][", rf"\[Init\w{{1,8}}Stage\]\[(?P<tag>{'|'.join(_STAGES)})\]", _stage, before=True, whole=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from hccl_kit.diagnosis.verdict.recorded import gloo_ring
 from hccl_kit.diagnosis.verdict.recorded.cause import Cause, in_step, named, rank_list
 from hccl_kit.diagnosis.verdict.recorded.job import OWN, Entry, Job, Rank, most_common
 
@@ -83,7 +84,9 @@ def mismatched(job: Job) -> Cause | None:
     entry = next(iter(_entries(job, stream, number).values()))
     due = {sign for rank in known for sign in _followers(rank.streams.get(stream, {}), number, CONTEXTS[0])}
     is_due = not due or any(_sign(rank.streams.get(stream, {}), number) in due for rank in known)
-    odd = [rank for rank in job.members_of(stream) if not job.ranks.get(rank, Rank(rank)).has_dump]
+    members = job.members_of(stream)
+    odd = [rank for rank in members if not job.ranks.get(rank, Rank(rank)).has_dump]
+    odd = _of_another_size(job, entry, odd, len(members))
     kind = f"entered another collective than {named(entry)}, which the others entered as number {number}"
     if not is_due:
         odd, kind = [rank.number for rank in known], f"entered {named(entry)} as number {number}, which was not due"
@@ -98,6 +101,14 @@ def mismatched(job: Job) -> Cause | None:
         entry.begun,
         job.mismatch,
     )
+
+
+def _of_another_size(job: Job, entry: Entry, suspects: list[int], ranks: int) -> list[int]:
+    """The suspects whose pieces were of a size that those of `entry` have not; all of them if that does not tell."""
+    pieces = gloo_ring.pieces(entry.operator, entry.shape, ranks)
+    others = [rank for rank in suspects if rank in job.expected and job.expected[rank] not in pieces]
+    has_said = all(rank in job.expected for rank in suspects)
+    return others if pieces and has_said and others else suspects
 
 
 def _step_of(job: Job, entries: Mapping[int, Entry], entry: Entry) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from statistics import median
@@ -21,6 +21,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Fault,
     JobEnding,
     Joined,
+    Oversized,
     Place,
     ProgramEnded,
     ServerLost,
@@ -145,6 +146,8 @@ class Job:
     members: Mapping[str, frozenset[int]] = field(default_factory=dict)
     mismatch: Place | None = None
     """Where a rank says that it has received something else than it expected."""
+    expected: Mapping[int, int] = field(default_factory=dict)
+    """Bytes that ranks were about to receive when gloo ended them."""
 
     @property
     def streams(self) -> list[str]:
@@ -197,14 +200,23 @@ def job_of(evidence: Evidence) -> Job | None:
         [(event.fact, event.time, event.place) for event in events if isinstance(event.fact, JobEnding)],
         members,
         next((event.place for event in events if isinstance(event.fact, Fault)), None),
+        dict(_expected(events)),
     )
 
 
-_OWN = (Joined, Step, Collective, Traced, Dumped, Alive, ProgramEnded, Exited, JobEnding, ServerLost)
+_OWN = (Joined, Step, Collective, Traced, Dumped, Alive, ProgramEnded, Exited, JobEnding, ServerLost, Oversized)
 
 
 def _is_mismatch(fact: Fact) -> bool:
     return isinstance(fact, Fault) and fact.kind == MISMATCH
+
+
+def _expected(events: Iterable[Event]) -> Iterator[tuple[int, int]]:
+    """The rank stands in the name of its log."""
+    for event in events:
+        log = re.fullmatch(r"rank_([0-9]{1,7})\.log", _name(event))
+        if log and isinstance(event.fact, Oversized):
+            yield int(log[1]), event.fact.expected
 
 
 def _attempt(event: Event) -> int:

@@ -17,6 +17,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Fact,
     Fault,
     Joined,
+    Oversized,
     Place,
     Process,
     ProgramEnded,
@@ -215,6 +216,25 @@ def test_the_other_one_was_not_due() -> None:
     found = judged(*trace(0, 2, ("all_reduce", "Float [1025]")), *records(0, 2), *aborted(1, 2))
     assert told(found)[0] == 0
     assert "entered all_reduce of Float [1025] as number 11, which was not due" in told(found)[1]
+
+
+@pytest.mark.parametrize(
+    ("expected", "odd"),
+    [
+        ({2: 344}, [1, 2]),  # the other one has said nothing
+        ({1: 684, 2: 344}, [2]),
+        ({1: 344, 2: 684}, [1]),
+        ({1: 684, 2: 676}, [1, 2]),  # both are of 4096 bytes
+    ],
+)
+def test_of_two_the_one_that_expected_another_size_is_odd(expected: dict[int, int], odd: list[int]) -> None:
+    """Three ranks send 4096 bytes as five pieces of 684 and one of 676."""
+    sizes = [event(rank, Oversized(1, size), START + 90, "rank_{}.log") for rank, size in expected.items()]
+    found = judged(*trace(0, 3), *records(0, 3), *aborted(1, 3), *aborted(2, 3), *sizes)
+    if len(odd) == 1:
+        assert (told(found)[0], found.certainty) == (odd[0], "likely")
+    else:
+        assert [one.rank for one in found.suspects] == odd
 
 
 def test_two_that_left_no_dump_cannot_be_told_apart() -> None:
