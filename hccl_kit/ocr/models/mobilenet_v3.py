@@ -86,7 +86,7 @@ class HardSwish(nn.Cell):
         self.fused = nn.HSwish()
 
     def construct(self, x: Tensor) -> Tensor:
-        return self.fused(x) if self.training else x * (ops.relu6(x + 3) / 6)
+        return self.fused(x) if self.training else x * (ops.relu6(x + 3) * (1 / 6))
 
 
 class SqueezeExcite(nn.Cell):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from mindspore import Tensor, nn, ops
 
+from hccl_kit.ocr.models.cpu_forms import mean_of_pixels
 from hccl_kit.ocr.models.mobilenet_v3 import SMALL, STEM, HardSwish, scaled
 from hccl_kit.ocr.models.ppocr.lcnet_v4 import SqueezeExcite
 
@@ -77,4 +78,4 @@ class Direction(nn.Cell):
         self.classifier = nn.Dense(last, CLASSES)
 
     def construct(self, images: Tensor) -> Tensor:
-        return ops.softmax(self.classifier(ops.mean(self.features(images), (2, 3))), 1)
+        return ops.softmax(self.classifier(ops.flatten(mean_of_pixels(self.features(images)))), 1)

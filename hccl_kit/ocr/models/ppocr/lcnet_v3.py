@@ -114,7 +114,7 @@ class Activated(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         x = self.inner(self.conv(x))
-        return self.outer(x * (ops.relu6(x + 3) / 6)) if self.is_active else x
+        return self.outer(x * (ops.relu6(x + 3) * (1 / 6))) if self.is_active else x
 
 
 class Separable(nn.Cell):

@@ -147,7 +147,7 @@ class SqueezeExcite(nn.Cell):
     def weights(self, x: Tensor) -> Tensor:
         """The weights (N, C, 1, 1) of the channels of `x`."""
         weight = self.expand(ops.relu(self.reduce(mean_of_pixels(x))))
-        return ops.relu6(self.steepness * weight + 3) / 6
+        return ops.relu6(self.steepness * weight + 3) * (1 / 6)
 
 
 class Block(nn.Cell):

@@ -37,7 +37,7 @@ class Normalised(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         x = self.norm(self.conv(x))
-        return x * (ops.relu6(x + 3) / 6 if self.hard else ops.sigmoid(x))
+        return x * (ops.relu6(x + 3) * (1 / 6) if self.hard else ops.sigmoid(x))
 
 
 class Attention(nn.Cell):
