@@ -88,13 +88,13 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
 def _evaluate(request: Request, config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr import drawing  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.infer.evaluate import Evaluator  # noqa: PLC0415
-    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
+    from hccl_kit.ocr.train.build import network_to_use  # noqa: PLC0415
 
     for note in notes if world.is_main and not request.json else ():
         print(note)
     evaluator = Evaluator(config, world, lambda message: progress.say(f"warning: {printable(message)}"))
     watch = partial(progress.track, what="evaluating", quiet=not world.is_main)
-    network, mistakes = trained_network(config), dict[int, str]()
+    network, mistakes = network_to_use(config), dict[int, str]()
 
     def see(one: Prediction) -> None:
         if request.wrong and (mistake := evaluator.task.mistake(one.sample, one.value)):

@@ -201,11 +201,11 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
 
 def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
     from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
+    from hccl_kit.ocr.train.build import network_to_use  # noqa: PLC0415
 
     found = []
     lines = predict.lines_of(images, request.labels)
-    for line in predict.read_lines(predict.inference_of(config), trained_network(config), lines):
+    for line in predict.read_lines(predict.inference_of(config), network_to_use(config), lines):
         yield line
         found.append(line)
     if request.picture and not all(line.error for line in found):
@@ -215,16 +215,16 @@ def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator
 
 def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
     from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.train.build import trained_network  # noqa: PLC0415
+    from hccl_kit.ocr.train.build import network_to_use  # noqa: PLC0415
 
     if request.picture:
         request.picture.mkdir(parents=True, exist_ok=True)
     reader, turner = (
-        (predict.inference_of(other), trained_network(other)) if other else None
+        (predict.inference_of(other), network_to_use(other)) if other else None
         for other in (request.read.load(), request.turn.load())
     )
     finder = predict.inference_of(config)
-    for number, found in enumerate(predict.find_texts(finder, trained_network(config), images), 1):
+    for number, found in enumerate(predict.find_texts(finder, network_to_use(config), images), 1):
         page = found
         if not page.error and (reader or request.picture):
             try:

@@ -11,7 +11,7 @@ from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
 from hccl_kit.ocr import rapidocr
-from hccl_kit.ocr.adapt import pretrained
+from hccl_kit.ocr.adapt import folded_norm, pretrained
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lines, pages
@@ -67,6 +67,8 @@ def cells() -> Cells:
 def published() -> Networks:
     """The same as functions of arrays. Raises KitError as `cells` does."""
     made = cells()
+    if ms.get_context("device_target") == "CPU":
+        folded_norm.fold(made.classifier)  # the others have none in a sequence
     return Networks(
         _run(made.detector, (None, 3, None, None)),
         _run(made.classifier, (None, 3, HEIGHT, None)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import mindspore as ms
 from mindspore import Tensor, nn
 
 from hccl_kit.base import progress
@@ -11,6 +12,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import (
     batch_norm,
+    folded_norm,
     freeze,
     instruction_set,
     matrix_convolution,
@@ -101,6 +103,14 @@ def network_to_export(config: Config) -> nn.Cell:
     for parameter in folded.get_parameters():
         parameter.set_data(Tensor(values[parameter.name]))
     return folded
+
+
+def network_to_use(config: Config) -> nn.Cell:
+    """What `network_to_export` gives, on CPU with normalisations folded too: the same outputs in less time."""
+    network = network_to_export(config)
+    if ms.get_context("device_target") == "CPU":
+        folded_norm.fold(network)
+    return network
 
 
 def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> TrainStep:

@@ -1,0 +1,62 @@
+"""Folded normalisations give what the plain ones give; what is no pair of a sequence stays."""
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn
+
+from hccl_kit.ocr.adapt import folded_norm
+from hccl_kit.ocr.adapt.batch_norm import batch_norms
+from hccl_kit.ocr.models.ppocr.direction import Direction
+
+
+def with_statistics(network: nn.Cell) -> nn.Cell:
+    """Normalisations that change each channel in another way."""
+    random = np.random.default_rng(0)
+    for norm in batch_norms(network):
+        for parameter in (norm.gamma, norm.beta, norm.moving_mean, norm.moving_variance):
+            parameter.set_data(Tensor(random.uniform(0.5, 2, parameter.shape).astype(np.float32)))
+    return network.set_train(False)
+
+
+class Whole(nn.Cell):
+    """A network in a graph of its own: one that was compiled before folding would be kept."""
+
+    def __init__(self, network: nn.Cell) -> None:
+        super().__init__()
+        self.network = network
+
+    def construct(self, images: Tensor) -> Tensor:
+        return self.network(images)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("group", [1, 4])
+def test_a_pair_of_a_sequence(bias: bool, group: int) -> None:
+    convolution = nn.Conv2d(4, 8, 3, group=group, has_bias=bias, bias_init="ones")
+    network = with_statistics(nn.SequentialCell(convolution, nn.BatchNorm2d(8, eps=0.1), nn.ReLU()))
+    images = Tensor(np.random.default_rng(1).standard_normal((2, 4, 5, 6)).astype(np.float32))
+    expected = Whole(network)(images).asnumpy()
+    assert expected.any()
+    assert folded_norm.fold(network) == 1
+    assert not list(batch_norms(network))
+    np.testing.assert_allclose(Whole(network)(images).asnumpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_classifier_of_directions() -> None:
+    """In one graph for images of all widths, as it is used."""
+    network = with_statistics(Direction())
+    images = Tensor(np.random.default_rng(1).uniform(-1, 1, (2, 3, 48, 96)).astype(np.float32))
+    expected = Whole(network)(images).asnumpy()
+    norms = len(list(batch_norms(network)))
+    assert folded_norm.fold(network) == norms > 30
+    whole = Whole(network)
+    whole.set_inputs(Tensor(shape=(None, 3, 48, None), dtype=ms.float32))
+    np.testing.assert_allclose(whole(images).asnumpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_others_stay() -> None:
+    """A normalisation behind something else, and a pair that is no sequence."""
+    network = nn.SequentialCell(nn.Conv2d(4, 4, 3), nn.ReLU(), nn.BatchNorm2d(4))
+    assert folded_norm.fold(network) == 0
+    assert len(list(batch_norms(network))) == 1
