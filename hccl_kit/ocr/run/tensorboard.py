@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +16,52 @@ FOLDER = "tensorboard"
 
 
 class TensorBoard:
-    """Writes into `folder`; events of an earlier run for steps after `step` are hidden."""
+    """Writes into `folder`; events of an earlier run for steps after `step` are hidden.
+
+    The package is imported with the first row: it imports torch where that is installed, which takes longer than the
+    first step.
+    """
 
     def __init__(self, folder: Path, *, step: int) -> None:
-        from tensorboardX import SummaryWriter  # noqa: PLC0415  # on rank 0 alone
-
-        try:
-            self._writer = SummaryWriter(str(folder / FOLDER), purge_step=step + 1)
-        except OSError as error:
-            raise KitError(f"cannot write into {folder / FOLDER}: {error.strerror}") from error
+        self._folder = folder / FOLDER
+        self._step = step
+        self._writer: Any = None
+        self._waiting: list[tuple[str, NDArray[np.uint8], int]] = []
+        with self._writable():
+            self._folder.mkdir(parents=True, exist_ok=True)
 
     def row(self, row: Mapping[str, Any]) -> None:
         """Write every number of a line of metrics.jsonl as a scalar of its step."""
+        writer = self._opened()
         for name, value in row.items():
             if name != "step" and isinstance(value, (int, float)):
-                self._writer.add_scalar(name, value, row["step"])
+                writer.add_scalar(name, value, row["step"])
 
     def picture(self, name: str, image: NDArray[np.uint8], step: int) -> None:
-        """Write an image HxWx3, BGR."""
-        self._writer.add_image(name, np.ascontiguousarray(image[:, :, ::-1]), step, dataformats="HWC")
+        """Write an image HxWx3, BGR, at the latest with the next row."""
+        self._waiting.append((name, image, step))
+        if self._writer is not None:
+            self._opened()
 
     def close(self) -> None:
         """Write all pending events."""
-        self._writer.close()
+        self._opened().close()
+
+    def _opened(self) -> Any:
+        """The writer, which has the pictures that waited."""
+        if self._writer is None:
+            from tensorboardX import SummaryWriter  # noqa: PLC0415  # on rank 0 alone
+
+            with self._writable():
+                self._writer = SummaryWriter(str(self._folder), purge_step=self._step + 1)
+        for name, image, step in self._waiting:
+            self._writer.add_image(name, np.ascontiguousarray(image[:, :, ::-1]), step, dataformats="HWC")
+        self._waiting.clear()
+        return self._writer
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise KitError(f"cannot write into {self._folder}: {error.strerror}") from error
