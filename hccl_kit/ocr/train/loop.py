@@ -10,9 +10,12 @@ from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import ARCHIVE, SUMMARY
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.loader import Batch
+from hccl_kit.ocr.run import first_graphs
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.train import checks, evaluation, schedule, summary
 from hccl_kit.ocr.train.job import Job, build_job
+from hccl_kit.ocr.train.step import StepResult
 from hccl_kit.ocr.train.straggling import StragglerCheck
 from hccl_kit.ocr.train.timing import Meter, timed
 from hccl_kit.runtime import World
@@ -48,7 +51,7 @@ def run(job: Job) -> dict[str, Any]:
             job.log.picture("first_batch", job.task.picture(batch), step)
 
         rate = schedule.learning_rate(step, scheduler, job.feed.steps_per_epoch)
-        result = job.step(batch, rate, seed=(system["seed"], step, job.world.rank))
+        result = _step(job, batch, rate, step)
         checks.assert_finite(job, result, batch, step)
         meter.add(result, data_s, samples=job.feed.joint_batch)
         progress = replace(progress, step=step + 1)
@@ -75,6 +78,16 @@ def run(job: Job) -> dict[str, Any]:
     else:
         counts, progress = evaluation.evaluate(job, progress, draw_worst=True)
     return summary.write(job, progress, counts, meter, straggler=stragglers.verdict)
+
+
+def _step(job: Job, batch: Batch, rate: float, step: int) -> StepResult:
+    """One step. The graphs of the first one may be those of an earlier start."""
+    seed = (job.config["system"]["seed"], step, job.world.rank)
+    if step > job.start.step:
+        return job.step(batch, rate, seed=seed)
+    arrays = (batch.images, *batch.targets)
+    with first_graphs.kept(job.config, job.world, job.network, arrays, job.log.say):
+        return job.step(batch, rate, seed=seed)
 
 
 def _announce(job: Job) -> None:
