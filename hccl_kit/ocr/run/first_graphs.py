@@ -68,7 +68,8 @@ def kept(
                 known = _taken(folder, stack)
                 _places.append(folder)
                 environ.update({ENABLE: "1", PLACE: str(folder)})
-                say(f"the graphs of the first step are {'taken from' if known else 'kept in'} {folder}")
+                if known:
+                    say(f"the graphs of the first step are taken from {folder}")
         try:
             yield
         finally:
