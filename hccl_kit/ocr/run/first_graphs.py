@@ -38,6 +38,8 @@ ENABLE, PLACE = "MS_COMPILER_CACHE_ENABLE", "MS_COMPILER_CACHE_PATH"
 COMPLETE = "complete.json"
 """The digests of all files of a folder."""
 MAX_BYTES = 1 << 16
+KEPT = 100
+"""Folders; those that have not been written for the longest time are removed."""
 SECTIONS = ("model", "loss", "optimizer", "loss_scaler", "parallel", "postprocess", "system", "train")
 ELSEWHERE = {"system": ("resume",), "train": ("dataset", "ckpt_save_dir")}
 """Keys that change from start to start of a job. Of the data, graphs have the shapes of a batch, which are compared."""
@@ -78,6 +80,7 @@ def kept(
         if folder is not None and not known:
             with suppress(OSError, KitError):
                 write_atomically(folder / COMPLETE, json.dumps(_digests(folder)))
+                _forget_oldest(folder.parent)
 
 
 def facts(
@@ -125,6 +128,15 @@ def _taken(folder: Path, stack: ExitStack) -> bool:
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700)
     return False
+
+
+def _forget_oldest(place: Path) -> None:
+    """Remove the folders beyond KEPT, but none that a process has."""
+    folders = sorted((path for path in place.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+    for folder in folders[:-KEPT]:
+        with suppress(OSError), folder.with_suffix(".lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
 
 
 def _digests(folder: Path) -> dict[str, str]:

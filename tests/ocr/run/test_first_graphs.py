@@ -98,6 +98,19 @@ def test_a_second_job_in_a_process_compiles(monkeypatch: pytest.MonkeyPatch) -> 
         assert PLACE not in os.environ
 
 
+def test_the_oldest_are_removed_but_none_that_a_process_has(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_graphs, "KEPT", 2)
+    for age, old in enumerate(("taken", "oldest", "newer")):
+        (cache / old).mkdir(parents=True)
+        (cache / f"{old}.lock").touch()
+        os.utime(cache / old, (age, age))
+    with (cache / "taken.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        start(monkeypatch)
+    assert {path.name for path in cache.iterdir() if path.is_dir()} > {"taken", "newer"}
+    assert not (cache / "oldest").exists()
+
+
 def test_another_process_has_the_folder(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start(monkeypatch)
     (lock,) = cache.glob("*.lock")
