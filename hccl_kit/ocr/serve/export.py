@@ -24,11 +24,11 @@ from hccl_kit.ocr import interrupt
 if TYPE_CHECKING:
     import onnx
 
-TOLERANCE = 1e-4
+TOLERANCE = 3e-4
 """Largest difference between the outputs of file and network, relative to the largest output of the network.
 
-Operators in another order round differently: up to 2.3e-5 for the networks of configs/ (measured). A wrong operator
-differs by more.
+Operators in another order round differently: up to 2.3e-5 for the networks of configs/ before training, and 1.1e-4 for
+v6_small_receipts after it, on an image of 896 columns (measured). A wrong operator differs by more.
 """
 FLAT = 0.01
 """The least largest output: that of a trained detector is close to 0 everywhere on an image without text."""
