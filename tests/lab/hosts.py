@@ -88,7 +88,7 @@ class Hosts:
         *,
         environ: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        seconds: float = 60.0,
+        seconds: float = 300.0,
     ) -> subprocess.CompletedProcess[str]:
         """Run `argv` on a host to its end; what takes longer than `seconds` is killed and raises TimeoutExpired."""
         process = self.start(index, argv, environ=environ, folder=folder)
