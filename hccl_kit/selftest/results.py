@@ -54,8 +54,9 @@ def collectives_of(operator: Operator, sizes: Sequence[int], results: Mapping[in
 
 
 def with_links(measured: Measured, now: Sequence[Link], baseline: Measured | None) -> Measured:
-    """The links of a pass, joined with those of earlier ones. One that is alone in a pass, since the other ranks are
-    late or lost, is compared with nothing.
+    """The links of a pass, joined with those of earlier ones.
+
+    A link that is alone in a pass, since the other ranks are late or lost, is compared with nothing.
     """
     links = {one.pair: one for one in measured.links}
     ratios = link_ratios(now, measured.cards, baseline)

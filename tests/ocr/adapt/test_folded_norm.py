@@ -56,7 +56,7 @@ def test_the_classifier_of_directions() -> None:
 
 
 def test_others_stay() -> None:
-    """A normalisation behind something else, and a pair that is no sequence."""
+    """A normalisation behind something else, and a pair that does not stand in a sequence."""
     network = nn.SequentialCell(nn.Conv2d(4, 4, 3), nn.ReLU(), nn.BatchNorm2d(4))
     assert folded_norm.fold(network) == 0
     assert len(list(batch_norms(network))) == 1
