@@ -40,6 +40,7 @@ install_system_programs() {
 
 install_into_venv "$extras"
 export PATH="$PWD/.venv/bin:$PATH"
+unset PYTHONDONTWRITEBYTECODE # some thousand processes would compile the package again
 install_system_programs
 show ruff check .
 show ruff format --check .
