@@ -8,6 +8,7 @@ import pytest
 
 from tests.distributed.jobs import DUMP, Job
 from tests.places import ROOT
+from tests.shared_folder import filled_once
 
 if not find_spec("mindspore"):  # installed without the extra `train`
     collect_ignore_glob = ["test_*.py"]
@@ -16,12 +17,15 @@ if not find_spec("mindspore"):  # installed without the extra `train`
 @pytest.fixture(scope="session")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """96 training and 20 test images."""
-    folder = tmp_path_factory.mktemp("words")
-    done = Job(folder, folder).run(
-        ["python", ROOT / "tools" / "render_words.py", "--output", folder, "--train", "96", "--test", "20"]
-    )
-    assert done.returncode == 0, done.stderr
-    return folder
+
+    def fill(folder: Path) -> None:
+        folder.mkdir()
+        done = Job(folder, folder).run(
+            ["python", ROOT / "tools" / "render_words.py", "--output", folder, "--train", "96", "--test", "20"]
+        )
+        assert done.returncode == 0, done.stderr
+
+    return filled_once(tmp_path_factory, "words", fill)
 
 
 @pytest.fixture(scope="session")
@@ -49,9 +53,14 @@ def job(new_job: Callable[[], Job]) -> Iterator[Job]:
 
 
 @pytest.fixture(scope="session")
-def two_ranks(new_job: Callable[[], Job]) -> Job:
+def two_ranks(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Two ranks that the script of hccl-gen has started and that have dumped their parameters."""
-    job = new_job()
-    done = job.run(job.script(program=DUMP))
-    assert done.returncode == 0, done.stdout + done.stderr
-    return job
+
+    def fill(folder: Path) -> None:
+        folder.mkdir()
+        job = Job(folder, words)
+        done = job.run(job.script(program=DUMP))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert list(job.processes()) == []
+
+    return Job(filled_once(tmp_path_factory, "two_ranks", fill), words)

@@ -19,6 +19,7 @@ EXACT = (
     "train.clip_grad=False",
     "scheduler.scheduler=constant",
     "scheduler.lr=0.01",
+    "system.val_while_train=False",
 )
 
 

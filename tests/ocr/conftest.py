@@ -20,6 +20,7 @@ else:  # installed without the extra `train`: what needs neither MindSpore nor O
     collect_ignore_glob = ["models", "*/test_*.py", *(f"test_{name}.py" for name in heavy)]
 
 from tests.ocr.run_tool import tool, train
+from tests.shared_folder import filled_once
 
 TRAIN, TEST = 96, 20
 
@@ -27,17 +28,21 @@ TRAIN, TEST = 96, 20
 @pytest.fixture(scope="session")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that tools/render_words.py has filled with 96 training and 20 test images."""
-    folder = tmp_path_factory.mktemp("data") / "words"
-    done = tool("render_words", "--output", folder, "--train", TRAIN, "--test", TEST, "--seed", 3)
-    assert done.returncode == 0, done.stderr
-    return folder
+
+    def fill(folder: Path) -> None:
+        done = tool("render_words", "--output", folder, "--train", TRAIN, "--test", TEST, "--seed", 3)
+        assert done.returncode == 0, done.stderr
+
+    return filled_once(tmp_path_factory, "ocr_words", fill)
 
 
 @pytest.fixture(scope="session")
 def run(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a training of 12 steps, two epochs."""
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    done = train(folder, words, "train.max_steps=12", "system.log_interval=5")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "ONEDNN_MAX_CPU_ISA=AVX2" in done.stdout
-    return folder
+    """The folder of a training of 12 steps, two epochs; tests write nothing into it."""
+
+    def fill(folder: Path) -> None:
+        done = train(folder, words, "train.max_steps=12", "system.log_interval=5")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "ONEDNN_MAX_CPU_ISA=AVX2" in done.stdout
+
+    return filled_once(tmp_path_factory, "ocr_run", fill)
