@@ -20,11 +20,11 @@ FROM ${BASE}
 ARG EXTRAS=all
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 
-# libgomp1 for MindSpore, ssh for jobs of several servers. An image without apt-get (openEuler) has both.
+# libgomp1 for MindSpore, g++ for its convolutions on a CPU, ssh for jobs of several servers. An image without apt-get (openEuler) has both.
 # hadolint ignore=DL3008
 RUN if command -v apt-get >/dev/null; then \
         apt-get update \
-        && apt-get install --yes --no-install-recommends libgomp1 openssh-client procps \
+        && apt-get install --yes --no-install-recommends g++ libgomp1 openssh-client procps \
         && rm -rf /var/lib/apt/lists/*; \
     fi
 

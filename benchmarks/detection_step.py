@@ -70,7 +70,7 @@ def main() -> None:
 def ours_alone(path: Path, *, batch: int, size: int, steps: int) -> NoReturn:
     """Run some steps on one random batch, print the median, the memory and the parameters, and end."""
     config = configuration.load(path)
-    world = start(config, detect(os.environ), say=lambda _: None, training=True)
+    world = start(config, detect(os.environ), say=lambda _: None)
     import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
 
     from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415

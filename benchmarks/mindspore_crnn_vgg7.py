@@ -23,7 +23,7 @@ def main() -> None:
     """Arguments: batch size, steps. Prints seconds per step (medians) and the parameter count as JSON."""
     batch_size, steps = map(int, sys.argv[1:3])
     config = configuration.load(CONFIG)
-    world = start(config, detect(os.environ), say=lambda _: None, training=True)
+    world = start(config, detect(os.environ), say=lambda _: None)
     import numpy as np  # noqa: PLC0415  # after MindSpore's environment is complete
 
     from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415

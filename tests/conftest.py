@@ -10,6 +10,7 @@ from hypothesis import settings
 
 SOME = 40
 """Examples of a law, unless it says how many or the long tests run too: each run draws others."""
+CACHE = Path(__file__).parent.parent / ".test_cache"
 settings.register_profile("any machine", deadline=None)  # a busy one is slow now and then, which is no fault of ours
 settings.register_profile("some examples", settings.get_profile("any machine"), max_examples=SOME)
 
@@ -17,7 +18,8 @@ settings.register_profile("some examples", settings.get_profile("any machine"), 
 def pytest_configure(config: pytest.Config) -> None:
     """How many examples the laws get, and what the programs inherit that tests start.
 
-    They inherit neither ignored signals nor the wish for colors, and keep no graphs in the user's cache.
+    They inherit neither ignored signals nor the wish for colors, keep no graphs, and have a cache folder of their own,
+    where the convolutions of MindSpore are compiled once.
 
     In the background (`pytest &` in a script, nohup) signals are ignored; a program with a handler starts others with
     the default.
@@ -26,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
     os.environ["MS_COMPILER_CACHE_ENABLE"] = "0"
+    os.environ["HCCL_KIT_CACHE"] = str(CACHE)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)

@@ -179,6 +179,7 @@ FLOORS = {
         "checkpoints": 1,
         "data": 2,
         "models": 2,
+        "native": 1,
         "adapt": 3,
         "decode": 3,
         "losses": 3,

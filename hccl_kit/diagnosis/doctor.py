@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shutil import which
 from typing import Literal, NamedTuple
 
-from hccl_kit.base.bounded_file import read_text
-from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.installation import ABSENT, package_version
 from hccl_kit.discovery import driver_tool, npu_smi, packages
 
@@ -30,7 +28,8 @@ print("{_DONE}")
 _MPI = f"from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(1) == 2; print('{_DONE}')"
 _EXPORT = f"import onnx, onnxruntime; print('{_DONE}')"
 _DAVINCI = re.compile(r"davinci[0-9]{1,4}")
-_AVX512 = frozenset(("avx512f", "avx512bw", "avx512dq", "avx512vl"))
+COMPILERS = ("c++", "g++", "clang++")
+"""Those that `hccl_kit.ocr.native.library` looks for."""
 
 
 class Check(NamedTuple):
@@ -48,7 +47,7 @@ def examine(root: Path, environ: Mapping[str, str]) -> Iterator[Check]:
     yield mpi()
     yield export()
     yield cards(root, environ)
-    yield instruction_set(root, environ)
+    yield convolutions(environ)
 
 
 def training() -> Check:
@@ -100,17 +99,13 @@ def cards(root: Path, environ: Mapping[str, str]) -> Check:
     return Check("cards", "works", found, "hccl-kit preflight TABLE checks them for a job")
 
 
-def instruction_set(root: Path, environ: Mapping[str, str]) -> Check:
-    """Convolutions of MindSpore on CPU are many times slower with AVX-512, which training avoids."""
-    name, machine = "instruction set", platform.machine()
-    if machine not in ("x86_64", "AMD64"):
-        return Check(name, "works", machine)
-    limit = environ.get("ONEDNN_MAX_CPU_ISA")
-    has_avx512 = _flags(root) >= _AVX512
-    found = f"{machine}, {'with' if has_avx512 else 'without'} AVX-512, ONEDNN_MAX_CPU_ISA {limit or 'not set'}"
-    if has_avx512 and limit and "512" in limit:
-        return Check(name, "broken", f"{found}: convolutions are many times slower", "unset ONEDNN_MAX_CPU_ISA")
-    return Check(name, "works", found)
+def convolutions(environ: Mapping[str, str]) -> Check:
+    """Convolutions on CPU are compiled once against MindSpore's oneDNN; without a compiler they are slower."""
+    names = environ.get("CXX", "").split()[:1] or COMPILERS
+    found = [name for name in names if which(name, path=environ.get("PATH"))]
+    if not found:
+        return Check("compiler", "absent", "no C++ compiler: training on CPU is slower", "apt-get install g++")
+    return Check("compiler", "works", f"{found[0]} compiles the convolutions of training on CPU")
 
 
 def _tried(name: str, command: list[str], success: str, extra: str) -> Check:
@@ -123,11 +118,3 @@ def _tried(name: str, command: list[str], success: str, extra: str) -> Check:
         return Check(name, "works", success)
     lines = [line for line in output.splitlines() if line.strip()]
     return Check(name, "broken", driver_tool.excerpt(lines[-1] if lines else ""), _INSTALL.format(extra))
-
-
-def _flags(root: Path) -> frozenset[str]:
-    try:
-        found = re.search(r"^flags\s*:(.*)$", read_text(root / "proc" / "cpuinfo", 1 << 24), re.MULTILINE)
-    except KitError:
-        return frozenset()
-    return frozenset(found[1].split()) if found else frozenset()

@@ -114,6 +114,11 @@ def test_cards_that_only_npu_smi_shows_are_broken(tmp_path: Path) -> None:
     assert "--device=/dev/davinci0" in found["fix"]
 
 
+def test_without_a_compiler_training_on_a_cpu_is_slower(tmp_path: Path) -> None:
+    found = checks(report("--format", "json", path=tmp_path, CXX="absent-c++"))["compiler"]
+    assert (found["state"], found["fix"]) == ("absent", "apt-get install g++")
+
+
 @pytest.mark.train
 def test_what_is_installed_works() -> None:
     path = Path(sys.executable).parent
@@ -124,5 +129,5 @@ def test_what_is_installed_works() -> None:
         "mpi": "works",
         "export": "works",
         "cards": "absent",
-        "instruction set": "works",
+        "compiler": "works",
     }

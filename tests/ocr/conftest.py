@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# Before MindSpore is imported: under AVX-512 its convolutions are many times slower, and its warnings are its own.
+# Before MindSpore is imported: under AVX-512 its own convolutions are many times slower, its warnings are its own.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 os.environ.setdefault("GLOG_v", "3")
 
@@ -43,6 +43,6 @@ def run(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     def fill(folder: Path) -> None:
         done = train(folder, words, "train.max_steps=12", "system.log_interval=5")
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "ONEDNN_MAX_CPU_ISA=AVX2" in done.stdout
+        assert "ONEDNN_MAX_CPU_ISA" not in done.stdout  # oneDNN computes in its own layouts
 
     return filled_once(tmp_path_factory, "ocr_run", fill)

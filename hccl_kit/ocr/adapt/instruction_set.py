@@ -1,10 +1,9 @@
-"""The instruction set that MindSpore's oneDNN may use on an x86 CPU.
+"""The instruction sets of this processor, and the one that MindSpore's oneDNN may use on x86.
 
 For a plain convolution (NCHW, float32) on a CPU with AVX-512, oneDNN 3.10 (in MindSpore 2.10) falls back to reference
 code: `jit_uni_ncsp_convolution` precedes the matrix product in its list of implementations and has nothing better for
-weights in plain order. A step takes 35 times as long (measured). So oneDNN is limited to AVX2, unless the network
-computes its convolutions as matrix products itself (`hccl_kit.ocr.adapt.matrix_convolution`): with AVX-512 a step of
-CRNN with VGG7 or ResNet-34 then takes two thirds of its time under AVX2 (measured).
+weights in plain order. A step takes 35 times as long (measured). So where MindSpore computes the convolutions, and not
+`hccl_kit.ocr.adapt.onednn_convolution`, oneDNN is limited to AVX2.
 """
 
 from __future__ import annotations
@@ -17,18 +16,17 @@ from pathlib import Path
 VARIABLE = "ONEDNN_MAX_CPU_ISA"
 CPU_INFO = Path("/proc/cpuinfo")
 _AVX512_CORE = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+_BFLOAT16 = {"avx512_bf16", "amx_bf16"}
 _BELOW = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2")
 
 
-def choose(environ: MutableMapping[str, str], *, products: bool) -> str | None:
-    """Set the variable in `environ` unless it is set already; returns a note about the choice, if there is one.
+def limit(environ: MutableMapping[str, str]) -> str | None:
+    """Set the variable in `environ` to AVX2 unless it is set already; returns a note if it did.
 
-    `products`: the network will compute its convolutions as matrix products. To be called before MindSpore is imported.
+    To be called before MindSpore is imported.
     """
     if VARIABLE in environ or not _x86():
         return None
-    if products and wide(environ):
-        return "convolutions are computed as matrix products, with AVX-512"
     environ[VARIABLE] = "AVX2"
     return f"{VARIABLE}=AVX2: MindSpore's convolutions on CPU are much slower under AVX-512"
 
@@ -36,6 +34,11 @@ def choose(environ: MutableMapping[str, str], *, products: bool) -> str | None:
 def wide(environ: Mapping[str, str]) -> bool:
     """Whether oneDNN uses AVX-512 in a process with this environment."""
     return _x86() and environ.get(VARIABLE, "").upper() not in _BELOW and _flags() >= _AVX512_CORE
+
+
+def has_bfloat16() -> bool:
+    """Whether the processor multiplies bfloat16."""
+    return bool(_flags() & _BFLOAT16)
 
 
 def _x86() -> bool:

@@ -1,4 +1,4 @@
-"""Gradients of convolutions in less memory, for CPUs.
+"""Gradients of MindSpore's convolutions in less memory, for CPUs without `hccl_kit.ocr.adapt.onednn_convolution`.
 
 oneDNN computes a plain convolution (NCHW, float32, AVX2) as a product with the patches of its images. Forwards it
 makes the patches of a few pixels after the other. Backwards it makes those of a whole image, nine times the image for a
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.adapt.matrix_convolution import Pair, is_product, padding_of
-
+Pair = tuple[int, int]
+"""Rows and columns."""
 VALUE = 4
 """Bytes of a float32."""
 WORTH = 1 << 23
@@ -30,7 +30,7 @@ def shift(network: nn.Cell, least: int = WORTH) -> int:
     """
     replaced = 0
     for _, cell in list(network.cells_and_names()):
-        if type(cell) is not nn.Conv2d or is_product(cell) or cell.group > 1 or tuple(cell.stride) != (1, 1):
+        if type(cell) is not nn.Conv2d or _is_product(cell) or cell.group > 1 or tuple(cell.stride) != (1, 1):
             continue
         padding = _padding_of_gradient(cell)
         if padding is None or cell.out_channels > cell.in_channels:
@@ -107,7 +107,7 @@ class _Plain(nn.Cell):
 
 def _padding_of_gradient(convolution: nn.Conv2d) -> Pair | None:
     """Rows above and below the maps' gradient and columns beside it; None if it would have to be cut instead."""
-    padding = padding_of(convolution)
+    padding = _padding_of(convolution)
     if padding is None:
         return None
     rows, columns = (
@@ -115,3 +115,24 @@ def _padding_of_gradient(convolution: nn.Conv2d) -> Pair | None:
         for kernel, dilation, before in zip(convolution.kernel_size, convolution.dilation, padding, strict=True)
     )
     return (rows, columns) if min(rows, columns) >= 0 else None
+
+
+def _is_product(convolution: nn.Conv2d) -> bool:
+    """Whether oneDNN computes it as a matrix product in any case."""
+    ones = (*convolution.kernel_size, *convolution.stride)
+    return all(one == 1 for one in ones) and _padding_of(convolution) == (0, 0)
+
+
+def _padding_of(convolution: nn.Conv2d) -> Pair | None:
+    """Rows above and below, columns left and right; None if the two sides are not equal for images of all sizes."""
+    if convolution.pad_mode == "valid":
+        return 0, 0
+    if convolution.pad_mode == "pad":
+        given = convolution.padding
+        top, bottom, left, right = (given,) * 4 if isinstance(given, int) else given
+        return (top, left) if (top, left) == (bottom, right) else None
+    rows, columns = (
+        dilation * (kernel - 1) for kernel, dilation in zip(convolution.kernel_size, convolution.dilation, strict=True)
+    )
+    equal = rows % 2 == columns % 2 == 0 and tuple(convolution.stride) == (1, 1)
+    return (rows // 2, columns // 2) if equal else None

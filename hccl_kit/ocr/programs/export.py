@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     shape = tuple(args.shape) if args.shape else None
     request = Request(args.format, args.output, args.force, args.batch, shape)
     options = program.Options(args.config, (*args.opt, *ON_CPU), args.launcher)
-    program.run(options, partial(_export, request), first=partial(_check, request))
+    program.run(options, partial(_export, request), first=partial(_check, request), plain_convolutions=True)
 
 
 def make_parser() -> Parser:

@@ -31,6 +31,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.run import convolutions
 from hccl_kit.runtime import World
 
 ENABLE, PLACE = "MS_COMPILER_CACHE_ENABLE", "MS_COMPILER_CACHE_PATH"
@@ -95,6 +96,7 @@ def facts(
         "script": os.path.realpath(sys.argv[0]),
         "versions": [platform.python_version(), importlib.metadata.version("mindspore"), np.__version__],
         "processor": [platform.machine(), instruction_set.wide(environ), environ.get(instruction_set.VARIABLE)],
+        "convolutions": str(convolutions.of_onednn(config["system"], environ)),
         "environment": {key: value for key, value in sorted(environ.items()) if key.startswith("MS_")},
         "config": {
             section: {key: value for key, value in config[section].items() if key not in ELSEWHERE.get(section, ())}

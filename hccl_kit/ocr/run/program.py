@@ -123,11 +123,12 @@ def run(
     data: Sequence[str] = (),
     first: First | None = None,
     training: bool = False,
+    plain_convolutions: bool = False,
 ) -> NoReturn:
     """Load the configuration, join the group, call `body` with both and the notes of the start; then end the process.
 
-    `first` is called once the rank of this process is known; it returns further notes. `training` is for
-    `hccl_kit.ocr.run.start`.
+    `first` is called once the rank of this process is known; it returns further notes. `plain_convolutions` is
+    for `hccl_kit.ocr.run.start`.
 
     MindSpore is imported only after the configuration and the launcher are valid and the files exist, among them the
     data sets of the sections `data`. An error is printed, recorded for the launcher (`hccl_kit.runtime.failure`) and
@@ -153,7 +154,7 @@ def run(
         from hccl_kit.ocr.run.consistency import assert_one_job  # noqa: PLC0415  # loads numpy
         from hccl_kit.ocr.run.start import start  # noqa: PLC0415  # loads numpy and MindSpore
 
-        world = start(config, launch, say=notes.append, training=training)
+        world = start(config, launch, say=notes.append, plain_convolutions=plain_convolutions)
         assert_one_job(config, world)
         body(config, world, notes)
         sys.stdout.flush()

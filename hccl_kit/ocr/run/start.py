@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.config import Config
@@ -14,20 +15,20 @@ from hccl_kit.ocr.run import convolutions
 from hccl_kit.runtime import Launch, World, join, prepare
 from hccl_kit.runtime.worker_env import WorkerEnv
 
-FASTER_AS_PRODUCTS = ("rec_vgg7", "rec_resnet34", "rec_conv_lines", "SVTRNet")
-"""Backbones that may train faster with their convolutions as matrix products: none is grouped, and they have many
-channels. rec_conv_small has few channels, MobileNetV3 grouped convolutions, a detector transposed ones."""
 CALL_DEPTH = 20_000
 """Nested calls in a graph: the update of a few hundred parameters exceeds MindSpore's default of 1,000."""
+DEFAULTS = {"mode": 0, "seed": 0, "convolutions": convolutions.MEASURE}
+"""The section `system` of a program without a configuration."""
 LOG_ERRORS = "3"
 """MindSpore's warnings concern its own deprecations and graphs; GLOG_v=2 shows them."""
 
 
-def start(config: Config, launch: Launch, *, say: Callable[[str], None], training: bool = False) -> World:
+def start(config: Config, launch: Launch, *, say: Callable[[str], None], plain_convolutions: bool = False) -> World:
     """Join the group that `launch` describes, on the device of the configuration.
 
-    `training`: the network is made by `hccl_kit.ocr.train.build.network_to_train`, which supports AVX-512. Raises
-    KitError if several ranks were started with `system.distribute: False`, or the group does not form.
+    `plain_convolutions`: the networks are not made by `network_to_train` or `network_to_use` of
+    `hccl_kit.ocr.train.build`. Raises KitError if several ranks were started with `system.distribute: False`, or the
+    group does not form.
     """
     if launch.env.size > 1 and not config["system"]["distribute"]:
         raise KitError(
@@ -37,12 +38,7 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], trainin
         )
     target = _device_target(config["system"]["device_target"])
     if target == "CPU":
-        # In graph mode only: mode 1 would also compute the unused gradients, by the slow code.
-        unfolds = config["model"]["backbone"]["name"] in FASTER_AS_PRODUCTS and config["system"]["mode"] == 0
-        products = training and unfolds and instruction_set.wide(os.environ) and _as_products(config, launch.env, say)
-        note = instruction_set.choose(os.environ, products=products)
-        if note is not None:
-            say(note)
+        _prepare_convolutions(config["system"], say, plain=plain_convolutions)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
     env = prepare(launch, config.digest, os.environ)
     if target == "CPU":
@@ -53,18 +49,24 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], trainin
     return world
 
 
-def _as_products(config: Config, env: WorkerEnv, say: Callable[[str], None]) -> bool:
-    cores = max(1, len(os.sched_getaffinity(0)) // env.local_size)
-    return convolutions.as_products(config, cores, os.environ, say)
-
-
 def start_alone() -> None:
     """Prepare MindSpore for a program of one process that has no configuration, on an Ascend if there is one."""
     target = _device_target("auto")
     if target == "CPU":
-        instruction_set.choose(os.environ, products=False)
+        _prepare_convolutions(DEFAULTS, progress.say)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
-    _set_context({"mode": 0, "seed": 0}, target)
+    _set_context(DEFAULTS, target)
+
+
+def _prepare_convolutions(system: Mapping[str, Any], say: Callable[[str], None], *, plain: bool = False) -> None:
+    """Compile what computes them, or limit MindSpore's oneDNN to an instruction set for which it has fast code."""
+    if not plain and convolutions.of_onednn(system, os.environ, say):
+        if system["convolutions"] == convolutions.BFLOAT16 and not instruction_set.has_bfloat16():
+            say("system.convolutions is bfloat16, which this processor does not multiply: float32 is used")
+        return
+    note = instruction_set.limit(os.environ)
+    if note is not None:
+        say(note)
 
 
 def _device_target(wanted: str) -> str:

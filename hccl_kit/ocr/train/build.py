@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import mindspore as ms
 from mindspore import Tensor, nn
@@ -14,8 +16,7 @@ from hccl_kit.ocr.adapt import (
     batch_norm,
     folded_norm,
     freeze,
-    instruction_set,
-    matrix_convolution,
+    onednn_convolution,
     precision,
     pretrained,
     shifted_gradient,
@@ -24,6 +25,7 @@ from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.models.ppocr import forms
+from hccl_kit.ocr.run import convolutions
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task, Warn
 from hccl_kit.ocr.train import optimizer, parallel, parameters
@@ -55,15 +57,8 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
     ]
     for note in filter(None, notes):
         say(note)
-    if world.device_target == "CPU" and not instruction_set.wide(os.environ) and system["mode"] == 0:
+    if world.device_target == "CPU" and not _computed_by_onednn(network, system) and system["mode"] == 0:
         shifted_gradient.shift(network)
-    elif world.device_target == "CPU" and instruction_set.wide(os.environ):
-        left = matrix_convolution.unfold(network)
-        if left:
-            say(
-                f"{left} convolutions cannot be computed as matrix products and are much slower under AVX-512; "
-                f"set {instruction_set.VARIABLE}=AVX2 to avoid it"
-            )
     parameters.broadcast(network.get_parameters(), world)
     return network
 
@@ -110,7 +105,17 @@ def network_to_use(config: Config) -> nn.Cell:
     network = network_to_export(config)
     if ms.get_context("device_target") == "CPU":
         folded_norm.fold(network)
+        _computed_by_onednn(network, config["system"])
     return network
+
+
+def _computed_by_onednn(network: nn.Cell, system: Mapping[str, Any]) -> bool:
+    """Whether all convolutions of `network` are computed by oneDNN in its own layouts from now on."""
+    path = convolutions.of_onednn(system, os.environ)
+    if path is None:
+        return False
+    onednn_convolution.replace(network, path, bfloat16=convolutions.prepare(path, system, os.environ))
+    return True
 
 
 def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> TrainStep:

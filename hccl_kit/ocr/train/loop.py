@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import ARCHIVE, SUMMARY
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.run import first_graphs
+from hccl_kit.ocr.run import convolutions, first_graphs
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.train import checks, evaluation, schedule, summary
 from hccl_kit.ocr.train.job import Job, build_job
@@ -87,7 +88,10 @@ def _step(job: Job, batch: Batch, rate: float, step: int) -> StepResult:
         return job.step(batch, rate, seed=seed)
     arrays = (batch.images, *batch.targets)
     with first_graphs.kept(job.config, job.world, job.network, arrays, job.log.say):
-        return job.step(batch, rate, seed=seed)
+        result = job.step(batch, rate, seed=seed)
+    if job.world.device_target == "CPU":
+        convolutions.say_measured(job.config["system"], os.environ, job.log.say)
+    return result
 
 
 def _announce(job: Job) -> None:

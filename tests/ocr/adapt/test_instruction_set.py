@@ -1,4 +1,4 @@
-"""AVX2 is the most that oneDNN may use, unless the network is made for more and the processor has it."""
+"""AVX2 is the most that oneDNN may use for plain convolutions, unless the user has set more."""
 
 import platform
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.ocr.adapt import instruction_set
-from hccl_kit.ocr.adapt.instruction_set import VARIABLE, choose, wide
+from hccl_kit.ocr.adapt.instruction_set import VARIABLE, has_bfloat16, limit, wide
 
 WIDE = "processor\t: 0\nflags\t\t: fpu avx2 avx512f avx512dq avx512bw avx512vl\n"
 NARROW = "processor\t: 0\nflags\t\t: fpu avx2 avx512f\n"
@@ -21,17 +21,9 @@ def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("on")
-def test_products_may_use_all_there_is() -> None:
-    environ: dict[str, str] = {}
-    assert choose(environ, products=True) == "convolutions are computed as matrix products, with AVX-512"
-    assert environ == {}
-    assert wide(environ)
-
-
-@pytest.mark.usefixtures("on")
 def test_plain_convolutions_may_not() -> None:
     environ: dict[str, str] = {}
-    word = choose(environ, products=False)
+    word = limit(environ)
     assert word is not None
     assert word.startswith("ONEDNN_MAX_CPU_ISA=AVX2: ")
     assert environ == {VARIABLE: "AVX2"}
@@ -43,7 +35,7 @@ def test_plain_convolutions_may_not() -> None:
 def test_a_processor_that_has_no_more_or_does_not_say(tmp_path: Path, cpuinfo: str | None) -> None:
     (tmp_path / "cpuinfo").unlink() if cpuinfo is None else (tmp_path / "cpuinfo").write_text(cpuinfo)
     environ: dict[str, str] = {}
-    assert choose(environ, products=True) is not None
+    assert limit(environ) is not None
     assert environ == {VARIABLE: "AVX2"}
 
 
@@ -51,8 +43,7 @@ def test_a_processor_that_has_no_more_or_does_not_say(tmp_path: Path, cpuinfo: s
 @pytest.mark.parametrize(("given", "is_wide"), [("avx2", False), ("AVX512_CORE", True), ("DEFAULT", True)])
 def test_what_the_user_has_set_stays(given: str, is_wide: bool) -> None:
     environ = {VARIABLE: given}
-    for products in (True, False):
-        assert choose(environ, products=products) is None
+    assert limit(environ) is None
     assert environ == {VARIABLE: given}
     assert wide(environ) == is_wide
 
@@ -61,6 +52,13 @@ def test_what_the_user_has_set_stays(given: str, is_wide: bool) -> None:
 def test_other_processors_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     environ: dict[str, str] = {}
-    assert choose(environ, products=False) is None
+    assert limit(environ) is None
     assert not wide(environ)
     assert environ == {}
+
+
+@pytest.mark.usefixtures("on")
+@pytest.mark.parametrize(("flag", "expected"), [("", False), ("avx512_bf16", True), ("amx_bf16", True)])
+def test_bfloat16(flag: str, expected: bool, tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text(f"{WIDE.rstrip()} {flag}\n")
+    assert has_bfloat16() == expected

@@ -7,7 +7,6 @@ import pytest
 from mindspore import nn
 
 from hccl_kit.ocr import config
-from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.adapt.shifted_gradient import Shifted, shift
 from hccl_kit.ocr.train import build
 from tests.ocr.differentiated import found
@@ -63,10 +62,12 @@ def test_others_stay_as_they_are(convolution: nn.Conv2d) -> None:
     assert not isinstance(convolution.conv2d, nn.Cell)
 
 
-@pytest.mark.parametrize(("mode", "wide", "expected"), [(0, False, True), (0, True, False), (1, False, False)])
-def test_where_a_training_shifts(mode: int, wide: bool, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not where convolutions are matrix products, and not in PyNative mode, which computes unused gradients too."""
-    monkeypatch.setattr(instruction_set, "wide", lambda _: wide)
-    settings = config.load(ROOT / "configs/det/dbnet/db_r18_receipts.yaml", [f"system.mode={mode}"])
+@pytest.mark.parametrize(
+    ("mode", "value", "expected"), [(0, "plain", True), (0, "measure", False), (1, "plain", False)]
+)
+def test_where_a_training_shifts(mode: int, value: str, expected: bool) -> None:
+    """Not where oneDNN computes in its own layouts, and not in PyNative mode, which computes unused gradients too."""
+    overrides = [f"system.mode={mode}", f"system.convolutions={value}"]
+    settings = config.load(ROOT / "configs/det/dbnet/db_r18_receipts.yaml", overrides)
     network = build.network_to_train(settings, ALONE, lambda _: None)
     assert any(isinstance(cell, Shifted) for _, cell in network.cells_and_names()) == expected

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from hccl_kit.ocr import config
-from hccl_kit.ocr.adapt.instruction_set import wide
 from tests.ocr.run_tool import CONFIG, assert_refused, summary, tool, train
 from tests.places import ROOT
 
@@ -70,7 +69,11 @@ def test_a_resumed_run_ends_where_the_uninterrupted_one_ends(run: Path, words: P
 
 
 SVTR = (
-    *("common.batch_size=8", "train.max_steps=4", "train.ema=False", "system.convolutions=products"),
+    *(
+        "common.batch_size=8",
+        "train.max_steps=4",
+        "train.ema=False",
+    ),
     *("model.backbone.embed_dim=[16,32,32]", "model.backbone.depth=[1,1,1]", "model.backbone.num_heads=[2,2,2]"),
     *("model.backbone.mixer=[Local,Local,Global]", "model.backbone.out_channels=32"),
     *(f"{part}.dataset.type=RecDataset" for part in ("train", "eval")),
@@ -88,31 +91,6 @@ def test_what_the_network_itself_draws_is_resumed_too(words: Path, tmp_path: Pat
         assert done.returncode == 0, done.stderr
     assert summary(tmp_path / "parts")["steps"] == 4
     assert summary(tmp_path / "parts")["parameters_sha256"] == summary(tmp_path / "whole")["parameters_sha256"]
-
-
-LINES = (
-    "system.convolutions=products",
-    "model.backbone.name=rec_conv_lines",
-    "model.backbone.channels=[8,16,16,16,16,16]",
-    "train.ema=False",
-)
-
-
-@pytest.mark.long
-def test_convolutions_that_are_products_train_resume_and_are_read_by_the_others(words: Path, tmp_path: Path) -> None:
-    """Where the processor has AVX-512 the training uses it, which the evaluation does not."""
-    for folder, *more in (("whole",), ("parts", "train.max_steps=6"), ("parts", "system.resume=True")):
-        done = train(tmp_path / folder, words, "train.max_steps=12", *LINES, *more)
-        assert done.returncode == 0, done.stderr
-        assert ("as matrix products" in done.stdout) == wide({})
-    run = tmp_path / "whole"
-    assert summary(tmp_path / "parts")["parameters_sha256"] == summary(run)["parameters_sha256"]
-    rows = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
-    trained = [row["norm_edit_distance"] for row in rows if "norm_edit_distance" in row]
-    best = f"eval.ckpt_load_path={run / 'best.ckpt'}"
-    done = tool("eval", "-c", run / "train_config.yaml", "-o", best, "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["norm_edit_distance"] == pytest.approx(trained[0], abs=1e-6)
 
 
 @pytest.mark.long

@@ -1,0 +1,105 @@
+"""Convolutions by oneDNN in its own memory layouts, for CPUs (see `hccl_kit.ocr.native`).
+
+MindSpore 2.10 gives oneDNN images and weights in plain order (NCHW). For that order oneDNN multiplies matrices of
+patches under AVX2, and has no fast code at all under AVX-512 or for depthwise convolutions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mindspore import Tensor, nn, ops
+
+Shape = tuple[int, ...]
+SAME = -1
+"""Stands for the padding that keeps height and width, which depends on the size of the images."""
+
+
+def replace(network: nn.Cell, library: Path, *, bfloat16: bool = False) -> int:
+    """Compute all convolutions of `network` by `library`; returns how many stay as they are.
+
+    `bfloat16`: images, weights and gradients are rounded to it before they are multiplied; sums are float32. Parameters
+    are the same, results too up to rounding. Transposed convolutions with padding stay. For training, evaluation and
+    reading in graph mode: a network for export should keep its plain convolutions.
+    """
+    left = 0
+    for _, cell in list(network.cells_and_names()):
+        for name, primitive in list(vars(cell).items()):
+            if type(primitive) is ops.Conv2D:
+                replacement: nn.Cell = Convolution(primitive, library, bfloat16=bfloat16)
+            elif type(primitive) is ops.Conv2DTranspose and primitive.pad_mode.lower() == "valid":
+                replacement = Transposed(primitive, library, bfloat16=bfloat16)
+            else:
+                left += type(primitive) is ops.Conv2DTranspose
+                continue
+            delattr(cell, name)  # a primitive, which a cell of the same name does not replace
+            setattr(cell, name, replacement)
+    return left
+
+
+class _Operators(nn.Cell):
+    """The operators of a convolution in its directions.
+
+    The geometry is a tensor: the function that computes reads its values, and the one that MindSpore asks for the shape
+    of the output, perhaps before there are values, reads its shape.
+    """
+
+    def __init__(self, primitive: Any, library: Path, *, bfloat16: bool) -> None:
+        super().__init__()
+        stride, dilation = primitive.stride[-2:], primitive.dilation[-2:]
+        top, bottom, left, right = primitive.pad
+        mode = primitive.pad_mode.lower()
+        before = {"valid": (0, 0), "same": (SAME, SAME), "pad": (top, left)}[mode]
+        around = {"valid": (0, 0), "same": (SAME, SAME), "pad": (top + bottom, left + right)}[mode]
+        numbers = (*stride, *dilation, *before, primitive.group, bfloat16)
+        sizes = (*stride, *dilation, *(count + 2 for count in around), primitive.group)
+        geometry = np.zeros((*sizes, len(numbers)), np.int32)
+        geometry.reshape(-1, len(numbers))[0] = numbers
+        self.geometry = Tensor(geometry)
+        self.forward = _operator(library, "forward")
+        self.transposed = _operator(library, "transposed")
+        self.of_images = _operator(library, "of_images")
+        self.of_weights = _operator(library, "of_weights")
+
+
+class Convolution(_Operators):
+    """Replaces ops.Conv2D: images (N, C, H, W) and weights (O, C, h, w) to maps (N, O, H', W').
+
+    A gradient that is not used is not computed.
+    """
+
+    def construct(self, images: Tensor, weights: Tensor) -> Tensor:
+        return self.forward(images, weights, self.geometry)
+
+    def bprop(self, images: Tensor, weights: Tensor, _: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """The gradients of `images` and `weights`."""
+        return (
+            self.of_images(gradient, weights, self.geometry, images),
+            self.of_weights(images, gradient, self.geometry, weights),
+        )
+
+
+class Transposed(_Operators):
+    """Replaces ops.Conv2DTranspose: maps (N, C, H, W) and weights (C, O, h, w) to images (N, O, H', W')."""
+
+    def construct(self, maps: Tensor, weights: Tensor, _: Shape) -> Tensor:
+        return self.transposed(maps, weights, self.geometry)
+
+    def bprop(
+        self, maps: Tensor, weights: Tensor, shape: Shape, _: Tensor, gradient: Tensor
+    ) -> tuple[Tensor, Tensor, Shape]:
+        """The gradients of `maps` and `weights`, and one of the shape that nobody uses."""
+        return (
+            self.forward(gradient, weights, self.geometry),
+            self.of_weights(gradient, maps, self.geometry, weights),
+            shape,
+        )
+
+
+def _operator(library: Path, name: str) -> ops.Custom:
+    """The function `name` of the library, with float32 in and out; the library says the shape."""
+    operator = ops.Custom(f"{library}:{name}", None, lambda *types: types[0], "aot")
+    operator.add_prim_attr("reg_op_name", name)  # MindSpore 2.10 asks for no shape without it
+    return operator

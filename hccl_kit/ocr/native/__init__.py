@@ -1,0 +1,1 @@
+"""C++ that MindSpore calls as custom operators on CPU, compiled on the computer that uses it."""

@@ -1,0 +1,625 @@
+// Convolutions of MindSpore's graphs on CPU, computed by the oneDNN that MindSpore has loaded (libdnnl.so.3).
+//
+// MindSpore itself gives oneDNN images and weights in plain order, for which oneDNN has slow code only. Here oneDNN
+// chooses the order of each, and they are reordered before and after. Each function below has the form of MindSpore's
+// custom operators (func_type="aot"): pointers and shapes of the inputs, then those of the output. MindSpore asks the
+// function with "InferShape" after its name for the shape of the output before there are values; -1 is not known yet.
+//
+// oneDNN has several implementations of most convolutions, and its first one is not always the fastest. If choices are
+// kept, those that are possible are timed when a convolution is computed for the first time, on the data at hand.
+//
+// MindSpore's package has no headers of oneDNN, so what is used of its C interface is declared here.
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+typedef struct dnnl_engine *Engine;
+typedef struct dnnl_stream *Stream;
+typedef struct dnnl_memory *Memory;
+typedef struct dnnl_memory_desc *Description;
+typedef struct dnnl_primitive *Primitive;
+typedef struct dnnl_primitive_desc *PrimitiveDescription;
+typedef struct dnnl_primitive_attr *Attributes;
+struct Argument {
+    int index;
+    Memory memory;
+};
+int dnnl_engine_create(Engine *, int kind, size_t index);
+int dnnl_threadpool_interop_stream_create(Stream *, Engine, void *threads);
+int dnnl_threadpool_interop_set_max_concurrency(int);
+int dnnl_stream_wait(Stream);
+int dnnl_memory_desc_create_with_tag(Description *, int axes, const int64_t *shape, int type, int order);
+int dnnl_memory_desc_create_with_strides(Description *, int axes, const int64_t *shape, int type, const int64_t *);
+int dnnl_memory_desc_clone(Description *, Description);
+int dnnl_memory_desc_destroy(Description);
+int dnnl_memory_desc_equal(Description, Description);
+size_t dnnl_memory_desc_get_size(Description);
+int dnnl_memory_create(Memory *, Description, Engine, void *);
+int dnnl_memory_destroy(Memory);
+int dnnl_memory_set_data_handle(Memory, void *);
+int dnnl_primitive_create(Primitive *, PrimitiveDescription);
+int dnnl_primitive_destroy(Primitive);
+int dnnl_primitive_desc_destroy(PrimitiveDescription);
+int dnnl_primitive_desc_next_impl(PrimitiveDescription);
+int dnnl_primitive_desc_query(PrimitiveDescription, int what, int index, void *result);
+int dnnl_primitive_execute(Primitive, Stream, int count, const Argument *);
+Description dnnl_primitive_desc_query_md(PrimitiveDescription, int what, int index);
+int dnnl_primitive_attr_create(Attributes *);
+int dnnl_primitive_attr_destroy(Attributes);
+int dnnl_primitive_attr_set_scratchpad_mode(Attributes, int);
+int dnnl_reorder_primitive_desc_create(PrimitiveDescription *, Description, Engine, Description, Engine, Attributes);
+int dnnl_convolution_forward_primitive_desc_create(PrimitiveDescription *, Engine, int propagation, int algorithm,
+                                                   Description images, Description weights, Description bias,
+                                                   Description maps, const int64_t *stride, const int64_t *dilation,
+                                                   const int64_t *before, const int64_t *after, Attributes);
+int dnnl_convolution_backward_data_primitive_desc_create(PrimitiveDescription *, Engine, int algorithm,
+                                                         Description images, Description weights, Description maps,
+                                                         const int64_t *stride, const int64_t *dilation,
+                                                         const int64_t *before, const int64_t *after,
+                                                         PrimitiveDescription forward, Attributes);
+int dnnl_convolution_backward_weights_primitive_desc_create(PrimitiveDescription *, Engine, int algorithm,
+                                                            Description images, Description weights, Description bias,
+                                                            Description maps, const int64_t *stride,
+                                                            const int64_t *dilation, const int64_t *before,
+                                                            const int64_t *after, PrimitiveDescription forward,
+                                                            Attributes);
+}
+
+namespace {
+
+enum { CPU = 1, FORWARD_TRAINING = 64, DIRECT = 1, ANY_ORDER = 1, SCRATCHPAD_OF_CALLER = 1, SCRATCHPAD_ARGUMENT = 80 };
+enum Type { BFLOAT16 = 2, FLOAT32 = 3 };
+enum Query { IMPLEMENTATION = 8, SCRATCHPAD = 136 };
+enum Direction { FORWARD, OF_IMAGES, OF_WEIGHTS };
+
+// The index of an argument when a primitive runs, and what queries its description, for images, weights and maps.
+struct Role {
+    int argument, query;
+};
+const Role ROLES[3][3] = {
+    {{1, 129}, {33, 131}, {17, 133}},
+    {{129, 130}, {33, 131}, {145, 134}},
+    {{1, 129}, {161, 132}, {145, 134}},
+};
+const int RESULT[3] = {2, 0, 1}; // which of images, weights and maps is computed
+
+const int64_t UNKNOWN = -1; // an axis whose size is not known yet
+const size_t MOST_PLANS = 4096; // a program that meets images of ever new sizes must not keep a plan for each
+const size_t PAGE = 4096;
+const int MOST_TIMED = 4, RUNS = 3;    // implementations, and runs of each: one to warm up, and the faster of two
+const size_t MOST_SPACE = 4;           // times the size of images, weights and maps: what needs more is not timed
+const double FASTER = 0.97;            // of the time of an earlier one: chance alone must not choose
+const size_t MOST_CHOICES = 10000;
+const int SPINS = 2000; // looks of a thread at a counter before it sleeps; some ten microseconds
+
+using Shape = std::vector<int64_t>;
+using Shapes = std::array<Shape, 3>;  // of images, weights and maps
+using Data = std::array<void *, 3>;
+
+void check(int status, const char *what) {
+    if (status != 0) throw std::runtime_error(std::string("oneDNN cannot ") + what + ", status " + std::to_string(status));
+}
+
+// The cores that the process may use; a thread of MindSpore may be bound to one of them.
+cpu_set_t allowed() {
+    cpu_set_t cores;
+    if (sched_getaffinity(getpid(), sizeof cores, &cores) != 0) CPU_ZERO(&cores);
+    return cores;
+}
+
+int threads_to_use() {
+    const cpu_set_t cores = allowed();
+    return std::max(CPU_COUNT(&cores), 1);
+}
+
+thread_local bool in_parallel = false;
+
+// What oneDNN calls to run parts of a primitive at once: the virtual functions of its threadpool_iface, in their order.
+class Threads {
+  public:
+    Threads() {
+        for (int i = 1; i < threads_; i++) std::thread([this] { work(); }).detach(); // until the process ends
+    }
+
+    virtual int get_num_threads() const { return threads_; }
+    virtual bool get_in_parallel() const { return in_parallel; }
+
+    virtual void parallel_for(int count, const std::function<void(int, int)> &part) {
+        if (count <= 1 || threads_ == 1 || in_parallel) {
+            for (int i = 0; i < count; i++) part(i, count);
+            return;
+        }
+        {
+            std::lock_guard<std::mutex> guard(mutex_);
+            part_ = &part;
+            count_ = count;
+            next_ = 0;
+            done_ = 0;
+            round_++;
+        }
+        wake_.notify_all();
+        help();
+        while (done_ < count) std::this_thread::yield();
+    }
+
+    virtual uint64_t get_flags() const { return 0; } // parallel_for returns when all parts are done
+    virtual void wait() {}
+    virtual ~Threads() {}
+
+  private:
+    // Runs parts until all have been taken.
+    void help() {
+        in_parallel = true;
+        for (;;) {
+            std::unique_lock<std::mutex> guard(mutex_);
+            if (next_ == count_) break;
+            const int i = next_++, count = count_;
+            const std::function<void(int, int)> *part = part_;
+            guard.unlock();
+            (*part)(i, count);
+            done_++;
+        }
+        in_parallel = false;
+    }
+
+    void work() {
+        const cpu_set_t cores = allowed();
+        sched_setaffinity(0, sizeof cores, &cores);
+        for (uint64_t seen = 0;;) {
+            for (int spin = 0; spin < SPINS && round_ == seen; spin++) std::this_thread::yield();
+            {
+                std::unique_lock<std::mutex> guard(mutex_);
+                wake_.wait(guard, [&] { return round_ != seen; });
+                seen = round_;
+            }
+            help();
+        }
+    }
+
+    const int threads_ = threads_to_use();
+    std::mutex mutex_; // of the next four
+    const std::function<void(int, int)> *part_ = nullptr;
+    int count_ = 0, next_ = 0;
+    std::atomic<uint64_t> round_{0};
+    std::atomic<int> done_{0};
+    std::condition_variable wake_;
+};
+
+// oneDNN's processor and queue of work, made at the first call.
+struct Device {
+    Threads threads;
+    Engine engine;
+    Stream stream;
+
+    Device() {
+        check(dnnl_engine_create(&engine, CPU, 0), "use this processor");
+        check(dnnl_threadpool_interop_stream_create(&stream, engine, &threads), "use threads");
+    }
+};
+
+Device &device() {
+    static Device *const only = new Device; // never freed: threads may still run when the process ends
+    return *only;
+}
+
+void run(Primitive primitive, const std::vector<Argument> &arguments) {
+    check(dnnl_primitive_execute(primitive, device().stream, int(arguments.size()), arguments.data()), "compute");
+    check(dnnl_stream_wait(device().stream), "compute");
+}
+
+size_t pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+
+Description described(const Shape &shape, Type type) {
+    Description description;
+    check(dnnl_memory_desc_create_with_tag(&description, int(shape.size()), shape.data(), type, ANY_ORDER), "describe");
+    return description;
+}
+
+// Images, weights or maps: in plain order where MindSpore has them, and in the order in which oneDNN computes.
+struct Operand {
+    Description plain, inner;
+    Memory outside = nullptr, inside = nullptr;
+    Primitive reorder = nullptr; // none if the orders are the same
+    size_t size;                 // bytes of `inside`
+
+    Operand(const Shape &shape, Description chosen, bool result) {
+        Shape strides(shape.size(), 1);
+        for (size_t i = shape.size() - 1; i > 0; i--) strides[i - 1] = strides[i] * shape[i];
+        check(dnnl_memory_desc_create_with_strides(&plain, int(shape.size()), shape.data(), FLOAT32, strides.data()),
+              "describe");
+        check(dnnl_memory_desc_clone(&inner, chosen), "describe");
+        size = dnnl_memory_desc_get_size(inner);
+        check(dnnl_memory_create(&outside, plain, device().engine, nullptr), "use memory");
+        check(dnnl_memory_create(&inside, inner, device().engine, nullptr), "use memory");
+        if (dnnl_memory_desc_equal(plain, inner)) return;
+        PrimitiveDescription description;
+        check(dnnl_reorder_primitive_desc_create(&description, result ? inner : plain, device().engine,
+                                                 result ? plain : inner, device().engine, nullptr),
+              "reorder");
+        check(dnnl_primitive_create(&reorder, description), "reorder");
+        dnnl_primitive_desc_destroy(description);
+    }
+
+    ~Operand() {
+        if (reorder) dnnl_primitive_destroy(reorder);
+        dnnl_memory_destroy(outside);
+        dnnl_memory_destroy(inside);
+        dnnl_memory_desc_destroy(plain);
+        dnnl_memory_desc_destroy(inner);
+    }
+
+    size_t space() const { return reorder ? pages(size) : 0; }
+
+    void place(void *data, char *&free) {
+        check(dnnl_memory_set_data_handle(outside, data), "use memory");
+        check(dnnl_memory_set_data_handle(inside, reorder ? free : data), "use memory");
+        free += space();
+    }
+
+    void enter() const {
+        if (reorder) run(reorder, {{1, outside}, {17, inside}});
+    }
+
+    void leave() const {
+        if (reorder) run(reorder, {{1, inside}, {17, outside}});
+    }
+};
+
+// What hccl_kit.ocr.adapt.onednn_convolution writes into the tensor of the geometry, in this order. The shape of that
+// tensor holds what the size of the output depends on.
+struct Geometry {
+    int32_t stride[2], dilation[2], before[2], groups, bfloat16;
+};
+
+// Memory that all convolutions use one after the other. It grows to what the largest of them needs.
+class Space {
+  public:
+    char *of(size_t bytes) {
+        if (bytes > size_) {
+            release();
+            start_ = static_cast<char *>(std::aligned_alloc(PAGE, pages(bytes)));
+            if (!start_) throw std::runtime_error("not enough memory for a convolution: " + std::to_string(bytes) + " bytes");
+            size_ = pages(bytes);
+        }
+        return start_;
+    }
+
+    void release() {
+        std::free(start_);
+        start_ = nullptr;
+        size_ = 0;
+    }
+
+  private:
+    char *start_ = nullptr;
+    size_t size_ = 0;
+} space;
+
+// A convolution of certain shapes in one direction, ready to run.
+class Plan {
+  public:
+    // By the implementation with this name or, without one, that with this number. Where there is none, by the first.
+    Plan(Direction direction, const Shapes &shapes, const Geometry &geometry, const std::string &name, int number)
+        : direction_(direction) {
+        Shape weights = shapes[1];
+        if (geometry.groups > 1) {
+            weights[0] /= geometry.groups;
+            weights.insert(weights.begin(), geometry.groups);
+        }
+        const Shapes grouped = {shapes[0], weights, shapes[2]};
+        dnnl_threadpool_interop_set_max_concurrency(device().threads.get_num_threads());
+        Attributes attributes;
+        check(dnnl_primitive_attr_create(&attributes), "use attributes");
+        check(dnnl_primitive_attr_set_scratchpad_mode(attributes, SCRATCHPAD_OF_CALLER), "use attributes");
+        PrimitiveDescription forward = nullptr;
+        if (direction != FORWARD) forward = describe(FORWARD, grouped, geometry, nullptr, attributes);
+        PrimitiveDescription chosen = describe(direction, grouped, geometry, forward, attributes);
+        number_ = 0;
+        while (name.empty() ? number_ < number : named(chosen) != name) {
+            if (dnnl_primitive_desc_next_impl(chosen) == 0) {
+                number_++;
+                continue;
+            }
+            dnnl_primitive_desc_destroy(chosen); // the last one
+            chosen = describe(direction, grouped, geometry, forward, attributes);
+            number_ = 0;
+            break;
+        }
+        name_ = named(chosen);
+        for (int i = 0; i < 3; i++) {
+            Description inner = dnnl_primitive_desc_query_md(chosen, ROLES[direction][i].query, 0);
+            operands_[i] = std::make_unique<Operand>(grouped[i], inner, i == RESULT[direction]);
+        }
+        Description scratchpad = dnnl_primitive_desc_query_md(chosen, SCRATCHPAD, 0);
+        scratchpad_size_ = dnnl_memory_desc_get_size(scratchpad);
+        check(dnnl_memory_create(&scratchpad_, scratchpad, device().engine, nullptr), "use memory");
+        check(dnnl_primitive_create(&primitive_, chosen), "compute this convolution");
+        if (forward) dnnl_primitive_desc_destroy(forward);
+        dnnl_primitive_desc_destroy(chosen);
+        dnnl_primitive_attr_destroy(attributes);
+    }
+
+    ~Plan() {
+        dnnl_primitive_destroy(primitive_);
+        dnnl_memory_destroy(scratchpad_);
+    }
+
+    const std::string &name() const { return name_; }
+    int number() const { return number_; }
+
+    // Bytes that it needs besides images, weights and maps in plain order.
+    size_t needed() const {
+        size_t bytes = scratchpad_size_;
+        for (const auto &operand : operands_) bytes += operand->space();
+        return bytes;
+    }
+
+    size_t size_of_operands() const {
+        size_t bytes = 0;
+        for (const auto &operand : operands_) bytes += operand->size;
+        return bytes;
+    }
+
+    void compute(const Data &data) const {
+        char *free = space.of(needed());
+        std::vector<Argument> arguments;
+        for (int i = 0; i < 3; i++) {
+            operands_[i]->place(data[i], free);
+            arguments.push_back({ROLES[direction_][i].argument, operands_[i]->inside});
+            if (i != RESULT[direction_]) operands_[i]->enter();
+        }
+        check(dnnl_memory_set_data_handle(scratchpad_, free), "use memory");
+        arguments.push_back({SCRATCHPAD_ARGUMENT, scratchpad_});
+        run(primitive_, arguments);
+        operands_[RESULT[direction_]]->leave();
+    }
+
+  private:
+    static std::string named(PrimitiveDescription description) {
+        const char *name = nullptr;
+        check(dnnl_primitive_desc_query(description, IMPLEMENTATION, 0, &name), "name its implementation");
+        return name;
+    }
+
+    // In bfloat16 if it is wanted and oneDNN has code for it here.
+    static PrimitiveDescription describe(Direction direction, const Shapes &shapes, const Geometry &geometry,
+                                         PrimitiveDescription forward, Attributes attributes) {
+        PrimitiveDescription found = nullptr;
+        if (geometry.bfloat16 &&
+            attempt(&found, direction, shapes, geometry, BFLOAT16, forward, attributes) == 0)
+            return found;
+        check(attempt(&found, direction, shapes, geometry, FLOAT32, forward, attributes), "compute this convolution");
+        return found;
+    }
+
+    // The status of oneDNN. `type` is that of what is multiplied.
+    static int attempt(PrimitiveDescription *found, Direction direction, const Shapes &shapes, const Geometry &geometry,
+                       Type type, PrimitiveDescription forward, Attributes attributes) {
+        int64_t stride[2], dilation[2], before[2], after[2];
+        for (int axis = 0; axis < 2; axis++) {
+            const int64_t *image = &shapes[0].end()[-2], *kernel = &shapes[1].end()[-2], *map = &shapes[2].end()[-2];
+            stride[axis] = geometry.stride[axis];
+            dilation[axis] = geometry.dilation[axis] - 1; // oneDNN counts from 0
+            const int64_t reach = (map[axis] - 1) * stride[axis] + (kernel[axis] - 1) * geometry.dilation[axis] + 1;
+            before[axis] = geometry.before[axis];
+            if (before[axis] < 0) before[axis] = std::max<int64_t>(reach - image[axis], 0) / 2; // pad_mode "same"
+            after[axis] = reach - image[axis] - before[axis];
+        }
+        Description of[3];
+        for (int i = 0; i < 3; i++) of[i] = described(shapes[i], i == RESULT[direction] ? FLOAT32 : type);
+        Engine engine = device().engine;
+        int status = 0;
+        if (direction == FORWARD)
+            status = dnnl_convolution_forward_primitive_desc_create(found, engine, FORWARD_TRAINING, DIRECT, of[0], of[1],
+                                                                    nullptr, of[2], stride, dilation, before, after,
+                                                                    attributes);
+        if (direction == OF_IMAGES)
+            status = dnnl_convolution_backward_data_primitive_desc_create(
+                found, engine, DIRECT, of[0], of[1], of[2], stride, dilation, before, after, forward, attributes);
+        if (direction == OF_WEIGHTS)
+            status = dnnl_convolution_backward_weights_primitive_desc_create(found, engine, DIRECT, of[0], of[1], nullptr,
+                                                                             of[2], stride, dilation, before, after,
+                                                                             forward, attributes);
+        for (Description description : of) dnnl_memory_desc_destroy(description);
+        return status;
+    }
+
+    const Direction direction_;
+    std::string name_;
+    int number_;
+    std::unique_ptr<Operand> operands_[3];
+    Primitive primitive_ = nullptr;
+    Memory scratchpad_ = nullptr;
+    size_t scratchpad_size_ = 0;
+};
+
+// Which implementation is the fastest for a kind of convolution, by name. Kept in a file, a line each, that several
+// processes read and write: who has its lock measures, and the others find the choice there.
+class Choices {
+  public:
+    void keep_in(const char *path) { path_ = path; }
+    int measured() const { return measured_; }
+
+    std::unique_ptr<Plan> plan(Direction direction, const Shapes &shapes, const Geometry &geometry, const Data &data) {
+        if (path_.empty()) return std::make_unique<Plan>(direction, shapes, geometry, "", 0);
+        const std::string kind = described(direction, shapes, geometry);
+        if (!known_.count(kind)) {
+            const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+            if (file >= 0) flock(file, LOCK_EX);
+            if (file >= 0) read_all(file);
+            if (!known_.count(kind)) {
+                known_[kind] = fastest(direction, shapes, geometry, data);
+                measured_++;
+                const std::string line = kind + " " + known_[kind] + "\n";
+                if (file >= 0 && known_.size() <= MOST_CHOICES && write(file, line.data(), line.size()) < 0)
+                    std::fprintf(stderr, "warning: %s: %s\n", path_.c_str(), std::strerror(errno));
+            }
+            if (file >= 0) close(file);
+        }
+        return std::make_unique<Plan>(direction, shapes, geometry, known_[kind], 0);
+    }
+
+  private:
+    // Sizes count in powers of two: images of all sizes do not need a measurement each.
+    static std::string described(Direction direction, const Shapes &shapes, const Geometry &geometry) {
+        int64_t pixels = shapes[2][0] * shapes[2][2] * shapes[2][3], power = 0;
+        while (pixels >>= 1) power++;
+        std::string text = std::to_string(direction) + "," + std::to_string(power);
+        for (int64_t axis : shapes[1]) text += "," + std::to_string(axis);
+        const int32_t *numbers = geometry.stride;
+        for (size_t i = 0; i < sizeof(Geometry) / sizeof(int32_t); i++) text += "," + std::to_string(numbers[i]);
+        return text;
+    }
+
+    void read_all(int file) {
+        std::string text;
+        char part[1 << 16];
+        ssize_t count;
+        while (text.size() < MOST_CHOICES * 100 && (count = read(file, part, sizeof part)) > 0) text.append(part, count);
+        lseek(file, 0, SEEK_END);
+        std::istringstream lines(text);
+        for (std::string line, kind, name, more; std::getline(lines, line);) {
+            std::istringstream words(line);
+            if (words >> kind >> name && !(words >> more)) known_.emplace(kind, name); // else it was cut off
+        }
+    }
+
+    static std::string fastest(Direction direction, const Shapes &shapes, const Geometry &geometry, const Data &data) {
+        using Clock = std::chrono::steady_clock;
+        std::string best;
+        double least = 0;
+        for (int number = 0; number < MOST_TIMED; number++) {
+            Plan plan(direction, shapes, geometry, "", number);
+            if (number > 0 && (plan.number() == 0 || plan.name().rfind("ref", 0) == 0)) break;
+            if (number > 0 && plan.needed() > MOST_SPACE * plan.size_of_operands()) continue;
+            double seconds = 0;
+            for (int run = 0; run < RUNS; run++) {
+                const auto start = Clock::now();
+                plan.compute(data);
+                const double one = std::chrono::duration<double>(Clock::now() - start).count();
+                if (run > 0) seconds = run == 1 ? one : std::min(seconds, one);
+            }
+            if (best.empty() || seconds < FASTER * least) {
+                best = plan.name();
+                least = seconds;
+            }
+        }
+        space.release(); // what the slower ones needed
+        return best;
+    }
+
+    std::string path_;
+    std::map<std::string, std::string> known_;
+    int measured_ = 0;
+} choices;
+
+std::mutex mutex; // of all that follows: a graph may run operators at once, and each of them uses all cores
+
+// Computes one of images, weights and maps from the other two. `geometry` is one of the inputs.
+int compute(Direction direction, const Data &data, const Shapes &shapes, const void *geometry) try {
+    static std::map<Shape, std::unique_ptr<Plan>> plans;
+    std::lock_guard<std::mutex> guard(mutex);
+    const int32_t *numbers = static_cast<const int32_t *>(geometry);
+    Shape key{direction};
+    for (const Shape &shape : shapes) key.insert(key.end(), shape.begin(), shape.end());
+    key.insert(key.end(), numbers, numbers + sizeof(Geometry) / sizeof(int32_t));
+    auto found = plans.find(key);
+    if (found == plans.end()) {
+        if (plans.size() >= MOST_PLANS) plans.clear();
+        auto plan = choices.plan(direction, shapes, *static_cast<const Geometry *>(geometry), data);
+        found = plans.emplace(key, std::move(plan)).first;
+    }
+    found->second->compute(data);
+    return 0;
+} catch (const std::exception &error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+}
+
+Shape shape(const int *axes, int64_t *const *shapes, int i) { return Shape(shapes[i], shapes[i] + axes[i]); }
+
+} // namespace
+
+// Keep the choices of implementations in this file, which is read when the first one is needed.
+extern "C" void keep_choices(const char *path) {
+    std::lock_guard<std::mutex> guard(mutex);
+    choices.keep_in(path);
+}
+
+// How many choices this process has measured.
+extern "C" int measured_choices() {
+    std::lock_guard<std::mutex> guard(mutex);
+    return choices.measured();
+}
+
+// Images, weights, geometry: maps. Also the gradient of the maps of a transposed convolution.
+extern "C" int forward(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return compute(FORWARD, {data[0], data[1], data[3]},
+                   {shape(axes, shapes, 0), shape(axes, shapes, 1), shape(axes, shapes, 3)}, data[2]);
+}
+
+extern "C" Shape forwardInferShape(int *, int64_t **shapes, void *) {
+    const int64_t *images = shapes[0], *weights = shapes[1], *geometry = shapes[2];
+    Shape maps = {images[0], weights[0], UNKNOWN, UNKNOWN};
+    for (int axis = 0; axis < 2; axis++) {
+        const int64_t size = images[2 + axis], kernel = weights[2 + axis], stride = geometry[axis];
+        const int64_t dilation = geometry[2 + axis], around = geometry[4 + axis] - 2;
+        if (size < 0) continue;
+        const bool same = around < 0; // pad_mode "same"
+        maps[2 + axis] = same ? (size + stride - 1) / stride : (size + around - dilation * (kernel - 1) - 1) / stride + 1;
+    }
+    return maps;
+}
+
+// Maps, weights, geometry: the images of a transposed convolution.
+extern "C" int transposed(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return compute(OF_IMAGES, {data[3], data[1], data[0]},
+                   {shape(axes, shapes, 3), shape(axes, shapes, 1), shape(axes, shapes, 0)}, data[2]);
+}
+
+extern "C" Shape transposedInferShape(int *, int64_t **shapes, void *) {
+    const int64_t *maps = shapes[0], *weights = shapes[1], *geometry = shapes[2];
+    Shape images = {maps[0], weights[1] * geometry[6], UNKNOWN, UNKNOWN};
+    for (int axis = 0; axis < 2; axis++)
+        if (maps[2 + axis] >= 0) images[2 + axis] = (maps[2 + axis] - 1) * geometry[axis] + weights[2 + axis];
+    return images;
+}
+
+// Gradient of the maps, weights, geometry, images for their shape: gradient of the images.
+extern "C" int of_images(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return compute(OF_IMAGES, {data[4], data[1], data[0]},
+                   {shape(axes, shapes, 4), shape(axes, shapes, 1), shape(axes, shapes, 0)}, data[2]);
+}
+
+extern "C" Shape of_imagesInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 3); }
+
+// Images, gradient of the maps, geometry, weights for their shape: gradient of the weights.
+extern "C" int of_weights(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return compute(OF_WEIGHTS, {data[0], data[4], data[1]},
+                   {shape(axes, shapes, 0), shape(axes, shapes, 4), shape(axes, shapes, 1)}, data[2]);
+}
+
+extern "C" Shape of_weightsInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 3); }

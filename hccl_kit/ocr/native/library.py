@@ -1,0 +1,144 @@
+"""The compiled convolution.cpp: made once with the C++ compiler of this computer, and kept in the cache folder.
+
+A wheel of Python code stays one for all computers this way. Where it cannot be compiled, networks keep the convolutions
+of MindSpore.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+
+SOURCE = Path(__file__).with_name("convolution.cpp")
+COMPILERS = ("c++", "g++", "clang++")
+OPTIONS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-pthread")
+TIMEOUT = 120
+CPU_INFO = Path("/proc/cpuinfo")
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def library(folder: Path, environ: Mapping[str, str]) -> Path:
+    """The library for this MindSpore in `folder`, compiled if it is not there yet.
+
+    CXX is the compiler if it is set. Raises KitError if MindSpore has no oneDNN, there is no compiler, it fails, or
+    others may write into the folder.
+    """
+    onednn = _onednn()
+    command = (*_compiler(environ), *OPTIONS)
+    facts = [hashlib.sha256(SOURCE.read_bytes()).hexdigest(), str(onednn), *command, _version()]
+    path = folder / f"convolution-{_name(facts)}.so"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _assert_private(folder)
+        if not path.is_file():
+            _compile(command, onednn, path)
+    except OSError as error:
+        raise KitError(f"{error.filename or folder}: {error.strerror or error}") from error
+    return path
+
+
+def hold(path: Path) -> None:
+    """Keep the library at `path` in memory: MindSpore closes it each time that it has asked for a shape."""
+    ctypes.CDLL(str(path))
+
+
+def keep_choices(path: Path, environ: Mapping[str, str], cores: int) -> None:
+    """Let the library at `path` time the implementations of each convolution when it is computed for the first time.
+
+    The fastest ones are remembered beside the library, for this processor and so many cores.
+    """
+    try:
+        text = CPU_INFO.read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    first = text.split("\n\n", 1)[0]
+    lines = re.findall(r"^(?:model name|flags|CPU part|Features)\s*:.*$", first, re.MULTILINE)
+    facts = [*lines, str(cores), environ.get("ONEDNN_MAX_CPU_ISA", ""), _version()]
+    ctypes.CDLL(str(path)).keep_choices(os.fsencode(path.with_name(f"fastest-{_name(facts)}.txt")))
+
+
+def measured_choices(path: Path) -> int:
+    """How many convolutions this process has measured."""
+    return int(ctypes.CDLL(str(path)).measured_choices())
+
+
+def _name(facts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
+
+
+def _onednn() -> Path:
+    """MindSpore's oneDNN."""
+    found = importlib.util.find_spec("mindspore")
+    file = Path(found.origin or "").parent / "lib" / "libdnnl.so.3" if found else None
+    if file is None or not file.is_file():
+        raise KitError("MindSpore has no oneDNN 3 (libdnnl.so.3) here")
+    return file
+
+
+def _version() -> str:
+    return importlib.metadata.version("mindspore")
+
+
+def _compiler(environ: Mapping[str, str]) -> Sequence[str]:
+    if environ.get("CXX"):
+        try:
+            return shlex.split(environ["CXX"])
+        except ValueError as error:
+            raise KitError(f"CXX cannot be parsed as a command: {error}") from error
+    for name in COMPILERS:
+        if shutil.which(name, path=environ.get("PATH")):
+            return (name,)
+    raise KitError(f"there is no C++ compiler ({', '.join(COMPILERS)})", hint="apt-get install g++")
+
+
+def _assert_private(folder: Path) -> None:
+    """What is loaded runs as this user, so nobody else may have put it there."""
+    status = folder.stat()
+    if status.st_uid not in (os.geteuid(), 0) or status.st_mode & WRITABLE_BY_OTHERS:
+        raise KitError(f"others may write into {folder}", hint=f"chmod go-w {shlex.quote(str(folder))}")
+
+
+def _compile(command: Sequence[str], onednn: Path, path: Path) -> None:
+    """Write the library to `path`; processes that need it at the same time wait for the first one."""
+    descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with suppress(OSError):  # a file system without locks: each process compiles its own
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if path.is_file():
+            return
+        words = [*command, "-o", str(made), str(SOURCE), str(onednn), f"-Wl,-rpath,{onednn.parent}"]
+        done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT)
+        if done.returncode:
+            lines = done.stderr.decode(errors="replace").split("\n")
+            reason = next((line for line in lines if "error" in line), lines[0])
+            text = "".join(letter if letter.isprintable() else "?" for letter in reason[:200])
+            raise KitError(f"{command[0]} cannot compile {SOURCE.name}: {text}")
+        _assert_loads(made)
+        made.rename(path)
+    except subprocess.TimeoutExpired as error:
+        raise KitError(f"{command[0]} took longer than {TIMEOUT} s") from error
+    finally:
+        made.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _assert_loads(path: Path) -> None:
+    try:
+        ctypes.CDLL(str(path), mode=os.RTLD_NOW)
+    except OSError as error:
+        raise KitError(f"what was compiled cannot be loaded: {error}") from error

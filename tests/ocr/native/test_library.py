@@ -1,0 +1,108 @@
+"""The library is compiled once, by one process, and what goes wrong is one line."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.checkpoints.fetch import cache
+from hccl_kit.ocr.native.library import SOURCE, keep_choices, library, measured_choices
+from tests.places import ROOT
+
+pytest.importorskip("mindspore")
+COUNTING = '#!/bin/sh\necho x >>"{calls}"\nexec c++ "$@"\n'
+"""A compiler that keeps count of its calls."""
+
+
+def compiler(folder: Path, text: str) -> str:
+    """A program that stands for the C++ compiler."""
+    path = folder / "compiler"
+    path.write_text(text)
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_it_is_compiled_once_by_whichever_process_comes_first(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    environ = {**os.environ, "CXX": compiler(tmp_path, COUNTING.format(calls=calls)), "PYTHONPATH": str(ROOT)}
+    program = (
+        "import os, pathlib, sys; from hccl_kit.ocr.native.library import library; "
+        "print(library(pathlib.Path(sys.argv[1]), os.environ))"
+    )
+    argv = [sys.executable, "-c", program, str(tmp_path / "cache")]
+    processes = [subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    paths = {process.communicate(timeout=300)[0].strip() for process in processes}
+    assert len(paths) == 1
+    assert library(tmp_path / "cache", environ) == Path(paths.pop())
+    assert calls.read_text() == "x\n"
+    kept = sorted(path.suffix for path in (tmp_path / "cache").iterdir())
+    assert kept == [".lock", ".so"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "#!/bin/sh\necho 'note' >&2\nprintf 'convolution.cpp:1: error: \\033[31mno\\n' >&2\nexit 1\n",
+            "error: ?[31mno",
+        ),
+        ("#!/bin/sh\nexit 3\n", "cannot compile convolution.cpp"),
+        (
+            '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho no library >"$2"\n',
+            "what was compiled cannot be loaded: ",
+        ),
+    ],
+)
+def test_a_compiler_that_fails_leaves_nothing(text: str, reason: str, tmp_path: Path) -> None:
+    environ = {**os.environ, "CXX": compiler(tmp_path, text)}
+    with pytest.raises(KitError) as caught:
+        library(tmp_path / "cache", environ)
+    assert reason in str(caught.value)
+    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "reason"),
+    [
+        ({"PATH": "/nowhere"}, "there is no C++ compiler (c++, g++, clang++)"),
+        ({"CXX": "g++ 'x"}, "CXX cannot be parsed as a command: No closing quotation"),
+        ({"CXX": "/nowhere/g++"}, "/nowhere/g++: No such file or directory"),
+    ],
+)
+def test_without_a_compiler_it_says_so(environ: dict[str, str], reason: str, tmp_path: Path) -> None:
+    with pytest.raises(KitError) as caught:
+        library(tmp_path / "cache", environ)
+    assert str(caught.value) == reason
+
+
+def test_a_folder_that_others_may_write_into_is_refused(tmp_path: Path) -> None:
+    """Else they could put a library there, and it would run as this user."""
+    tmp_path.chmod(tmp_path.stat().st_mode | stat.S_IWOTH)
+    with pytest.raises(KitError, match="others may write into"):
+        library(tmp_path, os.environ)
+
+
+def test_a_file_in_place_of_the_folder_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")
+    with pytest.raises(KitError, match="cache: "):
+        library(tmp_path / "cache", os.environ)
+
+
+def test_the_compiler_has_nothing_to_say() -> None:
+    """Warnings are errors in C++ too."""
+    onednn = library(cache(os.environ) / "convolutions", os.environ)
+    assert onednn.is_file()
+    words = ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(SOURCE)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_choices_have_a_file_for_each_processor_and_number_of_cores(tmp_path: Path) -> None:
+    path = library(cache(os.environ) / "convolutions", os.environ)
+    before = measured_choices(path)
+    keep_choices(path, {}, 2)
+    assert measured_choices(path) == before
