@@ -135,7 +135,7 @@ class TrainStep:
         communication_s = 0.0
         if self.size > 1:
             loss, gradients, communication_s = self._join(loss, gradients)
-        squares = self.squares(*gradients).asnumpy()
+        squares = self.squares(gradients)
         norm = math.sqrt(float(squares.sum(dtype=np.float64))) / scale.value
         joint_loss = float(loss.asnumpy()) / scale.value
         overflow = not (math.isfinite(norm) and math.isfinite(joint_loss))
