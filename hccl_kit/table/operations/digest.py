@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice, repeat
 from json.encoder import encode_basestring_ascii
@@ -39,10 +39,10 @@ def digest_of_columns(frame: RankTable, columns: Columns) -> str:
     ranks: Sequence[object] = columns.given_ranks or list(columns.ranks())
     sizes = [*map(len, columns.cards)]
     lists = _sorted_lists(
-        [
+        (
             rf"\"[{rank},{device},\\\"{ip}\\\",{sdid},null,[],{{}}]\""
             for rank, device, ip, sdid in zip(ranks, ids, columns.ips, sdids, strict=False)
-        ],
+        ),
         sizes,
     )
     keys = sorted(columns.server_keys)
@@ -57,18 +57,18 @@ def digest_of_columns(frame: RankTable, columns: Columns) -> str:
     )
     groups: list[str] = []
     if columns.groups:
-        devices = [
+        devices = (
             rf"\\\"[{rank},{device},\\\\\\\"{ip}\\\\\\\",null,null,[],{{}}]\\\""
             for rank, device, ip in zip(ranks, ids, columns.ips, strict=False)
-        ]
+        )
         groups = _groups(columns, _sorted_lists(devices, [size for group in columns.groups for size in group.sizes]))
     return _digest(frame, len(servers), len(ids), [text for _, text in servers], groups)
 
 
-def _sorted_lists(texts: Iterable[str], sizes: Iterable[int]) -> list[str]:
-    """The texts in lists of these sizes, each sorted and joined by commas."""
+def _sorted_lists(texts: Iterable[str], sizes: Iterable[int]) -> Iterator[str]:
+    """The texts in lists of these sizes, each sorted and joined by commas; one after the other, to need less memory."""
     items = iter(texts)
-    return [",".join(sorted(islice(items, size))) for size in sizes]
+    return (",".join(sorted(islice(items, size))) for size in sizes)
 
 
 def _groups(columns: Columns, lists: Iterable[str]) -> list[str]:
@@ -122,10 +122,11 @@ def _digest(table: RankTable, servers: int, ranks: int, of_servers: Iterable[str
 
 def _add(meaning: hashlib._Hash, texts: Iterable[str]) -> None:
     """Texts with commas between them, one after the other: all in one would be megabytes, twice."""
-    comma = ""
+    comma = b""
     for text in texts:
-        meaning.update(f"{comma}{text}".encode())
-        comma = ","
+        meaning.update(comma)
+        meaning.update(text.encode())
+        comma = b","
 
 
 def _server(server: Server) -> str:
