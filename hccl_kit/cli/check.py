@@ -19,7 +19,7 @@ from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.summary import summary
 from hccl_kit.check.result import Report
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import abandon, complain, run
 from hccl_kit.cli.settings import Settings, settings_for
 from hccl_kit.table.products import product_or_auto
 from hccl_kit.table.reading import load
@@ -156,6 +156,8 @@ def _check(request: CheckRequest) -> int:
             reports.append(report._replace(content=None))  # of a large table, far larger than its findings
         elif not (request.quiet and report.ok):
             say(_for_people(report, text, color=color))
+        if file is files[-1]:
+            abandon(checked.content)
         del data, checked, report  # before the next table is read
     if request.format != "text":
         say(_for_programs(reports, request.format))

@@ -16,7 +16,7 @@ from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.check.quick.proof import table_of
 from hccl_kit.check.quick.unequal import unequal
 from hccl_kit.check.result import Content
-from hccl_kit.cli import run
+from hccl_kit.cli import abandon, run
 from hccl_kit.cli.tables import read_any_content
 from hccl_kit.table.operations.diff import Change, diff
 
@@ -67,7 +67,9 @@ def make_parser() -> Parser:
 
 
 def _diff(request: DiffRequest) -> int:
-    changes = _changes(read_any_content(request.first), read_any_content(request.second))
+    tables = [read_any_content(file) for file in (request.first, request.second)]
+    changes = _changes(*tables)
+    abandon(*tables)
     if request.format == "json":
         print(json.dumps({"version": 1, "changes": [change._asdict() for change in changes]}, indent=2))
     else:

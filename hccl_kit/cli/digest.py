@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from hccl_kit.base.arguments import Parser
@@ -9,7 +10,7 @@ from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.quick.proof import table_of
 from hccl_kit.check.result import Content
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import abandon, complain, run
 from hccl_kit.cli.tables import read_any_content
 from hccl_kit.table.operations.digest import digest, digest_of_columns
 
@@ -24,7 +25,15 @@ Exit code: 0 done, 2 a table could not be read.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print a line for each table; the exit code is 0, or 2 if one cannot be read."""
-    return run(lambda: _print(make_parser().parse(argv).tables))
+    return run(lambda: _print(_tables(sys.argv[1:] if argv is None else argv)))
+
+
+def _tables(argv: Sequence[str]) -> Sequence[str]:
+    """The tables of the command line. Paths alone need no parser, as in `cli.check`."""
+    if argv and all(word == "-" or not word.startswith("-") for word in argv):
+        return list(argv)
+    found: Sequence[str] = make_parser().parse(argv).tables
+    return found
 
 
 def make_parser() -> Parser:
@@ -44,7 +53,10 @@ def _print(files: Sequence[str]) -> int:
     code = EXIT_OK
     for file in files:
         try:
-            print(f"{_digest_of(read_any_content(file))}  {printable(file)}")
+            content = read_any_content(file)
+            print(f"{_digest_of(content)}  {printable(file)}")
+            if file is files[-1]:
+                abandon(content)
         except KitError as error:
             complain(error.render())
             code = error.exit_code

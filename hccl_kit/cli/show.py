@@ -13,7 +13,7 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
-from hccl_kit.cli import run
+from hccl_kit.cli import abandon, run
 from hccl_kit.cli.options import add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.show.sound import picture_of
@@ -83,6 +83,7 @@ def _show(request: ShowRequest) -> int:
         check_file(request.output)
     data, name = load(request.table)
     report = check_text(data, name, request.product)
+    abandon(report.content)
     color = wants_color(sys.stdout)
     drawn = picture_of(report)
     if drawn is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -48,20 +48,26 @@ class Columns(NamedTuple):
         """The rank of each device; if the file has none, in the order of server ids as text, then of device ids."""
         if self.given_ranks:
             return map(int, self.given_ranks)
-        orders = {cards: sorted(range(len(cards)), key=[*map(int, cards)].__getitem__) for cards in set(self.cards)}
+        orders = {cards: _order(cards) for cards in set(self.cards)}
         ranks: list[Sequence[int]] = [()] * len(self.servers)
         first = 0
         for server in sorted(range(len(self.servers)), key=self.servers.__getitem__):
-            order = orders[self.cards[server]]
-            ranks[server] = _inverse(order, first)
-            first += len(order)
-        return [rank for of_server in ranks for rank in of_server]
+            cards = self.cards[server]
+            order = orders[cards]
+            ranks[server] = _inverse(order, first) if order else range(first, first + len(cards))
+            first += len(cards)
+        return list(chain.from_iterable(ranks))
+
+
+def _order(cards: Sequence[str]) -> Sequence[int]:
+    """The places of device ids in ascending order; none if they are in it, as nearly always."""
+    numbers = [*map(int, cards)]
+    order = sorted(range(len(cards)), key=numbers.__getitem__)
+    return () if order == [*range(len(cards))] else order
 
 
 def _inverse(order: Sequence[int], first: int) -> Sequence[int]:
     """The place of each item in an order, counted from `first`."""
-    if order == [*range(len(order))]:
-        return range(first, first + len(order))
     ranks = [0] * len(order)
     for rank, place in enumerate(order, first):
         ranks[place] = rank

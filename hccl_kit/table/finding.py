@@ -13,6 +13,8 @@ Severity = Literal["error", "warning", "note"]
 
 NOWHERE = Span(0, 0, 0)
 """The place of a finding that is not located in a text."""
+MAX_FINDINGS = 100
+"""With more errors than this, the program that wrote the file is at fault; a longer list does not help."""
 NO_CODE = ""
 """The `hccl_error` of a finding for which HCCL reports no code, although its rule has one."""
 

@@ -16,8 +16,7 @@ from hccl_kit.base.schemas import load
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos
 from hccl_kit.base.wording import counted
 from hccl_kit.table.document import shown
-from hccl_kit.table.document.syntax import MAX_FINDINGS
-from hccl_kit.table.finding import Edit, Finding
+from hccl_kit.table.finding import MAX_FINDINGS, Edit, Finding
 from hccl_kit.table.hccl_parser.structure import code_of_missing, code_of_number, code_of_type
 from hccl_kit.table.pointer import Pointer
 

@@ -4,12 +4,14 @@ import gc
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.cli import run
+from hccl_kit.check.result import Content
+from hccl_kit.cli import LARGE, abandon, run
 from tests.places import ROOT
 from tests.tables import text
 
@@ -102,3 +104,17 @@ def test_the_cycle_collector_rests_during_a_program_only() -> None:
     assert gc.isenabled()
     assert run(stumbling) == 2
     assert gc.isenabled()
+
+
+def test_only_a_large_table_is_left_to_the_end_of_the_process() -> None:
+    small, large = (Content(1, devices, lambda: pytest.fail("built")) for devices in (LARGE - 1, LARGE))
+    references = [weakref.ref(small), weakref.ref(large)]
+    abandon(small, large, None)
+    del small, large
+    gc.collect()
+    try:
+        assert [reference() is None for reference in references] == [True, False]
+    finally:
+        gc.unfreeze()
+        gc.collect()
+    assert references[1]() is None

@@ -47,13 +47,20 @@ def groups_of(column: Sequence[Any], sizes: Sequence[int]) -> Iterable[tuple[Any
 
 def require_ranks(ranks: Sequence[Any], sizes: Sequence[int], *, in_blocks: bool) -> None:
     """The ranks, as texts, are 0 to N-1; with `in_blocks`, those of a server follow each other."""
-    # Equal with as many spaces, so no rank holds one. This takes half the time of a list of texts.
-    if " ".join(ranks) == " ".join(["%d"] * len(ranks)) % tuple(range(len(ranks))):
+    # Equal with as many spaces, so no rank holds one. This takes a third of the time of a list of texts.
+    if " ".join(ranks) == _numbers(len(ranks)):
         return
     require(set(ranks) == set(map(str, range(len(ranks)))))
     if in_blocks:
         blocks = groups_of(list(map(int, ranks)), sizes)
         require(all(max(block) - min(block) == len(block) - 1 for block in blocks))
+
+
+def _numbers(count: int) -> str:
+    """The numbers from 0 to `count` - 1 with a space between them, by the thousand."""
+    digits = [f"{number:03}" for number in range(1000)]
+    thousands = (f" {first // 1000}".join(["", *digits[: count - first]]) for first in range(1000, count, 1000))
+    return " ".join(map(str, range(min(count, 1000)))) + "".join(thousands)
 
 
 def require_cards(cards: Iterable[tuple[Any, ...]], product: Product, *, servers: int) -> None:
@@ -78,7 +85,8 @@ def require_addresses(counted: Counted, ips: Sequence[Any]) -> None:
     if ":" in counted.texts(ips):
         require(len(set(map(inet_pton, repeat(AF_INET6), ips))) == len(ips))
     else:  # an IPv4 address has one spelling, so different texts are different addresses
-        require(len(set(ips)) == len(ips), UNSPECIFIED not in ips, _are_ipv4(ips))
+        different = set(ips)
+        require(len(different) == len(ips), UNSPECIFIED not in different, _are_ipv4(ips))
 
 
 def require_server_ids(ids: Sequence[str]) -> None:

@@ -51,7 +51,7 @@ def read(data: bytes | str) -> tuple[Any, int]:
     require(len(data) <= MAX_BYTES)
     text = _decoded(data)
     require("\\" not in text, text[:1] != _MARK)
-    if len(text) > MAX_CONTAINERS:  # a shorter text cannot hold as many
+    if len(text) > 2 * MAX_CONTAINERS:  # a shorter text cannot hold as many
         require(text.count("{") + text.count("[") <= MAX_CONTAINERS)
     return _DECODER.decode(text), text.count(":")
 
@@ -105,7 +105,7 @@ class Counted:
 
         Raises UnprovenError, KeyError or TypeError if one of `objects` is not an object, lacks a key or has another.
         """
-        columns = [list(map(itemgetter(key), objects)) for key in required]
+        columns = _columns(objects, required)
         members = sum(map(len, objects))
         self._members += members
         left = members - len(required) * len(objects)
@@ -146,6 +146,15 @@ class Counted:
         for values in found.values():
             self.texts(values)
         return found
+
+
+def _columns(objects: Sequence[Any], keys: Sequence[str]) -> list[list[Any]]:
+    """The values of each key. Each object is visited once: most are no longer in the processor's cache."""
+    values = map(itemgetter(*keys), objects)
+    if len(keys) == 1:
+        return [list(values)]
+    flattened = flat(values)
+    return [flattened[start :: len(keys)] for start in range(len(keys))]
 
 
 def arrays(values: Sequence[Any]) -> list[int]:

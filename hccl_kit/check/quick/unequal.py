@@ -19,8 +19,13 @@ def unequal(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[Mappin
     before, after = ({server["server_id"]: server for server in value[_LIST]} for value in (first, second))
     held = [name for name, server in before.items() if name in after and after[name]["device"] == server["device"]]
     devices = {*held[1:]}
-    servers = {name for name in devices if before[name] == after[name]}
+    servers = {name for name in devices if _rest(before[name]) == _rest(after[name])}
     return _without(first, servers, devices), _without(second, servers, devices)
+
+
+def _rest(server: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A server without its devices, which are compared already."""
+    return {**server, "device": None}
 
 
 def _without(value: Mapping[str, Any], servers: Set[str], devices: Set[str]) -> Mapping[str, Any]:

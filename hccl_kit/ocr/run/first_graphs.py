@@ -2,7 +2,11 @@
 
 MindSpore's own cache (2.10) numbers graphs by the order in which they are compiled, and compares the script that was
 started, nothing else: after any other change it takes the graph of another network. So it is used for the first step
-alone, whose parts are always compiled in one order, in a folder whose name has all that its graphs depend on.
+alone, whose parts are always compiled in one order, in a folder whose name has all that its graphs depend on. Every
+rank of a job has a folder of its own, and decides alone: a graph that is taken computes what the compiled one does.
+
+A graph from the cache uses the parameters of the cell that is called, by their names; of any other it has a copy. So
+cells of the first step hold parameters as attributes or in a ParameterTuple, which registers them, not in a tuple.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.run import convolutions
 from hccl_kit.runtime import World
+from hccl_kit.runtime.worker_env import MISLEADING
 
 ENABLE, PLACE = "MS_COMPILER_CACHE_ENABLE", "MS_COMPILER_CACHE_PATH"
 """MindSpore's variables, which it reads for each graph; the second one only once in a process."""
@@ -40,7 +45,7 @@ COMPLETE = "complete.json"
 """The digests of all files of a folder."""
 MAX_BYTES = 1 << 16
 KEPT = 100
-"""Folders; those that have not been written for the longest time are removed."""
+"""Folders, one for each rank of a job; those that have not been written for the longest time are removed."""
 SECTIONS = ("model", "loss", "optimizer", "loss_scaler", "parallel", "postprocess", "system", "train")
 ELSEWHERE = {"system": ("resume",), "train": ("dataset", "ckpt_save_dir")}
 """Keys that change from start to start of a job. Of the data, graphs have the shapes of a batch, which are compared."""
@@ -59,15 +64,15 @@ def kept(
 ) -> Iterator[None]:
     """Graphs compiled inside the with statement are taken from the cache folder, or kept there.
 
-    They are compiled as usual the second time in a process, for several ranks, if another process has the folder or it
-    cannot be written, and if one of MindSpore's variables is set: MS_COMPILER_CACHE_ENABLE=0 switches this off.
+    They are compiled as usual the second time in a process, if another process has the folder or it cannot be written,
+    and if one of MindSpore's variables is set: MS_COMPILER_CACHE_ENABLE=0 switches this off.
     """
     environ = os.environ  # that of MindSpore
     with ExitStack() as stack:
         folder, known = None, False
         if _usable(world, environ):
             with suppress(OSError):
-                folder = cache(environ) / "graphs" / name(facts(config, network, batch, environ))
+                folder = cache(environ) / "graphs" / name(facts(config, world, network, batch, environ))
                 known = _taken(folder, stack)
                 _places.append(folder)
                 environ.update({ENABLE: "1", PLACE: str(folder)})
@@ -85,7 +90,7 @@ def kept(
 
 
 def facts(
-    config: Config, network: nn.Cell, batch: Sequence[NDArray[Any]], environ: Mapping[str, str]
+    config: Config, world: World, network: nn.Cell, batch: Sequence[NDArray[Any]], environ: Mapping[str, str]
 ) -> dict[str, Any]:
     """All that the graphs depend on."""
     code = hashlib.sha256()
@@ -97,13 +102,16 @@ def facts(
         "versions": [platform.python_version(), importlib.metadata.version("mindspore"), np.__version__],
         "processor": [platform.machine(), instruction_set.wide(environ), environ.get(instruction_set.VARIABLE)],
         "convolutions": str(convolutions.of_onednn(config["system"], environ)),
-        "environment": {key: value for key, value in sorted(environ.items()) if key.startswith("MS_")},
+        "environment": {
+            key: value for key, value in sorted(environ.items()) if key.startswith("MS_") and key not in MISLEADING
+        },
         "config": {
             section: {key: value for key, value in config[section].items() if key not in ELSEWHERE.get(section, ())}
             for section in SECTIONS
             if section in config
         },
         "parameters": [[one.name, one.shape, str(one.dtype), one.requires_grad] for one in network.get_parameters()],
+        "ranks": [world.size, world.rank, world.launcher],  # the launcher decides who sums the gradients
         "batch": [[one.shape, str(one.dtype)] for one in batch],
     }
 
@@ -149,7 +157,7 @@ def _digests(folder: Path) -> dict[str, str]:
 
 def _usable(world: World, environ: Mapping[str, str]) -> bool:
     """Whether graphs can be kept. MindSpore's cache parses the script that was started."""
-    if world.device_target != "CPU" or world.size > 1 or _places or {ENABLE, PLACE} & set(environ):
+    if world.device_target != "CPU" or _places or {ENABLE, PLACE} & set(environ):
         return False
     try:
         ast.parse(Path(sys.argv[0]).read_bytes())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import mindspore as ms
 import numpy as np
-from mindspore import Parameter, Tensor, nn, ops
+from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 from mindspore.ops import functional
 from numpy.typing import NDArray
 
@@ -88,7 +88,7 @@ class Flatten(nn.Cell):
 
     def __init__(self, statistics: Sequence[Parameter]) -> None:
         super().__init__(auto_prefix=False)
-        self.statistics = tuple(statistics)
+        self.statistics = ParameterTuple(statistics)
 
     def construct(self, loss: Tensor, *gradients: Tensor) -> Tensor:
         parts: tuple[Tensor, ...] = (ops.reshape(loss, (1,)),)
@@ -125,7 +125,7 @@ class Unflatten(nn.Cell):
 
     def __init__(self, parameters: Sequence[Parameter], statistics: Sequence[Parameter], size: int) -> None:
         super().__init__(auto_prefix=False)
-        self.statistics = tuple(statistics)
+        self.statistics = ParameterTuple(statistics)
         self.size = size
         self.shapes = [tuple(parameter.shape) for parameter in (*parameters, *statistics)]
         self.sizes = [parameter.size for parameter in (*parameters, *statistics)]

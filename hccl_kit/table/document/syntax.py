@@ -14,15 +14,12 @@ from math import isinf
 from typing import Any
 
 from hccl_kit.table.document.places import after_space
-from hccl_kit.table.finding import NO_CODE, Finding
+from hccl_kit.table.finding import MAX_FINDINGS, NO_CODE, Finding
 
 MAX_DEPTH = 64
 """A rank table nests less than ten levels deep; with this limit, other code may walk the value recursively."""
 MAX_NUMBER = 64
 """Characters of a number. Longer ones take quadratic time to read and are not valid in a rank table."""
-
-MAX_FINDINGS = 100
-"""With more errors than this, the program that wrote the file is at fault; a longer list does not help."""
 
 _STRINGS = json.JSONDecoder()
 

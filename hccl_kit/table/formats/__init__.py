@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from hccl_kit.table.document.syntax import MAX_FINDINGS
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import MAX_FINDINGS, Finding
 from hccl_kit.table.formats import group_list, node_list, rank_list, server_list
 from hccl_kit.table.formats.kinds import Kind
 from hccl_kit.table.formats.shape import StructureError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice, repeat
 from json.encoder import encode_basestring_ascii
@@ -22,68 +22,111 @@ def digest(table: RankTable) -> str:
     White space and the order of keys, servers, devices, super pods and groups are ignored. A missing `server_count` or
     `rank_count` is equal to a correct one. Everything else is included, also unknown keys.
     """
-    return _digest(table, len(table.servers), table.world_size, map(_server, table.servers), map(_group, table.groups))
+    servers, groups = (
+        map(encode_basestring_ascii, sorted(texts))
+        for texts in (map(_server, table.servers), map(_group, table.groups))
+    )
+    return _digest(table, len(table.servers), table.world_size, servers, groups)
 
 
 def digest_of_columns(frame: RankTable, columns: Columns) -> str:
-    """The `digest` of a table from the table without servers or groups, and from its devices."""
-    ids, sdids = chain.from_iterable(columns.cards), columns.sdids or repeat("null")
-    ranks = columns.given_ranks or columns.ranks()
-    # Ranks differ, and quotes come later: these texts have the same order as without the backslashes.
-    devices = [
-        f'"[{rank},{device},\\"{ip}\\",{sdid},null,[],{{}}]"'
-        for rank, device, ip, sdid in zip(ranks, ids, columns.ips, sdids, strict=False)
-    ]
+    """The `digest` of a table from the table without servers or groups, and from its devices.
+
+    The texts of devices are written as they stand in those of servers and groups, with their backslashes: to add these
+    to a text of megabytes takes longer. Names and ranks, which differ, are sorted as `digest` sorts the whole texts.
+    """
+    ids, sdids = list(chain.from_iterable(columns.cards)), columns.sdids or repeat("null")
+    ranks: Sequence[object] = columns.given_ranks or list(columns.ranks())
+    sizes = [*map(len, columns.cards)]
+    lists = _sorted_lists(
+        (
+            rf"\"[{rank},{device},\\\"{ip}\\\",{sdid},null,[],{{}}]\""
+            for rank, device, ip, sdid in zip(ranks, ids, columns.ips, sdids, strict=False)
+        ),
+        sizes,
+    )
     keys = sorted(columns.server_keys)
     unknown = zip(*map(columns.server_keys.__getitem__, keys), strict=True) if keys else repeat(())
-    extra = lru_cache(None)(lambda row: _text(dict(zip(keys, row, strict=True))))  # of most servers the same
-    sizes = [*map(len, columns.cards)]
-    lists = _sorted_lists(devices, sizes)
-    servers = [
-        f"[{encode_basestring_ascii(name)},[{texts}],{extra(row)}]"
-        for name, texts, row in zip(columns.servers, lists, unknown, strict=False)
-    ]
-    pods = [size for group in columns.groups for size in group.sizes]
-    lists = lists if pods == sizes else _sorted_lists(devices, pods)  # most pods are alone on their server
-    return _digest(frame, len(servers), len(devices), servers, _groups(columns, lists))
+    extra = lru_cache(None)(lambda row: _escaped([_text(dict(zip(keys, row, strict=True)))])[0])  # of most the same
+    names = list(map(encode_basestring_ascii, columns.servers))
+    servers = sorted(
+        [
+            (name, f'"[{escaped},[{texts}],{extra(row)}]"')
+            for name, escaped, texts, row in zip(names, _escaped(names), lists, unknown, strict=False)
+        ]
+    )
+    groups: list[str] = []
+    if columns.groups:
+        devices = (
+            rf"\\\"[{rank},{device},\\\\\\\"{ip}\\\\\\\",null,null,[],{{}}]\\\""
+            for rank, device, ip in zip(ranks, ids, columns.ips, strict=False)
+        )
+        groups = _groups(columns, _sorted_lists(devices, [size for group in columns.groups for size in group.sizes]))
+    return _digest(frame, len(servers), len(ids), [text for _, text in servers], groups)
 
 
-def _sorted_lists(texts: Iterable[str], sizes: Iterable[int]) -> list[str]:
-    """The texts in lists of these sizes, each sorted and joined by commas."""
+def _sorted_lists(texts: Iterable[str], sizes: Iterable[int]) -> Iterator[str]:
+    """The texts in lists of these sizes, each sorted and joined by commas; one after the other, to need less memory."""
     items = iter(texts)
-    return [",".join(sorted(islice(items, size))) for size in sizes]
+    return (",".join(sorted(islice(items, size))) for size in sizes)
 
 
-def _groups(columns: Columns, lists: Iterable[str]) -> Iterator[str]:
-    """The texts that `_group` gives, from the lists of the devices of each instance."""
+def _groups(columns: Columns, lists: Iterable[str]) -> list[str]:
+    """The texts that `_group` gives, as JSON strings, sorted; `lists` are the devices of each instance."""
     items, has_ranks = iter(lists), bool(columns.given_ranks)
+    groups = []
     for name, labels, servers, sizes in columns.groups:
         pods = repeat("null") if has_ranks else map(encode_basestring_ascii, labels)
         ranks = labels if has_ranks else repeat("null")
-        texts = [
-            f"[{pod},{encode_basestring_ascii(server)},{rank},[{devices}],{{}}]"
-            for pod, server, rank, devices in zip(pods, servers, ranks, islice(items, len(sizes)), strict=False)
-        ]
+        named_servers = map(encode_basestring_ascii, servers)
+        heads = [f"[{pod},{server},{rank}," for pod, server, rank in zip(pods, named_servers, ranks, strict=False)]
+        instances = sorted(
+            [
+                (head, rf"\"{escaped}[{devices}],{{}}]\"")
+                for head, escaped, devices in zip(
+                    heads, _escaped(_escaped(heads)), islice(items, len(sizes)), strict=False
+                )
+            ]
+        )
         declared = [len(sizes), sum(sizes), len(set(servers)) if has_ranks else None]
-        yield _text([name, declared, sorted(texts), {}])
+        named = encode_basestring_ascii(name)
+        texts = ",".join(text for _, text in instances)
+        groups.append((named, f'"[{_escaped([named])[0]},{_text(declared)},[{texts}],{{}}]"'))
+    return [text for _, text in sorted(groups)]
+
+
+def _escaped(texts: Iterable[str]) -> list[str]:
+    """Each text, which is JSON in ASCII, as it stands inside a JSON string."""
+    whole = "\n".join(texts)  # which such a text never holds; one by one takes four times as long
+    return whole.replace("\\", "\\\\").replace('"', '\\"').split("\n")
 
 
 def _digest(table: RankTable, servers: int, ranks: int, of_servers: Iterable[str], of_groups: Iterable[str]) -> str:
-    """The digest of a table with so many servers and ranks, and these texts of its servers and groups."""
-    meaning = [
-        [
-            table.version,
-            table.status,
-            servers if table.declared_servers is None else table.declared_servers,
-            ranks if table.declared_ranks is None else table.declared_ranks,
-            len(table.groups) if table.declared_groups is None else table.declared_groups,
-            _keys(table.extra),
-        ],
-        sorted(of_servers),
-        None if table.super_pods is None else sorted(map(_pod, table.super_pods)),
-        sorted(of_groups),
+    """The digest of a table with so many servers and ranks, and these JSON strings for its servers and groups."""
+    head = [
+        table.version,
+        table.status,
+        servers if table.declared_servers is None else table.declared_servers,
+        ranks if table.declared_ranks is None else table.declared_ranks,
+        len(table.groups) if table.declared_groups is None else table.declared_groups,
+        _keys(table.extra),
     ]
-    return hashlib.sha256(_text(meaning).encode()).hexdigest()
+    pods = None if table.super_pods is None else sorted(map(_pod, table.super_pods))
+    meaning = hashlib.sha256(f"[{_text(head)},[".encode())
+    _add(meaning, of_servers)
+    meaning.update(f"],{_text(pods)},[".encode())
+    _add(meaning, of_groups)
+    meaning.update(b"]]")
+    return meaning.hexdigest()
+
+
+def _add(meaning: hashlib._Hash, texts: Iterable[str]) -> None:
+    """Texts with commas between them, one after the other: all in one would be megabytes, twice."""
+    comma = b""
+    for text in texts:
+        meaning.update(comma)
+        meaning.update(text.encode())
+        comma = b","
 
 
 def _server(server: Server) -> str:

@@ -49,6 +49,10 @@ def start(monkeypatch: pytest.MonkeyPatch, *, world: World = ALONE, graph: str =
     return [line.split(" /")[0] for line in said], place is not None
 
 
+def rank_of(rank: int, *, of: int = 2, launcher: str = "script") -> World:
+    return World(WorkerEnv(rank=rank, size=of, local_rank=rank, local_size=of, device=rank), launcher, "CPU")
+
+
 TAKEN = ["the graphs of the first step are taken from"]
 KEPT: list[str] = []
 """A line about what a start only keeps would be noise."""
@@ -90,6 +94,13 @@ def test_an_empty_folder_is_none(cache: Path, monkeypatch: pytest.MonkeyPatch) -
     assert start(monkeypatch)[0] == KEPT
 
 
+def test_every_rank_has_a_folder_of_its_own(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worlds = [rank_of(0), rank_of(1)]
+    assert [start(monkeypatch, world=world)[0] for world in worlds] == [KEPT, KEPT]
+    assert len(list(cache.glob("*/complete.json"))) == 2
+    assert [start(monkeypatch, world=world)[0] for world in worlds] == [TAKEN, TAKEN]
+
+
 @pytest.mark.usefixtures("cache")
 def test_a_second_job_in_a_process_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """MindSpore would look for its graphs among those of the first one."""
@@ -121,9 +132,8 @@ def test_another_process_has_the_folder(cache: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_where_it_is_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = World(WorkerEnv(rank=0, size=2, local_rank=0, local_size=2, device=0), "single", "CPU")
     card = World(ALONE.env, "single", "Ascend")
-    assert [start(monkeypatch, world=world) for world in (two, card)] == [([], False)] * 2
+    assert start(monkeypatch, world=card) == ([], False)
     monkeypatch.setattr(sys, "argv", ["-c"])
     assert start(monkeypatch) == ([], False)
     monkeypatch.setattr(sys, "argv", [__file__])
@@ -135,9 +145,11 @@ def test_where_it_is_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert start(monkeypatch) == ([], False)
 
 
-def named(*overrides: str, network: nn.Cell | None = None, width: int = 100, **environ: Any) -> str:
+def named(
+    *overrides: str, network: nn.Cell | None = None, width: int = 100, world: World = ALONE, **environ: Any
+) -> str:
     images = np.zeros((2, 3, 32, width), np.float32)
-    return name(facts(config.load(CONFIG, overrides), network or nn.Dense(3, 2), (images,), environ))
+    return name(facts(config.load(CONFIG, overrides), world, network or nn.Dense(3, 2), (images,), environ))
 
 
 def test_the_name_has_all_that_graphs_depend_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -154,6 +166,7 @@ def test_the_name_has_all_that_graphs_depend_on(monkeypatch: pytest.MonkeyPatch,
         named(network=frozen),
         named(ONEDNN_MAX_CPU_ISA="AVX2"),
         named(MS_DEV_X="1"),
+        *(named(world=world) for world in (rank_of(0), rank_of(1), rank_of(1, of=3), rank_of(1, launcher="mpirun"))),
     ]
     monkeypatch.setattr(sys, "argv", ["another.py"])
     different.append(named())
@@ -168,7 +181,10 @@ def test_the_name_has_all_that_graphs_depend_on(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_resumed_job_has_the_same_name() -> None:
-    assert named() == named("system.resume=auto", "train.ckpt_save_dir=/elsewhere", HOME="/other")
+    again = named(
+        "system.resume=auto", "train.ckpt_save_dir=/elsewhere", HOME="/other", MS_SCHED_PORT="1", MS_NODE_ID="2"
+    )
+    assert named() == again
 
 
 PROGRAM = """

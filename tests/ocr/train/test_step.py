@@ -15,6 +15,8 @@ from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.train import optimizer, parameters
+from hccl_kit.ocr.train.ema import Ema
+from hccl_kit.ocr.train.gradients import Flatten, Unflatten
 from hccl_kit.ocr.train.step import TrainStep
 from tests.ocr.tiny import OPTIMIZER, Linear, Normed, Squares, batch, values
 
@@ -329,3 +331,16 @@ def test_pynative_takes_the_steps_of_the_graph() -> None:
         ms.set_context(mode=ms.GRAPH_MODE)
     for left, right in zip(graph.get_parameters(), native.get_parameters(), strict=True):
         np.testing.assert_allclose(right.asnumpy(), left.asnumpy(), rtol=1e-4, atol=1e-5, err_msg=left.name)
+
+
+def test_every_cell_has_registered_the_parameters_that_it_uses() -> None:
+    """A graph from the cache has its own copy of any other: see `ocr.run.first_graphs`."""
+    network = Normed()
+    step = step_of(network, size=2, ema=Ema(network, 0.9))
+    cells = [value for value in vars(step).values() if isinstance(value, nn.Cell)]
+    assert {type(cell) for cell in cells} >= {Flatten, Unflatten, Ema}
+    inner = [one for cell in cells for _, one in cell.cells_and_names()]
+    held = [value for cell in inner for value in vars(cell).values() if type(value) in (tuple, list)]
+    assert not [value for value in held if any(isinstance(one, ms.Parameter) for one in value)]
+    assert step.flatten.parameters_dict().keys() == step.unflatten.parameters_dict().keys()
+    assert len(step.flatten.parameters_dict()) == 2

@@ -2,20 +2,22 @@
 
 import copy
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.table_shapes import SHAPES
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.quick.proof import table_of
 from hccl_kit.table.formats import group_list, rank_list
 from hccl_kit.table.formats.server_list import from_value
 from hccl_kit.table.operations.digest import digest, digest_of_columns
-from tests.check.quick.tables import VALID, text_of
+from tests.check.quick.tables import VALID
 from tests.groups import cloud, lab
-from tests.tables import pods_value, ranks_value
+from tests.tables import pods_value, ranks_value, value
 
 
 def shuffled(document: Any, chance: Any) -> Any:
@@ -124,7 +126,20 @@ WITHOUT = ("backups", "one rank", "options of 2.0", "ports", "ranks")
 
 @pytest.mark.parametrize("name", sorted(VALID.keys() - {*WITHOUT}))
 def test_the_digest_of_columns_is_that_of_the_table(name: str) -> None:
-    content = check_text(text_of(VALID[name], 1), "t.json").content
+    assert_one_digest(VALID[name])
+
+
+def test_names_of_other_alphabets_and_in_any_order() -> None:
+    servers = value(12, 2) | {"server_list": [one | {"note": "größe"} for one in value(12, 2)["server_list"][::-1]]}
+    assert_one_digest(servers)
+    table = SHAPES["template 2, pods"](32)
+    for number, instance in enumerate(table["group_list"][0]["instance_list"]):
+        instance["pod_name"] = "é" * (4 - number)
+    assert_one_digest(table | {"group_list": [table["group_list"][0] | {"group_name": "組"}]})
+
+
+def assert_one_digest(table: Mapping[str, Any]) -> None:
+    content = check_text(json.dumps(table, ensure_ascii=False), "t.json").content
     assert content is not None
     assert content.value is not None
     assert content.columns is not None

@@ -1,0 +1,101 @@
+"""Ranks that are started again take the graphs of their first step: they compile none, and train the same network."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hccl_kit.ocr.checkpoints.fetch import CACHE
+from hccl_kit.ocr.run.first_graphs import ENABLE
+from hccl_kit.runtime.worker_env import RESTART
+from tests.distributed.jobs import DUMP, Job
+from tests.distributed.test_parameters import parameters
+from tests.distributed.test_ways import MPIRUN, needs_mpirun
+
+pytestmark = [pytest.mark.train, pytest.mark.long]
+
+SHORT = ("train.max_steps=10", "train.resume_interval_steps=5", "system.val_while_train=False")
+TAKEN = "the graphs of the first step are taken from"
+
+
+def started(job: Job, way: str, *overrides: str, **environ: str) -> None:
+    """A start that may use the cache, in a folder of the job."""
+    options = (*SHORT, *overrides)
+    for earlier in job.folder.glob("ascend*"):
+        earlier.unlink()  # hccl-gen overwrites no script with another one
+    command: Sequence[str | Path] = job.script(*options, program=DUMP)
+    if way == "mpirun":
+        command = [*MPIRUN, "-n", "2", *job.train(*options, program=DUMP)]
+    had = os.environ.pop(ENABLE)  # that of conftest.py
+    try:
+        done = job.run(command, {CACHE: str(job.folder / "cache"), **environ})
+    finally:
+        os.environ[ENABLE] = had
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def took(job: Job) -> list[int]:
+    """How often each rank has taken graphs, by its log."""
+    logs = [job.folder / "run" / f"log_{rank}.txt" for rank in range(2)]
+    return [log.read_text(encoding="utf-8").count(TAKEN) for log in logs]
+
+
+def written(job: Job) -> dict[Path, int]:
+    """The graphs of all ranks, and when each was written: MindSpore writes a graph whenever it compiles it."""
+    return {path: path.stat().st_mtime_ns for path in (job.folder / "cache").rglob("*.mindir")}
+
+
+def digests(job: Job) -> list[str]:
+    """Of all parameters, one for each rank."""
+    found: list[str] = job.summary["parameters_sha256"]
+    return found
+
+
+def cleared(job: Job) -> None:
+    """The next start does not know of the last one, except by the cache."""
+    shutil.rmtree(job.folder / "run")
+    shutil.rmtree(job.folder / "hccl_logs", ignore_errors=True)
+
+
+@pytest.mark.parametrize("way", ["script", pytest.param("mpirun", marks=needs_mpirun)])
+def test_the_second_start_and_a_resumed_one_compile_nothing(job: Job, two_ranks: Job, way: str) -> None:
+    started(job, way)
+    assert (took(job), digests(job)) == ([0, 0], digests(two_ranks))
+    graphs = written(job)
+    assert {path.parts[-3] for path in graphs} == {"rank_0", "rank_1"}
+
+    cleared(job)
+    started(job, way)
+    assert (took(job), digests(job)) == ([1, 1], digests(two_ranks))
+    assert written(job) == graphs
+
+    cleared(job)
+    started(job, way, "train.max_steps=5")  # another configuration, so other graphs
+    others = written(job).keys() - graphs.keys()
+    assert len(others) == len(graphs)
+    before = written(job)
+    started(job, way, "system.resume=auto")
+    assert (took(job), digests(job)) == ([1, 1], digests(two_ranks))
+    assert written(job) == before
+    for rank in range(2):
+        one, other = (parameters(made, "after", rank) for made in (job, two_ranks))
+        assert all(np.array_equal(one[name], other[name]) for name in other)
+
+
+def test_a_restarted_rank_takes_them_and_one_without_compiles(job: Job, two_ranks: Job) -> None:
+    started(job, "script")
+    graphs = written(job)
+    cleared(job)
+    started(job, "script", **{RESTART: "1"})
+    assert (took(job), digests(job), written(job)) == ([1, 1], digests(two_ranks), graphs)
+
+    cleared(job)
+    damaged = next(path for path in graphs if "rank_1" in path.parts)
+    damaged.write_bytes(b"not a graph")
+    started(job, "script")
+    assert (took(job), digests(job)) == ([1, 0], digests(two_ranks))
+    new = written(job)
+    assert {path.parts[-3] for path in new if new[path] != graphs[path]} == {"rank_1"}
