@@ -79,6 +79,7 @@ def test_ctrl_c_on_the_script_prints_how_to_continue_and_leaves_no_dump(job: Job
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.long
 @needs_mpirun
 def test_ctrl_c_on_mpirun_leaves_no_dump(job: Job) -> None:
     """mpirun ends its ranks by SIGTERM, shows nothing more of them and has its own exit code."""

@@ -70,6 +70,7 @@ def test_a_port_that_is_taken_is_named(job: Job) -> None:
     assert "export MASTER_PORT=<a free port> for all ranks" in done.stderr
 
 
+@pytest.mark.long
 def test_a_rank_that_is_killed_takes_the_job_along(job: Job) -> None:
     process = job.start(job.script("train.max_steps=null", "scheduler.num_epochs=100000"))
     log = job.folder / "run" / "log_0.txt"
