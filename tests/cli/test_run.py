@@ -35,7 +35,7 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 
