@@ -1,6 +1,7 @@
 """Ctrl-C while a program loads its modules: "interrupted" and exit code 130 instead of a traceback.
 
-Programs import this module before slow imports. Once they run, they handle Ctrl-C themselves.
+Programs import this module before slow imports. Once they run, they handle Ctrl-C themselves, except where Python
+ignores exceptions, as in the callbacks of the import system: there too it ends the program.
 """
 
 from __future__ import annotations
@@ -23,4 +24,15 @@ def _end(kind: type[BaseException], error: BaseException, trace: TracebackType |
     os._exit(EXIT_INTERRUPTED)
 
 
+_before = sys.unraisablehook
+
+
+def _end_ignored(ignored: sys.UnraisableHookArgs) -> None:
+    """The interpreter's hook for an exception that it ignores."""
+    if isinstance(ignored.exc_value, KeyboardInterrupt):
+        _end(ignored.exc_type, ignored.exc_value, ignored.exc_traceback)
+    _before(ignored)
+
+
 sys.excepthook = _end
+sys.unraisablehook = _end_ignored

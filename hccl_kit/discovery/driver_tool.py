@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
 from hccl_kit.base.wording import indented
 from hccl_kit.discovery import may_be_file
 
@@ -54,8 +55,11 @@ def query_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[
         except NoAnswerError as error:
             reasons[device_id] = str(error)
 
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        list(pool.map(ask, ids))
+    def ask_all() -> None:
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+            list(pool.map(ask, ids))
+
+    interruptible(ask_all)
     return {i: found[i] for i in ids if i in found}, {i: reasons[i] for i in ids if i in reasons}
 
 
@@ -68,8 +72,14 @@ def query(command: Sequence[str], timeout: float) -> str:
     """The output of a program. Its exit code is ignored, since it differs between versions and the text says why.
 
     Raises NoAnswerError if the program does not start or prints more than MAX_ANSWER bytes, HangError if it does not
-    end within `timeout` seconds.
+    end within `timeout` seconds. If this is interrupted, the program is not left running.
     """
+    return interruptible(lambda: _query(command, timeout))
+
+
+def _query(command: Sequence[str], timeout: float) -> str:
+    if is_interrupted():
+        raise NoAnswerError("interrupted")
     try:
         process = subprocess.Popen(
             command,
@@ -109,6 +119,17 @@ def killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
                 stream.close()
 
 
+def wait(process: subprocess.Popen[bytes], deadline: float) -> int:
+    """The exit code of a process. Raises subprocess.TimeoutExpired at `deadline` (monotonic), or after Ctrl-C."""
+    while True:
+        left = max(0.0, deadline - time.monotonic())
+        try:
+            return process.wait(min(left, POLL))
+        except subprocess.TimeoutExpired:
+            if left == 0.0 or is_interrupted():
+                raise
+
+
 def excerpt(answer: str) -> str:
     """An unexpected answer of a tool on one short line without control characters."""
     line = "".join(char if char.isprintable() else "?" for char in " ".join(answer.split()))
@@ -121,11 +142,13 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
     answer = b""
     while len(answer) <= MAX_ANSWER:
         left = max(0.0, deadline - time.monotonic())
-        if not select.select([process.stdout], [], [], left)[0]:
-            raise subprocess.TimeoutExpired(process.args, left)
+        if not select.select([process.stdout], [], [], min(left, POLL))[0]:
+            if left == 0.0 or is_interrupted():
+                raise subprocess.TimeoutExpired(process.args, left)
+            continue
         piece = process.stdout.read(4096)
         if not piece:
-            process.wait(left)
+            wait(process, deadline)
             return answer
         answer += piece
     raise NoAnswerError(f"the tool prints more than {MAX_ANSWER} bytes")

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.interruptible import interruptible
 from hccl_kit.launch.plan import address_of
 from hccl_kit.launch.shell import words
 from hccl_kit.preflight import over_ssh
@@ -45,10 +46,13 @@ def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer],
     commands = [(address_of(one), _command(program, job, one)) for one in asked]
     start = over_ssh.ssh_command(os.environ, ssh.options)
 
-    with ThreadPoolExecutor(1) as side:
-        local = side.submit(answer, this) if this.server else None
-        replies = over_ssh.run_on_all(start, commands, job.data, timeout=ssh.timeout)
-        here = local.result() if local else None
+    def ask() -> tuple[Answer | None, list[Reply]]:
+        with ThreadPoolExecutor(1) as side:
+            local = side.submit(answer, this) if this.server else None
+            replies = over_ssh.run_on_all(start, commands, job.data, timeout=ssh.timeout)
+            return local.result() if local else None, replies
+
+    here, replies = interruptible(ask)
     found = {one.id: _answer(one, reply) for one, reply in zip(asked, replies, strict=True)}
     found |= {name: Answer(name, error=why) for name, why in refused.items()}
     if here:

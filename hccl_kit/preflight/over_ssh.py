@@ -16,8 +16,9 @@ from typing import IO, NamedTuple, cast
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
 from hccl_kit.base.progress import track
-from hccl_kit.discovery.driver_tool import killed_on_error
+from hccl_kit.discovery.driver_tool import killed_on_error, wait
 
 AT_ONCE = 64
 """Connections; each is a process here."""
@@ -32,9 +33,6 @@ MAX_OUTPUTS, LEAST_OUTPUT = 1 << 30, 256 << 10
 MAX_STDERR = 4096
 SSH_VARIABLE = "HCCL_KIT_SSH"
 OPTIONS = ("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}", "-o", "ServerAliveInterval=5")
-
-_POLL = 0.2
-"""Seconds between two looks at the stop event."""
 
 
 class Reply(NamedTuple):
@@ -85,6 +83,12 @@ def run_on_all(
 
     `quiet` shows no progress. If this is interrupted, no ssh is left running.
     """
+    return interruptible(lambda: _run_on_all(ssh, commands, stdin, timeout, quiet=quiet))
+
+
+def _run_on_all(
+    ssh: Sequence[str], commands: Sequence[tuple[str, str]], stdin: bytes, timeout: float, *, quiet: bool
+) -> list[Reply]:
     stop = Event()
     most = max(LEAST_OUTPUT, min(MAX_OUTPUT, MAX_OUTPUTS // max(1, len(commands))))
     with tempfile.NamedTemporaryFile() as file, ThreadPoolExecutor(AT_ONCE) as pool:
@@ -111,6 +115,8 @@ def refusal(address: str) -> str | None:
 
 def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most: int) -> Reply:
     started = time.time()
+    if is_interrupted():
+        return Reply("", started, started, "not asked")
     try:
         with stdin.open("rb") as source:
             process = Popen(command, stdin=source, stdout=PIPE, stderr=PIPE, bufsize=0, start_new_session=True)
@@ -130,7 +136,7 @@ def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most:
 def _output(process: Popen[bytes], deadline: float, stop: Event, most_output: int) -> tuple[str, str]:
     """Standard output and error until the process ends, of which so much is kept.
 
-    Raises TimeoutExpired at `deadline` (monotonic), or if `stop` is set.
+    Raises TimeoutExpired at `deadline` (monotonic), if `stop` is set, or after Ctrl-C.
     """
     kept = {process.stdout: bytearray(), process.stderr: bytearray()}
     most = {process.stdout: most_output, process.stderr: MAX_STDERR}
@@ -140,15 +146,15 @@ def _output(process: Popen[bytes], deadline: float, stop: Event, most_output: in
             selector.register(stream, EVENT_READ)
         while selector.get_map():
             left = deadline - time.monotonic()
-            if left <= 0 or stop.is_set():
+            if left <= 0 or stop.is_set() or is_interrupted():
                 raise TimeoutExpired(process.args, left)
-            for key, _ in selector.select(min(left, _POLL)):
+            for key, _ in selector.select(min(left, POLL)):
                 stream = cast("IO[bytes]", key.fileobj)
                 piece = stream.read(1 << 16)
                 kept[stream] += piece[: most[stream] - len(kept[stream])]
                 if not piece:
                     selector.unregister(stream)
-    process.wait(max(0.0, deadline - time.monotonic()))
+    wait(process, deadline)
     text, stderr = (part.decode("utf-8", "replace") for part in kept.values())
     return text, stderr
 

@@ -95,7 +95,11 @@ class Session:
         return fmean(parts) if parts else 0.0
 
     async def __aenter__(self) -> Session:
-        await asyncio.gather(*(self._start(place) for place in range(len(self.servers))))
+        try:
+            await asyncio.gather(*(self._start(place) for place in range(len(self.servers))))
+        except BaseException:  # Ctrl-C, after some have started
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:

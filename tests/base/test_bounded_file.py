@@ -43,7 +43,7 @@ def test_a_sparse_file_takes_no_memory(tmp_path: Path) -> None:
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     done = subprocess.run(
-        [sys.executable, "-c", READ, tmp_path / "pipe"], cwd=ROOT, capture_output=True, check=False, timeout=30
+        [sys.executable, "-c", READ, tmp_path / "pipe"], cwd=ROOT, capture_output=True, check=False, timeout=300
     )
     assert done.stderr.endswith(b"/pipe: it is not a regular file\n")
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path, name: str, reason: str) 
 @pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0"])
 def test_what_the_shell_opened_may_be_a_pipe(path: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", READ, path], cwd=ROOT, input=b"12345", capture_output=True, check=True, timeout=30
+        [sys.executable, "-c", READ, path], cwd=ROOT, input=b"12345", capture_output=True, check=True, timeout=300
     )
     assert done.stdout == b"b'12345'\n"
 
@@ -100,7 +100,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
         "os.read = cut\n"
         "b.read_bounded(pathlib.Path(sys.argv[1]), 1000)"
     )
-    done = subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, check=False, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, check=False, timeout=300)
     assert done.stderr.endswith(b"/f: it changed while it was read\n"), done.stderr
 
 

@@ -20,6 +20,17 @@ class Finder:
 
 sys.meta_path.insert(0, Finder())
 """
+RAISED_WHERE_IT_IS_IGNORED = """
+import builtins, sys
+from hccl_kit.base import ctrl_c
+
+class Thing:
+    def __del__(self):
+        raise getattr(builtins, sys.argv[1])
+
+Thing()
+print("goes on")
+"""
 
 
 def started(arguments: list[str], error: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -47,3 +58,14 @@ def test_another_exception_keeps_its_traceback(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("Traceback")
     assert done.stderr.endswith("RuntimeError: broken\n")
+
+
+def test_an_interrupt_that_python_ignores_ends_the_program(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(RAISED_WHERE_IT_IS_IGNORED)
+    environ = clean_environ({"PYTHONPATH": str(ROOT)})
+    command = [sys.executable, str(tmp_path / "program.py")]
+    done = subprocess.run([*command, "KeyboardInterrupt"], env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    done = subprocess.run([*command, "RuntimeError"], env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "goes on\n")
+    assert done.stderr.startswith("Exception ignored in: <function Thing.__del__")

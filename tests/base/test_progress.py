@@ -32,11 +32,11 @@ def started(program: str, *, terminal: bool) -> tuple[str, str]:
     argv = [sys.executable, "-c", program]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     if not terminal:
-        done = subprocess.run(argv, capture_output=True, text=True, env=environ, check=False, timeout=60)
+        done = subprocess.run(argv, capture_output=True, text=True, env=environ, check=False, timeout=300)
         return done.stdout, done.stderr
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environ, check=False, timeout=60)
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environ, check=False, timeout=300)
     os.close(theirs)
     shown = b""
     while chunk := _read(ours):

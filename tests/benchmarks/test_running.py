@@ -14,7 +14,7 @@ from benchmarks.registry import BENCHMARKS, SEPARATE, Benchmark
 from benchmarks.running import rows_of
 from tests.places import ROOT
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 def made(module: str, *needs: str, seconds: int = 240) -> Benchmark:

@@ -22,7 +22,7 @@ DOUBLED = GOOD.replace(b'"rank_id": "3"', b'"rank_id": "2"')
 def check(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "hccl_kit.cli.check", *arguments]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, env=environ, check=False, timeout=60)
+    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, env=environ, check=False, timeout=300)
 
 
 @pytest.fixture

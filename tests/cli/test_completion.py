@@ -49,7 +49,7 @@ def test_bash_completes(typed: str, offered: set[str], tmp_path: Path) -> None:
         'printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     done = subprocess.run(
-        ["bash", "--norc", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+        ["bash", "--norc", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
     )
     assert set(done.stdout.split()) == offered, done.stderr
 
@@ -61,7 +61,7 @@ def test_fish_completes(typed: str, offered: set[str], tmp_path: Path) -> None:
     code = f'source {script("fish", tmp_path)}; complete -C "{typed}"'
     environ = os.environ | {"HOME": str(tmp_path)}
     done = subprocess.run(
-        ["fish", "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=60
+        ["fish", "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=300
     )
     assert {line.split("\t")[0] for line in done.stdout.splitlines()} == offered, done.stderr
 

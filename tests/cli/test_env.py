@@ -40,7 +40,7 @@ def env(folder: Path, *arguments: str, environ: Mapping[str, str] = NOTHING) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 

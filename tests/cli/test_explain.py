@@ -19,7 +19,7 @@ def explain(*arguments: str, cwd: Path, stdin: str = "", **variables: str) -> su
     command = [sys.executable, "-m", "hccl_kit.cli.explain", *arguments]
     environ = os.environ | {"PYTHONPATH": str(ROOT)} | variables
     return subprocess.run(
-        command, cwd=cwd, input=stdin, capture_output=True, env=environ, check=False, timeout=60, encoding="utf-8"
+        command, cwd=cwd, input=stdin, capture_output=True, env=environ, check=False, timeout=300, encoding="utf-8"
     )
 
 

@@ -63,7 +63,7 @@ class Servers:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
 
     def written(self) -> list[str]:

@@ -17,7 +17,7 @@ from tests.tables import text
 def kit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "hccl_kit.cli.kit", *arguments]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=cwd, capture_output=True, env=environ, check=False, timeout=60, text=True)
+    return subprocess.run(command, cwd=cwd, capture_output=True, env=environ, check=False, timeout=300, text=True)
 
 
 def test_help_lists_every_verb_with_a_line_in_its_group(tmp_path: Path) -> None:

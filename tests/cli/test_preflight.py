@@ -38,7 +38,7 @@ def preflight(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 

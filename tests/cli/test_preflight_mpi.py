@@ -57,7 +57,7 @@ class Servers:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
 
 

@@ -37,7 +37,7 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 

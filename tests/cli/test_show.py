@@ -17,7 +17,7 @@ SHOW = (sys.executable, "-m", "hccl_kit.cli.kit", "show")
 def show(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environ = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "60"}
     return subprocess.run(
-        [*SHOW, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, check=False, timeout=60
+        [*SHOW, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, check=False, timeout=300
     )
 
 

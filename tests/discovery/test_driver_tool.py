@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, query
+from tests.interrupts import assert_unseen_interrupt_ends
 from tests.launch.jobs import wait_until
 
 
@@ -35,6 +36,16 @@ def test_too_long_an_answer_is_no_hang() -> None:
     with pytest.raises(NoAnswerError, match="prints more than 65536 bytes") as caught:
         query([sys.executable, "-c", "print('x' * 1_000_000)"], 10.0)
     assert not isinstance(caught.value, HangError)
+
+
+@pytest.mark.parametrize("body", ["query(['./sleeper'], 600)", "query_each([0], lambda _: query(['./sleeper'], 600))"])
+def test_an_interrupt_that_wakes_nobody_ends_the_tool(body: str, tmp_path: Path) -> None:
+    assert_unseen_interrupt_ends("from hccl_kit.discovery.driver_tool import query, query_each", body, tmp_path)
+
+
+def test_a_tool_that_closes_its_output_and_runs_on_is_waited_for_until_its_time() -> None:
+    with pytest.raises(HangError, match="no answer in 1 s"):
+        query(["sh", "-c", "exec >&- 2>&-; exec sleep 600"], 1.0)
 
 
 def _runs(pid: int) -> bool:

@@ -40,7 +40,7 @@ def test_the_early_rank_waits_for_the_late_one(job: Job, late: int, code: int) -
     assert ranks[1 - late].stdout.readline().startswith("early")  # type: ignore[union-attr]  # it is a pipe
     with pytest.raises(Exception, match="timed out after 1"):
         ranks[1 - late].wait(timeout=1)
-    ended = [job.finish(rank, seconds=60).returncode for rank in ranks]
+    ended = [job.finish(rank).returncode for rank in ranks]
     assert ended[1 - late] == 0
     assert ended[late] == code
 
@@ -51,16 +51,16 @@ def test_usr1_shows_where_a_rank_stands_and_the_training_goes_on(job: Job) -> No
     process = job.start(job.script("train.max_steps=null", "scheduler.num_epochs=100000"))
     latest = job.folder / "hccl_logs" / "latest"
     beats = [latest / f"step_{rank}" for rank in range(2)]
-    assert wait_until(lambda: all(file.exists() for file in beats), seconds=60)
+    assert wait_until(lambda: all(file.exists() for file in beats))
     os.kill(job.process_of_rank(1), signal.SIGUSR1)
     log = latest / "rank_1.log"
-    assert wait_until(lambda: "loop.py" in log.read_text(encoding="utf-8"), seconds=20)
+    assert wait_until(lambda: "loop.py" in log.read_text(encoding="utf-8"))
     before = [int(file.read_text()) for file in beats]
     assert wait_until(
         lambda: all(int(file.read_text() or 0) > 1 + step for file, step in zip(beats, before, strict=True))
     )
     process.terminate()
-    assert job.finish(process, seconds=20).returncode == 143
+    assert job.finish(process).returncode == 143
 
 
 ENDLESS = ("train.max_steps=null", "scheduler.num_epochs=100000")
@@ -70,23 +70,24 @@ def test_ctrl_c_on_the_script_prints_how_to_continue_and_leaves_no_dump(job: Job
     """The script passes SIGINT on to its ranks, which are within their steps."""
     process = job.start(job.script(*ENDLESS))
     beats = [job.folder / "hccl_logs" / "latest" / f"step_{rank}" for rank in range(2)]
-    assert wait_until(lambda: all(file.exists() for file in beats), seconds=60)
+    assert wait_until(lambda: all(file.exists() for file in beats))
     process.send_signal(signal.SIGINT)
-    done = job.finish(process, seconds=60)
+    done = job.finish(process)
     assert done.returncode == 130
     assert "interrupted; continue with -o system.resume=auto\n" in done.stdout
     assert "rank_0" not in {path.name for path in job.folder.iterdir()}
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.long
 @needs_mpirun
 def test_ctrl_c_on_mpirun_leaves_no_dump(job: Job) -> None:
     """mpirun ends its ranks by SIGTERM, shows nothing more of them and has its own exit code."""
     command = [*MPIRUN, "-n", "2", *job.train(*ENDLESS)]
     process = job.start(command, {"HCCL_KIT_LOG_DIR": str(job.folder)})
-    assert wait_until(lambda: all((job.folder / f"step_{rank}").exists() for rank in range(2)), seconds=60)
+    assert wait_until(lambda: all((job.folder / f"step_{rank}").exists() for rank in range(2)))
     process.send_signal(signal.SIGINT)
-    done = job.finish(process, seconds=60)
+    done = job.finish(process)
     assert done.returncode not in (0, 2)
     assert "rank_0" not in {path.name for path in job.folder.iterdir()}
     assert not [path for path in (job.folder / "run").iterdir() if path.name.startswith(".")]

@@ -70,12 +70,13 @@ def test_a_port_that_is_taken_is_named(job: Job) -> None:
     assert "export MASTER_PORT=<a free port> for all ranks" in done.stderr
 
 
+@pytest.mark.long
 def test_a_rank_that_is_killed_takes_the_job_along(job: Job) -> None:
     process = job.start(job.script("train.max_steps=null", "scheduler.num_epochs=100000"))
     log = job.folder / "run" / "log_0.txt"
-    assert wait_until(lambda: log.exists() and "step 3/" in log.read_text(encoding="utf-8"), seconds=60)
+    assert wait_until(lambda: log.exists() and "step 3/" in log.read_text(encoding="utf-8"))
     kill(job.process_of_rank(1), signal.SIGKILL)
-    done = job.finish(process, seconds=20)
+    done = job.finish(process)
     assert done.returncode == 137
     assert "error: rank 1 on device 1 of " in done.stderr
     assert "failed with exit code 137 (SIGKILL)" in done.stderr

@@ -40,9 +40,9 @@ def step_of(job: Job) -> int:
 def kill_at(job: Job, command: list[str | Path], step: int, rank: int) -> None:
     """Start the job and kill that rank with SIGKILL once both have finished `step`."""
     process = job.start(command)
-    assert wait_until(lambda: step_of(job) >= step or process.poll() is not None, seconds=60)
+    assert wait_until(lambda: step_of(job) >= step or process.poll() is not None)
     os.kill(job.process_of_rank(rank), signal.SIGKILL)
-    done = job.finish(process, seconds=60)
+    done = job.finish(process)
     assert done.returncode == 137, done.stdout + done.stderr
 
 

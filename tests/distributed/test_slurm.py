@@ -71,7 +71,7 @@ def test_plain_srun(job: Job, by_script: Job, lab: Cluster) -> None:
 @pytest.mark.long
 def test_a_job_that_is_queued_again_goes_on_from_its_checkpoint(job: Job, by_script: Job, lab: Cluster) -> None:
     number = submit(job, lab)
-    assert wait_until(lambda: step_of(job) >= 8, seconds=60)
+    assert wait_until(lambda: step_of(job) >= 8)
     done = lab.run(["scontrol", "requeue", number])
     assert done.returncode == 0, done.stderr
     assert lab.exit_code(number, PATIENCE) == 0, (job.folder / "out").read_text()
@@ -83,7 +83,7 @@ def test_a_job_that_is_queued_again_goes_on_from_its_checkpoint(job: Job, by_scr
 @pytest.mark.long
 def test_a_job_whose_time_is_nearly_over_saves_and_goes_on_from_there(job: Job, by_script: Job, lab: Cluster) -> None:
     number = submit(job, lab, signal="USR2@60", max_restarts="1")
-    assert wait_until(lambda: step_of(job) >= 8, seconds=60)
+    assert wait_until(lambda: step_of(job) >= 8)
     lab.run(["scancel", "--batch", "--signal=USR2", number])
     assert lab.exit_code(number, PATIENCE) == 0, (job.folder / "out").read_text()
     output = (job.folder / "out").read_text()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.docs.blocks import Block, blocks_of, commands_of, fits
@@ -70,11 +71,16 @@ def results(desk: Desk, block: Block) -> list[tuple[str, str]]:
     ]
 
 
-def follow(page: Path, folder: Path, *, update: bool) -> None:
+def trains(block: Block) -> bool:
+    """Whether a block has a command that trains."""
+    return "$ hccl-kit train" in block.text
+
+
+def follow(page: Path, folder: Path, *, update: bool, follows: Callable[[Block], bool] = lambda _: True) -> None:
     """Run the commands of a page in an empty folder; they print what it shows. `update` writes the page anew."""
     desk = Desk(folder)
     wrong = []
-    for block in blocks_of(page):
+    for block in filter(follows, blocks_of(page)):
         for shown, printed in results(desk, block):
             if not fits(shown, printed):
                 wrong.append(f"block at line {block.line}: shown\n{shown}\nprinted\n{printed}")

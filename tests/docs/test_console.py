@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import Block, blocks_of, fits, with_texts
-from tests.docs.desk import Desk, follow, results
+from tests.docs.desk import Desk, follow, results, trains
 from tests.docs.pages import IN_CHINESE, IN_ENGLISH, TUTORIAL, name_of
 from tests.places import ROOT
 
@@ -16,11 +16,7 @@ SHELL = ("bash", "console", "sh")
 
 def pages() -> list[object]:
     """Those whose commands are run; the Chinese pages have the same. The tutorial has a test of its own."""
-    return [
-        pytest.param(page, id=name_of(page), marks=pytest.mark.train if "$ hccl-kit train" in page.read_text() else ())
-        for page in IN_ENGLISH
-        if page != TUTORIAL
-    ]
+    return [pytest.param(page, id=name_of(page)) for page in IN_ENGLISH if page != TUTORIAL]
 
 
 @pytest.mark.parametrize("page", [*IN_ENGLISH, *IN_CHINESE], ids=name_of)
@@ -70,7 +66,17 @@ def _code(block: Block) -> tuple[str, str, str, str]:
 
 @pytest.mark.parametrize("page", pages())
 def test_what_a_page_shows_is_what_its_reader_sees(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    follow(page, tmp_path, update=request.config.getoption("--update-golden"))
+    follow(page, tmp_path, update=request.config.getoption("--update-golden"), follows=lambda block: not trains(block))
+
+
+@pytest.mark.long
+@pytest.mark.train
+def test_what_a_page_shows_of_a_training_is_what_its_reader_sees(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The tutorial, which is followed each time, has the same commands; no other block needs what these make."""
+    (page,) = (page for page in IN_ENGLISH if page != TUTORIAL and any(map(trains, blocks_of(page))))
+    follow(page, tmp_path, update=request.config.getoption("--update-golden"), follows=trains)
 
 
 def test_a_wrong_page_fails(tmp_path: Path) -> None:

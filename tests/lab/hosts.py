@@ -26,9 +26,9 @@ from pathlib import Path
 import pytest
 
 MAX_HOSTS = 16
-PATIENCE = 10.0
+PATIENCE = 60.0
 """Seconds in which a killed process is gone."""
-SSHD_PATIENCE = 60.0
+SSHD_PATIENCE = 180.0
 """Seconds in which an sshd answers; on a busy machine, a login alone takes many."""
 NETNS = Path("/etc/netns")
 PREFIX = "hk"

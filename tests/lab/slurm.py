@@ -30,7 +30,7 @@ import pytest
 from tests.launch.jobs import clean_environ
 
 PREFIX = "hkslurm"
-PATIENCE = 30.0
+PATIENCE = 180.0
 """Seconds in which the nodes are there, and in which they are gone."""
 NODES = ("n1", "n2")
 CPUS = 8

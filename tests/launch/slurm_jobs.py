@@ -77,7 +77,7 @@ class Job:
         return self.all_say("is here")
 
     def nothing_left(self) -> bool:
-        return wait_until(lambda: jobs.Job(self.folder, self.plan).processes() == [], seconds=10)
+        return wait_until(lambda: jobs.Job(self.folder, self.plan).processes() == [])
 
 
 def make_job(lab: Cluster, folder: Path, table: RankTable, program: str = "", **options: Any) -> Job:

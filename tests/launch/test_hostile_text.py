@@ -58,7 +58,7 @@ def functions(script: Path, after: str) -> subprocess.CompletedProcess[str]:
             found += lines[number : end + 1]
     program = "\n".join(["set -euo pipefail", *found, after])
     return subprocess.run(
-        ["bash", "-c", program], cwd=script.parent, capture_output=True, check=False, text=True, timeout=20
+        ["bash", "-c", program], cwd=script.parent, capture_output=True, check=False, text=True, timeout=300
     )
 
 
@@ -187,7 +187,7 @@ def test_variables_of_the_bash_script(tmp_path: Path, name: str, text: str) -> N
         env=clean_environ({name: text}),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=300,
     )
     assert nothing_ran(tmp_path)
     refused = text and name in ("MASTER_PORT", "HCCL_KIT_SERVER")
@@ -241,7 +241,7 @@ def test_an_impostor_at_the_port_of_node_0_runs_nothing(tmp_path: Path, answer: 
         connection, _ = impostor.accept()
         with connection:
             connection.sendall(answer)
-            _, err = node.communicate(timeout=30)
+            _, err = node.communicate(timeout=300)
     assert nothing_ran(tmp_path)
     assert node.returncode == 2
     where = f"127.0.0.1 (127.0.0.1 port {environ[LINK_PORT]})"

@@ -83,13 +83,13 @@ class Job:
     def all_run(self) -> bool:
         return len(list(self.folder.glob("rank_*.json"))) == self.plan.size
 
-    def nothing_left(self, seconds: float = 10) -> bool:
-        return wait_until(lambda: jobs.Job(self.folder, self.plan).processes() == [], seconds=seconds)
+    def nothing_left(self) -> bool:
+        return wait_until(lambda: jobs.Job(self.folder, self.plan).processes() == [])
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = ["bash", str(self.script), *arguments]
         return subprocess.run(
-            command, check=False, cwd=self.folder, env=self.environ, capture_output=True, text=True, timeout=60
+            command, check=False, cwd=self.folder, env=self.environ, capture_output=True, text=True, timeout=300
         )
 
 
@@ -179,7 +179,7 @@ def test_no_rank_outlives_the_script(name: str, bin_folder: Path, lab: Hosts, tm
     process = lab.start(0, ["bash", job.script], environ=job.environ, folder=tmp_path)
     assert wait_until(job.all_run)
     process.send_signal(signal.Signals[name])
-    process.communicate(timeout=20)
+    process.communicate(timeout=300)
     assert process.returncode != 0
     assert job.nothing_left()
 
@@ -240,6 +240,6 @@ def test_a_signal_ends_an_mpirun_that_still_connects(name: str, code: int, bin_f
     )
     assert wait_until((tmp_path / "asked").exists)
     process.send_signal(signal.Signals[name])
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == code
     assert job.nothing_left()

@@ -38,6 +38,8 @@ with open(f"FOLDER/rank_{{rank}}.part", "w") as file:
 os.rename(f"FOLDER/rank_{{rank}}.part", f"FOLDER/rank_{{rank}}.json")
 """
 """What a rank finds, by the eyes of hccl_kit.runtime."""
+LONG = pytest.mark.long
+"""Each start of msrun imports MindSpore."""
 
 pytestmark = [
     pytest.mark.train,
@@ -91,7 +93,9 @@ def test_ranks_on_the_cards_of_the_table(tmp_path: Path) -> None:
     assert job.left() == []
 
 
-@pytest.mark.parametrize(("end", "code"), [("sys.exit(7)", 7), ("os.kill(os.getpid(), signal.SIGKILL)", 137)])
+@pytest.mark.parametrize(
+    ("end", "code"), [("sys.exit(7)", 7), pytest.param("os.kill(os.getpid(), signal.SIGKILL)", 137, marks=LONG)]
+)
 def test_a_rank_that_fails_ends_the_job_at_once(end: str, code: int, tmp_path: Path) -> None:
     job = Job(tmp_path, servers(range(2)), f"if rank == 1: {end}\ntime.sleep(600)")
     process = job.start()
@@ -123,7 +127,7 @@ def test_the_error_of_the_failed_rank_is_printed_once(tmp_path: Path) -> None:
     assert job.left() == []
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), pytest.param("SIGTERM", 143, marks=LONG), ("SIGKILL", -9)])
 def test_nothing_outlives_the_script(name: str, code: int, tmp_path: Path) -> None:
     deaf = "for name in ('SIGTERM', 'SIGINT'): signal.signal(getattr(signal, name), signal.SIG_IGN)\n"
     job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(600)")
@@ -135,7 +139,7 @@ def test_nothing_outlives_the_script(name: str, code: int, tmp_path: Path) -> No
     assert wait_until(lambda: job.left() == [])
 
 
-@pytest.mark.parametrize(("also_script", "code"), [(False, 137), (True, -9)])
+@pytest.mark.parametrize(("also_script", "code"), [(False, 137), pytest.param(True, -9, marks=LONG)])
 def test_nothing_outlives_the_guard(also_script: bool, code: int, tmp_path: Path) -> None:
     deaf = "for name in ('SIGTERM', 'SIGINT'): signal.signal(getattr(signal, name), signal.SIG_IGN)\n"
     job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(600)")
@@ -170,7 +174,8 @@ def test_two_hosts(tmp_path: Path) -> None:
 
 @needs_hosts
 @pytest.mark.parametrize(
-    ("failing", "end", "code"), [(0, "sys.exit(7)", 7), (3, "os.kill(os.getpid(), signal.SIGKILL)", 137)]
+    ("failing", "end", "code"),
+    [pytest.param(0, "sys.exit(7)", 7, marks=LONG), (3, "os.kill(os.getpid(), signal.SIGKILL)", 137)],
 )
 def test_a_rank_that_fails_ends_the_job_on_both_hosts(failing: int, end: str, code: int, tmp_path: Path) -> None:
     fail = f"if rank == {failing}: time.sleep(0.5); {end}\ntime.sleep(600)"

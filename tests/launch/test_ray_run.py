@@ -115,7 +115,7 @@ def test_a_killed_entry_point_leaves_no_ranks(ray: Cluster, tmp_path: Path) -> N
     assert len(ranks(ray, tmp_path)) >= 4
     job.kill()
     finish(job)
-    assert wait_until(lambda: not ranks(ray, tmp_path), seconds=30), ranks(ray, tmp_path)
+    assert wait_until(lambda: not ranks(ray, tmp_path)), ranks(ray, tmp_path)
 
 
 def test_servers_that_do_not_come_are_reported(ray: Cluster, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from hccl_kit.preflight.over_ssh import (
     run_on_all,
     ssh_command,
 )
+from tests.interrupts import assert_unseen_interrupt_ends
 from tests.launch.jobs import wait_until
 
 
@@ -145,6 +146,14 @@ def test_an_interrupt_while_servers_are_still_being_asked_ends_those_that_run(tm
     with pytest.raises(KeyboardInterrupt):
         ask(ssh, Interrupted(), timeout=600)
     assert not (tmp_path / "ended").exists()
+
+
+def test_an_interrupt_that_wakes_nobody_ends_all(tmp_path: Path) -> None:
+    assert_unseen_interrupt_ends(
+        "from hccl_kit.preflight.over_ssh import run_on_all",
+        "run_on_all(['./sleeper'], [('node1', '')], b'', timeout=600)",
+        tmp_path,
+    )
 
 
 def test_the_command_of_hccl_kit_on_another_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def port_in_a_session_of_its_own(table: Path) -> int:
         start_new_session=True,
         stdout=subprocess.PIPE,
         check=True,
-        timeout=30,
+        timeout=300,
     )
     return int(done.stdout)
 

@@ -15,5 +15,5 @@ print(*sorted({"mindspore", "mpi4py", "numpy"} & set(sys.modules)))
 def test_importing_the_room_loads_nothing_heavy() -> None:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.strip() == ""

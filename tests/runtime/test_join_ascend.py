@@ -48,7 +48,7 @@ def joined(folder: Path, environ: dict[str, str], *, fake_world: str, target: st
         capture_output=True,
         check=False,
         text=True,
-        timeout=30,
+        timeout=300,
     )
     rows = calls(folder / "calls")
     environs = [row["environ"] for row in rows]
@@ -165,7 +165,7 @@ def test_under_mpirun_no_rank_table_reaches_hccl(tmp_path: Path, table: Path) ->
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert sorted(map(json.loads, done.stdout.splitlines())) == [["mpirun", 0, 2, 0, True], ["mpirun", 1, 2, 1, False]]

@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -296,3 +297,30 @@ def test_what_a_server_does_not_read_takes_no_memory_without_end(
             return process.stdin.transport.get_write_buffer_size()
 
     assert asyncio.run(play()) < 16 << 20
+
+
+def test_who_is_interrupted_while_servers_are_started_leaves_none_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[asyncio.subprocess.Process] = []
+    create = asyncio.create_subprocess_exec
+
+    async def start(*command: str, **options: Any) -> asyncio.subprocess.Process:
+        if command[1].endswith("a.py"):
+            started.append(await create(*command, **options))
+            return started[0]
+        while not started:
+            await asyncio.sleep(0.01)
+        raise asyncio.CancelledError  # as after Ctrl-C
+
+    async def play() -> None:
+        async with Session([server(tmp_path, name, (0,), GOOD) for name in "ab"], shares_fate=False):
+            pytest.fail("both have started")
+
+    async def main() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await play()
+        assert started[0].returncode is not None
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
+    asyncio.run(main())

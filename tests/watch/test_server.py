@@ -28,7 +28,7 @@ def place_of(address: str) -> tuple[str, int]:
 
 def ask(address: str, path: str | None = None, *, method: str = "GET", host: str | None = None) -> tuple[int, str]:
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=300)
     headers = {} if host is None else {"Host": host}
     connection.request(method, parts.path if path is None else path, headers=headers)
     answer = connection.getresponse()
@@ -68,7 +68,7 @@ def test_nothing_can_be_changed(address: str, method: str) -> None:
 def test_it_listens_on_loopback_alone(address: str) -> None:
     port = urlsplit(address).port
     assert port
-    with pytest.raises(OSError, match="refused"), socket.create_connection(("127.0.0.2", port), timeout=10):
+    with pytest.raises(OSError, match="refused"), socket.create_connection(("127.0.0.2", port), timeout=300):
         pass
 
 
@@ -90,14 +90,14 @@ def test_clients_that_say_nothing_do_not_stop_others(address: str, monkeypatch: 
 
 def test_a_client_that_sends_a_byte_now_and_then_is_given_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "PATIENCE", 1.0)
-    with socket.create_connection(place_of(address), timeout=30) as client, pytest.raises(OSError):
+    with socket.create_connection(place_of(address), timeout=300) as client, pytest.raises(OSError):
         for _ in range(150):
             client.send(b"G")
             time.sleep(0.2)
 
 
 def test_a_line_without_end_is_refused(address: str) -> None:
-    with socket.create_connection(place_of(address), timeout=30) as client:
+    with socket.create_connection(place_of(address), timeout=300) as client:
         client.sendall(b"GET /" + b"x" * 100_000)
         assert b"414" in client.recv(200)
 
@@ -109,4 +109,4 @@ def test_nothing_listens_after_the_block() -> None:
         with pytest.raises(KitError, match=f"cannot listen on 127.0.0.1 port {port}: Address already in use"):
             serving(lambda: "", port).__enter__()
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", port), timeout=10)
+        socket.create_connection(("127.0.0.1", port), timeout=300)

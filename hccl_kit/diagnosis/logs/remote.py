@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath
 from select import select
-from threading import Event
 from typing import IO, NamedTuple
 
+from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
 from hccl_kit.diagnosis.logs import archives, sources
 from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
-from hccl_kit.discovery.driver_tool import excerpt, killed_on_error
+from hccl_kit.discovery.driver_tool import excerpt, killed_on_error, wait
 from hccl_kit.preflight.over_ssh import refusal
 
 AT_ONCE = 8
@@ -29,8 +29,6 @@ TIMEOUT = 600.0
 MAX_BYTES = 32 << 30
 """Bytes of one host."""
 MAX_STDERR = 4096
-_POLL = 0.2
-"""Seconds between two looks at the stop event."""
 FOLDER = "${ASCEND_PROCESS_LOG_PATH:-$HOME/ascend/log}"
 """Where HCCL writes its logs, for the shell there."""
 
@@ -51,18 +49,20 @@ class Remote(NamedTuple):
     timeout: float = TIMEOUT
 
 
-def read_remote(remote: Remote) -> Iterator[list[Found]]:
+def read_remote(remote: Remote) -> list[list[Found]]:
     """What each host gave, in their order; a note where that was nothing. If interrupted, no ssh is left running."""
-    stop = Event()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        try:
-            yield from pool.map(lambda host: _read_host(host, remote, stop), remote.hosts)
-        finally:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
+
+    def read(host: Host) -> list[Found]:
+        return [] if is_interrupted() else _read_host(host, remote)
+
+    def read_all() -> list[list[Found]]:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(read, remote.hosts))
+
+    return interruptible(read_all)
 
 
-def _read_host(host: Host, remote: Remote, stop: Event) -> list[Found]:
+def _read_host(host: Host, remote: Remote) -> list[Found]:
     if why := refusal(host.address):
         return [_note(host, why)]
     command = (*remote.ssh, "--", host.address, _command(remote.folder))
@@ -83,9 +83,9 @@ def _read_host(host: Host, remote: Remote, stop: Event) -> list[Found]:
             with killed_on_error(process):
                 assert process.stdout is not None
                 end = time.monotonic() + remote.timeout
-                for one in _members(host, _pieces(process.stdout, end, stop)):
+                for one in _members(host, _pieces(process.stdout, end)):
                     found.append(one)
-                code = process.wait(max(0.1, end - time.monotonic()))
+                code = wait(process, end)
         except (archives.DamagedError, OSError) as error:
             return [*found, _note(host, str(error), has_some=bool(found))]
         except subprocess.TimeoutExpired:
@@ -105,11 +105,11 @@ def _note(host: Host, why: str, *, has_some: bool = False) -> Found:
     return Found(None, (), (f"the logs of {host.name} {what}: {why}",))
 
 
-def _pieces(stream: IO[bytes], end: float, stop: Event) -> Iterator[bytes]:
-    """What comes until the end of the stream. Raises DamagedError if that takes too long, is too much or is stopped."""
+def _pieces(stream: IO[bytes], end: float) -> Iterator[bytes]:
+    """What comes until the end of the stream. Raises DamagedError if it takes too long or is too much, or on Ctrl-C."""
     size = 0
-    while not stop.is_set() and (left := end - time.monotonic()) > 0:
-        if not select([stream], [], [], min(left, _POLL))[0]:
+    while not is_interrupted() and (left := end - time.monotonic()) > 0:
+        if not select([stream], [], [], min(left, POLL))[0]:
             continue
         piece = stream.read(archives.PIECE)
         if not piece:

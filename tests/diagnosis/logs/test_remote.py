@@ -12,6 +12,7 @@ from hccl_kit.diagnosis.logs.facts import Process
 from hccl_kit.diagnosis.logs.reading import read
 from hccl_kit.diagnosis.logs.remote import Host, Remote
 from tests.diagnosis.logs.lines import plog
+from tests.interrupts import assert_unseen_interrupt_ends
 
 NAME = "plog-77_20250615150640500.log"
 SSH = """#!/bin/bash
@@ -77,3 +78,11 @@ def test_a_folder_is_no_command(ssh: Path, tmp_path: Path) -> None:
     with pytest.raises(KitError):
         read([], remote=Remote(hosts(1), [str(ssh)], f"x; touch {tmp_path}/owned; #"))
     assert not (tmp_path / "owned").exists()
+
+
+def test_an_interrupt_that_wakes_nobody_ends_all(tmp_path: Path) -> None:
+    assert_unseen_interrupt_ends(
+        "from hccl_kit.diagnosis.logs.remote import Host, Remote, read_remote",
+        "read_remote(Remote([Host('node1', 'node1')], ['./sleeper']))",
+        tmp_path,
+    )

@@ -69,6 +69,11 @@ OTHER = [2, 1, 0]
 LOWER = [(0,), (1, 1), (0, 1, 0), (1, 0), (0, 0)]
 
 
+@pytest.fixture(scope="module")
+def caseless() -> CaselessCTCLoss:
+    return CaselessCTCLoss(BLANK, OTHER)
+
+
 def cases(label: tuple[int, ...]) -> list[tuple[int, ...]]:
     """A label with each of its letters in both cases."""
     return list(itertools.product(*(sorted({number, OTHER[number]}) for number in label)))
@@ -85,10 +90,12 @@ def by_folded_paths(logits: NDArray[np.float64], label: tuple[int, ...]) -> floa
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("filling", [0, 1, BLANK])
-def test_without_case_the_loss_is_the_sum_over_the_paths_of_both_cases(seed: int, filling: int) -> None:
+def test_without_case_the_loss_is_the_sum_over_the_paths_of_both_cases(
+    caseless: CaselessCTCLoss, seed: int, filling: int
+) -> None:
     logits = np.random.default_rng(seed).standard_normal((STEPS, len(LOWER), CLASSES)) * 2
     expected = np.mean([by_folded_paths(logits[:, n], label) for n, label in enumerate(LOWER)])
-    found = CaselessCTCLoss(BLANK, OTHER)(Tensor(logits.astype(np.float32)), *padded(LOWER, 3, filling))
+    found = caseless(Tensor(logits.astype(np.float32)), *padded(LOWER, 3, filling))
     assert float(found.asnumpy()) == pytest.approx(float(expected), rel=1e-5)
 
 

@@ -1,5 +1,6 @@
 """The loss of DBNet: against its definition in float64, against the reference, and its laws."""
 
+from functools import cache
 from typing import Any
 
 import mindspore as ms
@@ -47,13 +48,25 @@ def tensors(arrays: Arrays) -> tuple[Tensor, ...]:
     return tuple(map(Tensor, arrays))
 
 
+@cache
+def of_three(_mode: int, **options: Any) -> OfThree:
+    """A network for every test that needs it: each is compiled once for a shape."""
+    return OfThree(**options)
+
+
 def value(maps: Arrays, targets: Arrays, **options: Any) -> float:
-    return float(OfThree(**options)(*tensors(maps), *tensors(targets)).asnumpy())
+    loss = of_three(ms.get_context("mode"), **options)
+    return float(loss(*tensors(maps), *tensors(targets)).asnumpy())
 
 
 def entropy(maps: Arrays, targets: Arrays) -> float:
     """The loss of the probability map alone."""
-    return float(DBLoss()(Tensor(maps[0]), *tensors(targets)).asnumpy())
+    return float(of_one(ms.get_context("mode"))(Tensor(maps[0]), *tensors(targets)).asnumpy())
+
+
+@cache
+def of_one(_mode: int) -> DBLoss:
+    return DBLoss()
 
 
 def cross_entropy(probability: NDArray[Any], kernels: NDArray[Any], mask: NDArray[Any]) -> float:

@@ -1,5 +1,6 @@
 """The loss of EAST: against the reference, against its definition in float64, and its laws."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,14 @@ def arrays(seed: int = 0) -> Arrays:
     return tuple(a.astype(np.float32) for a in (np.concatenate([score, found], axis=1), scores, truth, ignored))
 
 
+@cache
+def loss(**options: Any) -> EASTLoss:
+    """A cell for all tests with these options: it is compiled once."""
+    return EASTLoss(**options)
+
+
 def loss_of(values: Arrays, **options: Any) -> float:
-    return float(EASTLoss(**options)(*map(Tensor, values)).asnumpy())
+    return float(loss(**options)(*map(Tensor, values)).asnumpy())
 
 
 def expected(values: Arrays, *, geometric_iou: bool) -> float:

@@ -57,16 +57,15 @@ def filled(name: str) -> nn.Cell:
 @pytest.mark.parametrize("name", MODELS)
 def test_parameters_are_those_of_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
-    assert golden.parameters_of(build(name)) == golden.parameter_table(name)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_size(name: str) -> None:
-    assert sum(parameter.size for parameter in build(name).trainable_params()) == TRAINABLE[name]
+    network = build(name)
+    assert golden.parameters_of(network) == golden.parameter_table(name)
+    assert sum(parameter.size for parameter in network.trainable_params()) == TRAINABLE[name]
 
 
 @pytest.mark.usefixtures("pynative")
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name not in STEPS else ()) for name in MODELS]
+)
 def test_outputs_are_those_of_the_reference(name: str) -> None:
     expected = reference_arrays(f"{name}.npz")
     in_eval, in_training = EVAL_SLICES.get(name, ...), TRAIN_SLICES.get(name, ...)
@@ -87,14 +86,14 @@ def test_outputs_are_those_of_the_reference(name: str) -> None:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", STEPS)
-@pytest.mark.parametrize("width", [32, 36, 50])
-def test_there_are_as_many_time_steps_as_the_module_says(name: str, width: int) -> None:
+def test_there_are_as_many_time_steps_as_the_module_says(name: str) -> None:
     network = build(name)
-    images = golden.images((2, 3, 32, width))
-    network.set_train(False)
-    assert network(images).shape == (2, STEPS[name](width), 37)
-    network.set_train(True)
-    assert network(images).shape == (STEPS[name](width), 2, 37)
+    for width in (32, 36, 50):
+        images = golden.images((2, 3, 32, width))
+        network.set_train(False)
+        assert network(images).shape == (2, STEPS[name](width), 37)
+        network.set_train(True)
+        assert network(images).shape == (STEPS[name](width), 2, 37)
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -38,7 +38,7 @@ def run(tmp_path: Path, error: str, *overrides: str) -> tuple[subprocess.Complet
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=300,
     )
     files = list(tmp_path.glob("error_*"))
     assert [path.name for path in files] == ["error_0.json"], done.stderr
@@ -81,7 +81,7 @@ def test_without_mindspore_the_extra_to_install_is_named(words: Path) -> None:
     places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_MINDSPORE, "train", "-c", str(CONFIG), "-o", *places],
-        env={**clean_environ(), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=100,
+        env={**clean_environ(), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("error: mindspore cannot be imported: No module named 'mindspore'\n")
@@ -92,7 +92,7 @@ def test_an_error_before_anything_is_loaded_is_recorded_too(tmp_path: Path) -> N
     environ = {**clean_environ(), "PYTHONPATH": str(ROOT), LOG_DIR: str(tmp_path), "RANK_ID": "3", "RANK": "3"}
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "train.py", "-c", tmp_path / "no.yaml"],
-        env=environ, capture_output=True, text=True, check=False, timeout=100,
+        env=environ, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 2
     row = json.loads((tmp_path / "error_3.json").read_text())

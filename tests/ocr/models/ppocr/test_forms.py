@@ -1,7 +1,7 @@
 """Both forms of a network: the same outputs, and back to the same numbers."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,12 @@ class Holder(nn.Cell):
         return self.cell(x)
 
 
+@cache
+def cells(name: str) -> tuple[Holder, ...]:
+    """Both forms, for all examples: they are compiled once."""
+    return tuple(Holder(make()).set_train(False) for make in CELLS[name])
+
+
 def randomise(network: nn.Cell, generator: np.random.Generator) -> forms.Arrays:
     """Set every parameter; variances are positive."""
     for parameter in network.get_parameters():
@@ -64,11 +70,11 @@ def set_all(network: nn.Cell, values: forms.Arrays) -> None:
 
 
 @pytest.mark.parametrize("name", CELLS)
-@settings(max_examples=2, deadline=None)  # each builds two cells
+@settings(max_examples=2, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_folded_cell_gives_what_its_branches_give(name: str, seed: int) -> None:
     generator = np.random.default_rng(seed)
-    branched, plain = (Holder(make()).set_train(False) for make in CELLS[name])
+    branched, plain = cells(name)
     set_all(plain, forms.folded(randomise(branched, generator)))
     images = Tensor(generator.standard_normal((2, 4, 7, 9)).astype(np.float32))
     expected = branched(images).asnumpy()

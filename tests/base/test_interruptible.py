@@ -1,0 +1,150 @@
+"""Ctrl-C ends work in threads, wherever the main thread is when it comes, and even if nothing wakes it."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.interruptible import interruptible, is_interrupted
+from tests.interrupts import assert_unseen_interrupt_ends
+from tests.launch.jobs import wait_until
+
+WORK = """
+def work():
+    one = subprocess.Popen("./sleeper")
+    while not is_interrupted():
+        time.sleep(0.05)
+    one.kill()
+"""
+
+
+@pytest.fixture(autouse=True)
+def handler() -> Iterator[None]:
+    """The usual handler, also where pytest runs in the background; it is there after each test too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert not is_interrupted()
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt() -> None:
+    """Ctrl-C, until the main thread has seen it."""
+    os.kill(os.getpid(), signal.SIGINT)
+    assert wait_until(is_interrupted)
+
+
+def test_the_result_or_the_error_is_that_of_the_work() -> None:
+    assert interruptible(threading.current_thread) is not threading.main_thread()
+    with pytest.raises(KitError, match="broken"):
+        interruptible(lambda: fail("broken"))
+
+
+def fail(why: str) -> None:
+    raise KitError(why)
+
+
+def test_the_work_ends_before_the_interrupt_is_raised() -> None:
+    ended = []
+
+    def work() -> None:
+        interrupt()
+        time.sleep(0.1)
+        ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work)
+    assert ended == [True]
+
+
+def test_an_error_of_interrupted_work_is_not_raised() -> None:
+    def work() -> None:
+        interrupt()
+        fail("ended")
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work)
+
+
+def test_a_handler_that_raises_nothing_is_called_and_the_work_has_no_result() -> None:
+    called = []
+    signal.signal(signal.SIGINT, lambda number, _: called.append(number))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interruptible(interrupt)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert called == [signal.SIGINT]
+
+
+def test_a_second_interrupt_does_not_wait_for_the_work() -> None:
+    go_on, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        interrupt()
+        os.kill(os.getpid(), signal.SIGINT)
+        go_on.wait()
+        ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work)
+    assert (is_interrupted(), ended.is_set()) == (True, False)
+    go_on.set()
+    assert ended.wait(60)
+    assert interruptible(is_interrupted) is False
+
+
+def test_work_within_work_and_that_of_a_program_deaf_to_ctrl_c_has_no_thread_of_its_own() -> None:
+    outer, inner = interruptible(lambda: (threading.get_ident(), interruptible(threading.get_ident)))
+    assert outer == inner != threading.get_ident()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert interruptible(threading.get_ident) == threading.get_ident()
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_at_whatever_line_of_the_main_thread_it_comes() -> None:
+    """At the first, at the second, and so on, until the work ends before that line."""
+    place = 0
+    before = threading.active_count()
+    while interrupted_at(place := place + 1):
+        assert wait_until(lambda: threading.active_count() == before), (
+            f"the work runs after an interrupt at line {place}"
+        )
+    assert place > 20
+
+
+def interrupted_at(line: int) -> bool:
+    """Whether the interrupt came, at that line of those that `interruptible` executes here."""
+    left = line
+
+    def trace(_frame: FrameType, _event: str, _value: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            signal.raise_signal(signal.SIGINT)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        interruptible(lambda: wait_until(is_interrupted, seconds=0.05))
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupt_that_wakes_nobody(tmp_path: Path) -> None:
+    imports = "import subprocess, time\nfrom hccl_kit.base.interruptible import interruptible, is_interrupted"
+    assert_unseen_interrupt_ends(imports + WORK, "interruptible(work)", tmp_path)
