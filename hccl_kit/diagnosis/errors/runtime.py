@@ -18,8 +18,8 @@ _KERNEL = "the first ERROR of this process; npu-smi info -t health -i N"
 def _row(code: str, what: str, role: Role, *causes: str, apart: str = "", fix: str = "") -> KnownError:
     return KnownError(
         what,
-        role,
-        (code,),
+        role=role,
+        codes=(code,),
         causes=causes,
         tells_apart=apart or "the first ERROR line of this process",
         fix=fix or "correct what that line names",
@@ -29,8 +29,7 @@ def _row(code: str, what: str, role: Role, *causes: str, apart: str = "", fix: s
 ROWS: tuple[KnownError, ...] = (
     KnownError(
         "another process still uses the card, or ended less than 10 s ago; `npu-smi info` lists them",
-        "cause",
-        ("EJ0001",),
+        codes=("EJ0001",),
         causes=(
             "a process of an earlier job still runs, also in another container",
             "it ended just now: the card-side service needs 10 s, better 30 s",
@@ -42,9 +41,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the card-side service of HCCL (HCCP) could not be started: a process of an earlier job still holds the card",
-        "cause",
-        ("EJ0001",),
-        (r"Failed to initialize the HCCP process", r"Maybe the last training process is running"),
+        codes=("EJ0001",),
+        patterns=(r"Failed to initialize the HCCP process", r"Maybe the last training process is running"),
         causes=(
             "a process of an earlier job still runs, also in another container",
             "it ended just now: the card-side service needs 10 s, better 30 s",
@@ -55,9 +53,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the card's process manager refused to start a helper process; it is printed under EJ0001",
-        "cause",
-        ("EJ0001", "E39007"),
-        (
+        codes=("EJ0001", "E39007"),
+        patterns=(
             r"tsd client wait response fail(?:, ?device response code ?\[(?P<response>[0-9]{1,6})\])?",
             r"unknown device error\.?\[FUNC:WaitRsp\]",
         ),
@@ -72,9 +69,9 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the host waited for the card's stream until its limit: a symptom, not a cause",
-        "symptom",
-        ("EE1002", "507046"),
-        (
+        role="symptom",
+        codes=("EE1002", "507046"),
+        patterns=(
             r"[Ss]tream synchronize timeout",
             r"reason ?= ?\[stream sync(?:hronize)? time ?out\]",
             r"ACL stream synchronize failed",
@@ -95,14 +92,6 @@ ROWS: tuple[KnownError, ...] = (
         "a card number is too high for this host",
         apart="ls /dev/davinci*; echo $ASCEND_RT_VISIBLE_DEVICES",
         fix="number the cards from 0 in containers and virtual machines",
-    ),
-    _row(
-        "EE1002",
-        "the host waited for the card's stream until its limit: a symptom, not a cause",
-        "symptom",
-        *_WAIT_CAUSES,
-        apart=_WAIT,
-        fix=_SYMPTOM_FIX,
     ),
     _row(
         "EE4001", "a resource of the runtime is used up", "cause", "too many streams, notifies or models in one process"
@@ -231,15 +220,6 @@ ROWS: tuple[KnownError, ...] = (
         apart="npu-smi info; dmesg",
     ),
     _row(
-        "507010",
-        "the card lost its heartbeat: it does not answer any more",
-        "cause",
-        "the card was reset, or failed (power, heat, memory)",
-        "its firmware hangs",
-        apart="npu-smi info; npu-smi info -t health -i N; dmesg",
-        fix="reset the card (npu-smi set -t reset -i N -c 0) with no job on it; replace it if it repeats",
-    ),
-    _row(
         "507011",
         "a model on the card failed",
         "symptom",
@@ -303,24 +283,8 @@ ROWS: tuple[KnownError, ...] = (
         apart=_KERNEL,
     ),
     _row(
-        "507046",
-        "the host waited for the card's stream until its limit: a symptom, not a cause",
-        "symptom",
-        *_WAIT_CAUSES,
-        apart=_WAIT,
-        fix=_SYMPTOM_FIX,
-    ),
-    _row(
         "507047",
         "the host waited for an event until its limit: a symptom, not a cause",
-        "symptom",
-        *_WAIT_CAUSES,
-        apart=_WAIT,
-        fix=_SYMPTOM_FIX,
-    ),
-    _row(
-        "507048",
-        "a task on the card timed out; with EI0002 it is an operator of HCCL that waited for another rank",
         "symptom",
         *_WAIT_CAUSES,
         apart=_WAIT,
@@ -404,8 +368,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "HIXL/ADXL refused an argument, or could not link to the other end",
-        "symptom",
-        ("103900",),
+        role="symptom",
+        codes=("103900",),
         causes=(
             "the other end is not reachable: address, port, TLS, or the card network between prefill and decode",
             "the memory to register is too large for this driver, or an argument is wrong",
@@ -447,9 +411,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the card lost its heartbeat: it does not answer any more",
-        "cause",
-        ("507010",),
-        (
+        codes=("507010",),
+        patterns=(
             r"The task scheduler loses the heartbeat",
             r"\bDevice ?\[(?P<card>[0-9]{1,6})\] lost heartbeat",
             r"reason ?= ?\[?lost heartbeat",
@@ -461,18 +424,20 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "a task on the card timed out; with EI0002 it is an operator of HCCL that waited for another rank",
-        "symptom",
-        ("507048",),
-        (r"The execution of the internal task times out", r"[Tt]he (?:aicore|aicpu|vector core) execution times out"),
+        role="symptom",
+        codes=("507048",),
+        patterns=(
+            r"The execution of the internal task times out",
+            r"[Tt]he (?:aicore|aicpu|vector core) execution times out",
+        ),
         causes=_WAIT_CAUSES,
         tells_apart=_WAIT,
         fix=_SYMPTOM_FIX,
     ),
     KnownError(
         "the card could not be opened or started",
-        "cause",
-        ("507033",),
-        (
+        codes=("507033",),
+        patterns=(
             r"\[Error\]: ?Failed to start the device",
             r"open device (?P<card>[0-9]{1,4}) failed",
             r"Start aicpu executor failed",
@@ -489,9 +454,10 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the tools of the card do not work in this container or for this user",
-        "cause",
-        (),
-        (r"dcmi module initialize failed\.? ?ret is (?P<result>-[0-9]{1,6})", r"DrvMngGetConsoleLogLevel failed"),
+        patterns=(
+            r"dcmi module initialize failed\.? ?ret is (?P<result>-[0-9]{1,6})",
+            r"DrvMngGetConsoleLogLevel failed",
+        ),
         says=("the result is {result}",),
         causes=(
             "another container holds the card exclusively (-8005)",
@@ -503,9 +469,7 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "hccn_tool is not in this container, so that addresses and TLS of the cards cannot be read",
-        "cause",
-        (),
-        (r"hccn_tool: (?:command )?not found", r"Failed to call hccn_tool"),
+        patterns=(r"hccn_tool: (?:command )?not found", r"Failed to call hccn_tool"),
         causes=("the folder of the driver's tools is not mounted or not in PATH",),
         tells_apart="ls /usr/local/Ascend/driver/tools/hccn_tool",
         fix="mount it and /etc/hccn.conf, or run the command on the host",
@@ -520,9 +484,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "a frame of CANN's trace; the line with a code (EE, EI, EJ, EL) above it names the error",
-        "frame",
-        (),
-        (r"\[FUNC:\w{1,80}\]\[FILE:[\w.+-]{1,80}\] ?\[LINE:[0-9]{1,6}\]",),
+        role="frame",
+        patterns=(r"\[FUNC:\w{1,80}\]\[FILE:[\w.+-]{1,80}\] ?\[LINE:[0-9]{1,6}\]",),
         causes=("each line of the trace repeats the failure one call further out",),
         tells_apart="the line with a code above it",
         fix="pass that line, or the whole text",
