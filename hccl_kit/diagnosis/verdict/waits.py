@@ -151,12 +151,8 @@ def waits(job: Job) -> Waits:
     return Waits(edges, waiting, itself)
 
 
-def cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> tuple[Wait, ...]:
-    """The ranks that waited, each with whom for, but for those that are the first fault itself."""
-    return tuple(_cascade(job, found, without))
-
-
-def _cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> Iterator[Wait]:
+def cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> Iterator[Wait]:
+    """The ranks that waited, each with those that it waited for; `without` those that are the first fault itself."""
     by_source: dict[Suspect, dict[Suspect | None, Edge]] = defaultdict(dict)
     for edge in found.edges:
         by_source[edge.source].setdefault(edge.target, edge)
