@@ -137,7 +137,7 @@ def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
 
 
 def _table(name: str) -> RankTable | None:
-    """The rank table in a file; None if it is none. Reports of ranks end in .json too."""
+    """The rank table in a file; None if it is not one. Reports of ranks end in .json too."""
     path = Path(name)
     if path.suffix != ".json" or not path.is_file():
         return None

@@ -179,7 +179,7 @@ def _found(line: str) -> Iterator[str]:
 
 
 def _values(match: re.Match[str]) -> Mapping[str, str]:
-    """The values of a line; a rank that HCCL waits for but does not know is no rank."""
+    """The values of a line; a rank that HCCL waits for but does not know is left out."""
     values = {key: _bounded(part) for key, part in match.groupdict().items() if part}
     special = {"unknown": "untold", "4294967295": "untold", "local": "itself"}
     if name := special.get(values.get("peer", "")):

@@ -79,7 +79,7 @@ def _first_of_each(case: Case) -> Iterator[tuple[Rank, Event, Suspect, Heartbeat
 def _is_proof(case: Case, rank: Rank, event: Event, fact: Heartbeat) -> bool:
     """Whether it was heard before any rank failed, as far as clocks can be compared.
 
-    Of a job without a failure nobody knows when it ended. HCCL draws its own conclusion when an operator has failed,
+    When a job without a failure ended is not known. HCCL draws its own conclusion when an operator has failed,
     so that only the time in it counts.
     """
     worker = case.job.clock[rank.process]
