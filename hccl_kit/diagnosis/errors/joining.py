@@ -20,6 +20,11 @@ _ABSENT = (
 _FIND_ABSENT = (
     "find the logs of these ranks; start all ranks; then HCCL_SOCKET_IFNAME per host, then HCCL_CONNECT_TIMEOUT=600"
 )
+_PORT_HELD = (
+    "another job on this host uses the same ports",
+    "a process that was left over holds the port",
+    "the port is in the ephemeral range and some connection took it",
+)
 
 ROWS = in_stage(
     _STAGE,
@@ -119,11 +124,7 @@ ROWS = in_stage(
         "a port of the host is in use, by default one from 60000: end the job that uses it, or set other ports"
         " (HCCL_IF_BASE_PORT)",
         codes=("EI0019",),
-        causes=(
-            "another job on this host uses the same ports",
-            "a process that was left over holds the port",
-            "the port is in the ephemeral range and some connection took it",
-        ),
+        causes=_PORT_HELD,
         tells_apart=_HOST_PORT,
         fix=_OWN_PORTS,
     ),
@@ -141,11 +142,7 @@ ROWS = in_stage(
             r"Cannot bind IF\. ?ip is (?P<ip>[^,\n]{1,80}), ?port is (?P<port>[0-9]{1,5})",
         ),
         says=("address {ip}, port {port}",),
-        causes=(
-            "another job on this host uses the same ports",
-            "a process that was left over holds the port",
-            "the port is in the ephemeral range and some connection took it",
-        ),
+        causes=_PORT_HELD,
         tells_apart=_HOST_PORT,
         fix=_OWN_PORTS,
     ),
